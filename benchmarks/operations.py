@@ -355,7 +355,7 @@ REASONS = {
 def reason_of(name: str) -> str:
     """The reason of a row: its own, or that of the longest beginning in whole words that has one."""
     own = name.partition(",")[0].removeprefix("nn.functional.")
-    found = [start for start in REASONS if own.startswith(start) and (start[-1] == "." or own[len(start):][:1] in ("", "_"))]
+    found = [start for start in REASONS if own.startswith(start) and (start[-1] == "." or own[len(start) :][:1] in ("", "_"))]
     return REASONS.get(name) or (REASONS[max(found, key=len)] if found else "")
 
 
@@ -483,12 +483,19 @@ PROGRAMS = programs()
 
 def is_helper(op: Op) -> bool:
     """Whether an operation is what others are made of: their lines measure it."""
-    return bool(op.public != op.name or SAMPLES[op.name].through or op.name.endswith(("_", "_backward"))
-                or not (op.function or isinstance(op, Composite) and op.method))
+    return bool(
+        op.public != op.name
+        or SAMPLES[op.name].through
+        or op.name.endswith(("_", "_backward"))
+        or not (op.function or isinstance(op, Composite) and op.method)
+    )
 
 
 def unmeasured() -> list[str]:
     """Operations that users call and no line measures."""
     names = {part for name in PROGRAMS for part in (name.partition(",")[0], name.partition(",")[0].rpartition(".")[2])}
-    return sorted(op.name for op in OPS.values()
-                  if not is_helper(op) and op.public not in names and op.name not in names and op.name not in WITHOUT)
+    return sorted(
+        op.name
+        for op in OPS.values()
+        if not is_helper(op) and op.public not in names and op.name not in names and op.name not in WITHOUT
+    )

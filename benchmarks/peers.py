@@ -62,8 +62,9 @@ def child(code: str, **variables: str) -> Any:
         RuntimeError: the child failed; the message holds its standard error.
     """
     path = os.pathsep.join(filter(None, [str(Path(nbgrad.__file__).parent.parent), os.environ.get("PYTHONPATH")]))
-    inherited = {key: value for key, value in os.environ.items() if key not in ("OPENBLAS_NUM_THREADS", "NPROC",
-                                                                                    "PYTHONDONTWRITEBYTECODE")}
+    inherited = {
+        key: value for key, value in os.environ.items() if key not in ("OPENBLAS_NUM_THREADS", "NPROC", "PYTHONDONTWRITEBYTECODE")
+    }
     done = subprocess.run(
         [sys.executable, "-c", code], env={**inherited, "PYTHONPATH": path, **variables}, capture_output=True, text=True
     )

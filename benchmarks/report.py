@@ -18,10 +18,7 @@ from benchmarks.harness import OURS, RESULTS, ROOT, Result, Spread
 
 __all__ = ["Row", "newest", "plot", "results_in", "rows_of", "show", "update_operations", "update_readme"]
 
-PREFIXES = {
-    "s": {1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"},
-    "B": {1e9: "G", 1e6: "M", 1e3: "k", 1.0: ""},
-}
+PREFIXES = {"s": {1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}, "B": {1e9: "G", 1e6: "M", 1e3: "k", 1.0: ""}}
 START, END = "<!-- benchmarks:start -->", "<!-- benchmarks:end -->"
 
 # The rows that a reader of the README sees; the others are one click away.
@@ -72,9 +69,7 @@ def row_against(result: Result, peer: str, budget: str, verdict: str) -> Row:
     measured = {key: quantity(spread.median, result.unit) for key, spread in result.measured.items()}
     others = " · ".join(f"{key} {s.median:.2f}" for key, s in sorted(result.ratios.items()) if key != peer)
     theirs = measured.get(peer, "")
-    return Row(
-        result.name, measured[OURS], peer if theirs else "", theirs, result.ratios.get(peer), budget, verdict, others
-    )
+    return Row(result.name, measured[OURS], peer if theirs else "", theirs, result.ratios.get(peer), budget, verdict, others)
 
 
 def verdict_on(value: float, budget: float) -> str:
@@ -194,9 +189,7 @@ def markdown(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         ratio = f"**{row.ratio.median:.2f}** ({spread_text(row.ratio)})" if row.ratio else ""
         budget = f"≤ {row.budget}" if row.budget else ""
-        yield (
-            f"| {row.name} | {row.ours} | {row.peer} {row.theirs} | {ratio} | {budget} | {row.verdict} | {row.others} |"
-        )
+        yield (f"| {row.name} | {row.ours} | {row.peer} {row.theirs} | {ratio} | {budget} | {row.verdict} | {row.others} |")
 
 
 def provenance(record: Mapping[str, Any]) -> str:
@@ -217,16 +210,7 @@ def page(record: Mapping[str, Any], plot_name: str) -> str:
     """The complete table of a record, as a Markdown page."""
     rows = [row for result in results_in(record) for row in rows_of(result)]
     return "\n".join(
-        [
-            f"# Benchmarks: {score(rows)}",
-            "",
-            provenance(record),
-            "",
-            *markdown(rows),
-            "",
-            f"![ratios and budgets]({plot_name})",
-            "",
-        ]
+        [f"# Benchmarks: {score(rows)}", "", provenance(record), "", *markdown(rows), "", f"![ratios and budgets]({plot_name})", ""]
     )
 
 
@@ -264,7 +248,7 @@ def update_readme(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> 
 
 # ---- operations ------------------------------------------------------------------------------------------------------
 
-MOST, MEAN = 1.2, 0.5           # budgets: of every ratio, and of their geometric mean
+MOST, MEAN = 1.2, 0.5  # budgets: of every ratio, and of their geometric mean
 PAGE = ROOT / "docs" / "performance.md"
 KINDS = (("small", "call"), ("small", "step"), ("large", "call"), ("large", "step"))
 INTRODUCTION = """# Operations beside torch
@@ -331,6 +315,7 @@ def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") 
         FileNotFoundError: no run has been recorded. LookupError: a row is slower than the budget, and nobody says why.
     """
     from benchmarks.operations import unexplained
+
     files = sorted(folder.glob("*.json"), key=lambda path: json.loads(path.read_text())["finished"])
     if not files:
         raise FileNotFoundError(f"report: no results in {folder}. Hint: run `make bench` first.")

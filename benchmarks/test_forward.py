@@ -95,7 +95,7 @@ def side_of(size):
 def square_of(x):
     """A matrix that has an inverse, of the first elements."""
     side = side_of(x.numel())
-    return x[:side * side].reshape(side, side)
+    return x[: side * side].reshape(side, side)
 
 
 # By name: what is called, of a dual tensor ``x``, a plain one ``y`` and an index ``i``.
@@ -140,8 +140,15 @@ def assigned(x, y):
 FINDING = "a look at the operands in Python, 1.2 us, two launches and two new tensors, beside 2 us"
 TWICE = "what FINDING says; and the positions are checked for the value and for the tangent"
 FIRST = "the tensor that is written gets its first tangent: two launches and a new tensor, and a clone that is another call"
-BUDGETS = {"cat": (1.7, FINDING), "stack": (1.5, FINDING), "gather": (2.0, TWICE), "index_select": (1.9, TWICE),
-           "index": (1.6, TWICE), "copy_": (1.9, FIRST), "[...] =": (1.6, FINDING)}
+BUDGETS = {
+    "cat": (1.7, FINDING),
+    "stack": (1.5, FINDING),
+    "gather": (2.0, TWICE),
+    "index_select": (1.9, TWICE),
+    "index": (1.6, TWICE),
+    "copy_": (1.9, FIRST),
+    "[...] =": (1.6, FINDING),
+}
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -150,10 +157,10 @@ def test_operation_of_a_dual_tensor(compare, name, size):
     """Calls of one operation that is no elementwise one, or writes in place, in one level."""
     data = (1 + RNG.normal(size=size) * (0.3 if size == SMALL else 1e-3)).astype(np.float32)
     direction, places = RNG.normal(size=size).astype(np.float32), RNG.integers(0, size, size // 4)
-    if name == "sort":                  # elements that tie have no order
+    if name == "sort":  # elements that tie have no order
         data = (RNG.permutation(size) / size).astype(np.float32)
-    if name == "inv":                   # far from singular: both libraries are to give the same digits
-        data[:side_of(size) ** 2:side_of(size) + 1] += side_of(size)
+    if name == "inv":  # far from singular: both libraries are to give the same digits
+        data[: side_of(size) ** 2 : side_of(size) + 1] += side_of(size)
     repeats = 100 if size == SMALL else 1
 
     def program(lib):
@@ -169,11 +176,15 @@ def test_operation_of_a_dual_tensor(compare, name, size):
 
         return run
 
-    compare(f"{name} of a dual tensor, {size:,} elements", both(program),
-            budget=BUDGETS.get(name, (1.2,))[0] if size == SMALL else 1.2, tolerance=1e-2)
+    compare(
+        f"{name} of a dual tensor, {size:,} elements",
+        both(program),
+        budget=BUDGETS.get(name, (1.2,))[0] if size == SMALL else 1.2,
+        tolerance=1e-2,
+    )
 
 
-@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")       # torch's, of what it traces
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")  # torch's, of what it traces
 def test_products_of_a_linearisation(compare):
     """Pushing tangents through a network that is linearised once."""
     data = RNG.normal(size=8).astype(np.float32)

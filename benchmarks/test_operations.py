@@ -13,8 +13,10 @@ from benchmarks.peers import BOTH, grad_of
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's: of deprecated functions, of losses
 
 PLACES = ("", "nn.functional.", "linalg.", "special.")
-SETTINGS = {"small": harness.Settings(rounds=9, fewest_rounds=5, block=1e-3, limit=0.06),
-            "large": harness.Settings(rounds=7, fewest_rounds=3, block=1e-3, limit=0.15)}
+SETTINGS = {
+    "small": harness.Settings(rounds=9, fewest_rounds=5, block=1e-3, limit=0.06),
+    "large": harness.Settings(rounds=7, fewest_rounds=3, block=1e-3, limit=0.15),
+}
 
 
 def place_of(name: str) -> str:

@@ -68,10 +68,7 @@ def test_chain(compare):
     import autograd
     import autograd.numpy as hips
 
-    candidates = both(chain) | {
-        "jax jit": chain_in(jax().numpy, gradient_in_jax),
-        "autograd": chain_in(hips, autograd.grad),
-    }
+    candidates = both(chain) | {"jax jit": chain_in(jax().numpy, gradient_in_jax), "autograd": chain_in(hips, autograd.grad)}
     compare("20 mul + sum of 16 elements, forward and backward", candidates, budget=0.35)
 
 

@@ -86,8 +86,7 @@ def test_import_leaves_numba_alone(summarise, warm_cache):
 def test_first_gradient_of_a_warm_process(compare, settings, warm_cache):
     """From the end of the import to the first gradient, with the kernels on disk."""
     candidates = {
-        library: in_child(FIRST_GRADIENT.format(library=library), NBGRAD_CACHE_DIR=warm_cache)
-        for library in ("nbgrad", "torch")
+        library: in_child(FIRST_GRADIENT.format(library=library), NBGRAD_CACHE_DIR=warm_cache) for library in ("nbgrad", "torch")
     }
     for candidate in candidates.values():
         candidate.call()

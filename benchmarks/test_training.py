@@ -126,8 +126,7 @@ print(json.dumps({"resident": grown, "traced": traced() - before}))
 def test_memory_of_a_long_loop(summarise, settings):
     """Resident memory and Python's allocations stay where they were: what a step makes, it gives back."""
     growth = {
-        name: child(LOOP.replace("LIBRARY", repr(name)).replace("STEPS", str(settings.steps)))
-        for name in ("nbgrad", "torch")
+        name: child(LOOP.replace("LIBRARY", repr(name)).replace("STEPS", str(settings.steps))) for name in ("nbgrad", "torch")
     }
     # A leak of one 16-byte object a step is 320 kB over the loop; allocators round their arenas up to more than that.
     for kind, steps, limit in (("resident", settings.steps, 1e6), ("traced", settings.steps // 10, 16e3)):

@@ -60,8 +60,9 @@ def test_batch_beside_a_loop(compare):
     compare("1,000 gradients, vmap against a loop", candidates, budget=0.1, peer="loop", tolerance=1e-3)
 
 
-@pytest.mark.parametrize("options", [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}],
-                         ids=["loop", "reverse", "forward"])
+@pytest.mark.parametrize(
+    "options", [{}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}], ids=["loop", "reverse", "forward"]
+)
 def test_jacobian(compare, options):
     """The Jacobian of a layer of 64: a pass for each row, or batched rows, or batched columns."""
     matrix, data = RNG.normal(size=(64, 64)).astype(np.float32), RNG.normal(size=64).astype(np.float32)

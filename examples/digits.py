@@ -5,6 +5,7 @@
 Prints loss and accuracy as it learns, then the accuracy on images it has not seen, and draws both with some of its
 answers. Everything but reading the file, printing and drawing is nbgrad's public API.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -54,7 +55,7 @@ def shifted(images: np.ndarray) -> np.ndarray:
     """The images, and copies moved by one pixel down, up, right and left: ``(5 n, 64)``."""
     framed = np.pad(images.reshape(-1, 8, 8), ((0, 0), (1, 1), (1, 1)))
     corners = (1, 1), (0, 1), (2, 1), (1, 0), (1, 2)
-    return np.concatenate([framed[:, y:y + 8, x:x + 8] for y, x in corners]).reshape(-1, 64)
+    return np.concatenate([framed[:, y : y + 8, x : x + 8] for y, x in corners]).reshape(-1, 64)
 
 
 def split(images: np.ndarray, labels: np.ndarray, seed: int, test_part: float = 0.2) -> tuple[Digits, Digits]:
@@ -63,16 +64,14 @@ def split(images: np.ndarray, labels: np.ndarray, seed: int, test_part: float = 
     is_test = np.zeros(len(labels), dtype=bool)
     for digit in range(10):
         of_digit = rng.permutation(np.flatnonzero(labels == digit))
-        is_test[of_digit[:round(test_part * len(of_digit))]] = True
+        is_test[of_digit[: round(test_part * len(of_digit))]] = True
     train = Digits(nbgrad.tensor(shifted(images[~is_test])), nbgrad.tensor(np.tile(labels[~is_test], 5)))
     return train, Digits(nbgrad.tensor(images[is_test]), nbgrad.tensor(labels[is_test]))
 
 
 def network() -> nn.Module:
     """A perceptron with two hidden layers."""
-    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.1),
-                         nn.Linear(128, 64), nn.ReLU(),
-                         nn.Linear(64, 10))
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.1), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
 
 
 def train_epoch(model: nn.Module, optimizer: optim.Optimizer, data: Digits) -> float:
@@ -80,7 +79,7 @@ def train_epoch(model: nn.Module, optimizer: optim.Optimizer, data: Digits) -> f
     model.train()
     order, losses = nbgrad.randperm(len(data.labels)), []
     for start in range(0, len(order), BATCH):
-        batch = order[start:start + BATCH]
+        batch = order[start : start + BATCH]
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(data.images[batch]), data.labels[batch])
         loss.backward()
@@ -115,8 +114,10 @@ def fit(model: nn.Module, train: Digits, test: Digits, epochs: int, console: Con
             test_loss, probabilities = evaluate(model, test)
             history.append(Epoch(loss, test_loss, accuracy(probabilities, test)))
             if number % 5 == 0 or number in (1, epochs):
-                console.print(f"epoch {number:3d}   train loss {loss:.4f}   test loss {test_loss:.4f}   "
-                              f"test accuracy {history[-1].test_accuracy:.3f}")
+                console.print(
+                    f"epoch {number:3d}   train loss {loss:.4f}   test loss {test_loss:.4f}   "
+                    f"test accuracy {history[-1].test_accuracy:.3f}"
+                )
     return history
 
 
@@ -130,8 +131,7 @@ def draw(path: Path, history: list[Epoch], test: Digits, probabilities: np.ndarr
     for axes, index in zip(bottom.subplots(2, 8).flat, least_sure, strict=True):
         answer, truth = int(probabilities[index].argmax()), int(test.labels[index].item())
         axes.imshow(test.images[index].numpy().reshape(8, 8), cmap="gray_r")
-        axes.set_title(f"{answer}  ({probabilities[index].max():.0%})", fontsize=9,
-                       color="black" if answer == truth else "red")
+        axes.set_title(f"{answer}  ({probabilities[index].max():.0%})", fontsize=9, color="black" if answer == truth else "red")
         axes.set_axis_off()
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -163,8 +163,10 @@ def main() -> None:
     nbgrad.manual_seed(options.seed)
     train, test = split(*load(HERE / "data" / "digits.csv.gz"), options.seed)
     model, console = network(), Console(highlight=False)
-    console.print(f"{len(train.labels)} training images of 8x8 pixels (a fifth of them original, the others shifted), "
-                  f"{len(test.labels)} test images")
+    console.print(
+        f"{len(train.labels)} training images of 8x8 pixels (a fifth of them original, the others shifted), "
+        f"{len(test.labels)} test images"
+    )
     console.print(repr(model), markup=False)
     history = fit(model, train, test, options.epochs, console)
     seconds = time.perf_counter() - started

@@ -1,4 +1,5 @@
 """The engine's introspection under the private names that tools look for in ``torch._C``."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace as _Namespace
@@ -14,8 +15,17 @@ from .graph.task import (
     will_execute as _will_engine_execute_node,
 )
 
-__all__ = ["_autograd", "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
-           "_get_current_graph_task_keep_graph", "_increment_version", "_is_fwd_grad_enabled",
-           "_is_multithreading_enabled", "_set_fwd_grad_enabled", "_will_engine_execute_node"]
+__all__ = [
+    "_autograd",
+    "_current_autograd_node",
+    "_current_graph_task_execution_order",
+    "_current_graph_task_id",
+    "_get_current_graph_task_keep_graph",
+    "_increment_version",
+    "_is_fwd_grad_enabled",
+    "_is_multithreading_enabled",
+    "_set_fwd_grad_enabled",
+    "_will_engine_execute_node",
+]
 
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)

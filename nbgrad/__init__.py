@@ -1,4 +1,5 @@
 """nbgrad: automatic differentiation with the semantics of torch.autograd, in Python and Numba."""
+
 from __future__ import annotations
 
 from importlib import import_module as _import_module
@@ -77,8 +78,10 @@ utils = _install_namespaces()
 
 
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
-_lazy = {**{name: name for name in ("nn", "optim", "func", "testing", "cuda", "linalg", "special")},
-         **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")}}
+_lazy = {
+    **{name: name for name in ("nn", "optim", "func", "testing", "cuda", "linalg", "special")},
+    **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
+}
 
 
 def __getattr__(name: str):

@@ -15,6 +15,7 @@ leaf it is row-major.
 
 Source of the contract: torch's ``accumulate_grad.h``.
 """
+
 from __future__ import annotations
 
 import threading
@@ -47,15 +48,15 @@ def alone(leaf: Tensor | None, g: object, task: None) -> int:
 
 # The engine's parameter, ours and getrefcount's argument; the first alone since Python 3.14, where callees borrow variables.
 ENGINE_ALONE = alone(None, object(), None)
-OWN_STORAGE = 2         # the tensor's slot and the argument
-OWN_ARRAY = 2           # the storage's slot and the argument
+OWN_STORAGE = 2  # the tensor's slot and the argument
+OWN_ARRAY = 2  # the storage's slot and the argument
 
 
 def grad_layout(leaf: Layout) -> Layout:
     """The layout that a fresh gradient of a leaf has: see NOTE [Layout contract]."""
     if leaf.dense and not leaf.special:
         return leaf
-    return layout_of(leaf.dtype, leaf.shape, leaf.strides if leaf.dense else None, leaf.device)     # without lazy bits and marks
+    return layout_of(leaf.dtype, leaf.shape, leaf.strides if leaf.dense else None, leaf.device)  # without lazy bits and marks
 
 
 # Held while a leaf's gradient is changed. Leaves share them: a lock of its own would cost every leaf 100 ns a step.
@@ -71,7 +72,7 @@ class LayoutPolicy(threading.local):
 policy = LayoutPolicy()
 
 
-class enforce_grad_layout_policy:       # torch's name
+class enforce_grad_layout_policy:  # torch's name
     """Whether a gradient must have its leaf's strides; without it one that nobody else holds is taken over as it is.
 
     Set at once, and until the end of the block if used as a context manager; per thread.
@@ -98,8 +99,10 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
     meta = leaf._meta_
     if g is not None:
         if leaf._edge_ is not None:
-            raise GradError("AccumulateGrad: the leaf was moved into the graph's interior: an in-place operation that autograd "
-                            "recorded changed it after this graph was made. Hint: change leaves under no_grad().")
+            raise GradError(
+                "AccumulateGrad: the leaf was moved into the graph's interior: an in-place operation that autograd "
+                "recorded changed it after this graph was made. Hint: change leaves under no_grad()."
+            )
         if leaf._needs_grad_:
             if meta is None:
                 meta = meta_of(leaf)
@@ -109,9 +112,14 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     wanted = grad_layout(leaf.layout)
                     if mode.enabled:
                         meta.grad = own_copy(leaf, g) if g.layout is not wanted or g._edge_ is None else CALLS["clone"](g)
-                    elif ((g.layout is wanted or not policy.enforced) and getrefcount(g) <= ENGINE_ALONE
-                          and g._meta_ is None and g._edge_ is None
-                          and getrefcount(g._storage_) <= OWN_STORAGE and getrefcount(g._storage_.array) <= OWN_ARRAY):
+                    elif (
+                        (g.layout is wanted or not policy.enforced)
+                        and getrefcount(g) <= ENGINE_ALONE
+                        and g._meta_ is None
+                        and g._edge_ is None
+                        and getrefcount(g._storage_) <= OWN_STORAGE
+                        and getrefcount(g._storage_.array) <= OWN_ARRAY
+                    ):
                         meta.grad = g
                     else:
                         meta.grad = own_copy(leaf, g)
@@ -119,7 +127,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     meta.grad = CALLS["add"](held, g)
                 elif g._meta_ is None:
                     add_into(held, g)
-                else:       # it may have a tangent
+                else:  # it may have a tangent
                     CALLS["add_"](held, g)
     if meta is not None and meta.post_hooks:
         for hook in tuple(meta.post_hooks.values()):
@@ -127,12 +135,13 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
             if returned is not None:
                 raise (GradError if isinstance(returned, Tensor) else ArgumentError)(
                     f"post-accumulate-grad hook: returned {type(returned).__name__}, expected None; the hook may change "
-                    "leaf.grad itself.")
+                    "leaf.grad itself."
+                )
 
 
 def accumulate_by_hand(node: nodes.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
     """What calling a leaf's AccumulateGrad does: the pass does so without the node. ``accumulate`` reads grad mode itself."""
-    held = [g]      # the caller's, which Python 3.14 does not count
+    held = [g]  # the caller's, which Python 3.14 does not count
     accumulate(node._variable_, g)
     held.clear()
 
@@ -143,7 +152,7 @@ nodes.leaf_backward = accumulate_by_hand
 def own_copy(leaf: Tensor, g: Tensor) -> Tensor:
     """A copy of ``g`` in the layout and dtype that the leaf's gradient is to have, recorded if recording is on."""
     wanted, dtype = grad_layout(leaf.layout), grad_dtype_of(leaf) or g.layout.dtype
-    if g.layout.shape != wanted.shape:      # ``leaf.data`` was exchanged for a tensor of another shape
+    if g.layout.shape != wanted.shape:  # ``leaf.data`` was exchanged for a tensor of another shape
         wanted = g.layout.like()
     if dtype is not wanted.dtype:
         wanted = layout_of(dtype, wanted.shape, wanted.strides, wanted.device)
@@ -167,7 +176,7 @@ def add_into(held: Tensor, g: Tensor) -> None:
 
 def new_into_plan(held: Tensor, g: Tensor):
     """The plan of ``held += g`` where one kernel reads both directly, else None; kept."""
-    plan = None if held.layout.special or g.layout.special else inplace_plan(OPS["add"], (held, g))     # type: ignore[arg-type]
+    plan = None if held.layout.special or g.layout.special else inplace_plan(OPS["add"], (held, g))  # type: ignore[arg-type]
     if plan is not None and len(plan.layouts) != 1:
         plan = None
     return keep(_into_plans, (held.layout, g.layout), plan)

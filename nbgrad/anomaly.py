@@ -11,6 +11,7 @@ chain of 20 small products takes 1.07 times as long, forward and backward, 70 fr
 network 1.06 times (benchmarks/test_anomaly.py). Places are codes and instructions; they become text, read from the source files,
 when somebody asks.
 """
+
 from __future__ import annotations
 
 import linecache
@@ -44,16 +45,24 @@ from .tensors.batch_levels import BATCHED, whole
 from .tensors.layout import Layout
 from .tensors.tensor import Tensor, native
 
-__all__ = ["detect_anomaly", "set_detect_anomaly", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled",
-           "explain", "Place"]
+__all__ = [
+    "detect_anomaly",
+    "set_detect_anomaly",
+    "set_anomaly_enabled",
+    "is_anomaly_enabled",
+    "is_anomaly_check_nan_enabled",
+    "explain",
+    "Place",
+]
 
 PACKAGE = str(Path(__file__).parent) + os.sep
 # Files of nbgrad that are a user's program as much as ours: their lines are shown.
 SHOWN = tuple(PACKAGE + name + os.sep for name in ("nn", "optim"))
-CODE_START = CodeType.__basicsize__         # a code object's instructions follow its fields
+CODE_START = CodeType.__basicsize__  # a code object's instructions follow its fields
 
 
 # ---- places --------------------------------------------------------------------------------------------------------
+
 
 class Place:
     """A stack, as codes and byte offsets into them, innermost first.
@@ -133,7 +142,7 @@ def stack_of(frame: FrameType | None) -> tuple[tuple[CodeType, ...], tuple[int, 
 
 
 _table: list[tuple[bytes, Place] | None] = [None] * PLACES
-_running: list[None] = []           # as many as passes are being watched, in all threads
+_running: list[None] = []  # as many as passes are being watched, in all threads
 
 
 def capture(walk: bytes | None, index: int | None) -> Place:
@@ -157,7 +166,7 @@ def agrees(walk: bytes | None, frame: FrameType) -> bool:
     """
     walked = iter(struct.unpack(f"{len(walk or b'') // 8}Q", walk or b""))
     expected = [id(code) + CODE_START + offset for code, offset in zip(*stack_of(frame))]
-    return sum(address in walked for address in expected[:MOST_FRAMES // 2]) == len(expected[:MOST_FRAMES // 2])
+    return sum(address in walked for address in expected[: MOST_FRAMES // 2]) == len(expected[: MOST_FRAMES // 2])
 
 
 @cache
@@ -165,6 +174,7 @@ def reads_frames() -> bool:
     """Whether native code understands this interpreter's frames: tried once, on the stack that it is called from."""
     answers = []
     if sys.version_info[:2] in FRAMES:
+
         def compare(walk, index):
             answers.append(agrees(walk, sys._getframe(1)))
 
@@ -239,6 +249,7 @@ def nan_finder() -> Callable:
 
 # ---- the watched pass ----------------------------------------------------------------------------------------------
 
+
 def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict[str, Any]) -> None:
     """``engine.walk`` with an eye on every node.
 
@@ -274,8 +285,10 @@ def refuse_nan(node: Node, position: int) -> None:
     """Raise the error of a node that returned NaN; results are counted by the node's operands."""
     places = node._rule_.places(node)
     number = position if places is None else places[1][position]
-    raise GradError(f"Function '{name_of(node)}' returned nan values in its {number}th output.\n"
-                    "Hint: the warning shows the line that recorded it; 0 * inf, inf - inf and sqrt at 0 are usual causes.")
+    raise GradError(
+        f"Function '{name_of(node)}' returned nan values in its {number}th output.\n"
+        "Hint: the warning shows the line that recorded it; 0 * inf, inf - inf and sqrt at 0 are usual causes."
+    )
 
 
 def failed_node(error: BaseException) -> Any:
@@ -304,8 +317,10 @@ def reports(node: Any) -> Iterator[str]:
         name, facts = (name_of(node), node.metadata) if isinstance(node, Node) else ("AccumulateGrad", {})
         lines = facts.get("traceback_")
         if lines is None:
-            yield (f"{what} {name}. No forward pass information available: it was recorded outside of anomaly mode. "
-                   "Hint: record it under detect_anomaly().")
+            yield (
+                f"{what} {name}. No forward pass information available: it was recorded outside of anomaly mode. "
+                "Hint: record it under detect_anomaly()."
+            )
         else:
             yield f"{what} {name}. Traceback of forward call that {caused}:\n{''.join(lines)}"
         node = facts.get("parent_")
@@ -321,6 +336,7 @@ def levels_to_user() -> int:
 
 
 # ---- the mode ------------------------------------------------------------------------------------------------------
+
 
 class Mode:
     """Whether the mode is on, and whether passes look for NaN: one for all threads."""
@@ -371,7 +387,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
         engine.walks[1:] = [watched_walk] if enabled else []
 
 
-class set_detect_anomaly:       # torch's name
+class set_detect_anomaly:  # torch's name
     """Switch anomaly mode on or off, at once; as a context manager, until its end.
 
     Args:
@@ -397,7 +413,7 @@ class set_detect_anomaly:       # torch's name
         set_anomaly_enabled(self.prev, self.prev_check_nan)
 
 
-class detect_anomaly:       # torch's name
+class detect_anomaly:  # torch's name
     """Anomaly mode as a context manager: says on entry that it costs time, here about a tenth.
 
     Inside, operations remember where they were called. If the backward of one fails, or returns NaN, a warning shows that place; if
@@ -419,8 +435,11 @@ class detect_anomaly:       # torch's name
 
     def __init__(self, check_nan: bool = True):
         self.prev, self.prev_check_nan, self.check_nan = _mode.enabled, _mode.check_nan, check_nan
-        warnings.warn("detect_anomaly: anomaly mode is on; it slows recording and backward down. Hint: it is meant for debugging.",
-                      UserWarning, stacklevel=2)
+        warnings.warn(
+            "detect_anomaly: anomaly mode is on; it slows recording and backward down. Hint: it is meant for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
 
     def __enter__(self) -> None:
         set_anomaly_enabled(True, self.check_nan)
@@ -430,6 +449,7 @@ class detect_anomaly:       # torch's name
 
 
 # ---- errors at length ----------------------------------------------------------------------------------------------
+
 
 def explain(error: BaseException) -> str:
     """What is known of an error of a backward pass: which node failed, where it was recorded, what it had saved, who wrote to that.
@@ -453,8 +473,11 @@ def explain(error: BaseException) -> str:
     node = node_in(error)
     if node is not None:
         lines = node.metadata.get("traceback_")
-        parts.append(f"Node {name_of(node)}, recorded at:\n{''.join(lines)}" if lines else
-                     f"Node {name_of(node)}; where it was recorded is not known. Hint: detect_anomaly() around the forward pass.")
+        parts.append(
+            f"Node {name_of(node)}, recorded at:\n{''.join(lines)}"
+            if lines
+            else f"Node {name_of(node)}; where it was recorded is not known. Hint: detect_anomaly() around the forward pass."
+        )
         parts += [text.replace("Previous calculation was induced", "It was induced") for text in islice(reports(node), 1, None)]
         parts += saved_states(node)
     parts += getattr(error, "__notes__", [])
@@ -479,7 +502,10 @@ def saved_states(node: Node) -> Iterator[str]:
         if isinstance(value, Tensor):
             layout, version = value.layout, value._storage_.version
             text = f"Saved '{name}': {layout.dtype.name} {list(layout.shape)}, version {version}, expected {expected}"
-            yield text + "".join(f"\n  version {before + 1} was written at {place.line()}"
-                                 for before, place in writes.get(value._storage_, ()) if place is not None and before >= expected)
+            yield text + "".join(
+                f"\n  version {before + 1} was written at {place.line()}"
+                for before, place in writes.get(value._storage_, ())
+                if place is not None and before >= expected
+            )
         elif value is None and expected is not None:
             yield f"Saved '{name}': freed by an earlier pass"

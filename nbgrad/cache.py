@@ -3,6 +3,7 @@
 The folder is ``NBGRAD_CACHE_DIR``, by default ``nbgrad`` in the user's cache directory (``XDG_CACHE_HOME``, else
 ``~/.cache``). It may be removed at any time, and is bounded in size.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -44,6 +45,7 @@ def info() -> CacheInfo:
     ['bytes', 'compiled', 'directory', 'hits', 'kernels', 'misses']
     """
     from .kernels.cpu.store import loader
+
     used = loader()
     return CacheInfo(*used.store.info(), used.hits, used.misses, used.compiled)
 
@@ -56,6 +58,7 @@ def clear() -> int:
     118
     """
     from .kernels.cpu.store import loader
+
     return loader().store.clear()
 
 
@@ -73,6 +76,7 @@ def warm(ops: Iterable[str] | None = None) -> int:
     0
     """
     from .kernels.cpu.store import loader
+
     names = None if ops is None else list(ops)
     before = loader().compiled
     for warmer in WARMERS:

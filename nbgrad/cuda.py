@@ -1,12 +1,21 @@
 """What programs ask of ``torch.cuda`` before they choose a device: there is no GPU that tensors can be on."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from .creation.casting import on_device
 
-__all__ = ["current_device", "device_count", "empty_cache", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
-           "synchronize"]
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "synchronize",
+]
 
 
 def is_available() -> bool:

@@ -2,6 +2,7 @@
 
 The first two are special modes (grad_mode.special): while one is on, every call takes the general path and is shown to it.
 """
+
 from __future__ import annotations
 
 import sys
@@ -57,8 +58,9 @@ class Checker:
             if isinstance(x, Tensor) and x.layout.numel:
                 low, high = span(x)
                 if low < 0 or high > x._storage_.array.nbytes:
-                    raise KernelError(f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of "
-                                      f"{x._storage_.array.nbytes}.")
+                    raise KernelError(
+                        f"{op.name}: {describe(x)} reaches bytes {low} to {high} of a storage of {x._storage_.array.nbytes}."
+                    )
         if any(map(holds_nan, results)) and not any(map(holds_nan, given)):
             raise KernelError(f"{op.name}: made a NaN of operands that have none: {', '.join(map(describe, operands))}.")
 

@@ -18,6 +18,7 @@ NOTE [Grad mode of a pass]: whether a pass is recorded is one thing for all of i
 ``backward`` of Functions, unpack hooks, overriding types) puts the mode back afterwards; nobody else looks, so that ordinary nodes
 pay nothing for it.
 """
+
 from __future__ import annotations
 
 import sys
@@ -43,8 +44,13 @@ from .tensors.tensor import Tensor, meta_of, native
 __all__ = ["run_backward", "validate_gradient", "owned", "own_copy", "state"]
 
 
-def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, create_graph: bool,
-                 captures: Captures | None = None, only: set[Target] | None = None) -> None:
+def run_backward(
+    seeds: list[tuple[Any, Tensor | None]],
+    keep_graph: bool,
+    create_graph: bool,
+    captures: Captures | None = None,
+    only: set[Target] | None = None,
+) -> None:
     """Send cotangents from the seeds' edges to the leaves.
 
     Args:
@@ -54,7 +60,7 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
         captures: collect gradients there; only nodes that lead to them run. None: accumulate into leaves.
         only: the leaves to accumulate into, and the last nodes to run; None: all.
     """
-    current = state.__dict__        # this thread's; one look-up a pass instead of one an access
+    current = state.__dict__  # this thread's; one look-up a pass instead of one an access
     enabled, node, outer = mode.enabled, current.get("node"), current.get("task")
     task = GraphTask(keep_graph, [edge if type(edge) is Node else target(edge) for edge, _ in seeds])
     if captures is not None:
@@ -64,7 +70,7 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
     if outer is not None:
         task.depth = outer.depth + 1
         make_room(task.depth)
-    unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None       # 50 ns a pass
+    unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None  # 50 ns a pass
     entered = hooks_entered()
     mode.enabled, current["task"] = create_graph, task
     try:
@@ -72,18 +78,18 @@ def run_backward(seeds: list[tuple[Any, Tensor | None]], keep_graph: bool, creat
         walks[-1](task, seeds, create_graph or bool(dual_levels), current)
         if task.callbacks is not None:
             current["node"] = None
-            for callback in task.callbacks:         # a callback may queue another
+            for callback in task.callbacks:  # a callback may queue another
                 callback()
     finally:
         mode.enabled, current["node"], current["task"] = enabled, node, outer
         if special:
-            leave_hooks(entered)        # saved-tensor hooks that user code of the pass entered and did not leave
+            leave_hooks(entered)  # saved-tensor hooks that user code of the pass entered and did not leave
         if unregister is not None:
             unregister()
 
 
 FRAMES_A_PASS = 16
-NATIVE_DEPTH = 100      # passes nested deeper take Python's steps: these call each other on the heap, not on the thread's stack
+NATIVE_DEPTH = 100  # passes nested deeper take Python's steps: these call each other on the heap, not on the thread's stack
 
 
 def make_room(depth: int) -> None:
@@ -93,8 +99,14 @@ def make_room(depth: int) -> None:
         sys.setrecursionlimit(wanted + 1000)
 
 
-def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: bool, current: dict[str, Any],
-         run: Callable | None = None, step: Callable | None = None) -> None:
+def walk(
+    task: GraphTask,
+    seeds: list[tuple[Any, Tensor | None]],
+    create_graph: bool,
+    current: dict[str, Any],
+    run: Callable | None = None,
+    step: Callable | None = None,
+) -> None:
     """The loop: which node comes next. What a node does in its turn is a *step*, see ``steps``.
 
     Args:
@@ -113,7 +125,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     for watcher in watchers:
         run, settle_leaf = watcher.watch(run or run_as_walk_does, settle_leaf)
     node = nodes[0] if len(nodes) == 1 else None
-    if isinstance(node, Node) and node._outputs_ == 1:      # nearly always: 0.5 us a pass
+    if isinstance(node, Node) and node._outputs_ == 1:  # nearly always: 0.5 us a pass
         buffers[node] = seeds.pop()[1]
     else:
         for edge, g in seeds:
@@ -128,7 +140,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
                     ties += 1
                     heappush(heap, (-node._seq_, ties, node))
         node = None
-    if watchers:        # no node is plain: those that run are all in `wanted` of the test below
+    if watchers:  # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
     usual_step, send_on, _ = steps() if task.depth <= NATIVE_DEPTH else steps(nested=True)
@@ -136,7 +148,7 @@ def walk(task: GraphTask, seeds: list[tuple[Any, Tensor | None]], create_graph: 
     while node is not None or heap:
         if node is None:
             node = heappop(heap)[2]
-        while node is not None:         # what becomes ready alone need not go through the heap
+        while node is not None:  # what becomes ready alone need not go through the heap
             # A pass that captures runs a plain node between roots and inputs in the same way: only ends and hooks are special.
             if node._meta_ is None and (plain or (node in needed and node not in wanted)):
                 ready = step(work, node)
@@ -253,6 +265,7 @@ def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> 
 
 # ---- nodes with hooks, captures ------------------------------------------------------------------------------------
 
+
 def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     """Run a node that has hooks, or in a pass that captures: hooks, capture, pre-hooks, the node, post hooks."""
     if not task.runs(node):
@@ -261,7 +274,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     grads = [owned(g) for g in grads]
     meta = node._meta_
     state.node = node
-    enabled = mode.enabled          # what hooks make of it ends with them: see NOTE [Grad mode of a pass]
+    enabled = mode.enabled  # what hooks make of it ends with them: see NOTE [Grad mode of a pass]
     if meta is not None:
         run_tensor_hooks(node, grads)
         mode.enabled = enabled
@@ -282,7 +295,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
         results = None
     else:
         results = backward_of(node, task.parts)(node, grads[0] if node._outputs_ == 1 else grads, create_graph)
-        meta = node._meta_          # the node may have got hooks while it ran
+        meta = node._meta_  # the node may have got hooks while it ran
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
         mode.enabled = enabled
@@ -388,15 +401,15 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
         for hook in tuple(rare.pre_hooks.values()):
             changed = hook((g,))
             if changed is not None:
-                g, = replaced("pre-hook", (g,), changed)
+                (g,) = replaced("pre-hook", (g,), changed)
         mode.enabled = enabled
-    shown = (g,)        # held while it is accumulated, so that it is copied: hooks were shown it, or will be
+    shown = (g,)  # held while it is accumulated, so that it is copied: hooks were shown it, or will be
     accumulate(leaf, g)
     if rare is not None:
         for hook in tuple(rare.post_hooks.values()):
             changed = hook((), shown)
             if changed is not None:
-                replaced("hook", (), changed)       # a leaf makes no gradients that a hook could replace
+                replaced("hook", (), changed)  # a leaf makes no gradients that a hook could replace
     mode.enabled = enabled
 
 
@@ -411,6 +424,7 @@ def run_leaf_hooks(leaf: Tensor, g: Tensor | None, hooks: LeafHooks) -> Tensor |
 
 
 # ---- gradients from outside ----------------------------------------------------------------------------------------
+
 
 def describe(layout: Layout) -> str:
     """dtype, shape and device for messages."""

@@ -4,6 +4,7 @@
 >>> nbgrad.special.erfcx(nbgrad.tensor([0.0, 30.0]))
 tensor([1.0000, 0.0188])
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from .ops.variants import VARIANTS
 # torch's names, and the operations'.
 NAMES = {name: op.name for op in OPS.values() for name in op.special}
 NAMES |= {name: variant.names[0] for variant in VARIANTS for name in variant.special}
-__all__ = [*NAMES]      # noqa: PLE0604
+__all__ = [*NAMES]  # noqa: PLE0604
 
 
 def public(name: str) -> Callable:

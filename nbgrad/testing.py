@@ -1,4 +1,5 @@
 """Comparisons for tests, as ``torch.testing`` has them: ``assert_close`` with tolerances by dtype, ``make_tensor``."""
+
 from __future__ import annotations
 
 import math
@@ -18,8 +19,14 @@ from .tensors.tensor import Tensor
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # Relative and absolute tolerance by dtype; the others, integers and bools, are to be equal.
-TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
-              "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7)}
+TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
 
 
 class Closeness(NamedTuple):
@@ -52,9 +59,20 @@ class Difference(Exception):
         return self.text + (f"\n\nThe failure occurred for item {self.path}" if self.path else "")
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
-                 equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-                 check_stride: bool = False, msg: str | Callable[[str], str] | None = None) -> None:
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
     """Assert that ``|actual - expected| <= atol + rtol * |expected|`` everywhere, and that shapes, dtypes and devices agree.
 
     Args:
@@ -83,19 +101,22 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
         raise AssertionError((msg(message) if callable(msg) else msg) if msg is not None else message) from None
 
 
-def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
-                    msg: str = "") -> None:
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:
     """``assert_close`` of values alone: dtypes and devices may differ.
 
     >>> from nbgrad.testing import assert_allclose
     >>> assert_allclose(nbgrad.ones(2), nbgrad.ones(2, dtype=nbgrad.float64))
     """
     actual, expected = (x if isinstance(x, Tensor) else as_tensor(x) for x in (actual, expected))
-    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=False, check_dtype=False,
-                 msg=msg or None)
+    assert_close(
+        actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=False, check_dtype=False, msg=msg or None
+    )
 
 
 # ---- by kind -------------------------------------------------------------------------------------------------------
+
 
 def compare(actual: Any, expected: Any, wanted: Closeness, path: str) -> None:
     """Compare by what is to be compared.
@@ -141,8 +162,11 @@ def compare_mappings(actual: Mapping, expected: Mapping, wanted: Closeness, path
     """Values under the same keys."""
     if set(actual) != set(expected):
         missing, additional = (sorted(a, key=str) for a in (set(expected) - set(actual), set(actual) - set(expected)))
-        raise Difference(f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {missing}\n"
-                         f"Additional keys in the actual mapping: {additional}", path=path)
+        raise Difference(
+            f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {missing}\n"
+            f"Additional keys in the actual mapping: {additional}",
+            path=path,
+        )
     for key in expected:
         compare(actual[key], expected[key], wanted, f"{path}[{key!r}]")
 
@@ -156,12 +180,16 @@ def compare_numbers(actual: Any, expected: Any, wanted: Closeness, path: str) ->
         return
     absolute = abs(actual - expected)
     relative = absolute / abs(expected) if expected else math.inf
-    raise Difference(f"Scalars are not {'close' if rtol or atol else 'equal'}!\n\nExpected {expected} but got {actual}.\n"
-                     f"Absolute difference: {absolute} (up to {atol} allowed)\n"
-                     f"Relative difference: {relative} (up to {rtol} allowed)", path=path)
+    raise Difference(
+        f"Scalars are not {'close' if rtol or atol else 'equal'}!\n\nExpected {expected} but got {actual}.\n"
+        f"Absolute difference: {absolute} (up to {atol} allowed)\n"
+        f"Relative difference: {relative} (up to {rtol} allowed)",
+        path=path,
+    )
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------------
+
 
 def as_tensors(actual: Any, expected: Any, wanted: Closeness) -> tuple[Tensor, Tensor]:
     """Two tensors or arrays as tensors.
@@ -172,17 +200,21 @@ def as_tensors(actual: Any, expected: Any, wanted: Closeness) -> tuple[Tensor, T
     related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
     allowed = related if wanted.allow_subclasses else type(actual) is type(expected)
     if not allowed or not isinstance(actual, (Tensor, np.ndarray)):
-        raise ArgumentError(f"assert_close: cannot compare {type(actual).__name__} and {type(expected).__name__}; expected two "
-                            "tensors, two arrays, two numbers, or sequences or mappings of those.")
+        raise ArgumentError(
+            f"assert_close: cannot compare {type(actual).__name__} and {type(expected).__name__}; expected two "
+            "tensors, two arrays, two numbers, or sequences or mappings of those."
+        )
     return as_tensor(actual), as_tensor(expected)
 
 
 def compare_tensors(x: Tensor, y: Tensor, wanted: Closeness, path: str) -> None:
     """Attributes, then values."""
-    for name, found, due, checked in (("shape", x.shape, y.shape, True),
-                                      ("device", x.device, y.device, wanted.check_device),
-                                      ("dtype", x.dtype, y.dtype, wanted.check_dtype),
-                                      ("stride()", x.stride(), y.stride(), wanted.check_stride)):
+    for name, found, due, checked in (
+        ("shape", x.shape, y.shape, True),
+        ("device", x.device, y.device, wanted.check_device),
+        ("dtype", x.dtype, y.dtype, wanted.check_dtype),
+        ("stride()", x.stride(), y.stride(), wanted.check_stride),
+    ):
         if checked and found != due:
             raise Difference(f"The values for attribute {name!r} do not match: {found} != {due}.", path=path)
     rtol, atol = wanted.tolerances(x.dtype, y.dtype)
@@ -227,8 +259,17 @@ def report(actual: np.ndarray, expected: np.ndarray, close: np.ndarray, rtol: fl
 
 # ---- inputs --------------------------------------------------------------------------------------------------------
 
-def make_tensor(*shape: Any, dtype: DType, device: Any = "cpu", low: float | None = None, high: float | None = None,
-                requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False) -> Tensor:
+
+def make_tensor(
+    *shape: Any,
+    dtype: DType,
+    device: Any = "cpu",
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+) -> Tensor:
     """A tensor of random elements, evenly distributed over ``[low, high)``.
 
     Args:

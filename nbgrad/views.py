@@ -13,6 +13,7 @@ NOTE [View meta]: fields of a view's ``Meta``.
 A view that was made a leaf of its own by ``requires_grad_()`` has ``needs_grad`` True rather than ASK, and an
 AccumulateGrad like any leaf.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -79,9 +80,11 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     if origin_in(base, x, steps) is None:
         return moved(base, steps)
     if not (lies_inside(x.layout, base.layout, x._offset_ - base._offset_) or reaches_out(meta)):
-        raise InplaceError(f"a view, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows elements that its base, "
-                           f"{list(base.layout.shape)} with strides {list(base.layout.strides)}, no longer has since it was moved "
-                           "in place, so it has no gradient any more. Hint: make the view after the change.")
+        raise InplaceError(
+            f"a view, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows elements that its base, "
+            f"{list(base.layout.shape)} with strides {list(base.layout.strides)}, no longer has since it was moved "
+            "in place, so it has no gradient any more. Hint: make the view after the change."
+        )
     if all(plan.op.plain for plan, which in steps):
         return Strided(x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize).of(base)
     return region_in(base, x).of(base)
@@ -118,8 +121,10 @@ def view_edge(x: Tensor):
         require_unwritten(meta)
     elif meta.base._needs_grad_ is True:
         if meta.creation is not DEFAULT:
-            raise InplaceError(f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
-                               "any more. Hint: make the view after the change, or both under no_grad().")
+            raise InplaceError(
+                f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
+                "any more. Hint: make the view after the change, or both under no_grad()."
+            )
         before = meta.node
         enabled, mode.enabled = mode.enabled, True
         try:
@@ -141,8 +146,10 @@ def require_unwritten(meta) -> None:
     node, cut = meta.node, meta.base._meta_ and meta.base._meta_.version
     node = node.node if type(node) is graph.Edge else node
     if cut is not None and isinstance(node, Node) and node._seq_ < cut:
-        raise InplaceError("the memory of a view was changed in place, and detach_() then cut its base off what was recorded, "
-                           "so the view has no gradient any more. Hint: make the view after the change, or detach() the base.")
+        raise InplaceError(
+            "the memory of a view was changed in place, and detach_() then cut its base off what was recorded, "
+            "so the view has no gradient any more. Hint: make the view after the change, or detach() the base."
+        )
 
 
 known["view_edge"] = view_edge
@@ -159,17 +166,21 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
     """
     x._storage_.require_writable(op)
     if x.layout.expanded:
-        raise InplaceError(f"{op}: several elements of the tensor {list(x.layout.shape)} share one memory location "
-                           f"(strides {list(x.layout.strides)}). Hint: clone it first.")
+        raise InplaceError(
+            f"{op}: several elements of the tensor {list(x.layout.shape)} share one memory location "
+            f"(strides {list(x.layout.strides)}). Hint: clone it first."
+        )
     if not recorded:
         return
     check_history(op, x)
     meta = x._meta_
     if meta is not None and meta.base is not None and (x._needs_grad_ is ASK or x._edge_ is not None):
         if meta.base.layout.expanded:
-            raise InplaceError(f"{op}: the tensor is a view of one whose elements share memory locations (strides "
-                               f"{list(meta.base.layout.strides)}), so the write shows in several of them. "
-                               "Hint: clone that one first.")
+            raise InplaceError(
+                f"{op}: the tensor is a view of one whose elements share memory locations (strides "
+                f"{list(meta.base.layout.strides)}), so the write shows in several of them. "
+                "Hint: clone that one first."
+            )
         require_inside(op, x, meta)
 
 
@@ -182,8 +193,10 @@ def check_history(op: str, x: Tensor) -> None:
     meta = x._meta_
     if meta is not None and meta.base is not None and (x._needs_grad_ is ASK or x._edge_ is not None):
         if meta.creation is not DEFAULT:
-            raise InplaceError(f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
-                               "recorded. Hint: clone it, or write under no_grad().")
+            raise InplaceError(
+                f"{op}: the tensor is a view that {_WHY[meta.creation]}, and its in-place change cannot be "
+                "recorded. Hint: clone it, or write under no_grad()."
+            )
         # A base that was cut off its history is a leaf to the views that still have theirs.
         if is_leaf_edge(meta.base._edge_) and (meta.base._needs_grad_ or meta.node is not None):
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
@@ -218,8 +231,10 @@ def spare_leaves(op: str, x: Tensor) -> None:
         if written is None:
             written = places(x.layout, x._offset_)
         if np.isin(places(leaf.layout, leaf._offset_), written).any():
-            raise InplaceError(f"{op}: a view of this memory, {list(leaf.layout.shape)}, is a leaf that requires grad, "
-                               "and would change without the gradient of what is written. Hint: use no_grad(), or work on a clone.")
+            raise InplaceError(
+                f"{op}: a view of this memory, {list(leaf.layout.shape)}, is a leaf that requires grad, "
+                "and would change without the gradient of what is written. Hint: use no_grad(), or work on a clone."
+            )
 
 
 def reaches_out(meta) -> bool:
@@ -236,15 +251,19 @@ def require_inside(op: str, x: Tensor, meta) -> None:
     """
     chain, base = meta.chain, meta.base.layout
     if x._storage_ is not meta.base._storage_:
-        raise InplaceError(f"{op}: the tensor is a view of one that is on other memory by now (.data, set_), so the write shows "
-                           "in one of them alone. Hint: make the view again, clone it, or write under no_grad().")
+        raise InplaceError(
+            f"{op}: the tensor is a view of one that is on other memory by now (.data, set_), so the write shows "
+            "in one of them alone. Hint: make the view again, clone it, or write under no_grad()."
+        )
     while chain is not None:
         parent, plan, _ = chain
         if plan.op.unbounded or parent is None and plan.layout is not base:
             if not lies_inside(x.layout, base, x._offset_ - meta.base._offset_):
-                raise InplaceError(f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory "
-                                   f"outside of its base, {list(base.shape)} with strides {list(base.strides)}, "
-                                   "where no write can be recorded. Hint: a view of the tensor that has all of it, or no_grad().")
+                raise InplaceError(
+                    f"{op}: the tensor, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows memory "
+                    f"outside of its base, {list(base.shape)} with strides {list(base.strides)}, "
+                    "where no write can be recorded. Hint: a view of the tensor that has all of it, or no_grad()."
+                )
             return
         chain = parent
 
@@ -278,8 +297,12 @@ def places(layout: Layout, offset: int) -> np.ndarray:
     return found
 
 
-_WHY = {NO_GRAD: "was made under no_grad()", MULTI_OUTPUT: "one operation returned several of (split, unbind, chunk)",
-        FUNCTION: "a custom Function returned", "inference": "was made in inference mode"}
+_WHY = {
+    NO_GRAD: "was made under no_grad()",
+    MULTI_OUTPUT: "one operation returned several of (split, unbind, chunk)",
+    FUNCTION: "a custom Function returned",
+    "inference": "was made in inference mode",
+}
 
 
 def is_grad_leaf(x: Tensor) -> bool:
@@ -303,16 +326,21 @@ COPY_SLICES = CopySlicesRule()
 def copy_slices_backward(node: Node, g, create_graph: bool):
     """Cotangents of the base before the write, and of the write's other operands."""
     write, geometry, base_layout, self_slot = node._attrs_
-    if g.layout.shape != base_layout.shape:     # the elements that are written back would not be the region's
-        raise ShapeError(f"CopySlices: the cotangent has shape {list(g.layout.shape)}, the tensor that was written to had "
-                         f"{list(base_layout.shape)}: it was given another one (.data) since. Hint: assign data of that shape.")
+    if g.layout.shape != base_layout.shape:  # the elements that are written back would not be the region's
+        raise ShapeError(
+            f"CopySlices: the cotangent has shape {list(g.layout.shape)}, the tensor that was written to had "
+            f"{list(base_layout.shape)}: it was given another one (.data) since. Hint: assign data of that shape."
+        )
     total = CALLS["clone_like"](g, base_layout)
     region = geometry.of(total)
     cotangents = write._backward_(write, CALLS["clone"](region), create_graph)
     if len(write._edges_) == 1:
         cotangents = (cotangents,)
-    own, others = (None, cotangents) if self_slot is None else (
-        cotangents[self_slot], (*cotangents[:self_slot], *cotangents[self_slot + 1:]))
+    own, others = (
+        (None, cotangents)
+        if self_slot is None
+        else (cotangents[self_slot], (*cotangents[:self_slot], *cotangents[self_slot + 1 :]))
+    )
     if own is None:
         CALLS["zero_"](region)
     else:
@@ -388,10 +416,10 @@ def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
             note_retained(x, node, before)
         return
     base = meta.base
-    others = node._edges_ if self_slot is None else (*node._edges_[:self_slot], *node._edges_[self_slot + 1:])
+    others = node._edges_ if self_slot is None else (*node._edges_[:self_slot], *node._edges_[self_slot + 1 :])
     geometry = region_in(base, x)
     outer = outer_builder()((old_edge, *others), _BasePlan(base.layout), (node, geometry, base.layout, self_slot))
-    node._edges_ = (None,) * len(node._edges_)              # the region's node is run by CopySlices alone
+    node._edges_ = (None,) * len(node._edges_)  # the region's node is run by CopySlices alone
     if node._attrs_ is None:
         node._attrs_ = WrittenRegion(ref(outer), base.layout, base._offset_, geometry)
     number_node(outer)

@@ -1,4 +1,5 @@
 """What all tests share: marks, the Hypothesis profile, and the fixture that catches leaked global state."""
+
 from __future__ import annotations
 
 import ctypes
@@ -19,6 +20,7 @@ from nbgrad.tensors import batch_levels
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
 settings.load_profile("nbgrad")
 
+
 class State(NamedTuple):
     """Something that a test may change and must restore."""
 
@@ -31,10 +33,13 @@ GLOBAL_STATE: dict[str, State] = {
     "grad mode": State(grad_mode.is_grad_enabled, lambda enabled: setattr(grad_mode.mode, "enabled", enabled)),
     "default dtype": State(dtypes.get_default_dtype, dtypes.set_default_dtype),
     "print options": State(printing.get_printoptions, lambda options: printing.set_printoptions(**options)),
-    "anomaly mode": State(lambda: (anomaly.is_anomaly_enabled(), anomaly.is_anomaly_check_nan_enabled()),
-                          lambda flags: anomaly.set_anomaly_enabled(*flags)),
-    "multithreading": State(graph_task.is_multithreading_enabled,
-                            lambda enabled: setattr(graph_task.state, "multithreading", enabled)),
+    "anomaly mode": State(
+        lambda: (anomaly.is_anomaly_enabled(), anomaly.is_anomaly_check_nan_enabled()),
+        lambda flags: anomaly.set_anomaly_enabled(*flags),
+    ),
+    "multithreading": State(
+        graph_task.is_multithreading_enabled, lambda enabled: setattr(graph_task.state, "multithreading", enabled)
+    ),
     "running pass": State(graph_task.current_graph_task_id, lambda _: setattr(graph_task.state, "task", None)),
     "batch levels": State(lambda: batch_levels.state.levels, lambda found: setattr(batch_levels.state, "levels", found)),
     "dual levels": State(tangents.dual_levels.copy, lambda levels: tangents.dual_levels.__setitem__(slice(None), levels)),
@@ -91,6 +96,7 @@ def same_table():
     from nbgrad.methods.install import FUNCTIONS
     from nbgrad.ops.core import OPS
     from nbgrad.tensors.tensor import Tensor
+
     tables = [OPS, CALLS, PLANS, FUNCTIONS]
     before, members = [dict(table) for table in tables], set(vars(Tensor))
     yield

@@ -1,4 +1,5 @@
 """Custom Functions that several test files need."""
+
 from __future__ import annotations
 
 import nbgrad
@@ -26,7 +27,7 @@ class Square(nbgrad.Function):
 
     @staticmethod
     def backward(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return 2 * x * g
 
 

@@ -1,4 +1,5 @@
 """What several test files need: tensors to start from, modes, threads and processes."""
+
 from __future__ import annotations
 
 import os
@@ -78,7 +79,7 @@ def in_thread(work: Callable[[], Any]) -> Any:
 def fork(child: Callable[[], Any]) -> int:
     """Run ``child()`` in a forked process; its exit status, or -1 after 20 seconds."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)     # 3.12 warns: this process has threads, on purpose
+        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns: this process has threads, on purpose
         pid = os.fork()
     if pid == 0:
         try:

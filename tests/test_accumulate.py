@@ -1,4 +1,5 @@
 """AccumulateGrad: how a leaf stores a gradient, in which memory and layout, and what ``.grad`` accepts."""
+
 from __future__ import annotations
 
 import gc
@@ -108,7 +109,7 @@ def test_unshared_gradient_is_taken_over():
         address.append(result.data_ptr())
         return result
 
-    for _ in range(2):      # the compiler leaves cycles, which hold the frames that it was called from
+    for _ in range(2):  # the compiler leaves cycles, which hold the frames that it was called from
         x = leaf([1.0, 2.0])
         Returns.apply(x, make).sum().backward()
     assert x.grad.data_ptr() == address[1]
@@ -190,8 +191,7 @@ def test_dense_leaf_dictates_the_strides_under_create_graph():
     assert strides == (1, 3)
 
 
-@pytest.mark.parametrize("make", [lambda: ones(4, 6)[:, ::2], lambda: ones(1, 3).expand(4, 3)],
-                         ids=["strided", "expanded"])
+@pytest.mark.parametrize("make", [lambda: ones(4, 6)[:, ::2], lambda: ones(1, 3).expand(4, 3)], ids=["strided", "expanded"])
 def test_leaf_that_is_not_dense_gets_a_contiguous_gradient(make):
     """A leaf with holes or overlaps has no layout worth copying."""
     x = make().detach().requires_grad_()
@@ -284,12 +284,16 @@ def test_complex_gradient_for_a_real_input():
 
 
 # ---- the attribute ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("value, error", [
-    (lambda x: 1.0, TypeError),
-    (lambda x: ones(3), RuntimeError),
-    (lambda x: nbgrad.ones(2, dtype=nbgrad.float32), RuntimeError),
-    (lambda x: x, RuntimeError),
-], ids=["number", "shape", "dtype", "itself"])
+@pytest.mark.parametrize(
+    "value, error",
+    [
+        (lambda x: 1.0, TypeError),
+        (lambda x: ones(3), RuntimeError),
+        (lambda x: nbgrad.ones(2, dtype=nbgrad.float32), RuntimeError),
+        (lambda x: x, RuntimeError),
+    ],
+    ids=["number", "shape", "dtype", "itself"],
+)
 def test_assigning_a_grad_that_does_not_fit(value, error):
     """``.grad`` takes a tensor of the same shape and dtype, other than the tensor itself."""
     x = leaf([1.0, 2.0])
@@ -416,6 +420,7 @@ def test_leaf_hooks_survive_between_graphs():
 
 # ---- the dtype of gradients ------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.bfloat16, nbgrad.float64])
 def test_grad_dtype_is_what_hooks_and_grad_see(dtype):
     """A leaf's gradient is cast before its hooks run, accumulated so, and returned so by ``grad``."""
@@ -481,6 +486,7 @@ def test_a_post_accumulate_hook_that_returns_a_number():
 
 # ---- the layout policy -----------------------------------------------------------------------------------------------
 
+
 def strides_of_a_transposed_leafs_gradient():
     """The strides of ``.grad`` of a transposed leaf whose gradient came in row by row."""
     x = ones(2, 3).t().detach().requires_grad_()
@@ -520,11 +526,16 @@ def test_layout_policy_belongs_to_a_thread():
 
 # ---- who holds a gradient --------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("register", [
-    lambda node, kept: node.variable.register_hook(kept.append),
-    lambda node, kept: node.register_prehook(lambda grads: kept.append(grads[0])),
-    lambda node, kept: node.register_hook(lambda made, grads: kept.append(grads[0])),
-], ids=["tensor hook", "pre-hook", "post hook"])
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda node, kept: node.variable.register_hook(kept.append),
+        lambda node, kept: node.register_prehook(lambda grads: kept.append(grads[0])),
+        lambda node, kept: node.register_hook(lambda made, grads: kept.append(grads[0])),
+    ],
+    ids=["tensor hook", "pre-hook", "post hook"],
+)
 def test_gradient_that_a_hook_kept_does_not_change(register):
     """A hook of any kind may keep what it is given: later passes add to another tensor."""
     x, kept = leaf([1.0, 2.0]), []
@@ -573,7 +584,7 @@ def test_post_accumulate_hook_may_run_a_pass_into_the_same_leaf():
                 (p * 10).backward()
 
     x.register_post_accumulate_grad_hook(again)
-    thread = threading.Thread(target=(x * 3).backward, daemon=True)     # a lock that is held would wait for ever
+    thread = threading.Thread(target=(x * 3).backward, daemon=True)  # a lock that is held would wait for ever
     thread.start()
     thread.join(20)
     assert not thread.is_alive() and seen == [3.0, 13.0] and x.grad.item() == 13.0

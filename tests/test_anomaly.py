@@ -1,4 +1,5 @@
 """Anomaly mode: places of nodes, the search for NaN, reports of failures, who wrote to a saved tensor, and the switch itself."""
+
 from __future__ import annotations
 
 import gc
@@ -125,7 +126,7 @@ def test_lines_of_a_loop_and_of_two_callers_differ(watched):
     a, b = double(), double()
     lines = [["".join(y.grad_fn.metadata["traceback_"]) for y in pair] for pair in (a, b)]
     assert lines[0][0] != lines[0][1]
-    assert lines[0] == lines[1]             # one line of this test called it twice
+    assert lines[0] == lines[1]  # one line of this test called it twice
     again = double()
     assert ["".join(y.grad_fn.metadata["traceback_"]) for y in again] != lines[0]
 
@@ -201,7 +202,7 @@ def test_a_node_recorded_in_a_pass_knows_its_parent(watched):
     """The parent is the node that the pass was running; outside of passes there is none."""
     x = float32_leaf()
     y = x.exp()
-    g, = nbgrad.grad(y.sum(), x, create_graph=True)
+    (g,) = nbgrad.grad(y.sum(), x, create_graph=True)
     assert g.grad_fn.metadata["parent_"] is y.grad_fn
     assert "parent_" not in y.grad_fn.metadata
     assert "parent_" not in (g * 2).grad_fn.metadata
@@ -221,6 +222,7 @@ def test_parents_of_threads_do_not_mix(watched):
 
 
 # ---- NaN -------------------------------------------------------------------------------------------------------------
+
 
 def test_nan_is_an_error_that_names_node_and_output(watched):
     """The first node that returns NaN is named, with the position of its operand."""
@@ -311,7 +313,7 @@ def test_search_finds_exactly_the_nan_that_numpy_finds(dtype, layout):
         values[position] = np.nan
         view = LAYOUTS[layout](nbgrad.tensor(values).to(getattr(nbgrad, dtype)))
         expected = bool(np.isnan(view.to(nbgrad.complex128).numpy()).any())
-        assert [find(view) is not None, find(view) is not None] == [expected] * 2       # the second time natively
+        assert [find(view) is not None, find(view) is not None] == [expected] * 2  # the second time natively
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 31])
@@ -339,6 +341,7 @@ def test_search_looks_into_a_whole_batch(watched):
 
 
 # ---- reports ---------------------------------------------------------------------------------------------------------
+
 
 def test_a_failure_is_reported_and_raised_as_it_is(watched):
     """Any error of a node is raised unchanged, after a warning with its forward stack."""
@@ -377,6 +380,7 @@ def test_a_node_from_outside_is_reported_without_a_stack():
 
 def test_a_failing_double_backward_reports_parents(watched):
     """First the node, then the one whose backward recorded it."""
+
     class Outer(nbgrad.Function):
         """A square, its gradient by ``Broken``."""
 
@@ -391,7 +395,7 @@ def test_a_failing_double_backward_reports_parents(watched):
 
     x = float32_leaf()
     y = Outer.apply(x)
-    g, = nbgrad.grad(y.sum(), x, create_graph=True)
+    (g,) = nbgrad.grad(y.sum(), x, create_graph=True)
     _, texts = failure(g.sum().backward, KeyError)
     assert "Error detected in BrokenBackward" in texts[0]
     assert "induced by OuterBackward" in texts[1] and here(-4) in texts[1]
@@ -399,6 +403,7 @@ def test_a_failing_double_backward_reports_parents(watched):
 
 def test_a_nested_pass_reports_both_nodes(watched):
     """The inner pass reports its node, the outer one the node that started it."""
+
     class Nested(nbgrad.Function):
         """Runs another pass in backward."""
 
@@ -446,6 +451,7 @@ def test_the_engine_is_sound_after_a_failure(watched):
 
 
 # ---- writes ----------------------------------------------------------------------------------------------------------
+
 
 def test_a_version_error_names_the_line_that_wrote(watched):
     """Of several writes after the saving, the first; writes before it do not count."""
@@ -497,6 +503,7 @@ def test_a_version_error_without_the_mode_says_how_to_find_the_line():
 
 # ---- the switch ------------------------------------------------------------------------------------------------------
 
+
 def test_detect_anomaly_warns_and_set_detect_anomaly_does_not():
     """Entering the first says that it costs time."""
     with pytest.warns(UserWarning, match="anomaly mode is on"), nbgrad.detect_anomaly(check_nan=False):
@@ -540,6 +547,7 @@ def test_the_mode_is_one_for_all_threads(watched):
 
 def test_results_are_the_same_with_the_mode(watched):
     """Values, gradients and freeing of the graph do not depend on it."""
+
     def run():
         x, w = float32_leaf(np.arange(6.0).reshape(2, 3)), float32_leaf(np.ones((3, 2)))
         y = (x @ w).tanh().sum() + (x * x).mean()
@@ -557,10 +565,12 @@ def test_results_are_the_same_with_the_mode(watched):
 def test_calls_keep_their_native_path(watched):
     """The mode is none of the special ones that send every call through the interpreters."""
     from nbgrad.base.grad_mode import special
+
     assert special == []
 
 
 # ---- errors at length ------------------------------------------------------------------------------------------------
+
 
 def test_explain_tells_node_place_versions_and_writer(watched):
     """All that is known of a version error, in one text."""
@@ -592,6 +602,7 @@ def test_explain_of_an_error_without_a_node():
 
 
 # ---- places without the search ---------------------------------------------------------------------------------------
+
 
 def test_places_are_kept_where_nan_is_not_looked_for():
     """With ``check_nan=False`` nodes still know their place, and other failures are still reported."""

@@ -1,4 +1,5 @@
 """The layers of the package, as data; imports point down. Heavy and optional libraries stay where they belong."""
+
 from __future__ import annotations
 
 import ast
@@ -93,12 +94,14 @@ def modules() -> dict[str, Path]:
 
 def statements(path: Path) -> Iterator[tuple[ast.stmt, bool]]:
     """Import statements, and whether each is inside a function; those for type checkers alone are left out."""
+
     def walk(node, lazy):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.Import, ast.ImportFrom)):
                 yield child, lazy
             elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
                 yield from walk(child, lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
     yield from walk(ast.parse(path.read_text(encoding="utf-8")), False)
 
 
@@ -112,7 +115,7 @@ def targets(name: str, path: Path, statement: ast.stmt) -> Iterator[str]:
     if statement.level:
         package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
         package = [] if name == "__init__" else package
-        base = ".".join([*package[:len(package) - statement.level + 1], *([base] if base else [])])
+        base = ".".join([*package[: len(package) - statement.level + 1], *([base] if base else [])])
         base = "." + base
     else:
         base = dotted(base)
@@ -123,14 +126,18 @@ def targets(name: str, path: Path, statement: ast.stmt) -> Iterator[str]:
 
 def dotted(name: str) -> str:
     """``nbgrad.x`` as ``.x``."""
-    return "." + name[len("nbgrad."):] if name.startswith("nbgrad.") else "." if name == "nbgrad" else name
+    return "." + name[len("nbgrad.") :] if name.startswith("nbgrad.") else "." if name == "nbgrad" else name
 
 
 @lru_cache(maxsize=1)
 def imports() -> tuple[Import, ...]:
     """Every import of every module."""
-    return tuple(Import(name, target, lazy, statement.lineno) for name, path in modules().items()
-                 for statement, lazy in statements(path) for target in targets(name, path, statement))
+    return tuple(
+        Import(name, target, lazy, statement.lineno)
+        for name, path in modules().items()
+        for statement, lazy in statements(path)
+        for target in targets(name, path, statement)
+    )
 
 
 def layer_of(name: str) -> int:
@@ -166,16 +173,18 @@ def test_the_layers_are_what_a_listing_shows():
 
 def test_imports_at_the_top_of_files_point_down():
     """A layer knows those beneath it only."""
-    wrong = [f"nbgrad/{each.source.replace('.', '/')}.py:{each.line} ({LAYERS[layer_of(each.source)][0]}) "
-             f"imports {target} ({LAYERS[layer_of(target)][0]})" for each, target in inner()
-             if not each.lazy and layer_of(target) > layer_of(each.source)]
+    wrong = [
+        f"nbgrad/{each.source.replace('.', '/')}.py:{each.line} ({LAYERS[layer_of(each.source)][0]}) "
+        f"imports {target} ({LAYERS[layer_of(target)][0]})"
+        for each, target in inner()
+        if not each.lazy and layer_of(target) > layer_of(each.source)
+    ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_upward_imports_inside_functions_are_listed():
     """What points up does so inside a function, for a reason that UPWARD states; nothing there is gone."""
-    found = {(each.source, target) for each, target in inner()
-             if each.lazy and layer_of(target) > layer_of(each.source)}
+    found = {(each.source, target) for each, target in inner() if each.lazy and layer_of(target) > layer_of(each.source)}
     assert found == set(UPWARD), f"not listed: {sorted(found - set(UPWARD))}; gone: {sorted(set(UPWARD) - found)}"
 
 
@@ -204,18 +213,27 @@ def test_names_set_in_other_modules_are_listed():
 # What makes operations and what makes kernels of them, each with the folders that use it. Functions that are written in operations
 # are declared where what they are written in can be imported.
 PLACES_OF_DECLARATIONS = {
-    "ops.core": {"elementwise": ("ops", "methods.install"), "movement": ("ops",), "reduction": ("ops",), "general": ("ops",),
-                 "composite": ("ops", "composites")},
+    "ops.core": {
+        "elementwise": ("ops", "methods.install"),
+        "movement": ("ops",),
+        "reduction": ("ops",),
+        "general": ("ops",),
+        "composite": ("ops", "composites"),
+    },
     "dispatch.lowerings": {"lowering": ("lowering",), "prepared": ("lowering", "composites")},
 }
 
 
 def test_operations_are_declared_in_ops_and_lowered_in_lowering():
     """``ops`` says what operations are, ``lowering`` how they are computed; ``composites`` are written in them."""
-    wrong = [f"{name} imports {alias.name}" for name, path in modules().items() for statement, _ in statements(path)
-             for alias, target in zip(statement.names, targets(name, path, statement))
-             for homes in [PLACES_OF_DECLARATIONS.get(target[1:], {}).get(alias.name, (name,))]
-             if not any(name == home or name.startswith(home + ".") for home in homes)]
+    wrong = [
+        f"{name} imports {alias.name}"
+        for name, path in modules().items()
+        for statement, _ in statements(path)
+        for alias, target in zip(statement.names, targets(name, path, statement))
+        for homes in [PLACES_OF_DECLARATIONS.get(target[1:], {}).get(alias.name, (name,))]
+        if not any(name == home or name.startswith(home + ".") for home in homes)
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -260,7 +278,7 @@ def keys_of(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, (ast.Set, ast.Tuple, ast.List)):
         for member in node.elts:
             yield from keys_of(member.value) if isinstance(member, ast.Starred) else first_name(member)
-    elif isinstance(node, ast.Call):            # frozenset((...)), dict.fromkeys((...)), "...".split()
+    elif isinstance(node, ast.Call):  # frozenset((...)), dict.fromkeys((...)), "...".split()
         if isinstance(node.func, ast.Attribute) and node.func.attr == "split" and isinstance(node.func.value, ast.Constant):
             yield from str(node.func.value.value).split()
         else:
@@ -319,7 +337,7 @@ def test_no_cycle_of_imports():
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, f"cycle: {' -> '.join((*path[path.index(name):], name))}"
+        assert name not in path, f"cycle: {' -> '.join((*path[path.index(name) :], name))}"
         if name not in done:
             for target in edges.get(name, ()):
                 visit(target, (*path, name))
@@ -333,16 +351,25 @@ def test_no_cycle_of_imports():
 def test_libraries_stay_where_they_belong(library):
     """Numba, its CUDA target and the rest are known to the modules that CONFINED names; some libraries to none."""
     homes = CONFINED.get(library, ())
-    wrong = {each.source for each in imports() if each.target == library or each.target.startswith(library + ".")
-             if not any(each.source == home or each.source.startswith(home + ".") for home in homes)}
+    wrong = {
+        each.source
+        for each in imports()
+        if each.target == library or each.target.startswith(library + ".")
+        if not any(each.source == home or each.source.startswith(home + ".") for home in homes)
+    }
     assert not wrong
 
 
 def test_numba_is_imported_inside_functions_on_the_way_to_a_cpu_kernel():
     """A warm process computes without Numba: only CUDA's modules import it at the top of the file, and what compiles for the CPU,
     which is itself imported inside a function."""
-    wrong = {each.source for each in imports() if each.target.split(".")[0] == "numba" and not each.lazy
-             and not each.source.startswith(("kernels.cuda.", "kernels.cpu.frontend", "kernels.cpu.traced"))}
+    wrong = {
+        each.source
+        for each in imports()
+        if each.target.split(".")[0] == "numba"
+        and not each.lazy
+        and not each.source.startswith(("kernels.cuda.", "kernels.cpu.frontend", "kernels.cpu.traced"))
+    }
     assert not wrong
     assert all(each.lazy for each in imports() if each.target == ".kernels.cpu.frontend")
 
@@ -351,13 +378,18 @@ def test_importing_the_package_is_light():
     """``import nbgrad`` loads no compiler, no plotting, no other framework."""
     heavy = ["numba", "torch", "jax", "matplotlib", "rich", "scipy", "pandas", "pytest"]
     script = f"import sys, nbgrad; print(*[name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+    )
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
 
 # Who writes LLVM's text: what has both meanings, what all native code rests on, and the translator.
-LLVM_TEXT = {"native.primitives", "native.support", "native.translate", "native.link"}     # the last: how a core waits
+LLVM_TEXT = {"native.primitives", "native.support", "native.translate", "native.link"}  # the last: how a core waits
 LLVM_WORDS = ("getelementptr ", "= phi ", "br i1 ", "br label %", "alloca ", "call void @", "@incref", "@decref")
 
 

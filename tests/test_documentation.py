@@ -1,4 +1,5 @@
 """What the documentation shows is true: examples in docstrings, in the README and in docs run."""
+
 from __future__ import annotations
 
 import doctest
@@ -91,9 +92,14 @@ def test_python_blocks_of_a_page(page):
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
     if not blocks:
         pytest.skip("no code to run")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=ROOT, capture_output=True,
-        text=True, timeout=300,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])})
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
+    )
     assert done.returncode == 0, done.stderr
 
 

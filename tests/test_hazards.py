@@ -1,4 +1,5 @@
 """What went wrong in experiments once, each with a test that shows it cannot any more."""
+
 from __future__ import annotations
 
 import gc
@@ -21,8 +22,13 @@ from nbgrad.tensors import layout
 
 def printed_by(code: str, **environment: str) -> str:
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **environment})
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -116,7 +122,7 @@ def test_kernels_do_not_multiply_with_layouts():
         from nbgrad.dispatch.plans import kernel
         print(sum(1 for key in [kernel.cache_info()] for _ in range(key.currsize)))
     """)
-    assert int(output) <= 6      # mul; the copies and conversions that half and repeat need
+    assert int(output) <= 6  # mul; the copies and conversions that half and repeat need
 
 
 def test_tables_are_bounded():
@@ -246,7 +252,8 @@ def test_first_large_tensors_of_many_threads():
 
 CHECKED = {
     "empty views": "[x.unbind(1), x[:, 1], zeros(0, dtype=nbgrad.complex64).imag, nbgrad.complex(zeros(0), zeros(0))]",
-    "half types": "tensor([nan], dtype=nbgrad.bfloat16).float()", "numbers": "ones(2) * nan",
+    "half types": "tensor([nan], dtype=nbgrad.bfloat16).float()",
+    "numbers": "ones(2) * nan",
     "sequences": "cat([tensor([nan]), ones(1)])",
     "attributes": "zeros(2).index_fill(0, tensor([0]), nan)",
 }
@@ -255,25 +262,39 @@ CHECKED = {
 @pytest.mark.parametrize("expression", CHECKED.values(), ids=CHECKED)
 def test_checked_calls_that_are_sound(expression):
     """``NBGRAD_CHECK=1`` does not blame a call for memory that it does not touch, nor for a NaN that it was given."""
-    assert printed_by(f"""
+    assert (
+        printed_by(
+            f"""
         import nbgrad
         from nbgrad import cat, ones, tensor, zeros
         x, nan = zeros(0, 2), float("nan")
         {expression}
-    """, NBGRAD_CHECK="1") == ""
+    """,
+            NBGRAD_CHECK="1",
+        )
+        == ""
+    )
 
 
-@pytest.mark.parametrize("expression", [
-    "tensor([-1.0]).sqrt()", "tensor([-1.0], dtype=nbgrad.bfloat16).sqrt()", "tensor([-1.0], dtype=nbgrad.float16).log()",
-    "tensor([float('nan'), -1.0])[1:].sqrt()",
-])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "tensor([-1.0]).sqrt()",
+        "tensor([-1.0], dtype=nbgrad.bfloat16).sqrt()",
+        "tensor([-1.0], dtype=nbgrad.float16).log()",
+        "tensor([float('nan'), -1.0])[1:].sqrt()",
+    ],
+)
 def test_checked_calls_that_make_a_nan(expression):
     """``NBGRAD_CHECK=1`` sees a NaN of every dtype, and only among the elements of the operands."""
-    assert "KernelError" in printed_by(f"""
+    assert "KernelError" in printed_by(
+        f"""
         import nbgrad
         from nbgrad import tensor
         try:
             {expression}
         except nbgrad.NbgradError as error:
             print(type(error).__name__)
-    """, NBGRAD_CHECK="1")
+    """,
+        NBGRAD_CHECK="1",
+    )

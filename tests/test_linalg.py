@@ -1,4 +1,5 @@
 """``nbgrad.linalg``: derivatives of what is unique up to signs and phases, batches, errors, and the names."""
+
 from __future__ import annotations
 
 import itertools
@@ -55,8 +56,12 @@ FUNCTIONS = {
     "lu": lambda x: tuple(linalg.lu(x)[1:]),
 }
 SHAPES = dict.fromkeys(FUNCTIONS, ((3, 3), (2, 3, 3))) | {
-    "svd": ((3, 3), (4, 3), (3, 5)), "svd full": ((3, 3), (4, 3)), "svdvals": ((4, 3),), "qr": ((3, 3), (4, 3), (3, 4)),
-    "lu": ((3, 3), (4, 3), (3, 4))}
+    "svd": ((3, 3), (4, 3), (3, 5)),
+    "svd full": ((3, 3), (4, 3)),
+    "svdvals": ((4, 3),),
+    "qr": ((3, 3), (4, 3), (3, 4)),
+    "lu": ((3, 3), (4, 3), (3, 4)),
+}
 CASES = [(name, shape, complex) for name in FUNCTIONS for shape in SHAPES[name] for complex in (False, True)]
 
 
@@ -108,13 +113,19 @@ def test_determinant_of_a_singular_matrix():
 
 def differences_of_det(x, step=1e-4):
     """The second derivatives of the determinant by central differences, one row and column an element."""
+
     def moved(i, j, p, q):
         y = x.copy().ravel()
         y[i] += p * step
         y[j] += q * step
         return np.linalg.det(y.reshape(x.shape))
-    return np.array([[sum(p * q * moved(i, j, p, q) for p in (1, -1) for q in (1, -1)) / (4 * step * step)
-                      for j in range(x.size)] for i in range(x.size)])
+
+    return np.array(
+        [
+            [sum(p * q * moved(i, j, p, q) for p in (1, -1) for q in (1, -1)) / (4 * step * step) for j in range(x.size)]
+            for i in range(x.size)
+        ]
+    )
 
 
 @pytest.mark.parametrize("rank", [4, 3, 2, 1])
@@ -133,16 +144,27 @@ def test_third_derivative_of_a_determinant_without_inverse(complex):
 
     def slope(x):
         return nbgrad.grad(linalg.det(x).abs() if complex else linalg.det(x), x, create_graph=True)[0]
+
     if not complex:
         assert nbgrad.gradgradcheck(slope, (x.requires_grad_(),))
     assert nbgrad.gradgradcheck(linalg.det, (x.requires_grad_(),))
 
 
 ENDLESS = {
-    "svd": linalg.svd, "svdvals": linalg.svdvals, "eigh": linalg.eigh, "eigvalsh": linalg.eigvalsh, "eig": linalg.eig,
-    "eigvals": linalg.eigvals, "pinv": linalg.pinv, "hermitian pinv": lambda x: linalg.pinv(x, hermitian=True),
-    "lstsq": lambda x: linalg.lstsq(x, x), "cond": linalg.cond, "matrix_norm 2": lambda x: linalg.matrix_norm(x, 2),
-    "nuclear norm": lambda x: linalg.matrix_norm(x, "nuc"), "matrix_rank": linalg.matrix_rank, "svd of main": nbgrad.svd,
+    "svd": linalg.svd,
+    "svdvals": linalg.svdvals,
+    "eigh": linalg.eigh,
+    "eigvalsh": linalg.eigvalsh,
+    "eig": linalg.eig,
+    "eigvals": linalg.eigvals,
+    "pinv": linalg.pinv,
+    "hermitian pinv": lambda x: linalg.pinv(x, hermitian=True),
+    "lstsq": lambda x: linalg.lstsq(x, x),
+    "cond": linalg.cond,
+    "matrix_norm 2": lambda x: linalg.matrix_norm(x, 2),
+    "nuclear norm": lambda x: linalg.matrix_norm(x, "nuc"),
+    "matrix_rank": linalg.matrix_rank,
+    "svd of main": nbgrad.svd,
 }
 
 
@@ -159,12 +181,21 @@ def test_what_is_not_finite_never_reaches_an_iteration(name, value, size):
         ENDLESS[name](nbgrad.stack([nbgrad.eye(size), x]))
 
 
-@pytest.mark.parametrize("name, call", [
-    ("linalg.cond", linalg.cond), ("linalg.norm", lambda x: linalg.norm(x, 2)),
-    ("linalg.matrix_norm", lambda x: linalg.matrix_norm(x, "nuc")),
-    ("nuclear_norm", nbgrad.nuclear_norm), ("norm", lambda x: x.norm("nuc")), ("norm", lambda x: nbgrad.norm(x, "nuc")),
-    ("linalg.matrix_rank", linalg.matrix_rank), ("linalg.lstsq", lambda x: linalg.lstsq(x, x)), ("svd", lambda x: x.svd()),
-    ("pinverse", lambda x: x.pinverse())])
+@pytest.mark.parametrize(
+    "name, call",
+    [
+        ("linalg.cond", linalg.cond),
+        ("linalg.norm", lambda x: linalg.norm(x, 2)),
+        ("linalg.matrix_norm", lambda x: linalg.matrix_norm(x, "nuc")),
+        ("nuclear_norm", nbgrad.nuclear_norm),
+        ("norm", lambda x: x.norm("nuc")),
+        ("norm", lambda x: nbgrad.norm(x, "nuc")),
+        ("linalg.matrix_rank", linalg.matrix_rank),
+        ("linalg.lstsq", lambda x: linalg.lstsq(x, x)),
+        ("svd", lambda x: x.svd()),
+        ("pinverse", lambda x: x.pinverse()),
+    ],
+)
 def test_errors_name_what_was_called(name, call):
     """Not the operation that it is made of, which found it: functions and methods."""
     for _ in range(2):
@@ -172,10 +203,17 @@ def test_errors_name_what_was_called(name, call):
             call(nbgrad.full((3, 3), np.inf))
 
 
-@pytest.mark.parametrize("name, call", [
-    ("inverse", lambda x: x.inverse()), ("linalg.matrix_power", lambda x: linalg.matrix_power(x, -1)),
-    ("matrix_power", lambda x: x.matrix_power(-1)), ("linalg.cond", lambda x: linalg.cond(x, 1)),
-    ("linalg.tensorsolve", lambda x: linalg.tensorsolve(x, x[0])), ("linalg.inv", linalg.inv)])
+@pytest.mark.parametrize(
+    "name, call",
+    [
+        ("inverse", lambda x: x.inverse()),
+        ("linalg.matrix_power", lambda x: linalg.matrix_power(x, -1)),
+        ("matrix_power", lambda x: x.matrix_power(-1)),
+        ("linalg.cond", lambda x: linalg.cond(x, 1)),
+        ("linalg.tensorsolve", lambda x: linalg.tensorsolve(x, x[0])),
+        ("linalg.inv", linalg.inv),
+    ],
+)
 def test_errors_of_singular_matrices_name_what_was_called(name, call):
     """As above."""
     with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: Singular"):
@@ -194,7 +232,7 @@ def test_only_the_triangle_that_is_read_must_be_finite(upper):
 def test_gradients_of_determinants_that_are_not_finite(value):
     """The first and second derivatives are NaN: there is no SVD to compute them from."""
     x = nbgrad.diag(nbgrad.tensor([value, 1.0, 2.0])).requires_grad_()
-    g, = nbgrad.grad(linalg.det(x), x)
+    (g,) = nbgrad.grad(linalg.det(x), x)
     assert g.isnan().all()
     assert nbgrad.func.hessian(linalg.det)(x).isnan().all()
 
@@ -207,12 +245,14 @@ def test_systems_of_every_number_of_blocks(n, dtype):
     a = (RNG.normal(size=(n, n)) + np.eye(n) * n).astype(dtype.numpy)
     for k in (1, 7, 40):
         b = RNG.normal(size=(n, k)).astype(dtype.numpy)
-        systems = {"solve": (a, linalg.solve(nbgrad.tensor(a), nbgrad.tensor(b))),
-                   "inv": (a, linalg.inv(nbgrad.tensor(a)) @ nbgrad.tensor(b)),
-                   "factors": (a, linalg.lu_solve(*linalg.lu_factor(nbgrad.tensor(a)), nbgrad.tensor(b))),
-                   "adjoint": (a.T, linalg.lu_solve(*linalg.lu_factor(nbgrad.tensor(a)), nbgrad.tensor(b), adjoint=True)),
-                   "cholesky": (np.tril(a) @ np.tril(a).T, nbgrad.cholesky_solve(nbgrad.tensor(b), nbgrad.tensor(np.tril(a)))),
-                   "upper factor": (np.triu(a).T @ np.triu(a), nbgrad.cholesky_solve(nbgrad.tensor(b), nbgrad.tensor(a), True))}
+        systems = {
+            "solve": (a, linalg.solve(nbgrad.tensor(a), nbgrad.tensor(b))),
+            "inv": (a, linalg.inv(nbgrad.tensor(a)) @ nbgrad.tensor(b)),
+            "factors": (a, linalg.lu_solve(*linalg.lu_factor(nbgrad.tensor(a)), nbgrad.tensor(b))),
+            "adjoint": (a.T, linalg.lu_solve(*linalg.lu_factor(nbgrad.tensor(a)), nbgrad.tensor(b), adjoint=True)),
+            "cholesky": (np.tril(a) @ np.tril(a).T, nbgrad.cholesky_solve(nbgrad.tensor(b), nbgrad.tensor(np.tril(a)))),
+            "upper factor": (np.triu(a).T @ np.triu(a), nbgrad.cholesky_solve(nbgrad.tensor(b), nbgrad.tensor(a), True)),
+        }
         for upper, unit, turned in itertools.product((False, True), repeat=3):
             matrix = nbgrad.tensor(a.T.copy()).t() if turned else nbgrad.tensor(a)
             triangle = (np.triu if upper else np.tril)(a / n if unit else a)
@@ -267,16 +307,17 @@ def test_lu_puts_together_what_it_took_apart():
 def test_values_have_gradients_of_every_order(function):
     """What the forward pass knows of vectors serves the first order alone: a recorded cotangent has its own history."""
     x = nbgrad.tensor(np.diag([3.0, 2.0, 1.0]) + 0.1, requires_grad=True)
-    g, = nbgrad.grad((function(x) ** 3).sum(), x, create_graph=True)
+    (g,) = nbgrad.grad((function(x) ** 3).sum(), x, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), 3 * np.linalg.matrix_power(x.detach().numpy(), 2), atol=1e-12)
     t = np.arange(9.0).reshape(3, 3) + np.arange(9.0).reshape(3, 3).T
-    slope, = nbgrad.grad((g * nbgrad.tensor(t)).sum(), x)
+    (slope,) = nbgrad.grad((g * nbgrad.tensor(t)).sum(), x)
     want = 3 * (x.detach().numpy() @ t + t @ x.detach().numpy())
     np.testing.assert_allclose((slope + slope.mT).numpy() / 2, want, atol=1e-9)
 
 
-@pytest.mark.parametrize("function", [linalg.solve, lambda x, y: linalg.solve_triangular(x, y, upper=True),
-                                      lambda x, y: nbgrad.cholesky_solve(y, x)])
+@pytest.mark.parametrize(
+    "function", [linalg.solve, lambda x, y: linalg.solve_triangular(x, y, upper=True), lambda x, y: nbgrad.cholesky_solve(y, x)]
+)
 def test_cotangents_of_both_operands_are_those_of_each(function):
     """A node that gives both solves one system; the numbers are those of nodes that give one."""
     x, y, g = (nbgrad.tensor(OPERANDS[name]) for name in ("a", "b", "tall"))
@@ -285,6 +326,7 @@ def test_cotangents_of_both_operands_are_those_of_each(function):
         """Those of the operands that are wanted."""
         operands = [each.clone().requires_grad_(is_wanted) for each, is_wanted in zip((x, y), wanted)]
         return [each.numpy() for each in nbgrad.grad(function(*operands), [each for each in operands if each.requires_grad], g)]
+
     for got, want in zip(gradients(True, True), (*gradients(True, False), *gradients(False, True)), strict=True):
         np.testing.assert_array_equal(got, want)
 
@@ -295,18 +337,31 @@ def rows_of(names: str, *tensors: str) -> list:
 
 
 OPERANDS = {
-    "a": RNG.normal(size=(2, 5, 5)) + 4 * np.eye(5), "b": RNG.normal(size=(2, 5, 3)), "tau": RNG.uniform(1, 1.5, (2, 3)),
-    "tall": RNG.normal(size=(2, 5, 3)), "wide": RNG.normal(size=(2, 3, 5)),
-    "low": np.tril(RNG.normal(size=(2, 5, 5))) + 4 * np.eye(5)}
+    "a": RNG.normal(size=(2, 5, 5)) + 4 * np.eye(5),
+    "b": RNG.normal(size=(2, 5, 3)),
+    "tau": RNG.uniform(1, 1.5, (2, 3)),
+    "tall": RNG.normal(size=(2, 5, 3)),
+    "wide": RNG.normal(size=(2, 3, 5)),
+    "low": np.tril(RNG.normal(size=(2, 5, 5))) + 4 * np.eye(5),
+}
 OPERANDS["s"] = OPERANDS["a"] @ np.swapaxes(OPERANDS["a"], -1, -2)
 AT_ONCE = [
-    *rows_of("inv inv_ex det slogdet lu lu_factor lu_factor_ex svdvals eigvals qr", "a"), *rows_of("solve solve_ex", "a", "b"),
-    *rows_of("cholesky cholesky_ex eigvalsh", "s"), *rows_of("lu svd svdvals qr pinv", "tall"),
+    *rows_of("inv inv_ex det slogdet lu lu_factor lu_factor_ex svdvals eigvals qr", "a"),
+    *rows_of("solve solve_ex", "a", "b"),
+    *rows_of("cholesky cholesky_ex eigvalsh", "s"),
+    *rows_of("lu svd svdvals qr pinv", "tall"),
     *rows_of("lu svd svdvals pinv", "wide"),
-    *rows_of("householder_product", "tall", "tau"), *rows_of("cholesky_inverse", "low"), *rows_of("cholesky_solve", "b", "low"),
-    *rows_of("lstsq", "tall", "b")]
-ARRANGED = {"by rows": lambda x: x, "by columns": lambda x: x.mT.contiguous().mT if x.ndim == 3 else x,
-            "with gaps": lambda x: nbgrad.stack([x, x], -1)[..., 0], "one": lambda x: x[1]}
+    *rows_of("householder_product", "tall", "tau"),
+    *rows_of("cholesky_inverse", "low"),
+    *rows_of("cholesky_solve", "b", "low"),
+    *rows_of("lstsq", "tall", "b"),
+]
+ARRANGED = {
+    "by rows": lambda x: x,
+    "by columns": lambda x: x.mT.contiguous().mT if x.ndim == 3 else x,
+    "with gaps": lambda x: nbgrad.stack([x, x], -1)[..., 0],
+    "one": lambda x: x[1],
+}
 
 
 @pytest.mark.parametrize("arranged", ARRANGED)
@@ -329,8 +384,15 @@ def values_of(out) -> list:
     return [x.detach().numpy() for x in (out if isinstance(out, tuple) else (out,))]
 
 
-@pytest.mark.parametrize("function", [linalg.solve, lambda x, y: linalg.solve_triangular(x, y, upper=True), nbgrad.cholesky_solve,
-                                      lambda x, y: linalg.solve(A=x, B=y)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        linalg.solve,
+        lambda x, y: linalg.solve_triangular(x, y, upper=True),
+        nbgrad.cholesky_solve,
+        lambda x, y: linalg.solve(A=x, B=y),
+    ],
+)
 def test_one_tensor_as_both_operands_and_then_two(function):
     """Calls of one kind, of which the first had the same tensor twice."""
     x, y = (nbgrad.tensor(OPERANDS["a"][k]) for k in (0, 1))
@@ -368,6 +430,7 @@ def test_tolerances_of_a_pseudo_inverse(options):
 def test_where_no_lapack_is_found_numpy_does_the_work(monkeypatch):
     """The same results, of shapes that no other test has met."""
     from nbgrad.lowering import lapack
+
     monkeypatch.setattr(lapack, "find", lambda name: 0)
     lapack.addresses.cache_clear()
     try:
@@ -377,7 +440,7 @@ def test_where_no_lapack_is_found_numpy_does_the_work(monkeypatch):
         np.testing.assert_allclose(linalg.svdvals(a.detach()).numpy(), np.linalg.svd(x, compute_uv=False))
         p, low, up = linalg.lu(a)
         np.testing.assert_allclose((p @ low @ up).detach().numpy(), x)
-        g, = nbgrad.grad(linalg.slogdet(a).logabsdet.sum(), a)
+        (g,) = nbgrad.grad(linalg.slogdet(a).logabsdet.sum(), a)
         np.testing.assert_allclose(g.numpy(), np.swapaxes(np.linalg.inv(x), -1, -2))
     finally:
         lapack.addresses.cache_clear()
@@ -448,6 +511,7 @@ def test_singular_matrices_are_an_error_where_that_is_asked_for(name):
 
     def call(x):
         return getattr(linalg, name)(x, *more, **options)
+
     for function in (call, nbgrad.vmap(call)):
         with pytest.raises(nbgrad.LinAlgError, match=r"matrix \[1\] is"):
             function(singular)
@@ -456,7 +520,7 @@ def test_singular_matrices_are_an_error_where_that_is_asked_for(name):
 def test_gradient_beside_a_singular_matrix():
     """The inverses that exist have their derivatives."""
     x = nbgrad.stack([2 * nbgrad.eye(2), nbgrad.zeros(2, 2)]).requires_grad_()
-    g, = nbgrad.grad(linalg.inv_ex(x).inverse[0].sum(), x)
+    (g,) = nbgrad.grad(linalg.inv_ex(x).inverse[0].sum(), x)
     assert g.tolist() == [[[-0.25, -0.25], [-0.25, -0.25]], [[0, 0], [0, 0]]]
 
 
@@ -465,7 +529,7 @@ def test_gradient_of_eigh_is_hermitian(complex):
     """As all that a Hermitian matrix can move along: an update by it leaves the matrix Hermitian."""
     x = hermitian(matrices(4, 4, complex=complex)).detach().requires_grad_()
     w, v = linalg.eigh(x)
-    g, = nbgrad.grad((v.abs() ** 2 * nbgrad.arange(16.0).reshape(4, 4)).sum() + (w * w).sum(), x)
+    (g,) = nbgrad.grad((v.abs() ** 2 * nbgrad.arange(16.0).reshape(4, 4)).sum() + (w * w).sum(), x)
     np.testing.assert_allclose(g.numpy(), g.mH.resolve_conj().numpy(), atol=1e-12)
 
 
@@ -518,8 +582,11 @@ def test_powers_and_norms_that_need_no_lapack():
     assert linalg.matrix_power(half, 3).dtype is nbgrad.float16
     assert [linalg.matrix_norm(half, p).item() for p in (1, -1, np.inf, -np.inf)] == [1, 1, 1, 1]
     assert linalg.norm(half, "fro").dtype is nbgrad.float16
-    for call in (lambda: linalg.matrix_norm(half, 2), lambda: linalg.matrix_power(half, -1),
-                 lambda: linalg.matrix_norm(half.to(nbgrad.int64))):
+    for call in (
+        lambda: linalg.matrix_norm(half, 2),
+        lambda: linalg.matrix_power(half, -1),
+        lambda: linalg.matrix_norm(half.to(nbgrad.int64)),
+    ):
         with pytest.raises(nbgrad.DTypeError, match="single or double precision"):
             call()
     with pytest.raises(nbgrad.ShapeError, match="linalg.matrix_norm: expected a matrix"):

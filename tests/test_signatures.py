@@ -3,6 +3,7 @@
 The list beside this file was made from torch by ``tools/signatures.py``; torch itself is not needed. What is not in nbgrad is
 passed over, and compared from the day it is there.
 """
+
 from __future__ import annotations
 
 import ast
@@ -69,10 +70,12 @@ class Argument(NamedTuple):
 def forms(text: str) -> Iterator[list[Argument]]:
     """The signatures of a line."""
     for form in text.split(" | "):
-        given = ast.parse(f"def f{form}: 0").body[0].args       # type: ignore[attr-defined]
+        given = ast.parse(f"def f{form}: 0").body[0].args  # type: ignore[attr-defined]
         defaults = [REQUIRED] * (len(given.args) - len(given.defaults)) + [literal(d) for d in given.defaults]
-        yield [*(Argument(a.arg, k, d) for k, (a, d) in enumerate(zip(given.args, defaults))),
-               *(Argument(a.arg, None, REQUIRED if d is None else literal(d)) for a, d in zip(given.kwonlyargs, given.kw_defaults))]
+        yield [
+            *(Argument(a.arg, k, d) for k, (a, d) in enumerate(zip(given.args, defaults))),
+            *(Argument(a.arg, None, REQUIRED if d is None else literal(d)) for a, d in zip(given.kwonlyargs, given.kw_defaults)),
+        ]
 
 
 def literal(node: ast.expr) -> Any:
@@ -140,6 +143,7 @@ def test_signatures_are_torchs(place):
 
 # ---- names in calls --------------------------------------------------------------------------------------------------
 
+
 def calls(path: str, forms_of_line: str) -> Iterator[tuple[list[str], Row, Case]]:
     """Calls of the samples that fit a form of torch's, with its names for the operands."""
     place, _, name = path.rpartition(".")
@@ -150,13 +154,15 @@ def calls(path: str, forms_of_line: str) -> Iterator[tuple[list[str], Row, Case]
         names = [*(["self"] if place == "Tensor" else []), *(a.name for a in form if a.place is not None)]
         for call in row.calls:
             if len(call.operands) <= len(names) and "*" not in forms_of_line.partition(",")[0]:
-                yield names[:len(call.operands)], row, call
+                yield names[: len(call.operands)], row, call
 
 
 def result(function: Any, args: list[Any], named: dict[str, Any]) -> Any:
     """What a function returns of copies of its arguments, as arrays."""
+
     def copied(x: Any) -> Any:
         return x.clone() if isinstance(x, nbgrad.Tensor) else x
+
     out = function(*map(copied, args), **{name: copied(x) for name, x in named.items()})
     out = out if isinstance(out, (tuple, list)) else (out,)
     return [x.resolve_conj().resolve_neg().numpy() if isinstance(x, nbgrad.Tensor) else x for x in out]
@@ -176,7 +182,7 @@ def test_operands_are_taken_by_torchs_names(place):
             try:
                 expected = result(function, args, call.attributes)
             except (RuntimeError, TypeError, AttributeError):
-                continue            # another form's
+                continue  # another form's
             at = 1 if place == "Tensor" else 0
             got = result(function, args[:at], {**dict(zip(names[at:], args[at:])), **call.attributes})
             assert len(got) == len(expected), line

@@ -1,4 +1,5 @@
 """``nbgrad.special``: every name leads to the operation, with ``out=`` and gradients."""
+
 from __future__ import annotations
 
 import math
@@ -8,11 +9,15 @@ import pytest
 import nbgrad
 from nbgrad import special
 
-ARGUMENTS = {"polygamma": (1, nbgrad.tensor([0.5])),
-             "multigammaln": (nbgrad.tensor([2.5]), 2), "logsumexp": (nbgrad.tensor([0.5]), 0),
-             "softmax": (nbgrad.tensor([0.5]), 0), "log_softmax": (nbgrad.tensor([0.5]), 0),
-             **{name: (nbgrad.tensor([0.5]), nbgrad.tensor([1.5])) for name in ("gammainc", "gammaincc")},
-             **{name: (nbgrad.tensor([2.5]), nbgrad.tensor([0.5])) for name in ("zeta", "xlog1py", "xlogy")}}
+ARGUMENTS = {
+    "polygamma": (1, nbgrad.tensor([0.5])),
+    "multigammaln": (nbgrad.tensor([2.5]), 2),
+    "logsumexp": (nbgrad.tensor([0.5]), 0),
+    "softmax": (nbgrad.tensor([0.5]), 0),
+    "log_softmax": (nbgrad.tensor([0.5]), 0),
+    **{name: (nbgrad.tensor([0.5]), nbgrad.tensor([1.5])) for name in ("gammainc", "gammaincc")},
+    **{name: (nbgrad.tensor([2.5]), nbgrad.tensor([0.5])) for name in ("zeta", "xlog1py", "xlogy")},
+}
 
 
 @pytest.mark.parametrize("name", special.__all__)
@@ -25,8 +30,13 @@ def test_every_name_computes(name):
 
 def test_other_names_are_the_operations():
     """expit, gammaln, psi and multigammaln are sigmoid, lgamma, digamma and mvlgamma."""
-    for name, own in (("expit", "sigmoid"), ("gammaln", "lgamma"), ("gammainc", "igamma"),
-                      ("psi", "digamma"), ("multigammaln", "mvlgamma")):
+    for name, own in (
+        ("expit", "sigmoid"),
+        ("gammaln", "lgamma"),
+        ("gammainc", "igamma"),
+        ("psi", "digamma"),
+        ("multigammaln", "mvlgamma"),
+    ):
         assert getattr(special, name) is getattr(nbgrad, own)
 
 
@@ -57,9 +67,19 @@ def test_incomplete_gamma_functions_have_derivatives_by_their_second_operand():
         nbgrad.igamma(a.requires_grad_(), x).sum().backward()
 
 
-@pytest.mark.parametrize(("a", "x", "low"), [(2.0, 0.0, 0.0), (0.0, 1.0, 1.0), (2.0, math.inf, 1.0), (math.inf, 1.0, 0.0),
-                                             (-1.0, 1.0, math.nan), (1.0, -1.0, math.nan), (0.0, 0.0, math.nan),
-                                             (math.nan, 1.0, math.nan)])
+@pytest.mark.parametrize(
+    ("a", "x", "low"),
+    [
+        (2.0, 0.0, 0.0),
+        (0.0, 1.0, 1.0),
+        (2.0, math.inf, 1.0),
+        (math.inf, 1.0, 0.0),
+        (-1.0, 1.0, math.nan),
+        (1.0, -1.0, math.nan),
+        (0.0, 0.0, math.nan),
+        (math.nan, 1.0, math.nan),
+    ],
+)
 def test_ends_of_the_incomplete_gamma_functions(a, x, low):
     """Zeros, infinities and what is not defined."""
     a, x = (nbgrad.tensor(value, dtype=nbgrad.float64) for value in (a, x))

@@ -1,4 +1,5 @@
 """Editors and type checkers are told the truth: stubs name what the running package has, with its signatures."""
+
 from __future__ import annotations
 
 import ast
@@ -24,14 +25,22 @@ from tools import stubs
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbgrad"
-FILES = {"": "__init__.pyi", "linalg": "linalg.pyi", "special": "special.pyi", "nn.functional": "nn/overwriting.pyi",
-         "Tensor": "tensors/members.pyi"}
+FILES = {
+    "": "__init__.pyi",
+    "linalg": "linalg.pyi",
+    "special": "special.pyi",
+    "nn.functional": "nn/overwriting.pyi",
+    "Tensor": "tensors/members.pyi",
+}
 WRITTEN = ast.parse((PACKAGE / "tensors" / "tensor.py").read_text(encoding="utf-8"))
 
 # Arguments that may be anything, and why.
 ANYTHING = {
-    "key": "whatever NumPy takes for an index", "data": "numbers, nested at will", "stream": "another library's object",
-    "args kwargs bounds": "forms that are told apart by kind", "inputs": "one leaf or several, in any sequence",
+    "key": "whatever NumPy takes for an index",
+    "data": "numbers, nested at will",
+    "stream": "another library's object",
+    "args kwargs bounds": "forms that are told apart by kind",
+    "inputs": "one leaf or several, in any sequence",
 }
 
 
@@ -47,8 +56,11 @@ class Told(ast.NodeVisitor):
         self.results: dict[str, set[str]] = {}
         for statement in body:
             if isinstance(statement, ast.ImportFrom):
-                self.names |= {alias.asname: None for alias in statement.names if alias.asname and alias.asname[0] != "_"
-                               or alias.asname == alias.name}
+                self.names |= {
+                    alias.asname: None
+                    for alias in statement.names
+                    if alias.asname and alias.asname[0] != "_" or alias.asname == alias.name
+                }
             elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
                 self.names[statement.name] = statement
                 if isinstance(statement, ast.FunctionDef) and statement.returns is not None:
@@ -97,8 +109,11 @@ def test_stubs_are_current():
 
 def test_the_package_tells_what_it_has():
     """Every public name of the package is in its stub, and nothing else is; of modules those that have a public path."""
-    running = {name for name in dir(nbgrad) if not name.startswith("_")
-               and (not isinstance(getattr(nbgrad, name), ModuleType) or name in stubs.public_names())}
+    running = {
+        name
+        for name in dir(nbgrad)
+        if not name.startswith("_") and (not isinstance(getattr(nbgrad, name), ModuleType) or name in stubs.public_names())
+    }
     assert {name for name in told("") if not name.startswith("_")} == running - {"annotations"}
     assert {name for name in told("") if not hasattr(nbgrad, name)} == set()
 
@@ -205,7 +220,7 @@ def test_functions_that_stubs_lead_to_say_their_types():
             signature = inspect.signature(running)
             kinds = [signature.return_annotation, *(p.annotation for p in signature.parameters.values())]
             silent += [name] if inspect.Parameter.empty in kinds else []
-    assert silent == ["grad"]       # whose overloads say it
+    assert silent == ["grad"]  # whose overloads say it
 
 
 @pytest.mark.parametrize("place", FILES)
@@ -241,7 +256,7 @@ def test_stubs_travel_with_the_package():
     assert {PACKAGE / "py.typed", *PACKAGE.rglob("*.pyi")} <= copied
 
 
-PROGRAM = '''
+PROGRAM = """
 import nbgrad
 from nbgrad import Tensor, nn
 from nbgrad.nn import functional as F
@@ -266,11 +281,20 @@ reveal_type(nbgrad.grad(loss, [x]))
 nbgrad.float32.itemsize
 x.tahn()
 nbgrad.sum(x, dims=0)
-'''
-ANSWERS = ['"nbgrad.tensors.tensor.Tensor"', '"nbgrad.base.size.Size"', '"nbgrad.tensors.tensor.Tensor | None"',
-           '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Tensor"',
-           '"tuple[', '"nbgrad.tensors.tensor.Tensor"', '"nbgrad.tensors.tensor.Parameter"',
-           '"nbgrad.tensors.tensor.Tensor"', '"tuple[nbgrad.tensors.tensor.Tensor']
+"""
+ANSWERS = [
+    '"nbgrad.tensors.tensor.Tensor"',
+    '"nbgrad.base.size.Size"',
+    '"nbgrad.tensors.tensor.Tensor | None"',
+    '"nbgrad.tensors.tensor.Tensor"',
+    '"nbgrad.tensors.tensor.Tensor"',
+    '"nbgrad.tensors.tensor.Tensor"',
+    '"tuple[',
+    '"nbgrad.tensors.tensor.Tensor"',
+    '"nbgrad.tensors.tensor.Parameter"',
+    '"nbgrad.tensors.tensor.Tensor"',
+    '"tuple[nbgrad.tensors.tensor.Tensor',
+]
 
 
 def test_a_program_is_checked(tmp_path):
@@ -278,10 +302,16 @@ def test_a_program_is_checked(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     options = ["--config-file", "", "--follow-imports=silent", "--cache-dir", str(ROOT / ".mypy_cache" / "program")]
-    done = subprocess.run([sys.executable, "-m", "mypy", *options, "program.py"], cwd=tmp_path, capture_output=True, text=True,
-                          timeout=300, env={"MYPYPATH": str(ROOT), "PATH": ""})
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "program.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={"MYPYPATH": str(ROOT), "PATH": ""},
+    )
     lines = done.stdout.splitlines()
     notes = [line.partition("Revealed type is ")[2] for line in lines if "Revealed" in line]
-    assert [note[:len(answer)] for note, answer in zip(notes, ANSWERS, strict=True)] == ANSWERS, done.stdout + done.stderr
+    assert [note[: len(answer)] for note, answer in zip(notes, ANSWERS, strict=True)] == ANSWERS, done.stdout + done.stderr
     errors = [line.partition("error: ")[2] for line in lines if "error:" in line]
     assert len(errors) == 2 and '"Tensor" has no attribute "tahn"' in errors[0] and '"dims"' in errors[1], done.stdout

@@ -1,4 +1,5 @@
 """``nbgrad.testing``: what is close, what is not, and what the message says."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -26,15 +27,24 @@ def test_message_counts_and_places():
     assert "absolute difference: 4.0 at index (1, 1)" in text and "relative difference: 0.5 at index (1, 1)" in text
 
 
-@pytest.mark.parametrize("x, y, words", [
-    (nbgrad.ones(2), nbgrad.ones(3), "'shape' do not match"), (nbgrad.ones(2), nbgrad.ones(2).double(), "'dtype' do not match"),
-    (nbgrad.tensor(1.0), nbgrad.tensor(2.0), "Expected 2.0 but got 1.0"),
-    (nbgrad.tensor([1, 2]), nbgrad.tensor([1, 3]), "not equal"),
-    (1.0, 1.1, "Scalars"), (1, 1.0, "types do not match"), (True, False, "Booleans"), (None, 1, "None"),
-    ([1.0, 2.0], [1.0], "length of the sequences"), ({"a": 1}, {"b": 1}, "keys of the mappings"),
-    ([1.0, {"k": (2.0,)}], [1.0, {"k": (3.0,)}], r"item \[1\]\['k'\]\[0\]"), (np.ones(2), np.zeros(2), "not close"),
-    (nbgrad.tensor([nbgrad.nan]), nbgrad.tensor([nbgrad.nan]), "not close"),
-])
+@pytest.mark.parametrize(
+    "x, y, words",
+    [
+        (nbgrad.ones(2), nbgrad.ones(3), "'shape' do not match"),
+        (nbgrad.ones(2), nbgrad.ones(2).double(), "'dtype' do not match"),
+        (nbgrad.tensor(1.0), nbgrad.tensor(2.0), "Expected 2.0 but got 1.0"),
+        (nbgrad.tensor([1, 2]), nbgrad.tensor([1, 3]), "not equal"),
+        (1.0, 1.1, "Scalars"),
+        (1, 1.0, "types do not match"),
+        (True, False, "Booleans"),
+        (None, 1, "None"),
+        ([1.0, 2.0], [1.0], "length of the sequences"),
+        ({"a": 1}, {"b": 1}, "keys of the mappings"),
+        ([1.0, {"k": (2.0,)}], [1.0, {"k": (3.0,)}], r"item \[1\]\['k'\]\[0\]"),
+        (np.ones(2), np.zeros(2), "not close"),
+        (nbgrad.tensor([nbgrad.nan]), nbgrad.tensor([nbgrad.nan]), "not close"),
+    ],
+)
 def test_differences(x, y, words):
     """Each kind says what it is, and where in nested values."""
     with pytest.raises(AssertionError, match=words):

@@ -7,6 +7,7 @@ the tests. Everything else that docstrings say is derived from the declarations 
     python -m tools.document            # write
     python -m tools.document --check    # fail if a file would change
 """
+
 from __future__ import annotations
 
 import functools
@@ -33,7 +34,7 @@ EXAMPLES, PAGE = ROOT / "nbgrad" / "ops" / "examples.txt", ROOT / "docs" / "oper
 
 NUMBERS = (1.0, -2.0, 3.0, 0.5, 2.0, -1.0, 1.5, -0.5, 2.5, -3.0, -1.5, -2.5, 0.25, -0.25, 0.75, -0.75, 0.125, 0.625, -0.125, 0.875)
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64")
-LARGEST = 12        # elements of an operand that an example spells out
+LARGEST = 12  # elements of an operand that an example spells out
 
 # The tensors of examples of variants, whose operations have no public samples of their own.
 X = "x = nbgrad.tensor([1.0, -2.0, 3.0], requires_grad=True)"
@@ -48,6 +49,7 @@ class Entry(NamedTuple):
 
 
 # ---- inputs as source ------------------------------------------------------------------------------------------------
+
 
 def source_of(x: Any, domain: tuple, phase: int = 0, requires_grad: bool = False, kind: type = float) -> str:
     """An operand of a case as Python: shapes as tensors of round numbers of the domain, arrays as tensors."""
@@ -79,8 +81,19 @@ def kind_of(op: Op, operand: str) -> type:
 
 def size_of(call: Case) -> int:
     """Elements of the largest operand."""
-    return max((math.prod(x) if isinstance(x, tuple) else size_of(Case(tuple(x), {})) if isinstance(x, list) else
-                x.size if isinstance(x, np.ndarray) else 1 for x in call.operands), default=0)
+    return max(
+        (
+            math.prod(x)
+            if isinstance(x, tuple)
+            else size_of(Case(tuple(x), {}))
+            if isinstance(x, list)
+            else x.size
+            if isinstance(x, np.ndarray)
+            else 1
+            for x in call.operands
+        ),
+        default=0,
+    )
 
 
 def chosen_case(row: Row) -> Case | None:
@@ -92,6 +105,7 @@ def chosen_case(row: Row) -> Case | None:
 
 
 # ---- examples --------------------------------------------------------------------------------------------------------
+
 
 def example_of(op: Op, row: Row | None) -> str:
     """The first sample of an operation as a session; empty where there is none that can be shown."""
@@ -161,6 +175,7 @@ def gradient_line(lines: list[str], scope: dict, result: Any) -> str:
 
 # ---- what is found by trying -----------------------------------------------------------------------------------------
 
+
 def tried_dtypes(op: Op, row: Row | None) -> str:
     """In which dtypes an operation without a policy computes: what its first sample gives in each."""
     if row is None or dtype_rule(op) or not row.calls:
@@ -204,8 +219,10 @@ def tried_errors(row: Row | None) -> dict[str, str]:
     """``{error: example}`` from the samples that must fail."""
     errors: dict[str, str] = {}
     for failure in () if row is None else row.errors:
-        operands = ", ".join(str(list(x)) if isinstance(x, tuple) else f"{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
-                             for x in failure.case.operands)
+        operands = ", ".join(
+            str(list(x)) if isinstance(x, tuple) else f"{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
+            for x in failure.case.operands
+        )
         named = "".join(f", {name}={value!r}" for name, value in failure.case.attributes.items())
         kind = f" of {failure.dtype}" if failure.dtype != "float64" else ""
         kinds = failure.error if isinstance(failure.error, tuple) else (failure.error,)
@@ -214,6 +231,7 @@ def tried_errors(row: Row | None) -> dict[str, str]:
 
 
 # ---- entries ---------------------------------------------------------------------------------------------------------
+
 
 @functools.lru_cache(maxsize=1)
 def namespaced() -> dict[str, str]:
@@ -253,17 +271,22 @@ def is_public(op: Op) -> bool:
 def entries() -> dict[str, Entry]:
     """What is said of every public operation and variant, by name; of one name, the variant."""
     names, variants = {op.name for op in OPS.values() if is_public(op)}, public_variants()
-    subjects = {name: subject_of_variant(name) if name in variants else subject_of(name, namespaced().get(name, ""))
-                for name in sorted(names | variants)}
+    subjects = {
+        name: subject_of_variant(name) if name in variants else subject_of(name, namespaced().get(name, ""))
+        for name in sorted(names | variants)
+    }
     return {name: Entry(subject, shown_of(name)) for name, subject in subjects.items()}
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
 
+
 def examples_text() -> str:
     """The file of examples: of every name what ``nbgrad.ops.describe.Shown`` holds."""
-    parts = ["What the samples of the tests show of operations: dtypes and errors that no declaration states, and sessions.\n"
-             "Written by `make docs`, read when somebody asks for a docstring: change declarations and samples, not this file."]
+    parts = [
+        "What the samples of the tests show of operations: dtypes and errors that no declaration states, and sessions.\n"
+        "Written by `make docs`, read when somebody asks for a docstring: change declarations and samples, not this file."
+    ]
     for name, (_, shown) in entries().items():
         facts = {"Dtype": shown.dtypes} if shown.dtypes else {}
         lines = [*(f"{title}: {text}" for title, text in (facts | shown.errors).items()), *filter(None, [shown.example])]
@@ -272,18 +295,24 @@ def examples_text() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-KINDS = (("Elementwise", Elementwise, "Applied to every element, with broadcasting and promotion."),
-         ("Views", Movement, "The same memory under another shape and strides; the derivative is the inverse movement."),
-         ("With a loop of their own", General, "Reductions, products, indexing, joining."),
-         ("Written in others", Composite, "Their derivatives are those of what they are written in."))
+KINDS = (
+    ("Elementwise", Elementwise, "Applied to every element, with broadcasting and promotion."),
+    ("Views", Movement, "The same memory under another shape and strides; the derivative is the inverse movement."),
+    ("With a loop of their own", General, "Reductions, products, indexing, joining."),
+    ("Written in others", Composite, "Their derivatives are those of what they are written in."),
+)
 
 
 def page_text() -> str:
     """The table of operations by kind."""
-    lines = ["# Operations", "",
-             "Written by `make docs` from the declarations. In derivatives `x` and `y` are the operands, `g` the",
-             "cotangent of the result and `out` the result. Formulas consist of operations, hence derivatives of every order.",
-             "`help(nbgrad.tanh)` says all of one, with an example; they are in [examples.txt](../nbgrad/ops/examples.txt).", ""]
+    lines = [
+        "# Operations",
+        "",
+        "Written by `make docs` from the declarations. In derivatives `x` and `y` are the operands, `g` the",
+        "cotangent of the result and `out` the result. Formulas consist of operations, hence derivatives of every order.",
+        "`help(nbgrad.tanh)` says all of one, with an example; they are in [examples.txt](../nbgrad/ops/examples.txt).",
+        "",
+    ]
     for title, kind, sentence in KINDS:
         lines += [f"## {title}", "", sentence, "", "| operation | what | dtype | derivative |", "|---|---|---|---|"]
         lines += [page_row(entry) for entry in entries().values() if isinstance(entry.subject.op, kind)]

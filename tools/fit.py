@@ -6,6 +6,7 @@ to the dtype; the error printed beside it is that of the rounded one, relative t
     python tools/fit.py            # all tables
     python tools/fit.py exp_tail   # one of them
 """
+
 from __future__ import annotations
 
 import sys
@@ -50,7 +51,7 @@ def solve(values, weights, nodes):
     system = mp.matrix(n, n)
     for i, t in enumerate(nodes):
         for j in range(n - 1):
-            system[i, j] = t ** j
+            system[i, j] = t**j
         system[i, n - 1] = (-1) ** i / weights[i]
     return list(mp.lu_solve(system, mp.matrix(values)))[:-1]
 
@@ -97,7 +98,7 @@ def log_tail(z):
 def atanh_tail(z):
     """log2((1 + s) / (1 - s)) / s less its first two terms, divided by z**2: the part of ``pow`` kept in one word."""
     s = mp.sqrt(z)
-    return (mp.log((1 + s) / (1 - s)) / s - 2 - z * 2 / 3) / z ** 2
+    return (mp.log((1 + s) / (1 - s)) / s - 2 - z * 2 / 3) / z**2
 
 
 def sqrt_of(function, power):
@@ -111,29 +112,74 @@ EIGHTH = (mp.pi / 4 * mp.mpf("1.009")) ** 2  # 2 x / pi is not exact: for large 
 ERF_SPLIT = 1
 
 FITS = [
-    Fit("exp_tail", series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: mp.mpf("0.12"), -HALF_LN2, HALF_LN2,
-        {"float32": 4, "float64": 9}),
-    Fit("expm1_tail", series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: mp.mpf("0.2"), mp.mpf("-0.2085"),
-        mp.mpf("0.4857"), {"float32": 4, "float64": 9}),
-    Fit("log_direct", series(lambda f: (mp.log1p(f) - f) / f ** 2, -0.5), lambda f: abs(f) + mp.mpf("0.1"),
-        1 / SQRT2 - 1, SQRT2 - 1, {"float32": 8}),
+    Fit(
+        "exp_tail",
+        series(lambda r: (mp.expm1(r) - r) / r**2, 0.5),
+        lambda r: mp.mpf("0.12"),
+        -HALF_LN2,
+        HALF_LN2,
+        {"float32": 4, "float64": 9},
+    ),
+    Fit(
+        "expm1_tail",
+        series(lambda r: (mp.expm1(r) - r) / r**2, 0.5),
+        lambda r: mp.mpf("0.2"),
+        mp.mpf("-0.2085"),
+        mp.mpf("0.4857"),
+        {"float32": 4, "float64": 9},
+    ),
+    Fit(
+        "log_direct",
+        series(lambda f: (mp.log1p(f) - f) / f**2, -0.5),
+        lambda f: abs(f) + mp.mpf("0.1"),
+        1 / SQRT2 - 1,
+        SQRT2 - 1,
+        {"float32": 8},
+    ),
     Fit("log_ratio", series(log_tail, mp.mpf(2) / 3), one, 0, ((SQRT2 - 1) / (SQRT2 + 1)) ** 2, {"float64": 6}),
-    Fit("pow_tail", series(atanh_tail, mp.mpf(2) / 5), one, 0, ((SQRT2 - 1) / (SQRT2 + 1)) ** 2,
-        {"float32": 3, "float64": 8}),
-    Fit("sin_tail", series(sqrt_of(lambda x: mp.sin(x) - x, 3), -mp.mpf(1) / 6), one, 0, EIGHTH,
-        {"float32": 3, "float64": 5}),
-    Fit("cos_tail", series(sqrt_of(lambda x: mp.cos(x) - 1 + x * x / 2, 4), mp.mpf(1) / 24), one, 0, EIGHTH,
-        {"float32": 2, "float64": 5}),
-    Fit("tan_tail", series(sqrt_of(lambda x: mp.tan(x) - x, 3), mp.mpf(1) / 3), one, 0, EIGHTH,
-        {"float32": 6, "float64": 14}),
-    Fit("asin_tail", series(sqrt_of(lambda x: mp.asin(x) - x, 3), mp.mpf(1) / 6), one, 0, mp.mpf("0.298"),
-        {"float32": 4, "float64": 12}),
-    Fit("atan_tail", series(sqrt_of(lambda x: mp.atan(x) - x, 3), -mp.mpf(1) / 3), one, 0, (SQRT2 - 1) ** 2 * 1.001,
-        {"float32": 4, "float64": 10}),
-    Fit("erf_near", series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0, ERF_SPLIT,
-        {"float64": 11}),
-    Fit("erf_log", series(lambda a: -mp.log(mp.erfc(a)) / a - 1, 2 / mp.sqrt(mp.pi) - 1),
-        series(lambda a: a * mp.erfc(a) / mp.erf(a), mp.sqrt(mp.pi) / 2), 0, mp.mpf("3.93"), {"float32": 7}),
+    Fit("pow_tail", series(atanh_tail, mp.mpf(2) / 5), one, 0, ((SQRT2 - 1) / (SQRT2 + 1)) ** 2, {"float32": 3, "float64": 8}),
+    Fit("sin_tail", series(sqrt_of(lambda x: mp.sin(x) - x, 3), -mp.mpf(1) / 6), one, 0, EIGHTH, {"float32": 3, "float64": 5}),
+    Fit(
+        "cos_tail",
+        series(sqrt_of(lambda x: mp.cos(x) - 1 + x * x / 2, 4), mp.mpf(1) / 24),
+        one,
+        0,
+        EIGHTH,
+        {"float32": 2, "float64": 5},
+    ),
+    Fit("tan_tail", series(sqrt_of(lambda x: mp.tan(x) - x, 3), mp.mpf(1) / 3), one, 0, EIGHTH, {"float32": 6, "float64": 14}),
+    Fit(
+        "asin_tail",
+        series(sqrt_of(lambda x: mp.asin(x) - x, 3), mp.mpf(1) / 6),
+        one,
+        0,
+        mp.mpf("0.298"),
+        {"float32": 4, "float64": 12},
+    ),
+    Fit(
+        "atan_tail",
+        series(sqrt_of(lambda x: mp.atan(x) - x, 3), -mp.mpf(1) / 3),
+        one,
+        0,
+        (SQRT2 - 1) ** 2 * 1.001,
+        {"float32": 4, "float64": 10},
+    ),
+    Fit(
+        "erf_near",
+        series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1),
+        one,
+        0,
+        ERF_SPLIT,
+        {"float64": 11},
+    ),
+    Fit(
+        "erf_log",
+        series(lambda a: -mp.log(mp.erfc(a)) / a - 1, 2 / mp.sqrt(mp.pi) - 1),
+        series(lambda a: a * mp.erfc(a) / mp.erf(a), mp.sqrt(mp.pi) / 2),
+        0,
+        mp.mpf("3.93"),
+        {"float32": 7},
+    ),
     Fit("erf_far", lambda a: -mp.log(mp.erfc(a)), mp.erfc, mp.mpf(ERF_SPLIT), mp.mpf("5.93"), {"float64": 18}),
 ]
 
@@ -142,7 +188,7 @@ FITS = [
 
 def erfinv_of(w):
     """The inverse error function at x with w = -log(1 - x**2), and x: Newton's method on log erfc, which never underflows."""
-    complement = -mp.expm1(mp.log1p(-mp.exp(-w)) / 2)       # 1 - x
+    complement = -mp.expm1(mp.log1p(-mp.exp(-w)) / 2)  # 1 - x
     y = mp.sqrt(w) if w > 4 else mp.erfinv(1 - complement) if w > 0 else mp.mpf(0)
     for _ in range(60):
         tail = mp.erfc(y)
@@ -168,7 +214,7 @@ def erfinv_ratio_of_root(s):
 
 def erfinv_over_root(u):
     """erfinv(x) / sqrt(w) over u = 1 / sqrt(w)."""
-    return erfinv_of(1 / u ** 2)[0] * u
+    return erfinv_of(1 / u**2)[0] * u
 
 
 def moved(function, middle):
@@ -190,20 +236,23 @@ def scaled_erfcx(q):
 
 def bessel_near(order):
     """I_0(x), or I_1(x) / x, over z = (x / 8)**2."""
-    return lambda z: mp.besseli(order, 8 * mp.sqrt(z)) / (8 * mp.sqrt(z)) ** order if z else mp.mpf(1) / 2 ** order
+    return lambda z: mp.besseli(order, 8 * mp.sqrt(z)) / (8 * mp.sqrt(z)) ** order if z else mp.mpf(1) / 2**order
 
 
 def bessel_far(order):
     """sqrt(x) e**-x I_order(x) over u = 8 / x."""
-    return lambda u: mp.besseli(order, 8 / u) * mp.exp(-8 / u) * mp.sqrt(8 / u) if u > mp.mpf("1e-3") else (
-        asymptotic(order, 8 / u) if u else 1 / mp.sqrt(2 * mp.pi))
+    return lambda u: (
+        mp.besseli(order, 8 / u) * mp.exp(-8 / u) * mp.sqrt(8 / u)
+        if u > mp.mpf("1e-3")
+        else (asymptotic(order, 8 / u) if u else 1 / mp.sqrt(2 * mp.pi))
+    )
 
 
 def asymptotic(order, x):
     """The first terms of Hankel's expansion, which suffice from 8000 on."""
     total = term = mp.mpf(1)
     for k in range(1, 12):
-        term *= -mp.mpf(4 * order ** 2 - (2 * k - 1) ** 2) / (k * 8 * x)
+        term *= -mp.mpf(4 * order**2 - (2 * k - 1) ** 2) / (k * 8 * x)
         total += term
     return total / mp.sqrt(2 * mp.pi)
 
@@ -229,19 +278,37 @@ def trigamma_tail(z):
     if z < mp.mpf("1e-12"):
         return mp.mpf(1) / 6
     x = 1 / mp.sqrt(z)
-    return x ** 3 * (mp.psi(1, x) - 1 / x - 1 / (2 * x * x))
+    return x**3 * (mp.psi(1, x) - 1 / x - 1 / (2 * x * x))
 
 
 HALF = mp.mpf(1) / 2
 FITS += [
     Fit("erfcx_scaled", scaled_erfcx, one, mp.mpf(-1), mp.mpf(1), {"float32": 13, "float64": 24}),
     Fit("erfinv_near", moved(erfinv_ratio, mp.mpf("2.5")), one, mp.mpf("-2.5"), mp.mpf("2.51"), {"float32": 9, "float64": 22}),
-    Fit("erfinv_middle", moved(erfinv_ratio_of_root, mp.mpf("3.125")), one, mp.mpf("-0.9"), mp.mpf("0.876"),
-        {"float32": 8, "float64": 22}),
-    Fit("erfinv_far", moved(erfinv_ratio_of_root, mp.mpf("5.125")), one, mp.mpf("-1.126"), mp.mpf("1.126"),
-        {"float32": 8, "float64": 19}),
-    Fit("erfinv_tail", moved(erfinv_over_root, mp.mpf("0.1")), one, 1 / mp.mpf("27.4") - mp.mpf("0.1"), mp.mpf("0.0601"),
-        {"float32": 8, "float64": 22}),
+    Fit(
+        "erfinv_middle",
+        moved(erfinv_ratio_of_root, mp.mpf("3.125")),
+        one,
+        mp.mpf("-0.9"),
+        mp.mpf("0.876"),
+        {"float32": 8, "float64": 22},
+    ),
+    Fit(
+        "erfinv_far",
+        moved(erfinv_ratio_of_root, mp.mpf("5.125")),
+        one,
+        mp.mpf("-1.126"),
+        mp.mpf("1.126"),
+        {"float32": 8, "float64": 19},
+    ),
+    Fit(
+        "erfinv_tail",
+        moved(erfinv_over_root, mp.mpf("0.1")),
+        one,
+        1 / mp.mpf("27.4") - mp.mpf("0.1"),
+        mp.mpf("0.0601"),
+        {"float32": 8, "float64": 22},
+    ),
     Fit("i0_near", bessel_near(0), lambda z: 1 / bessel_near(0)(z), mp.mpf(0), mp.mpf(1), {"float32": 9, "float64": 15}),
     Fit("i1_near", bessel_near(1), lambda z: 1 / bessel_near(1)(z), mp.mpf(0), mp.mpf(1), {"float32": 9, "float64": 15}),
     Fit("i0_far", bessel_far(0), one, mp.mpf(0), mp.mpf(1), {"float32": 6, "float64": 22}),

@@ -3,6 +3,7 @@
 Files and lines are counted, imports between modules are followed (those inside functions too), and texts of LLVM are found by what
 they say. docs/architecture.md quotes the columns of two commits.
 """
+
 from __future__ import annotations
 
 import ast
@@ -26,11 +27,15 @@ def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
     """The modules of the package that a module imports, but for type checkers."""
     package = name.split(".") if path.name == "__init__.py" and name else name.split(".")[:-1]
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-               for inner in ast.walk(node)}
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level and id(node) not in skipped:
-            base = [*package[:len(package) - node.level + 1], *([node.module] if node.module else [])]
+            base = [*package[: len(package) - node.level + 1], *([node.module] if node.module else [])]
             for alias in node.names:
                 longer = ".".join([*base, alias.name])
                 yield longer if longer in known else ".".join(base)

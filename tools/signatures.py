@@ -6,6 +6,7 @@ needs torch, of the version that the list is to be of. ``tests/test_signatures.p
 Functions of Python say what they are; native ones have a schema for each of their forms, and documentation that says whether
 ``out`` is one.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -20,9 +21,24 @@ torch: Any = import_module("torch")
 overrides: Any = import_module("torch.overrides")
 
 # Where users find functions, and how the native function of a name begins there.
-PLACES = {"": "", "Tensor": "", "linalg": "linalg_", "special": "special_", "nn.functional": "", "nn": "", "nn.init": "",
-          "nn.utils": "", "optim": "", "optim.lr_scheduler": "", "autograd": "", "autograd.graph": "", "autograd.forward_ad": "",
-          "autograd.functional": "", "func": "", "utils.checkpoint": ""}
+PLACES = {
+    "": "",
+    "Tensor": "",
+    "linalg": "linalg_",
+    "special": "special_",
+    "nn.functional": "",
+    "nn": "",
+    "nn.init": "",
+    "nn.utils": "",
+    "optim": "",
+    "optim.lr_scheduler": "",
+    "autograd": "",
+    "autograd.graph": "",
+    "autograd.forward_ad": "",
+    "autograd.functional": "",
+    "func": "",
+    "utils.checkpoint": "",
+}
 # Of other dtypes, layouts and libraries.
 SKIPPED = re.compile("cudnn|fake_quant|fbgemm|miopen|mkldnn|q_|quantize|sparse|sym_|resize_as_sparse")
 NUMBERS = (bool, int, float)
@@ -100,8 +116,9 @@ def public(place: str) -> dict[str, Any]:
     owner = torch.Tensor if place == "Tensor" else import_module(f"torch.{place}" if place else "torch")
     names = dir(owner) if place in ("", "Tensor") else getattr(owner, "__all__", None) or dir(owner)
     found = {name: getattr(owner, name, None) for name in names if not name.startswith("_") and not SKIPPED.match(name)}
-    return {name: x for name, x in found.items()
-            if callable(x) and str(getattr(x, "__module__", None) or "torch").startswith("torch")}
+    return {
+        name: x for name, x in found.items() if callable(x) and str(getattr(x, "__module__", None) or "torch").startswith("torch")
+    }
 
 
 def distinct(signatures: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ else, and what ``nn/functional.py`` makes in ``nn/overwriting.pyi``.
     python -m tools.stubs            # write
     python -m tools.stubs --check    # fail if a file would change
 """
+
 from __future__ import annotations
 
 import ast
@@ -50,18 +51,25 @@ HEAD = "# Written by `make docs` (tools/stubs.py) from the operations and the ru
 TYPES = ("bool", "complex", "float", "int", "type")
 
 # Types by the words of ops/kinds.py.
-KIND_TYPES = {"an int": "int", "an int or a tuple of ints": "Ints", "a number": "Number", "a bool": "bool", "a dtype": "DType",
-              "a Tensor": "Tensor", "a number or a Tensor": "Tensor | Number | Sequence[float]"}
+KIND_TYPES = {
+    "an int": "int",
+    "an int or a tuple of ints": "Ints",
+    "a number": "Number",
+    "a bool": "bool",
+    "a dtype": "DType",
+    "a Tensor": "Tensor",
+    "a number or a Tensor": "Tensor | Number | Sequence[float]",
+}
 # Types of arguments by name, where neither a declaration nor a kind says it.
 NAMES = {
     "Tensor": "A B L LU LU_data LU_pivots angle append aweights b bias boundaries ext_tensor fweights indices input other out "
-              "pivots prepend self sorter source std tau tensor tensors weights x y",
+    "pivots prepend self sorter source std tau tensor tensors weights x y",
     "Operand": "fill_value",
     "Device | str": "device",
     "MemoryFormat": "memory_format layout",
     "bool": "adjoint as_tuple assume_unique check_errors compute_uv full_matrices implicit increasing inplace invert log_target "
-            "non_blocking pin_memory pivot requires_grad return_inverse size_average some sparse_grad transpose unitriangular "
-            "unpack_data unpack_pivots with_replacement",
+    "non_blocking pin_memory pivot requires_grad return_inverse size_average some sparse_grad transpose unitriangular "
+    "unpack_data unpack_pivots with_replacement",
     "str": "UPLO approximate compute_mode driver indexing interpolation mode reduce reduction rounding_mode side",
     "int": "N col decimals high low ndim output_size row",
     "Number": "ord s",
@@ -69,8 +77,14 @@ NAMES = {
     "Sequence[float]": "range",
 }
 # The same of one operation, or of variants and functions of none.
-OWN_TYPES = {("einsum", "equation"): "str", ("", "condition"): "Tensor", ("", "threshold"): "Number", ("cross", "dim"): "int",
-             ("gradient", "spacing"): "Number | Sequence[Tensor | Number]", ("linalg_diagonal", "dim"): "int"}
+OWN_TYPES = {
+    ("einsum", "equation"): "str",
+    ("", "condition"): "Tensor",
+    ("", "threshold"): "Number",
+    ("cross", "dim"): "int",
+    ("gradient", "spacing"): "Number | Sequence[Tensor | Number]",
+    ("linalg_diagonal", "dim"): "int",
+}
 NAME_TYPES = {name: annotation for annotation, names in NAMES.items() for name in names.split()}
 # Operations whose results are of one type or another, by their arguments: a tensor, or several.
 VARYING = {"nonzero", "unique", "unique_consecutive"}
@@ -80,11 +94,22 @@ OPERATIONS = {f"__{form}{symbol}__": name for form in ("", "r", "i") for symbol,
 OPERATIONS |= {f"__{symbol}__": name for symbol, name in {**UNARY_OPERATORS, **COMPARISONS}.items()}
 OPERATIONS |= {"__iter__": "iterate", "__getitem__": "getitem", "__setitem__": "setitem"}
 # Special methods that users call, by operators and functions of Python's.
-SPECIAL = {*OPERATIONS, "__array__", "__complex__", "__contains__", "__dlpack__", "__dlpack_device__", "__float__", "__index__",
-           "__int__", "__reversed__"}
+SPECIAL = {
+    *OPERATIONS,
+    "__array__",
+    "__complex__",
+    "__contains__",
+    "__dlpack__",
+    "__dlpack_device__",
+    "__float__",
+    "__index__",
+    "__int__",
+    "__reversed__",
+}
 
 
 # ---- what is written in a module -------------------------------------------------------------------------------------
+
 
 @functools.cache
 def statements(module: str) -> dict[str, ast.stmt]:
@@ -97,8 +122,11 @@ def statements(module: str) -> dict[str, ast.stmt]:
         elif isinstance(statement, ast.AnnAssign):
             found[ast.unparse(statement.target)] = statement
         elif isinstance(statement, ast.Assign):
-            found |= {ast.unparse(name): statement for target in statement.targets
-                      for name in (target.elts if isinstance(target, ast.Tuple) else [target])}
+            found |= {
+                ast.unparse(name): statement
+                for target in statement.targets
+                for name in (target.elts if isinstance(target, ast.Tuple) else [target])
+            }
     return found
 
 
@@ -122,11 +150,16 @@ def written_in(path: Path, name: str) -> set[str]:
     """The names that the body of a class defines."""
     body = next(s for s in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(s, ast.ClassDef) and s.name == name).body
     found = {s.name for s in body if isinstance(s, ast.FunctionDef)}
-    return found | {ast.unparse(t) for s in body if isinstance(s, (ast.Assign, ast.AnnAssign))
-                    for t in (s.targets if isinstance(s, ast.Assign) else [s.target])}
+    return found | {
+        ast.unparse(t)
+        for s in body
+        if isinstance(s, (ast.Assign, ast.AnnAssign))
+        for t in (s.targets if isinstance(s, ast.Assign) else [s.target])
+    }
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
+
 
 class Stub:
     """The text of one stub: its lines, and the imports that its annotations need.
@@ -164,6 +197,7 @@ class Stub:
 
             def visit_Name(self, node: ast.Name) -> ast.AST:
                 return ast.Name(stub.named(node.id, {} if names is None else names))
+
         return ast.unparse(Names().visit(ast.parse(text, mode="eval").body))
 
     def named(self, name: str, names: dict[str, Any]) -> str:
@@ -203,9 +237,14 @@ def wrapped(parts: list[str], indent: str, first: str = "", last: str = "") -> s
         indent: of all lines but the first, which begins with ``first`` if that is given.
         last: what follows the last one.
     """
-    text = textwrap.fill(first + ", ".join(parts).replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ") + last,
-                         WIDTH, initial_indent="" if first else indent, subsequent_indent=indent, break_long_words=False,
-                         break_on_hyphens=False)
+    text = textwrap.fill(
+        first + ", ".join(parts).replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ") + last,
+        WIDTH,
+        initial_indent="" if first else indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -215,7 +254,11 @@ COMMON: dict[str, Any] = {
     **{name: ("typing", name) for name in ("Any", "Self", "TypeAlias")},
     **{name: ("collections.abc", name) for name in ("Callable", "Iterator", "Sequence")},
     "DTypeLike": ("nbgrad.base.dtypes", "DTypeLike"),
-    "Tensor": nbgrad.Tensor, "DType": DType, "Device": nbgrad.device, "MemoryFormat": nbgrad.memory_format, "np": np,
+    "Tensor": nbgrad.Tensor,
+    "DType": DType,
+    "Device": nbgrad.device,
+    "MemoryFormat": nbgrad.memory_format,
+    "np": np,
 }
 
 
@@ -247,8 +290,15 @@ def type_of(op: Op | None, name: str, p: inspect.Parameter, first: bool, inplace
         found = "Number"
     elif name in operands and op is not None:
         elementwise = isinstance(op, Elementwise)
-        found = "Sequence[Tensor]" if op.variadic and first else "Operand" if elementwise and len(op.operands) > 1 or op.numbers \
-            else "Array" if first else "Tensor"
+        found = (
+            "Sequence[Tensor]"
+            if op.variadic and first
+            else "Operand"
+            if elementwise and len(op.operands) > 1 or op.numbers
+            else "Array"
+            if first
+            else "Tensor"
+        )
     elif op is None and name in ("input", "other", "min", "max", "exponent", "value", "tensor1", "tensor2"):
         found = "Operand"
     elif kind is not None:
@@ -268,6 +318,7 @@ def type_of(op: Op | None, name: str, p: inspect.Parameter, first: bool, inplace
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
+
 
 @functools.cache
 def results() -> dict[str, dict[str, type]]:
@@ -307,6 +358,7 @@ def returned(op: Op | None, name: str) -> tuple[str, dict[str, Any]]:
 
 # ---- lines -----------------------------------------------------------------------------------------------------------
 
+
 @functools.cache
 def variant_names() -> set[str]:
     """The names of the functions that choose among operations."""
@@ -323,9 +375,13 @@ def operation(place: str, name: str) -> Op | None:
     """The operation whose function or method has a name."""
     if place == "special":
         from nbgrad.special import NAMES as own
+
         name = own.get(name, name)
-    return (OPS.get(f"linalg_{name}") if place == "linalg" else None) or operations().get(name) or operations().get(
-        name.removesuffix("_"))
+    return (
+        (OPS.get(f"linalg_{name}") if place == "linalg" else None)
+        or operations().get(name)
+        or operations().get(name.removesuffix("_"))
+    )
 
 
 def is_inplace(name: str) -> bool:
@@ -351,8 +407,11 @@ def parameters(stub: Stub, name: str, function: Callable, op: Op | None, method:
             yield "*"
         star = star or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         own = p.annotation if isinstance(p.annotation, str) else None
-        text = stub.annotation(own, names) if own and own != "Any" else stub.annotation(
-            type_of(op, p.name, p, k == 0, is_inplace(name)))
+        text = (
+            stub.annotation(own, names)
+            if own and own != "Any"
+            else stub.annotation(type_of(op, p.name, p, k == 0, is_inplace(name)))
+        )
         text = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "") + p.name + ": " + text
         yield text if p.default is p.empty else f"{text} = {default_of(p.default)}"
     further = numpys_names(op, {p.name: p.default for p in given}, method) if not is_inplace(name) else {}
@@ -370,8 +429,11 @@ def numpys_names(op: Op | None, defaults: dict[str, Any], method: bool) -> dict[
     if not planned and (method or op is None or "keepdim" not in defaults):
         return {}
     types = {"axis": ("dim", "Ints"), "keepdims": ("keepdim", "bool")}
-    return {other: text for other, (own, text) in types.items()
-            if other not in defaults and defaults.get(own, inspect.Parameter.empty) is not inspect.Parameter.empty}
+    return {
+        other: text
+        for other, (own, text) in types.items()
+        if other not in defaults and defaults.get(own, inspect.Parameter.empty) is not inspect.Parameter.empty
+    }
 
 
 def into_out(function: Callable, op: Op | None) -> bool:
@@ -416,11 +478,15 @@ def function_lines(stub: Stub, name: str, function: Callable, op: Op | None, ind
     arguments = list(parameters(stub, name, function, op, method))
     line = f"{head}{', '.join(arguments)}) -> {result}:"
     if len(line) > WIDTH:
-        line = wrapped(arguments, " " * len(head), head.replace(" ", "\N{NO-BREAK SPACE}"),
-                       f") -> {result}:".replace(" ", "\N{NO-BREAK SPACE}"))
+        line = wrapped(
+            arguments,
+            " " * len(head),
+            head.replace(" ", "\N{NO-BREAK SPACE}"),
+            f") -> {result}:".replace(" ", "\N{NO-BREAK SPACE}"),
+        )
     lines = []
     for few, other in shorter_forms(op, name, arguments):
-        remark = "  # type: ignore[overload-overlap]" if "*" in few else ""      # the last one takes it too, as None
+        remark = "  # type: ignore[overload-overlap]" if "*" in few else ""  # the last one takes it too, as None
         lines += [f"{indent}@overload", f"{head}{', '.join(few)}) -> {other}: ...{remark}"]
     if lines:
         stub.use("typing", "overload")
@@ -432,7 +498,7 @@ def documented(line: str, doc: str, indent: str = "", remark: str = "") -> list[
     """A head with its docstring: in one line where there is room."""
     if not doc:
         return [f"{line} ...{remark}"]
-    quoted = ('r' if "\\" in doc else "") + f'"""{doc}{" " * doc.endswith(chr(34))}"""'
+    quoted = ("r" if "\\" in doc else "") + f'"""{doc}{" " * doc.endswith(chr(34))}"""'
     if "\n" not in line and len(line) + len(quoted) + 1 <= WIDTH:
         return [f"{line} {quoted}"]
     return [line, textwrap.fill(quoted, WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    ")]
@@ -441,10 +507,12 @@ def documented(line: str, doc: str, indent: str = "", remark: str = "") -> list[
 def is_public(op: Op) -> bool:
     """Whether users call an operation."""
     from tools.document import is_public
+
     return is_public(op)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
+
 
 def public_names() -> list[str]:
     """The names of the package that its users have: what it imports under its own name, and what is made; of modules the public."""
@@ -525,10 +593,15 @@ def members_stub() -> Stub:
     stub = Stub("nbgrad.tensors.members", "nbgrad.tensors")
     written = written_in(PACKAGE / "tensors" / "tensor.py", "Tensor")
     stub.use("nbgrad.ops.expr", "Operators")
-    stub.lines += [f"Number: {stub.annotation('TypeAlias')} = {stub.annotation('int | float | complex')}",
-                   f"Array: TypeAlias = {stub.annotation('Tensor | np.ndarray[Any, Any]')}",
-                   "Operand: TypeAlias = Array | Number", f"Ints: TypeAlias = {stub.annotation('int | Sequence[int]')}", "",
-                   "class Members(Operators):", '    """The methods and attributes of Tensor that are made at run time."""\n']
+    stub.lines += [
+        f"Number: {stub.annotation('TypeAlias')} = {stub.annotation('int | float | complex')}",
+        f"Array: TypeAlias = {stub.annotation('Tensor | np.ndarray[Any, Any]')}",
+        "Operand: TypeAlias = Array | Number",
+        f"Ints: TypeAlias = {stub.annotation('int | Sequence[int]')}",
+        "",
+        "class Members(Operators):",
+        '    """The methods and attributes of Tensor that are made at run time."""\n',
+    ]
     for name, value in sorted(vars(nbgrad.Tensor).items()):
         if name in written or name in nbgrad.Tensor.__slots__ or name.startswith("__") and name not in SPECIAL:
             continue

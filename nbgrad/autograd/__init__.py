@@ -1,4 +1,5 @@
 """``torch.autograd``'s tree: backward and grad, Functions, forward mode, derivatives checked against differences."""
+
 from __future__ import annotations
 
 import sys

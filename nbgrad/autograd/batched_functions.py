@@ -1,4 +1,5 @@
 """Custom Functions under ``vmap``: their own ``vmap`` method, or a Function generated that runs theirs on batches."""
+
 from __future__ import annotations
 
 from functools import cache
@@ -39,12 +40,13 @@ def of_function(call: Call, batch: Batch) -> Any:
     if vmap_rule(cls) is not None:
         return by_method(cls, call.operands, batch.levels[-1])
     args = tuple(batch.full(x) if type(x) is Batched else x for x in call.operands)
-    over: Any = over_batches(cls)       # type: ignore[arg-type]
+    over: Any = over_batches(cls)  # type: ignore[arg-type]
     made = over.apply(batch.levels, tuple(type(x) is Batched for x in call.operands), *args)
     return map_leaves(lambda x: wrap(x, batch.levels) if isinstance(x, Tensor) else x, made)
 
 
 # ---- the method of the class ---------------------------------------------------------------------------------------
+
 
 def by_method(cls: type[Function], args: tuple, level: Level) -> Any:
     """``cls.vmap`` for the innermost level; outer ones remain hidden in its arguments.
@@ -60,8 +62,10 @@ def by_method(cls: type[Function], args: tuple, level: Level) -> Any:
     finally:
         state.levels = before
     if not isinstance(made, tuple) or len(made) != 2:
-        raise GradError(f"{cls.__name__}.vmap: expected (output, out_dims) to be returned, got {type(made).__name__}"
-                        f"{f' of {len(made)}' if isinstance(made, tuple) else ''}.")
+        raise GradError(
+            f"{cls.__name__}.vmap: expected (output, out_dims) to be returned, got {type(made).__name__}"
+            f"{f' of {len(made)}' if isinstance(made, tuple) else ''}."
+        )
     results, tree = flatten(made[0])
     dims = spread(made[1], tree)
     if dims is None:
@@ -75,6 +79,7 @@ def hidden(x: Any, dim: int | None, level: Level) -> Any:
 
 
 # ---- the generated Function ----------------------------------------------------------------------------------------
+
 
 class ElementCtx(FunctionCtx):
     """The ctx that the class's own methods see: its tensors are batched."""
@@ -117,6 +122,7 @@ def wrapped(values: tuple, mapped: tuple[bool, ...], levels: tuple[Level, ...]) 
 @cache
 def over_batches(cls: type[Function]) -> type[Function]:
     """``F.apply(levels, mapped, *values)``: the Function on values that have the levels in front where ``mapped`` says so."""
+
     class OverBatches(Function):
         """Runs the methods of the class on batched tensors."""
 
@@ -133,8 +139,11 @@ def over_batches(cls: type[Function]) -> type[Function]:
             ctx.element, ctx.mapped, ctx.sizes = ElementCtx(), mapped, tuple(level.size for level in levels)
             results = output if isinstance(output, tuple) else (output,)
             hidden_results = tuple(wrap(x, levels) if isinstance(x, Tensor) else x for x in results)
-            cls.setup_context(ctx.element, wrapped(tuple(args), mapped, levels),
-                              hidden_results if isinstance(output, tuple) else hidden_results[0])
+            cls.setup_context(
+                ctx.element,
+                wrapped(tuple(args), mapped, levels),
+                hidden_results if isinstance(output, tuple) else hidden_results[0],
+            )
             hand_over(ctx, ctx.element)
 
         @staticmethod
@@ -144,8 +153,14 @@ def over_batches(cls: type[Function]) -> type[Function]:
             with noted(levels):
                 results = handed_over(cls, element, wrapped(grads, (True,) * len(grads), levels))
             results = results if isinstance(results, tuple) else (results,)
-            return (None, None, *(cotangent(cls, k, g, mapped, levels, layout) for k, (g, mapped, layout) in
-                                  enumerate(zip(results, ctx.mapped, ctx._input_layouts_[2:]))))
+            return (
+                None,
+                None,
+                *(
+                    cotangent(cls, k, g, mapped, levels, layout)
+                    for k, (g, mapped, layout) in enumerate(zip(results, ctx.mapped, ctx._input_layouts_[2:]))
+                ),
+            )
 
         @staticmethod
         def jvp(ctx, _levels, _mapped, *tangents):

@@ -1,4 +1,5 @@
 """Entry points: ``backward`` and ``grad``; and ``Variable``, the name that tensors have in old programs."""
+
 from __future__ import annotations
 
 import warnings
@@ -28,8 +29,14 @@ __all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
 Key = TypeVar("Key")
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-             grad_variables: Any = None, inputs: Any = None) -> None:
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """Add to ``.grad`` of the leaves the gradients of the sum of ``tensors`` weighted by ``grad_tensors``.
 
     Args:
@@ -58,19 +65,32 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         roots = as_sequence("backward", "roots", tensors)
         tensors = tensors if isinstance(tensors, Tensor) else roots
         if has_function(*roots):
-            return handle_function(backward, roots, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph,
-                                   create_graph=create_graph, inputs=inputs)
+            return handle_function(
+                backward,
+                roots,
+                tensors,
+                grad_tensors=grad_tensors,
+                retain_graph=retain_graph,
+                create_graph=create_graph,
+                inputs=inputs,
+            )
         if has_batched((tensors,)):
-            raise GradError("backward: a leaf has one gradient, not one for each element of the batch that vmap maps over. "
-                            "Hint: nbgrad.func.grad, or nbgrad.grad.")
+            raise GradError(
+                "backward: a leaf has one gradient, not one for each element of the batch that vmap maps over. "
+                "Hint: nbgrad.func.grad, or nbgrad.grad."
+            )
         refuse_in_transform("backward", "nbgrad.grad, or a transform inside of the transform")
     if inputs is not None:
         inputs = as_inputs("backward", inputs)
     seeds = make_seeds("backward", tensors, grad_tensors, create_graph)
     if create_graph:
-        create_graph = True         # what native code asks for
-        warnings.warn("backward(create_graph=True) makes a reference cycle between a leaf and its gradient. "
-                      "Hint: use nbgrad.grad, or set .grad = None afterwards.", UserWarning, stacklevel=2)
+        create_graph = True  # what native code asks for
+        warnings.warn(
+            "backward(create_graph=True) makes a reference cycle between a leaf and its gradient. "
+            "Hint: use nbgrad.grad, or set .grad = None afterwards.",
+            UserWarning,
+            stacklevel=2,
+        )
     keep = create_graph if retain_graph is None else retain_graph
     run_backward(seeds, keep, create_graph, None, None if inputs is None else sinks_of(inputs))
 
@@ -103,14 +123,30 @@ def grad(outputs: Any, inputs: dict[Key, Any], *args: Any, **named: Any) -> dict
 
 
 @overload
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple[Tensor, ...]: ...
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False):
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+):
     """The gradients of the sum of ``outputs``, weighted by ``grad_outputs``, with respect to ``inputs``.
 
     Args:
@@ -145,14 +181,21 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         inputs = inputs if isinstance(inputs, (Tensor, dict)) else places
         instead = other_way(outputs, places, is_grads_batched)
         if instead is not None:
-            return instead(outputs, inputs, grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
-                           allow_unused=allow_unused, materialize_grads=materialize_grads)
+            return instead(
+                outputs,
+                inputs,
+                grad_outputs,
+                retain_graph=retain_graph,
+                create_graph=create_graph,
+                allow_unused=allow_unused,
+                materialize_grads=materialize_grads,
+            )
     seeds = make_seeds("grad", outputs, grad_outputs, create_graph)
     captures = captures_of(places)
     if not seeds and not allow_unused:
         raise GradError("grad: there are no outputs, so no input was used to compute them. Hint: allow_unused=True.")
     if create_graph:
-        create_graph = True         # what native code asks for
+        create_graph = True  # what native code asks for
     run_backward(seeds, create_graph if retain_graph is None else retain_graph, create_graph, captures)
     results = captures.values
     for position, g in enumerate(results):
@@ -180,8 +223,10 @@ def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize
     if g is not None:
         return g.detach() if not create_graph and g._needs_grad_ and requires_grad(g) else g
     if not allow_unused:
-        raise GradError(f"grad: inputs[{position}] was not used to compute the outputs. "
-                        "Hint: allow_unused=True gives None, materialize_grads=True zeros.")
+        raise GradError(
+            f"grad: inputs[{position}] was not used to compute the outputs. "
+            "Hint: allow_unused=True gives None, materialize_grads=True zeros."
+        )
     if not materialize:
         return None
     if not isinstance(x, Tensor):
@@ -192,6 +237,7 @@ def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize
 
 
 # ---- what comes in -------------------------------------------------------------------------------------------------
+
 
 def as_sequence(op: str, what: str, value) -> tuple:
     """One tensor or edge, or an iterable of them, as a tuple.
@@ -220,7 +266,7 @@ def as_inputs(op: str, inputs) -> tuple:
         found = tuple(inputs)
     elif kind is dict:
         found = tuple(inputs.values())
-    elif isinstance(inputs, Mapping):       # the abstract class takes 0.3 us to ask
+    elif isinstance(inputs, Mapping):  # the abstract class takes 0.3 us to ask
         raise ArgumentError(f"{op}: inputs must be a dict if it is a mapping, got {type(inputs).__name__}.")
     else:
         found = as_sequence(op, "inputs", inputs)
@@ -251,13 +297,13 @@ def captures_of(inputs: tuple) -> Captures:
     wanted = captures.wanted
     for position, x in enumerate(inputs):
         if isinstance(x, Tensor) and x._needs_grad_ is True and x._edge_ is None:
-            node, nr = x, 0         # a leaf
+            node, nr = x, 0  # a leaf
         else:
             node, nr = place_of("grad", x, position)
         if node in wanted:
-            wanted[node] += (nr, position),
+            wanted[node] += ((nr, position),)
         elif node is not None:
-            wanted[node] = (nr, position),
+            wanted[node] = ((nr, position),)
     return captures
 
 
@@ -309,8 +355,10 @@ def root_edge(op: str, root):
     if not isinstance(root, Tensor):
         raise RootError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")
     if not root._needs_grad_ or not requires_grad(root):
-        raise GradError(f"{op}: the root does not require grad and has no grad_fn. "
-                        "Hint: was it computed under no_grad(), or from tensors that do not require grad?")
+        raise GradError(
+            f"{op}: the root does not require grad and has no grad_fn. "
+            "Hint: was it computed under no_grad(), or from tensors that do not require grad?"
+        )
     edge = root._edge_ or edge_of(root)
     if edge is None:
         raise GradError(f"{op}: the root is a view without history (made under no_grad()).")
@@ -327,8 +375,10 @@ _lent: dict[Layout, Tensor] = {}
 def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:
     """The cotangent 1 of a real number: see NOTE [Lent cotangents]."""
     if layout.numel != 1:
-        raise GradError(f"{op}: a cotangent can be left out for a root of one element only, this one is {describe(layout)}. "
-                        "Hint: x.sum().backward(), or pass gradient=.")
+        raise GradError(
+            f"{op}: a cotangent can be left out for a root of one element only, this one is {describe(layout)}. "
+            "Hint: x.sum().backward(), or pass gradient=."
+        )
     if not layout.dtype.is_floating_point:
         raise GradError(f"{op}: a cotangent can be left out for real floating roots only, this one is {layout.dtype.name}.")
     layout = layout.unmarked() if layout.special else layout
@@ -361,12 +411,15 @@ def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
     if g.layout.shape != layout.shape:
         raise ShapeError(f"{op}: the cotangent of root {position} has shape {list(g.layout.shape)}, expected {list(layout.shape)}.")
     if g.layout.dtype.is_complex != layout.dtype.is_complex:
-        raise DTypeError(f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: "
-                         "both must be real or both complex.")
+        raise DTypeError(
+            f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: "
+            "both must be real or both complex."
+        )
     return g if g.layout.dtype is layout.dtype else CALLS["to_dtype"](g, layout.dtype)
 
 
 # ---- names of old programs -----------------------------------------------------------------------------------------
+
 
 class VariableMeta(type):
     """Tensors are Variables."""
@@ -387,8 +440,15 @@ class ExecutionEngine:
         return task is None or task.needed is None
 
     @staticmethod
-    def run_backward(tensors, grad_tensors, keep_graph: bool, create_graph: bool, inputs=(), allow_unreachable: bool = False,
-                     accumulate_grad: bool = False):
+    def run_backward(
+        tensors,
+        grad_tensors,
+        keep_graph: bool,
+        create_graph: bool,
+        inputs=(),
+        allow_unreachable: bool = False,
+        accumulate_grad: bool = False,
+    ):
         """``backward`` or ``grad`` with all arguments given."""
         if accumulate_grad:
             return backward(tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None)
@@ -429,4 +489,4 @@ def variable(*args: Any, **kwargs: Any) -> None:
     raise GradError("variable: was replaced. Hint: nbgrad.tensor(data, requires_grad=True).")
 
 
-attach(variable, Variable=Variable)      # `autograd.variable.Variable`: the function hides torch's module
+attach(variable, Variable=Variable)  # `autograd.variable.Variable`: the function hides torch's module

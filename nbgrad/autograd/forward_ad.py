@@ -9,6 +9,7 @@ A *dual* tensor is a tensor with a tangent. What is computed from it is dual too
 ...     nbgrad.forward_ad.unpack_dual(dual * dual).tangent
 tensor([2., 0.])
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
@@ -65,7 +66,7 @@ class UnpackedDualTensor(NamedTuple):
 
 # ---- levels --------------------------------------------------------------------------------------------------------
 
-_current_level = -1     # the level that the functions below use, -1: none; torch's name
+_current_level = -1  # the level that the functions below use, -1: none; torch's name
 
 
 def enter_dual_level() -> int:
@@ -79,8 +80,7 @@ def enter_dual_level() -> int:
     """
     global _current_level
     if dual_levels:
-        raise GradError("enter_dual_level: a level is open already, and levels do not nest. "
-                        "Hint: nbgrad.func.jvp can be nested.")
+        raise GradError("enter_dual_level: a level is open already, and levels do not nest. Hint: nbgrad.func.jvp can be nested.")
     _current_level = push_level()
     return _current_level
 
@@ -102,7 +102,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     pop_level(level)
 
 
-class dual_level(ModeContext):      # torch's name
+class dual_level(ModeContext):  # torch's name
     """The block in which tensors can be dual; at its end tangents are gone. A context manager and a decorator.
 
     Raises:
@@ -122,10 +122,10 @@ class dual_level(ModeContext):      # torch's name
         exit_dual_level()
 
 
-_is_fwd_grad_enabled = are_tangents_seen        # torch's name
+_is_fwd_grad_enabled = are_tangents_seen  # torch's name
 
 
-class _set_fwd_grad_enabled(ModeContext):       # torch's name
+class _set_fwd_grad_enabled(ModeContext):  # torch's name
     """Whether this thread sees tangents: at once, and until the end of the block if used as a context manager."""
 
     def __init__(self, mode: bool):
@@ -145,6 +145,7 @@ class _set_fwd_grad_enabled(ModeContext):       # torch's name
 
 
 # ---- dual tensors --------------------------------------------------------------------------------------------------
+
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A dual tensor: a view of ``tensor`` with a tangent.
@@ -215,6 +216,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 # ---- the interpreter -----------------------------------------------------------------------------------------------
 
+
 class Forward:
     """The interpreter of rank "tangents": see NOTE [Levels] in forward/tangents.py."""
 
@@ -228,8 +230,9 @@ class Forward:
         if not levels:
             return below(call)
         if call.form == "out":
-            raise NotSupportedError(f"{call.op.name}: out= is not differentiable, and an argument is dual. "
-                                    "Hint: use unpack_dual(x).primal.")
+            raise NotSupportedError(
+                f"{call.op.name}: out= is not differentiable, and an argument is dual. Hint: use unpack_dual(x).primal."
+            )
         if call.op.kind == "function":
             return of_function(call, below, levels)
         return (in_place if call.form == "_" else out_of_place)(call, below, levels)
@@ -305,15 +308,19 @@ def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any
 def values_before(call: Call, needed: set[str]) -> Call:
     """The call with copies of the operands that it overwrites and whose values are needed later."""
     memory = call.operands[0]._storage_
-    kept = tuple(CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and x._storage_ is memory else x
-                 for name, x in zip(call.op.operands, call.operands))
+    kept = tuple(
+        CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and x._storage_ is memory else x
+        for name, x in zip(call.op.operands, call.operands)
+    )
     return call.with_operands(kept)
 
 
 def tangents_before(tangents: Tangents, written: Tensor | None) -> Tangents:
     """The tangents with copies of those that will be overwritten: a graph may save them."""
+
     def is_overwritten(t: Any) -> bool:
         return written is not None and isinstance(t, Tensor) and share_memory(t, written)
+
     return {name: CALLS["clone"](t) if is_overwritten(t) else t for name, t in tangents.items()}
 
 
@@ -351,12 +358,16 @@ def shares(call: Call, x: Tensor, tangent: Tensor | None, tangents: tuple, versi
             continue
         if operand is x and (tangent is None or tangent is not own or own._storage_.version == version):
             came = "None" if tangent is None else "it unchanged" if tangent is own else "another tensor"
-            raise GradError(f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
-                            f"return it; it returned {came}. Hint: tangent.mul_(factor).")
+            raise GradError(
+                f"{call.op.name}: forward changed an argument in place, so jvp must change its tangent in place and "
+                f"return it; it returned {came}. Hint: tangent.mul_(factor)."
+            )
         if operand is not x and (tangent is None or (tangent is own and own._base is None) or not share_memory(tangent, own)):
             came = "None" if tangent is None else "the tangent itself" if tangent is own else "another tensor"
-            raise GradError(f"{call.op.name}: forward returned a view of an argument, or the argument itself, so jvp must return "
-                            f"the same view of its tangent; it returned {came}. Hint: tangent.view_as(tangent).")
+            raise GradError(
+                f"{call.op.name}: forward returned a view of an argument, or the argument itself, so jvp must return "
+                f"the same view of its tangent; it returned {came}. Hint: tangent.view_as(tangent)."
+            )
         return True
     return False
 

@@ -8,6 +8,7 @@ NOTE [Functions and interpreters]: to the interpreters a call of a Function is a
   batching   calls ``vmap_rule(cls)`` for what the class says of batches;
   tangents   lets ``below(call)`` run, then asks ``function_tangents(call.ctx, ...)`` for the results' tangents.
 """
+
 from __future__ import annotations
 
 import functools
@@ -23,8 +24,18 @@ from ..tensors.tensor import Tensor
 from .function_context import BackwardCFunction, FunctionCtx, FunctionRule, new_context
 from .returned_tensors import finish_results, mark_final
 
-__all__ = ["Function", "FunctionCtx", "FunctionMeta", "BackwardCFunction", "InplaceFunction", "NestedIOFunction",
-           "once_differentiable", "CustomFunction", "FunctionCall", "vmap_rule"]
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "BackwardCFunction",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+    "CustomFunction",
+    "FunctionCall",
+    "vmap_rule",
+]
 
 
 class CustomFunction:
@@ -99,8 +110,11 @@ class Function:
     _op_: CustomFunction
 
     def __init__(self, *args, **kwargs):
-        warnings.warn(f"{type(self).__name__}: Functions need no instances. Hint: call {type(self).__name__}.apply(...).",
-                      DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{type(self).__name__}: Functions need no instances. Hint: call {type(self).__name__}.apply(...).",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __call__(self, *args, **kwargs):
         raise GradError(f"{type(self).__name__}: instances of Functions are not called. Hint: {type(self).__name__}.apply(...).")
@@ -134,8 +148,9 @@ class Function:
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
         """``(output, out_dims)`` for batches along ``in_dims``; ``info`` has ``batch_size`` and ``randomness``."""
-        raise NotImplementedError("Function: a subclass must define the static method vmap, or set generate_vmap_rule = True, "
-                                  "to be used under vmap.")
+        raise NotImplementedError(
+            "Function: a subclass must define the static method vmap, or set generate_vmap_rule = True, to be used under vmap."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -163,14 +178,16 @@ class Function:
 def prepare(cls: type[Function]) -> None:
     """Give a Function class the class of its nodes, their rule, and its name among the operations."""
     cls._rule_, cls._op_ = FunctionRule(cls.__name__), CustomFunction(cls)
-    cls._backward_cls = type(cls.__name__ + "Backward", (BackwardCFunction,), {"__slots__": (), "__module__": cls.__module__,
-                                                                         "_forward_cls": cls})
+    cls._backward_cls = type(
+        cls.__name__ + "Backward", (BackwardCFunction,), {"__slots__": (), "__module__": cls.__module__, "_forward_cls": cls}
+    )
 
 
 prepare(Function)
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
+
 
 def interpreted(cls: type[Function], args: tuple) -> Any:
     """A call that interpreters are asked about."""
@@ -179,7 +196,7 @@ def interpreted(cls: type[Function], args: tuple) -> Any:
         return interpret(call)
     finally:
         for ctx in call.runs:
-            ctx.saved_for_forward = None        # from now on ``saved_tensors`` are those for backward
+            ctx.saved_for_forward = None  # from now on ``saved_tensors`` are those for backward
 
 
 def run(cls: type[Function], args: tuple, runs: list | None = None) -> Any:
@@ -227,7 +244,8 @@ def signature_of(function: Callable) -> inspect.Signature:
 def has_defaults(cls: type[Function]) -> bool:
     """Whether ``setup_context`` must be shown arguments that the caller may leave out."""
     return cls.setup_context is not Function.setup_context and any(
-        p.default is not p.empty for p in signature_of(cls.forward).parameters.values())
+        p.default is not p.empty for p in signature_of(cls.forward).parameters.values()
+    )
 
 
 def positional(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
@@ -243,8 +261,10 @@ def positional(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
         raise ArgumentError(f"{cls.__name__}.apply: {error}; expected forward{signature_of(cls.forward)}.") from None
     bound.apply_defaults()
     if bound.kwargs and kwargs:
-        raise ArgumentError(f"{cls.__name__}.apply: forward takes {list(bound.kwargs)} by name only, and gradients belong to "
-                            "positions. Hint: make them positional parameters.")
+        raise ArgumentError(
+            f"{cls.__name__}.apply: forward takes {list(bound.kwargs)} by name only, and gradients belong to "
+            "positions. Hint: make them positional parameters."
+        )
     return bound.args[1:] if takes_ctx else bound.args
 
 
@@ -260,12 +280,15 @@ def vmap_rule(cls: type[Function]) -> Callable | None:
     if cls.generate_vmap_rule and own:
         raise GradError(f"{name}: defines vmap and generate_vmap_rule = True. Hint: keep one of them.")
     if not cls.generate_vmap_rule and not own:
-        raise GradError(f"{name}: has no rule for vmap. Hint: define the static method vmap, or set generate_vmap_rule = True if "
-                        "forward, setup_context and backward consist of nbgrad's operations.")
+        raise GradError(
+            f"{name}: has no rule for vmap. Hint: define the static method vmap, or set generate_vmap_rule = True if "
+            "forward, setup_context and backward consist of nbgrad's operations."
+        )
     return cls.vmap if own else None
 
 
 # ---- variants ------------------------------------------------------------------------------------------------------
+
 
 def once_differentiable(backward: Callable) -> Callable:
     """Decorator for ``backward``: its results cannot be differentiated; trying to is an error, not a wrong answer.
@@ -284,6 +307,7 @@ def once_differentiable(backward: Callable) -> Callable:
     >>> nbgrad.grad(Square.apply(x).sum(), x)
     (tensor([6.]),)
     """
+
     @functools.wraps(backward)
     def wrapper(ctx, *grads):
         enabled, mode.enabled = mode.enabled, False
@@ -296,6 +320,7 @@ def once_differentiable(backward: Callable) -> Callable:
         many = results if isinstance(results, tuple) else (results,)
         marked = tuple(mark_final(x, grads) if isinstance(x, Tensor) else x for x in many)
         return marked if isinstance(results, tuple) else marked[0]
+
     return wrapper
 
 
@@ -321,11 +346,11 @@ class NestedIOFunction(Function):
     ``apply`` fails. Flatten the arguments in a function that wraps an ordinary Function.
     """
 
-    def forward(self, *args: Any) -> Any:       # type: ignore[override]
+    def forward(self, *args: Any) -> Any:  # type: ignore[override]
         """What ``apply`` comes to: ctx has no ``forward_extended``."""
         return self.forward_extended(*args)
 
-    def backward(self, *gradients: Any) -> Any:     # type: ignore[override]
+    def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
         """The counterpart of ``forward``."""
         return self.backward_extended(*gradients)
 

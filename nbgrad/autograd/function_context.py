@@ -1,4 +1,5 @@
 """The node of a call of a custom Function, which is its ``ctx``: what it saved, its ``backward``, its ``jvp``."""
+
 from __future__ import annotations
 
 import warnings
@@ -15,8 +16,16 @@ from ..graph.task import state
 from ..tensors.layout import Layout
 from ..tensors.tensor import ASK, Tensor
 
-__all__ = ["FunctionCtx", "BackwardCFunction", "FunctionPlan", "FunctionRule", "Saved", "new_context", "result_edge",
-           "function_tangents"]
+__all__ = [
+    "FunctionCtx",
+    "BackwardCFunction",
+    "FunctionPlan",
+    "FunctionRule",
+    "Saved",
+    "new_context",
+    "result_edge",
+    "function_tangents",
+]
 
 
 class FunctionCtx:
@@ -59,8 +68,10 @@ class FunctionCtx:
         """
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
-                raise SaveError(f"save_for_forward: expected tensors or None, got {type(x).__name__}. "
-                                "Hint: store other values as attributes of ctx.")
+                raise SaveError(
+                    f"save_for_forward: expected tensors or None, got {type(x).__name__}. "
+                    "Hint: store other values as attributes of ctx."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -69,8 +80,11 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: tuple) -> None:
         """Retired: which results share memory with inputs is found out without it."""
-        warnings.warn("mark_shared_storage: has no effect. Results that share memory with inputs are recognised as views.",
-                      FutureWarning, stacklevel=2)
+        warnings.warn(
+            "mark_shared_storage: has no effect. Results that share memory with inputs are recognised as views.",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which results have no gradient; ``backward`` still has an argument for each, zeros."""
@@ -122,7 +136,7 @@ class Saved:
             return
         packed = pack_tensor(shown, pack, unpack)
         if shown is not self.value:
-            packed.edge = None          # it would make a cycle: node -> saved -> node
+            packed.edge = None  # it would make a cycle: node -> saved -> node
             if packed.packed is shown:
                 packed.packed = self.value
         self.value = packed
@@ -145,7 +159,8 @@ class Saved:
                 f"{ctx._rule_.name}: saved tensor {position} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified "
                 f"in place: it is at version {value._storage_.version}, expected {self.version}"
                 f"{writer_of(value._storage_, self.version)}.\nHint: clone it before the update, or find the update with "
-                "nbgrad.detect_anomaly().")
+                "nbgrad.detect_anomaly()."
+            )
         return self.shown(ctx)
 
 
@@ -191,13 +206,15 @@ class RawFunctionSaved(RawSaved):
         self.saved.pack(self.ctx, pack_hook, unpack_hook)
 
 
-ACCESSED = "accessed"       # of ``_freed_``: by the one access to ``saved_tensors`` that the Function allows
+ACCESSED = "accessed"  # of ``_freed_``: by the one access to ``saved_tensors`` that the Function allows
 
 
 def accessed_error(ctx: BackwardCFunction) -> GradError:
     """The error of the next one."""
-    return GradError(f"{ctx._rule_.name}: saved_tensors were accessed before, and clear_saved_tensors_on_access = True frees them "
-                     "at the first access. Hint: keep what it returns in variables, or leave the flag False.")
+    return GradError(
+        f"{ctx._rule_.name}: saved_tensors were accessed before, and clear_saved_tensors_on_access = True frees them "
+        "at the first access. Hint: keep what it returns in variables, or leave the flag False."
+    )
 
 
 class BackwardCFunction(Node, FunctionCtx):
@@ -210,8 +227,18 @@ class BackwardCFunction(Node, FunctionCtx):
         _s0_: what was saved, ``Saved`` objects.
     """
 
-    __slots__ = ("_needs_", "_constants_", "needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors",
-                 "non_differentiable", "materialize_grads", "_input_layouts_", "_freed_")
+    __slots__ = (
+        "_needs_",
+        "_constants_",
+        "needs_input_grad",
+        "to_save",
+        "saved_for_forward",
+        "dirty_tensors",
+        "non_differentiable",
+        "materialize_grads",
+        "_input_layouts_",
+        "_freed_",
+    )
     _forward_cls: Any
     _s0_: Any
     _needs_: tuple[bool, ...]
@@ -293,6 +320,7 @@ class FunctionPlan:
 
 # ---- before forward ------------------------------------------------------------------------------------------------
 
+
 def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: tuple) -> BackwardCFunction:
     """The node of a call: its edges are fixed before ``forward`` runs, its number drawn after them."""
     ctx = object.__new__(node_class)
@@ -326,6 +354,7 @@ def new_context(node_class: type[BackwardCFunction], rule: FunctionRule, args: t
 
 # A program may put attributes of any name on a ctx, ``apply`` and ``_forward_cls`` too: what the engine needs of a ctx is asked of
 # its class, by functions. See NOTE [Names of users].
+
 
 def call_backward(ctx: BackwardCFunction, grads: tuple) -> Any:
     """What the Function's ``backward`` returns."""
@@ -368,10 +397,15 @@ def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
     enabled = mode.enabled
     results = handed_over(type(ctx)._forward_cls, ctx, grads)
-    mode.enabled = enabled          # NOTE [Grad mode of a pass]
+    mode.enabled = enabled  # NOTE [Grad mode of a pass]
     layouts = ctx._input_layouts_
-    if (isinstance(results, Tensor) and len(layouts) == 1 and results.layout is layouts[0] and not layouts[0].special
-            and ctx._needs_[0]):
+    if (
+        isinstance(results, Tensor)
+        and len(layouts) == 1
+        and results.layout is layouts[0]
+        and not layouts[0].special
+        and ctx._needs_[0]
+    ):
         return results
     checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
     return checked[0] if len(checked) == 1 else tuple(checked)
@@ -393,8 +427,13 @@ def checked_gradients(ctx: BackwardCFunction, results: tuple) -> list:
         if value is not None and not isinstance(value, Tensor):
             raise GradError(f"{name}: backward returned {type(value).__name__} for argument {k}, expected a Tensor or None.")
         if layout is not None:
-            checked.append(None if value is None or not needed else value if value.layout is layout and not layout.special else
-                           validate_gradient(f"{name}.backward, argument {k}", value, layout))
+            checked.append(
+                None
+                if value is None or not needed
+                else value
+                if value.layout is layout and not layout.special
+                else validate_gradient(f"{name}.backward, argument {k}", value, layout)
+            )
         elif value is not None:
             raise GradError(f"{name}: backward returned a gradient for argument {k}, which is not a Tensor; expected None.")
     return checked
@@ -406,6 +445,7 @@ def zeros_of(layout: Layout) -> Tensor:
 
 
 # ---- forward mode --------------------------------------------------------------------------------------------------
+
 
 def function_tangents(ctx: BackwardCFunction, args: tuple, results: tuple, tangents: tuple) -> tuple:
     """The tangents of a call's results, by the Function's ``jvp``.
@@ -423,8 +463,10 @@ def function_tangents(ctx: BackwardCFunction, args: tuple, results: tuple, tange
         GradError: another number of tangents, or something that is no tangent of its result.
     """
     if ctx.materialize_grads:
-        tangents = tuple(zeros_of(x.layout) if t is None and isinstance(x, Tensor) and x.layout.dtype.differentiable else t
-                         for x, t in zip(args, tangents))
+        tangents = tuple(
+            zeros_of(x.layout) if t is None and isinstance(x, Tensor) and x.layout.dtype.differentiable else t
+            for x, t in zip(args, tangents)
+        )
     made = call_jvp(ctx, tangents)
     made = made if isinstance(made, tuple) else (made,)
     if len(made) != len(results):
@@ -432,8 +474,10 @@ def function_tangents(ctx: BackwardCFunction, args: tuple, results: tuple, tange
     for k, (t, x) in enumerate(zip(made, results)):
         check_tangent(f"{ctx._rule_.name}: jvp", k, t, x)
         if t is not None and k in ctx._constants_:
-            raise GradError(f"{ctx._rule_.name}: jvp returned a tangent for result {k}, which forward marked as not "
-                            "differentiable; expected None.")
+            raise GradError(
+                f"{ctx._rule_.name}: jvp returned a tangent for result {k}, which forward marked as not "
+                "differentiable; expected None."
+            )
     return made
 
 
@@ -442,8 +486,12 @@ def check_tangent(who: str, k: int, t: Any, x: Any) -> None:
     if t is None:
         return
     if not isinstance(t, Tensor) or not isinstance(x, Tensor):
-        raise GradError(f"{who} returned {type(t).__name__} for result {k}, which is a {type(x).__name__}; "
-                        "expected a Tensor for a Tensor, else None.")
+        raise GradError(
+            f"{who} returned {type(t).__name__} for result {k}, which is a {type(x).__name__}; "
+            "expected a Tensor for a Tensor, else None."
+        )
     if t.layout.shape != x.layout.shape or t.layout.dtype is not x.layout.dtype:
-        raise GradError(f"{who} returned {t.layout.dtype.name} {list(t.layout.shape)} for result {k}, "
-                        f"expected {x.layout.dtype.name} {list(x.layout.shape)}.")
+        raise GradError(
+            f"{who} returned {t.layout.dtype.name} {list(t.layout.shape)} for result {k}, "
+            f"expected {x.layout.dtype.name} {list(x.layout.shape)}."
+        )

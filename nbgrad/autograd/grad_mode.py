@@ -1,4 +1,5 @@
 """``torch.autograd.grad_mode``: all switches in one module, those of passes and of accumulation among them."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -4,6 +4,7 @@ NOTE [Real Jacobian]: everything is compared as one real matrix. A complex numbe
 imaginary part; the cotangents 1 and i of a complex result ask for the rows of those two, and a gradient's real and imaginary parts
 are the row's entries for the two coordinates of the input. That is the conjugate Wirtinger convention, with no formula for it.
 """
+
 from __future__ import annotations
 
 import math
@@ -25,8 +26,14 @@ from . import forward_ad
 from .entry import grad
 from .function import Function
 
-__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input",
-           "gradcheck", "gradgradcheck"]
+__all__ = [
+    "GradcheckError",
+    "get_analytical_jacobian",
+    "get_numerical_jacobian",
+    "get_numerical_jacobian_wrt_specific_input",
+    "gradcheck",
+    "gradgradcheck",
+]
 
 
 class GradcheckError(GradError):
@@ -68,11 +75,24 @@ def precision_of(arguments: tuple) -> tuple[float, float, float]:
     return PRECISION[min(sizes, default=8)]
 
 
-def gradcheck(func: Callable, inputs: Any, *, eps: float | None = None, atol: float | None = None, rtol: float | None = None,
-              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
-              check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-              masked: bool | None = None) -> bool:
+def gradcheck(
+    func: Callable,
+    inputs: Any,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
     """Compare the derivatives of ``func`` with central differences.
 
     Args:
@@ -112,8 +132,19 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float | None = None, atol: fl
     arguments = as_arguments(inputs)
     usual = precision_of(arguments)
     eps, atol, rtol = (given if given is not None else own for given, own in zip((eps, atol, rtol), usual))
-    settings = Settings(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad,
-                        check_batched_forward_grad, check_forward_ad, check_backward_ad, fast_mode)
+    settings = Settings(
+        eps,
+        atol,
+        rtol,
+        nondet_tol,
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        check_batched_forward_grad,
+        check_forward_ad,
+        check_backward_ad,
+        fast_mode,
+    )
     try:
         check(func, arguments, settings)
     except GradcheckError:
@@ -123,11 +154,25 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float | None = None, atol: fl
     return True
 
 
-def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps: float | None = None,
-                  atol: float | None = None, rtol: float | None = None, gen_non_contig_grad_outputs: bool = False,
-                  raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
-                  check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
+def gradgradcheck(
+    func: Callable,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
     """Compare second derivatives with central differences of first ones: ``gradcheck`` of ``func``'s backward pass.
 
     Args:
@@ -156,22 +201,35 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
     wanted = [isinstance(x, Tensor) and requires_grad(x) for x in arguments]
 
     def first_derivative(*extended: Any) -> tuple[Tensor, ...]:
-        own = extended[:len(extended) - count]
+        own = extended[: len(extended) - count]
         for x, of_interest in zip(own, wanted):
-            if of_interest and not requires_grad(x):        # forward mode brings inputs without
+            if of_interest and not requires_grad(x):  # forward mode brings inputs without
                 x.requires_grad_()
         varied = tuple(x for x in own if isinstance(x, Tensor) and requires_grad(x))
-        found = grad(differentiable(results_of(func, own)), varied, extended[len(extended) - count:],
-                     create_graph=True, allow_unused=True)
+        found = grad(
+            differentiable(results_of(func, own)), varied, extended[len(extended) - count :], create_graph=True, allow_unused=True
+        )
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(first_derivative, (*arguments, *cotangents), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
-                     check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-                     check_backward_ad=check_rev_over_rev, fast_mode=fast_mode)
+    return gradcheck(
+        first_derivative,
+        (*arguments, *cotangents),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+    )
 
 
 # ---- arguments and results -----------------------------------------------------------------------------------------
+
 
 def as_arguments(inputs: Any) -> tuple:
     """One tensor (or whatever is no sequence), or a sequence of arguments, as a tuple."""
@@ -225,19 +283,28 @@ def varied_arguments(arguments: tuple) -> list[Varied]:
     """
     varied = [Varied(k, x) for k, x in enumerate(arguments) if isinstance(x, Tensor) and requires_grad(x)]
     if not varied:
-        raise RangeError("gradcheck: no input requires grad, so there is nothing to check. "
-                         "Hint: nbgrad.tensor(..., dtype=nbgrad.float64, requires_grad=True).")
+        raise RangeError(
+            "gradcheck: no input requires grad, so there is nothing to check. "
+            "Hint: nbgrad.tensor(..., dtype=nbgrad.float64, requires_grad=True)."
+        )
     for position, x in varied:
         if x.layout.dtype not in (float64, complex128):
-            warnings.warn(f"gradcheck: input {position} is {x.layout.dtype.name}, so the differences have few right digits and the "
-                          "check is coarse. Hint: x.double().", SinglePrecisionWarning, stacklevel=4)
+            warnings.warn(
+                f"gradcheck: input {position} is {x.layout.dtype.name}, so the differences have few right digits and the "
+                "check is coarse. Hint: x.double().",
+                SinglePrecisionWarning,
+                stacklevel=4,
+            )
         if x.layout.expanded:
-            raise GradError(f"gradcheck: several elements of input {position} (strides {list(x.layout.strides)}) share one "
-                            "memory location, so they cannot be varied one by one. Hint: x.contiguous().")
+            raise GradError(
+                f"gradcheck: several elements of input {position} (strides {list(x.layout.strides)}) share one "
+                "memory location, so they cannot be varied one by one. Hint: x.contiguous()."
+            )
     return varied
 
 
 # ---- real vectors --------------------------------------------------------------------------------------------------
+
 
 def real_vector(x: Tensor | None, like: Tensor) -> np.ndarray:
     """The elements as float64, a complex one as two; zeros for no tensor."""
@@ -275,6 +342,7 @@ def unit(k: int, size: int) -> np.ndarray:
 
 # ---- numerical -----------------------------------------------------------------------------------------------------
 
+
 class Numerical:
     """Central differences of a function at the given arguments.
 
@@ -295,8 +363,10 @@ class Numerical:
         results = results_of(self.func, self.arguments)
         forms = [form_of(y) for y in results]
         if forms != self.forms:
-            raise ChangedResultError(f"gradcheck: the function returned {', '.join(forms)} for inputs moved by eps = {self.eps}, "
-                                     f"and {', '.join(self.forms)} before; expected results of the same shapes and dtypes.")
+            raise ChangedResultError(
+                f"gradcheck: the function returned {', '.join(forms)} for inputs moved by eps = {self.eps}, "
+                f"and {', '.join(self.forms)} before; expected results of the same shapes and dtypes."
+            )
         return [real_vector(results[k], results[k]).copy() for k in self.chosen]
 
     def along(self, x: Tensor, direction: np.ndarray) -> list[np.ndarray]:
@@ -327,6 +397,7 @@ class Numerical:
 
 # ---- analytical ----------------------------------------------------------------------------------------------------
 
+
 def backward_of(results: Sequence[Tensor], varied: list[Varied], cotangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
     """One backward pass."""
     return grad(tuple(results), tuple(x for _, x in varied), tuple(cotangents), retain_graph=True, allow_unused=True)
@@ -344,16 +415,21 @@ def backward_row(y: Tensor, varied: list[Varied], cotangent: np.ndarray, setting
     for (position, x), g, again in zip(varied, once, twice):
         if g is not None:
             if g.layout.shape != x.layout.shape:
-                raise GradcheckError(f"gradcheck: the gradient of input {position} has shape {list(g.layout.shape)}, the input "
-                                     f"{list(x.layout.shape)}.")
+                raise GradcheckError(
+                    f"gradcheck: the gradient of input {position} has shape {list(g.layout.shape)}, the input "
+                    f"{list(x.layout.shape)}."
+                )
             if settings.check_grad_dtypes and g.layout.dtype is not x.layout.dtype:
-                raise GradcheckError(f"gradcheck: the gradient of input {position} is {g.layout.dtype.name}, the input "
-                                     f"{x.layout.dtype.name}.")
+                raise GradcheckError(
+                    f"gradcheck: the gradient of input {position} is {g.layout.dtype.name}, the input {x.layout.dtype.name}."
+                )
         row, other = real_vector(g, x), real_vector(again, x)
         if not np.allclose(row, other, rtol=0.0, atol=settings.nondet_tol, equal_nan=True):
-            raise GradcheckError(f"gradcheck: backward is not deterministic: two passes from output {number} to input {position} "
-                                 f"differ by {np.max(np.abs(row - other)):.3g}, more than nondet_tol={settings.nondet_tol}. "
-                                 "Hint: raise nondet_tol if that is expected.")
+            raise GradcheckError(
+                f"gradcheck: backward is not deterministic: two passes from output {number} to input {position} "
+                f"differ by {np.max(np.abs(row - other)):.3g}, more than nondet_tol={settings.nondet_tol}. "
+                "Hint: raise nondet_tol if that is expected."
+            )
         rows.append(row)
     return rows
 
@@ -366,12 +442,17 @@ def backward_jacobians(y: Tensor, varied: list[Varied], settings: Settings, numb
 
 def dual_arguments(arguments: tuple, position: int, tangent: Tensor) -> tuple:
     """The arguments, without history; those to differentiate by dual: with zeros for a tangent but for one."""
-    return tuple(forward_ad.make_dual(x.detach(), tangent if k == position else CALLS["zeros_like"](x.detach()))
-                 if isinstance(x, Tensor) and requires_grad(x) else x for k, x in enumerate(arguments))
+    return tuple(
+        forward_ad.make_dual(x.detach(), tangent if k == position else CALLS["zeros_like"](x.detach()))
+        if isinstance(x, Tensor) and requires_grad(x)
+        else x
+        for k, x in enumerate(arguments)
+    )
 
 
-def forward_along(func: Callable, arguments: tuple, chosen: Sequence[int], position: int,
-                  direction: np.ndarray) -> list[np.ndarray]:
+def forward_along(
+    func: Callable, arguments: tuple, chosen: Sequence[int], position: int, direction: np.ndarray
+) -> list[np.ndarray]:
     """The tangents of the chosen results for a tangent of one argument."""
     with forward_ad.dual_level():
         results = results_of(func, dual_arguments(arguments, position, tensor_of(direction, arguments[position])))
@@ -379,6 +460,7 @@ def forward_along(func: Callable, arguments: tuple, chosen: Sequence[int], posit
 
 
 # ---- comparing -----------------------------------------------------------------------------------------------------
+
 
 def check(func: Callable, arguments: tuple, settings: Settings) -> None:
     """All checks of ``gradcheck``."""
@@ -413,8 +495,10 @@ def check_constant(func: Callable, arguments: tuple, varied: list[Varied], resul
     for position, x in varied:
         for k, jacobian in zip(chosen, numerical.jacobians(x)):
             if not np.allclose(jacobian, 0.0, atol=settings.atol):
-                raise GradcheckError(f"gradcheck: output {k} does not require grad, but it depends on input {position}: numerical "
-                                     f"Jacobian\n{jacobian}\nHint: was it computed under no_grad(), or detached?")
+                raise GradcheckError(
+                    f"gradcheck: output {k} does not require grad, but it depends on input {position}: numerical "
+                    f"Jacobian\n{jacobian}\nHint: was it computed under no_grad(), or detached?"
+                )
 
 
 def compare_jacobians(numerical: Numerical, varied: list[Varied], results: list[Tensor], settings: Settings) -> None:
@@ -422,8 +506,10 @@ def compare_jacobians(numerical: Numerical, varied: list[Varied], results: list[
     expected = [numerical.jacobians(x) for _, x in varied]
     if settings.check_forward_ad:
         for i, (position, x) in enumerate(varied):
-            columns = [forward_along(numerical.func, numerical.arguments, numerical.chosen, position, unit(k, size_of(x)))
-                       for k in range(size_of(x))]
+            columns = [
+                forward_along(numerical.func, numerical.arguments, numerical.chosen, position, unit(k, size_of(x)))
+                for k in range(size_of(x))
+            ]
             for j, number in enumerate(numerical.chosen):
                 found = np.stack([column[j] for column in columns], 1) if columns else np.zeros((size_of(results[j]), 0))
                 require_close(expected[i][j], found, number, position, "forward mode", settings, results[j], x)
@@ -433,9 +519,9 @@ def compare_jacobians(numerical: Numerical, varied: list[Varied], results: list[
                 require_close(expected[i][j], found, number, position, "backward mode", settings, y, x)
 
 
-def require_close(expected: np.ndarray, found: np.ndarray, number: int, position: int, mode_name: str, settings: Settings,
-y: Tensor,
-                  x: Tensor) -> None:
+def require_close(
+    expected: np.ndarray, found: np.ndarray, number: int, position: int, mode_name: str, settings: Settings, y: Tensor, x: Tensor
+) -> None:
     """Compare two Jacobians.
 
     Raises:
@@ -453,7 +539,8 @@ y: Tensor,
         f"({mode_name}).\nnumerical:\n{expected}\nanalytical:\n{found}\nworst entry: output {element(row, y)}, input "
         f"{element(column, x)}: numerical {a:.9g}, analytical {b:.9g}, difference {abs(a - b):.3g} (relative {relative:.3g}); "
         f"allowed atol={settings.atol:g} + rtol={settings.rtol:g} x |numerical|.\nHint: if the function is not smooth there, "
-        "move the input; if the numbers agree to a few digits, the tolerances are too strict for the dtype.")
+        "move the input; if the numbers agree to a few digits, the tolerances are too strict for the dtype."
+    )
 
 
 def element(k: int, x: Tensor) -> str:
@@ -479,8 +566,11 @@ def compare_projections(numerical: Numerical, varied: list[Varied], results: lis
     outputs = [direction(size_of(y)) for y in results]
     for i, (position, x) in enumerate(varied):
         expected = numerical.along(x, inputs[i])
-        forward = forward_along(numerical.func, numerical.arguments, numerical.chosen, position, inputs[i]) \
-            if settings.check_forward_ad else None
+        forward = (
+            forward_along(numerical.func, numerical.arguments, numerical.chosen, position, inputs[i])
+            if settings.check_forward_ad
+            else None
+        )
         for j, (number, y) in enumerate(zip(numerical.chosen, results)):
             found = {}
             if forward is not None:
@@ -492,12 +582,15 @@ def compare_projections(numerical: Numerical, varied: list[Varied], results: lis
             atol = settings.atol * max(1.0, math.sqrt(len(inputs[i]) * len(outputs[j])))
             for mode_name, other in found.items():
                 if not abs(value - other) <= atol + settings.rtol * abs(value):
-                    raise GradcheckError(f"gradcheck: Jacobian mismatch for output {number} with respect to input {position} "
-                                         f"({mode_name}, one random projection): numerical {value:.9g}, analytical {other:.9g}. "
-                                         "Hint: fast_mode=False shows the entries.")
+                    raise GradcheckError(
+                        f"gradcheck: Jacobian mismatch for output {number} with respect to input {position} "
+                        f"({mode_name}, one random projection): numerical {value:.9g}, analytical {other:.9g}. "
+                        "Hint: fast_mode=False shows the entries."
+                    )
 
 
 # ---- further checks of the backward pass ---------------------------------------------------------------------------
+
 
 def check_linear(func: Callable, arguments: tuple, varied: list[Varied]) -> None:
     """Gradients must be multiplied by the cotangent: those of zero are zero.
@@ -509,8 +602,10 @@ def check_linear(func: Callable, arguments: tuple, varied: list[Varied]) -> None
     zeros = tuple(CALLS["zeros_like"](y.detach()) for y in results)
     for (position, _), g in zip(varied, backward_of(results, varied, zeros)):
         if g is not None and np.any(np.asarray(values_of(g)) != 0):
-            raise GradcheckError(f"gradcheck: backward is not multiplied by grad_output: the gradient of input {position} for "
-                                 "cotangents of zero is not zero. Hint: multiply by the cotangent in backward.")
+            raise GradcheckError(
+                f"gradcheck: backward is not multiplied by grad_output: the gradient of input {position} for "
+                "cotangents of zero is not zero. Hint: multiply by the cotangent in backward."
+            )
 
 
 class Undefined(Function):
@@ -533,6 +628,7 @@ def check_undefined(func: Callable, arguments: tuple, varied: list[Varied]) -> N
     Raises:
         GradcheckError: backward fails on None, or makes something of nothing.
     """
+
     def attempt(missing: set[int]) -> None:
         results = differentiable(results_of(func, arguments))
         seen = tuple(Undefined.apply(y) if k in missing else y for k, y in enumerate(results))
@@ -540,12 +636,16 @@ def check_undefined(func: Callable, arguments: tuple, varied: list[Varied]) -> N
         try:
             found = backward_of(seen, varied, zeros)
         except Exception as error:
-            raise GradcheckError(f"gradcheck: backward fails where outputs {sorted(missing)} receive no gradient: {error}. "
-                                 "Hint: None stands for zeros in backward; or leave set_materialize_grads on.") from error
+            raise GradcheckError(
+                f"gradcheck: backward fails where outputs {sorted(missing)} receive no gradient: {error}. "
+                "Hint: None stands for zeros in backward; or leave set_materialize_grads on."
+            ) from error
         for (position, _), g in zip(varied, found):
             if g is not None and np.any(np.asarray(values_of(g)) != 0):
-                raise GradcheckError(f"gradcheck: outputs {sorted(missing)} receive no gradient, but input {position} gets one "
-                                     "that is not zero. Hint: None stands for zeros in backward.")
+                raise GradcheckError(
+                    f"gradcheck: outputs {sorted(missing)} receive no gradient, but input {position} gets one "
+                    "that is not zero. Hint: None stands for zeros in backward."
+                )
 
     count = len(differentiable(results_of(func, arguments)))
     attempt(set(range(count)))
@@ -566,9 +666,14 @@ def check_batched(func: Callable, arguments: tuple, varied: list[Varied]) -> Non
         seeds = [tensor_of(rng.standard_normal(size_of(y)), y) for _ in range(2)]
         single = [backward_of((y,), varied, (seed,)) for seed in seeds]
         try:
-            together = grad((y,), tuple(x for _, x in varied), (CALLS["stack"](tuple(seeds), 0),), retain_graph=True,
-            allow_unused=True,
-                            is_grads_batched=True)
+            together = grad(
+                (y,),
+                tuple(x for _, x in varied),
+                (CALLS["stack"](tuple(seeds), 0),),
+                retain_graph=True,
+                allow_unused=True,
+                is_grads_batched=True,
+            )
         except Exception as error:
             raise GradcheckError(f"gradcheck: the batched pass from output {number} fails: {error}") from error
         for i, ((position, x), batch) in enumerate(zip(varied, together)):
@@ -576,8 +681,10 @@ def check_batched(func: Callable, arguments: tuple, varied: list[Varied]) -> Non
                 expected = real_vector(single[k][i], x)
                 found = real_vector(None if batch is None else batch[k], x)
                 if not np.allclose(expected, found, rtol=1e-5, atol=1e-8, equal_nan=True):
-                    raise GradcheckError(f"gradcheck: the batched pass differs from output {number} to input {position}: "
-                                         f"cotangent {k}: single {expected}, batched {found}.")
+                    raise GradcheckError(
+                        f"gradcheck: the batched pass differs from output {number} to input {position}: "
+                        f"cotangent {k}: single {expected}, batched {found}."
+                    )
 
 
 def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
@@ -596,6 +703,7 @@ def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
                 results = results_of(numerical.func, dual_arguments(numerical.arguments, position, tangent))
                 tangents = [forward_ad.unpack_dual(results[k]) for k in numerical.chosen]
                 return tuple(CALLS["zeros_like"](t.primal) if t.tangent is None else t.tangent for t in tangents)
+
         try:
             together = vmap(run)(CALLS["stack"](tuple(tensor_of(d, x) for d in directions), 0))
         except Exception as error:
@@ -605,11 +713,13 @@ def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
                 with no_grad():
                     found = real_vector(together[j][k], together[j])
                 if not np.allclose(single[k][j], found, rtol=1e-5, atol=1e-8, equal_nan=True):
-                    raise GradcheckError(f"gradcheck: forward mode with a batch of tangents differs at output {number}, input "
-                                         f"{position}.")
+                    raise GradcheckError(
+                        f"gradcheck: forward mode with a batch of tangents differs at output {number}, input {position}."
+                    )
 
 
 # ---- Jacobians by themselves: entry points that torch has kept ---------------------------------------------------------
+
 
 def get_numerical_jacobian(fn: Callable, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> tuple:
     """Jacobians of ``fn(inputs)`` by central differences.
@@ -635,11 +745,13 @@ def get_numerical_jacobian(fn: Callable, inputs: Any, target: Any = None, eps: f
 
     def function(*values: Any) -> Any:
         return fn(values)
+
     return tuple(jacobian for k in chosen for jacobian in differences(function, arguments, k, eps))
 
 
-def get_numerical_jacobian_wrt_specific_input(fn: Callable, input_idx: int, inputs: Any, outputs: Any, eps: float,
-                                              input: Tensor | None = None, is_forward_ad: bool = False) -> tuple:
+def get_numerical_jacobian_wrt_specific_input(
+    fn: Callable, input_idx: int, inputs: Any, outputs: Any, eps: float, input: Tensor | None = None, is_forward_ad: bool = False
+) -> tuple:
     """Jacobians of ``fn(*inputs)`` by one input, one for every output: see ``get_numerical_jacobian``.
 
     ``outputs`` and ``is_forward_ad`` are accepted for torch's sake.
@@ -671,15 +783,23 @@ def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0
     require_unit("get_analytical_jacobian", grad_out)
     require_real(output)
     varied = [Varied(k, x) for k, x in enumerate(as_arguments(inputs)) if isinstance(x, Tensor) and requires_grad(x)]
-    passes = [[backward_of((output,), varied, (tensor_of(unit(k, size_of(output)), output),)) for k in range(size_of(output))]
-              for _ in range(2)]
-    found, again = (tuple(as_columns(np.stack([real_vector(gs[i], x) for gs in rows]), x) for i, (_, x) in enumerate(varied))
-                    for rows in passes)
+    passes = [
+        [backward_of((output,), varied, (tensor_of(unit(k, size_of(output)), output),)) for k in range(size_of(output))]
+        for _ in range(2)
+    ]
+    found, again = (
+        tuple(as_columns(np.stack([real_vector(gs[i], x) for gs in rows]), x) for i, (_, x) in enumerate(varied)) for rows in passes
+    )
     pairs = [(g, x) for gs in passes[0] for g, (_, x) in zip(gs, varied) if g is not None]
-    reentrant = all(np.allclose(values_of(a), values_of(b), rtol=0.0, atol=nondet_tol, equal_nan=True)
-                    for a, b in zip(found, again))
-    return (found, reentrant, all(g.layout.shape == x.layout.shape for g, x in pairs),
-            all(g.layout.dtype is x.layout.dtype for g, x in pairs))
+    reentrant = all(
+        np.allclose(values_of(a), values_of(b), rtol=0.0, atol=nondet_tol, equal_nan=True) for a, b in zip(found, again)
+    )
+    return (
+        found,
+        reentrant,
+        all(g.layout.shape == x.layout.shape for g, x in pairs),
+        all(g.layout.dtype is x.layout.dtype for g, x in pairs),
+    )
 
 
 def differences(func: Callable, arguments: tuple, position: int, eps: float) -> tuple:
@@ -720,5 +840,6 @@ def require_unit(op: str, grad_out: float) -> None:
 
 def warn_of_age(op: str) -> None:
     """These functions were never meant for users."""
-    warnings.warn(f"{op}: is kept for old programs. Hint: nbgrad.gradcheck, or nbgrad.functional.jacobian.", FutureWarning,
-                  stacklevel=3)
+    warnings.warn(
+        f"{op}: is kept for old programs. Hint: nbgrad.gradcheck, or nbgrad.functional.jacobian.", FutureWarning, stacklevel=3
+    )

@@ -2,6 +2,7 @@
 
 They are public as names of ``nbgrad.graph``, where this module puts them: it stands above the engine, graph/edges.py below it.
 """
+
 from __future__ import annotations
 
 import threading
@@ -19,11 +20,17 @@ from ..graph.task import GraphTask, Target, log_nodes, running_task, target
 from ..tensors import storage
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["save_on_cpu", "register_multi_grad_hook", "allow_mutation_on_saved_tensors", "region_activation_memory_budget",
-           "set_warn_on_accumulate_grad_stream_mismatch", "set_override_stale_capture_stream"]
+__all__ = [
+    "save_on_cpu",
+    "register_multi_grad_hook",
+    "allow_mutation_on_saved_tensors",
+    "region_activation_memory_budget",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+    "set_override_stale_capture_stream",
+]
 
 
-class save_on_cpu(saved_tensors_hooks):     # torch's name
+class save_on_cpu(saved_tensors_hooks):  # torch's name
     """Inside, what is saved for backward is moved to the CPU, and back when it is needed; on the CPU it stays where it is.
 
     Args:
@@ -54,6 +61,7 @@ class save_on_cpu(saved_tensors_hooks):     # torch's name
 
 
 # ---- hooks on several tensors --------------------------------------------------------------------------------------
+
 
 class _MultiHandle(RemovableHandle):
     """Removes several hooks at once."""
@@ -137,6 +145,7 @@ class Rendezvous:
 
     def hook(self, position: int) -> Callable[[Tensor | None], None]:
         """The hook of one tensor."""
+
         def arrive(g: Tensor | None) -> None:
             task = running_task("register_multi_grad_hook")
             with self.lock:
@@ -148,6 +157,7 @@ class Rendezvous:
                 complete = entry[0] == 0
             if complete:
                 self.fn(self.arrived.pop(task)[1])
+
         return arrive
 
     def expected(self, task: GraphTask) -> int:
@@ -216,6 +226,7 @@ class SavedCopies:
             def both(written: storage.Storage) -> None:
                 self.before_write(written)
                 other(written)
+
             saved.writable, storage.guards[saved] = storage.GUARDED, both
             self.guarded[saved] = other
 
@@ -229,13 +240,15 @@ class SavedCopies:
         if value is None:
             value = self.original.get(handle)
         if value is None or _active is not self:
-            raise UsageError("allow_mutation_on_saved_tensors: backward was called outside of the block in which the graph was "
-                               "recorded. Hint: call it inside.")
+            raise UsageError(
+                "allow_mutation_on_saved_tensors: backward was called outside of the block in which the graph was "
+                "recorded. Hint: call it inside."
+            )
         return value
 
     def before_write(self, written: storage.Storage) -> None:
         """Keep copies of what is saved of a storage."""
-        copies: dict[tuple, Tensor] = {}        # what several nodes saved of it is copied once
+        copies: dict[tuple, Tensor] = {}  # what several nodes saved of it is copied once
         for handle in self.handles.pop(written, ()):
             x = self.original.pop(handle)
             place = x.layout, x._offset_
@@ -291,7 +304,7 @@ def allow_mutation_on_saved_tensors():
         _active = None
 
 
-class _unsafe_preserve_version_counter:      # torch's name
+class _unsafe_preserve_version_counter:  # torch's name
     """Inside, writes to a tensor, or to several, are not counted: a graph that saved them is differentiated with the new values.
 
     For writes of which one knows that backward does not depend on them.
@@ -318,6 +331,7 @@ class _unsafe_preserve_version_counter:      # torch's name
 
 # ---- settings of devices and compilers that are not there ------------------------------------------------------------
 
+
 @contextmanager
 def region_activation_memory_budget(budget: float) -> Iterator[None]:
     """Inside, a compiler may keep that share of the saved tensors: nothing is compiled here, so all are kept.
@@ -339,6 +353,7 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
 
 
 # ---- logging -------------------------------------------------------------------------------------------------------
+
 
 def _register_logging_hooks_on_whole_graph(roots: Iterable[Tensor | GradientEdge]) -> Callable[[], None]:
     """Have every node below ``roots`` log when it runs (logger ``nbgrad.graph``, level DEBUG); returns what ends that."""

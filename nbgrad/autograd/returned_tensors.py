@@ -9,6 +9,7 @@ NOTE [Function results]: what becomes of a tensor that ``forward`` returned.
   4. anything else gets the Function as its history.
 Views among the results cannot be replayed: in-place writes to them are refused (``FUNCTION`` in views.py).
 """
+
 from __future__ import annotations
 
 import warnings
@@ -33,8 +34,10 @@ def require_tuples(ctx: BackwardCFunction) -> None:
     for name in ("to_save", "dirty_tensors", "non_differentiable"):
         value = getattr(ctx, name)
         if not isinstance(value, (tuple, list)):
-            raise GradError(f"{name_of(ctx)}: ctx.{name} is {type(value).__name__}, expected a tuple of tensors. "
-                            "Hint: another name for an attribute of your own.")
+            raise GradError(
+                f"{name_of(ctx)}: ctx.{name} is {type(value).__name__}, expected a tuple of tensors. "
+                "Hint: another name for an attribute of your own."
+            )
 
 
 def contains(tensors: tuple, x: Any) -> bool:
@@ -69,7 +72,7 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
     wrapped = [finish_result(ctx, args, k, x, record) if isinstance(x, Tensor) else x for k, x in enumerate(results)]
     if record and to_save:
         ctx._s0_ = save(ctx, args, results)
-    if marked:      # of those only the places are kept: the node must not own its results
+    if marked:  # of those only the places are kept: the node must not own its results
         ctx._constants_ = tuple(k for k, x in enumerate(results) if contains(marked, x))
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     return wrapped
@@ -118,15 +121,19 @@ def without_history(x: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
 def written_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, is_input: bool) -> Tensor:
     """A tensor that ``forward`` changed in place: it, or its base, gets the history."""
     if not is_input:
-        warnings.warn(f"{ctx._rule_.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.",
-                      UserWarning, stacklevel=4)
+        warnings.warn(
+            f"{ctx._rule_.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.",
+            UserWarning,
+            stacklevel=4,
+        )
     check_inplace(ctx._rule_.name, x, True)
     if not (is_view(x) and x._needs_grad_ is ASK):
         rebase(x, result_edge(ctx, k), None, None)
         return x
     if ctx._outputs_ != 1:
-        raise InplaceError(f"{ctx._rule_.name}: a view was changed in place by a Function of several results. "
-                           "Hint: clone the view.")
+        raise InplaceError(
+            f"{ctx._rule_.name}: a view was changed in place by a Function of several results. Hint: clone the view."
+        )
     base = x._meta_.base
     tensors = [a for a in args if isinstance(a, Tensor)]
     slot = next((k for k, a in enumerate(tensors) if a is x), None)
@@ -148,8 +155,10 @@ def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[Saved, ..
     saved: list[Saved] = []
     for x in ctx.to_save:
         if x is not None and not isinstance(x, Tensor):
-            raise ArgumentError(f"save_for_backward: expected tensors or None, got {type(x).__name__}. "
-                                "Hint: store other values as attributes of ctx.")
+            raise ArgumentError(
+                f"save_for_backward: expected tensors or None, got {type(x).__name__}. "
+                "Hint: store other values as attributes of ctx."
+            )
         if x is not None and is_inference(x):
             refuse_saving(ctx._rule_.name)
         output = None if x is None else output_of(ctx, args, results, x)
@@ -173,6 +182,7 @@ def output_of(ctx: BackwardCFunction, args: tuple, results: tuple, x: Tensor) ->
 
 # ---- once_differentiable -------------------------------------------------------------------------------------------
 
+
 class TwiceRule(Rule):
     """The rule of what must not be differentiated again."""
 
@@ -184,8 +194,10 @@ TWICE = TwiceRule()
 
 def twice_backward(node: Node, g, create_graph: bool):
     """Refuse."""
-    raise GradError("once_differentiable: this gradient cannot be differentiated again: the Function's backward was marked "
-                    "@once_differentiable. Hint: write backward in differentiable operations.")
+    raise GradError(
+        "once_differentiable: this gradient cannot be differentiated again: the Function's backward was marked "
+        "@once_differentiable. Hint: write backward in differentiable operations."
+    )
 
 
 def mark_final(x: Tensor, grads: tuple) -> Tensor:

@@ -1,4 +1,5 @@
 """Tables of what was made for one kind of call: bounded, because calls may be of ever new kinds."""
+
 from __future__ import annotations
 
 from typing import Any, Callable

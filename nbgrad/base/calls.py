@@ -7,6 +7,7 @@ make it, so they need to know neither who makes calls nor what is beneath them. 
     >>> CALLS["add"](nbgrad.ones(2), 1)
     tensor([2., 2.])
 """
+
 from __future__ import annotations
 
 from typing import Any

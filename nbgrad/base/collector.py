@@ -1,4 +1,5 @@
 """The cyclic collector, held back while much is made that stays."""
+
 from __future__ import annotations
 
 import gc

@@ -8,6 +8,7 @@
 ``NBGRAD_NUM_THREADS`` threads of the kernel pool
 ``NBGRAD_KEPT_MEMORY`` bytes of freed large blocks that are kept for later (128 MB; 0 keeps none)
 """
+
 from __future__ import annotations
 
 import os

@@ -3,6 +3,7 @@
 A ``DType`` is one of thirteen singletons. ``compute`` names the type in which kernels calculate: half types are
 widened to float32 when they are loaded and narrowed when they are stored; bool is calculated as uint8.
 """
+
 from __future__ import annotations
 
 from functools import cache
@@ -13,9 +14,30 @@ import numpy as np
 
 from .errors import ArgumentError, DTypeError
 
-__all__ = ["DType", "DTYPES", "WIDTHS", "bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-           "float64", "complex64", "complex128", "promote_types", "can_cast", "dtype_of", "get_default_dtype",
-           "set_default_dtype", "finfo", "iinfo"]
+__all__ = [
+    "DType",
+    "DTYPES",
+    "WIDTHS",
+    "bool_",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "promote_types",
+    "can_cast",
+    "dtype_of",
+    "get_default_dtype",
+    "set_default_dtype",
+    "finfo",
+    "iinfo",
+]
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
@@ -36,8 +58,18 @@ class DType:
     (2, 'float32', True)
     """
 
-    __slots__ = ("name", "numpy", "itemsize", "category", "compute", "is_floating_point", "is_complex", "is_signed",
-                 "differentiable", "__weakref__")
+    __slots__ = (
+        "name",
+        "numpy",
+        "itemsize",
+        "category",
+        "compute",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "differentiable",
+        "__weakref__",
+    )
 
     def __init__(self, name: str, numpy: np.dtype, category: int, compute: str | None = None):
         self.name, self.numpy, self.itemsize, self.category = name, numpy, numpy.itemsize, category
@@ -80,8 +112,16 @@ _BY_NAME = {d.name: d for d in DTYPES}
 WIDTHS = {d.name: d.itemsize for d in DTYPES if d.compute == d.name}
 _BY_NUMPY = {d.numpy: d for d in DTYPES}
 _BY_PYTHON = {bool: bool_, int: int64}
-_ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-            "cfloat": complex64, "cdouble": complex128}
+_ALIASES = {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "cfloat": complex64,
+    "cdouble": complex128,
+}
 _default = float32
 _dependent: list[dict] = []
 

@@ -8,12 +8,34 @@ A message names the operation, the argument, what came, what was expected and th
     mul: saved tensor 'x' (float32 [8]) was modified in place: it is at version 2, expected 1.
     Hint: clone it before the update.
 """
+
 from __future__ import annotations
 
-__all__ = ["NbgradError", "NumberError", "ShapeError", "DTypeError", "DeviceError", "ArgumentError", "OperatorError",
-           "SubscriptError", "DimError", "GradError", "VersionError", "DivisionError", "InplaceError", "CacheError",
-           "KernelError", "NamingError", "NotSupportedError", "RangeError", "RootError", "UsageError", "LeafError", "LinAlgError",
-           "require_callable"]
+__all__ = [
+    "NbgradError",
+    "NumberError",
+    "ShapeError",
+    "DTypeError",
+    "DeviceError",
+    "ArgumentError",
+    "OperatorError",
+    "SubscriptError",
+    "DimError",
+    "GradError",
+    "VersionError",
+    "DivisionError",
+    "InplaceError",
+    "CacheError",
+    "KernelError",
+    "NamingError",
+    "NotSupportedError",
+    "RangeError",
+    "RootError",
+    "UsageError",
+    "LeafError",
+    "LinAlgError",
+    "require_callable",
+]
 
 
 class NbgradError(RuntimeError):
@@ -43,7 +65,7 @@ class RangeError(NbgradError, ValueError):
 class NamingError(RangeError, KeyError):
     """A name that is taken, cannot be, or is not there."""
 
-    __str__ = BaseException.__str__         # KeyError's shows the text in quotes
+    __str__ = BaseException.__str__  # KeyError's shows the text in quotes
 
 
 class RootError(ArgumentError, AssertionError):

@@ -1,4 +1,5 @@
 """Functions as objects: what they carry for others."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Whether operations are recorded, per thread; and the one flag behind which all special modes stand."""
+
 from __future__ import annotations
 
 import functools
@@ -10,8 +11,18 @@ from typing import Any, Callable, Self, TypeVar, overload
 from .errors import ArgumentError, GradError
 from .locks import new_lock
 
-__all__ = ["mode", "no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode",
-           "is_inference_mode_enabled", "is_view_replay_enabled", "decorate", "special"]
+__all__ = [
+    "mode",
+    "no_grad",
+    "enable_grad",
+    "set_grad_enabled",
+    "is_grad_enabled",
+    "inference_mode",
+    "is_inference_mode_enabled",
+    "is_view_replay_enabled",
+    "decorate",
+    "special",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,6 +124,7 @@ def set_recording(enabled: bool) -> bool:
 
 # ---- decorators ----------------------------------------------------------------------------------------------------
 
+
 def decorate(context: Callable[[], Any], function: Any) -> Any:
     """``function``, every call of which runs inside a ``context()`` of its own.
 
@@ -121,39 +133,51 @@ def decorate(context: Callable[[], Any], function: Any) -> Any:
     if inspect.isclass(function):
         return decorate_class(context, function)
     if inspect.isgeneratorfunction(function):
+
         @functools.wraps(function)
         def generator(*args, **kwargs):
             with context():
                 inner = function(*args, **kwargs)
             return (yield from stepped(context, inner))
+
         return generator
     if inspect.iscoroutinefunction(function):
+
         @functools.wraps(function)
         async def coroutine(*args, **kwargs):
             return await Stepped(context, function(*args, **kwargs))
+
         return coroutine
     if inspect.isasyncgenfunction(function):
+
         @functools.wraps(function)
         def asynchronous(*args, **kwargs):
             return stepped_asynchronously(context, function(*args, **kwargs))
+
         return asynchronous
 
     @functools.wraps(function)
     def plain(*args, **kwargs):
         with context():
             return function(*args, **kwargs)
+
     return plain
 
 
 def decorate_class(context: Callable[[], Any], cls: type) -> Callable:
     """A function that makes instances inside ``context()``."""
-    warnings.warn(f"{cls.__name__}: decorating a class is deprecated; its constructor alone runs in the mode. "
-                  "Hint: decorate functions and methods.", FutureWarning, stacklevel=4)
+    warnings.warn(
+        f"{cls.__name__}: decorating a class is deprecated; its constructor alone runs in the mode. "
+        "Hint: decorate functions and methods.",
+        FutureWarning,
+        stacklevel=4,
+    )
 
     @functools.wraps(cls, updated=())
     def construct(*args, **kwargs):
         with context():
             return cls(*args, **kwargs)
+
     return construct
 
 
@@ -232,6 +256,7 @@ async def stepped_asynchronously(context: Callable[[], Any], inner: Any):
 
 # ---- contexts ------------------------------------------------------------------------------------------------------
 
+
 class ModeContext:
     """A context manager and decorator that sets what ``is_grad_enabled`` says for its extent.
 
@@ -270,7 +295,7 @@ class PlainContext(ModeContext):
     def __new__(cls, function: None = None) -> Self: ...
 
     @overload
-    def __new__(cls, function: F) -> F: ...     # type: ignore[misc]     # without parentheses: the function itself, decorated
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]     # without parentheses: the function itself, decorated
 
     def __new__(cls, function: Any = None) -> Any:
         self = super().__new__(cls)
@@ -280,7 +305,7 @@ class PlainContext(ModeContext):
         pass
 
 
-class no_grad(PlainContext):        # torch's name
+class no_grad(PlainContext):  # torch's name
     """Nothing is recorded inside. A context manager and a decorator (``@no_grad`` and ``@no_grad()``).
 
     >>> import nbgrad
@@ -294,7 +319,7 @@ class no_grad(PlainContext):        # torch's name
     enabled = False
 
 
-class enable_grad(PlainContext):        # torch's name
+class enable_grad(PlainContext):  # torch's name
     """Recording is on inside, also within ``no_grad`` (not in inference mode). A context manager and a decorator.
 
     >>> x = nbgrad.ones(2, requires_grad=True)
@@ -306,7 +331,7 @@ class enable_grad(PlainContext):        # torch's name
     enabled = True
 
 
-class set_grad_enabled(ModeContext):        # torch's name
+class set_grad_enabled(ModeContext):  # torch's name
     """Set recording on or off: at once, and until the end of the ``with`` block if used as a context manager.
 
     Args:
@@ -331,7 +356,7 @@ class set_grad_enabled(ModeContext):        # torch's name
         set_recording(self.enabled)
 
     def __call__(self, function: F) -> F:
-        set_recording(self.before)      # used as a decorator, the call alone changes nothing
+        set_recording(self.before)  # used as a decorator, the call alone changes nothing
         return super().__call__(function)
 
     def __repr__(self) -> str:
@@ -375,7 +400,7 @@ class Inferring:
 inferring = Inferring()
 
 
-class inference_mode(ModeContext):      # torch's name
+class inference_mode(ModeContext):  # torch's name
     """Like ``no_grad``, for work that never meets autograd: what is made inside are inference tensors.
 
     These have no version, may be written to inside of the mode only, and cannot be saved for backward; a clone made outside is an
@@ -398,7 +423,7 @@ class inference_mode(ModeContext):      # torch's name
     def __new__(cls, mode: bool = True) -> Self: ...
 
     @overload
-    def __new__(cls, mode: F) -> F: ...         # type: ignore[misc]     # without parentheses: the function itself, decorated
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]     # without parentheses: the function itself, decorated
 
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
@@ -413,7 +438,7 @@ class inference_mode(ModeContext):      # torch's name
         self.mode = mode
 
     def __enter__(self) -> None:
-        modes = mode.__dict__           # this thread's; one look-up instead of one an access
+        modes = mode.__dict__  # this thread's; one look-up instead of one an access
         self.before = modes.copy()
         if self.mode and not modes["inference"]:
             inferring.enter()
@@ -430,7 +455,7 @@ class inference_mode(ModeContext):      # torch's name
         return type(self)(self.mode)
 
 
-class _unsafe_preserve_version_counter(ModeContext):        # torch's name
+class _unsafe_preserve_version_counter(ModeContext):  # torch's name
     """Hides writes inside of the block from autograd: the tensors' versions are put back at its end.
 
     Args:
@@ -462,7 +487,7 @@ class ViewReplay(threading.local):
 _view_replay = ViewReplay()
 
 
-class _force_original_view_tracking(ModeContext):       # torch's name
+class _force_original_view_tracking(ModeContext):  # torch's name
     """Ask for a view's own movements when its history is rebuilt after a write to its base, at once and until the end of the block.
 
     nbgrad always replays the movements; the mode is there for programs that set it, and shows in ``is_view_replay_enabled``.

@@ -7,6 +7,7 @@ The interpreter's own lock around the import of a module is such a lock too, and
 in the child. Much here is imported by the first call that needs it, so a fork waits until nothing of that is under way and lets
 nothing begin: ``no_imports``, then ``allow_imports``.
 """
+
 from __future__ import annotations
 
 import _imp
@@ -19,7 +20,7 @@ from weakref import WeakSet
 
 __all__ = ["allow_imports", "made_once", "new_lock", "new_rlock", "no_imports"]
 
-PACKAGES = {"nbgrad", "numba", "llvmlite", "numpy", "scipy", "ml_dtypes"} | sys.stdlib_module_names     # what calls import
+PACKAGES = {"nbgrad", "numba", "llvmlite", "numpy", "scipy", "ml_dtypes"} | sys.stdlib_module_names  # what calls import
 
 _locks: WeakSet = WeakSet()
 
@@ -57,7 +58,7 @@ def made_once(owner: Any, slot: str, make: Callable[[], Any]):
 def open_all() -> None:
     """Open every lock; for a child, which has one thread."""
     for lock in tuple(_locks):
-        lock._at_fork_reinit()          # as the standard library does with its own
+        lock._at_fork_reinit()  # as the standard library does with its own
 
 
 def imports_of_others() -> bool:

@@ -1,4 +1,5 @@
 """Nested tuples, lists and dicts of values: their leaves, and their structure."""
+
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -30,7 +31,7 @@ class Tree:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tree) and (self.kind, self.keys, self.children) == (other.kind, other.keys, other.children)
 
-    __hash__ = None         # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     def unflatten(self, leaves: Any) -> Any:
         """The nested value with these leaves, in order."""

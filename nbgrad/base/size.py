@@ -1,4 +1,5 @@
 """Size: the tuple type of a tensor's shape, as its users see it."""
+
 from __future__ import annotations
 
 from math import prod

@@ -1,4 +1,5 @@
 """Gradients and batches: many cotangents in one pass, and passes inside of a mapped function."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -32,8 +33,10 @@ def with_batched_cotangents(grad: Callable, outputs: Any, inputs: Any, grad_outp
         raise GradError("grad: is_grads_batched=True needs grad_outputs, whose first dimension is the batch.")
     for output, g in zip(many(outputs), cotangents):
         if isinstance(g, Tensor) and isinstance(output, Tensor) and (not g.ndim or g.shape[1:] != output.shape):
-            raise ShapeError("grad: with is_grads_batched=True the first dimension of a cotangent is the batch and the rest is its "
-                             f"output's shape {list(output.shape)}, got {list(g.shape)}.")
+            raise ShapeError(
+                "grad: with is_grads_batched=True the first dimension of a cotangent is the batch and the rest is its "
+                f"output's shape {list(output.shape)}, got {list(g.shape)}."
+            )
     sizes = {g.layout.shape[0] for g in given}
     if len(sizes) > 1:
         raise RangeError(f"grad: the cotangents are batches of different sizes {sorted(sizes)}.")
@@ -66,8 +69,10 @@ def with_batched_tensors(grad: Callable, outputs: Any, inputs: Any, grad_outputs
     depends = levels_of(roots)
     for position, x in enumerate(wanted):
         if isinstance(x, Tensor) and set(levels_of((x,))) < set(depends):
-            raise GradError(f"grad: inputs[{position}] is the same for the whole batch that vmap maps over and an output is not, "
-                            "so the gradients of single elements are lost. Hint: nbgrad.func.grad, or map over x.expand(...).")
+            raise GradError(
+                f"grad: inputs[{position}] is the same for the whole batch that vmap maps over and an output is not, "
+                "so the gradients of single elements are lost. Hint: nbgrad.func.grad, or map over x.expand(...)."
+            )
     values = [x._value_ if type(x) is Batched else x for x in wanted]
     seeds = [seed(root, g) for root, g in zip(roots, cotangents)]
     results = grad([x._value_ if type(x) is Batched else x for x in roots], values, seeds, **options)
@@ -85,8 +90,10 @@ def seed(root: Any, g: Tensor | None) -> Tensor | None:
         return g
     if g is None:
         if root.layout.numel != 1 or not root.layout.dtype.is_floating_point:
-            raise GradError(f"grad: a cotangent can be left out for real roots of one element only, this one is "
-                            f"{root.layout.dtype.name} {list(root.layout.shape)}.")
+            raise GradError(
+                f"grad: a cotangent can be left out for real roots of one element only, this one is "
+                f"{root.layout.dtype.name} {list(root.layout.shape)}."
+            )
         return CALLS["new_full"](root._value_.layout.like(), 1)
     if g.layout.shape != root.layout.shape:
         raise ShapeError(f"grad: a cotangent has shape {list(g.layout.shape)}, its root {list(root.layout.shape)}.")

@@ -3,6 +3,7 @@
 Unless a declaration names another kind (``batched``), it follows from what the attributes are called: ``dim`` and its like count
 dimensions behind the batch, ``shape`` does not name the batch.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -25,6 +26,7 @@ DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 
 
 # ---- attributes by their names -------------------------------------------------------------------------------------
+
 
 @batch_kind("general", "reduction")
 def by_names(call: Call, batch: Batch) -> Any:
@@ -52,7 +54,7 @@ def behind(call: Call, batch: Batch, kept: tuple[str, ...] = ()) -> Any:
 
 def shifted(call: Call, name: str, value: Any, shown: int, batch: Batch) -> Any:
     """An attribute as the operation on the whole batch has it."""
-    if name == "dims" and value is not None:        # none of them is none; of "dim" it is all
+    if name == "dims" and value is not None:  # none of them is none; of "dim" it is all
         value = (value,) if isinstance(value, int) else value
         return tuple(wrap_dim(call.op.name, d, shown) + batch.depth for d in value)
     if name in DIMS:
@@ -72,8 +74,9 @@ def on_numbers(call: Call, batch: Batch) -> Any:
     """An operation along the one dimension that a 0-d tensor is thought to have."""
     if len(call.operands) > 1 or "shape" in call.attributes or any(isinstance(x, Tensor) for x in call.attributes.values()):
         return looped(call, batch)
-    names = {name: batch.depth if isinstance(value, int) else (batch.depth,)
-             for name, value in call.attributes.items() if name in DIMS}
+    names = {
+        name: batch.depth if isinstance(value, int) else (batch.depth,) for name, value in call.attributes.items() if name in DIMS
+    }
     row = CALLS["unsqueeze"](batch.full(call.operands[0]), -1)
     return batch.wrap(CALLS["reshape"](CALLS[call.op.name](row, **{**call.attributes, **names}), batch.sizes))
 
@@ -84,7 +87,7 @@ def as_a_row(call: Call, batch: Batch) -> Any:
     name = "dims" if call.op.name == "roll" else "dim"
     if call.attributes[name] is not None and not (name == "dims" and call.attributes[name] == ()):
         return behind(call, batch)
-    x, = call.operands
+    (x,) = call.operands
     row = batch.wrap(CALLS["reshape"](batch.full(x), (*batch.sizes, x.layout.numel)))
     made = CALLS[call.op.name](row, **{**call.attributes, name: 0})
     if name == "dims":
@@ -107,7 +110,7 @@ def repeat_sizes(call: Call, batch: Batch) -> Any:
     repeats = tuple(call.attributes["repeats"])
     ndim = max(call.operands[0].layout.ndim, len(repeats))
     if ndim != len(repeats):
-        return looped(call, batch)          # the operation says what is wrong
+        return looped(call, batch)  # the operation says what is wrong
     return batch.wrap(CALLS["repeat_sizes"](batch.full(call.operands[0], ndim), (*(1,) * batch.depth, *repeats)))
 
 
@@ -134,6 +137,7 @@ def dropout_mask(call: Call, batch: Batch) -> Any:
 
 # ---- products ------------------------------------------------------------------------------------------------------
 
+
 @batch_kind("product")
 def product(call: Call, batch: Batch) -> Any:
     """One product of stacks of matrices."""
@@ -157,7 +161,7 @@ def multiplied(x: Tensor, y: Tensor, turn_x: bool, turn_y: bool, batch: Batch) -
     if ranks == (1, 1):
         return CALLS["sum"](CALLS["mul"](x, y), -1)
     if ranks == (1, 2) and type(y) is not Batched:
-        return batch.wrap(CALLS["gemm"](batch.full(x), y, False, turn_y))           # the batch is the rows
+        return batch.wrap(CALLS["gemm"](batch.full(x), y, False, turn_y))  # the batch is the rows
     if ranks == (2, 1) and type(x) is not Batched:
         return batch.wrap(CALLS["gemm"](batch.full(y), x, False, not turn_x))
     if ranks[0] > 1 and ranks[1] == 2 and type(y) is not Batched and not turn_x:
@@ -173,7 +177,7 @@ def multiplied(x: Tensor, y: Tensor, turn_x: bool, turn_y: bool, batch: Batch) -
 @batch_rule("trace")
 def trace(call: Call, batch: Batch) -> Any:
     """The sums of the diagonals of a stack of matrices."""
-    x, = call.operands
+    (x,) = call.operands
     if x.layout.ndim != 2:
         refuse_shown(call)
     return CALLS["sum"](CALLS["diagonal"](x), -1)
@@ -201,6 +205,7 @@ def refuse_shown(call: Call) -> None:
 
 # ---- joins ---------------------------------------------------------------------------------------------------------
 
+
 @batch_rule("cat", "stack")
 def join(call: Call, batch: Batch) -> Any:
     """Behind the batch; an operand of shape (0,) takes part in any shape, which with a batch it would not."""
@@ -224,6 +229,7 @@ def blocks(call: Call, batch: Batch) -> Any:
 
 
 # ---- points --------------------------------------------------------------------------------------------------------
+
 
 class Points:
     """Where ``index`` finds the elements of a batch.
@@ -255,7 +261,7 @@ def arranged(axes: list, indices: tuple, points: list) -> list:
     """The axes of the result of ``index``: those of the points stand where adjacent indices stood, else in front."""
     places = [d for d, index in enumerate(indices) if index is not None]
     if places[-1] - places[0] + 1 == len(places):
-        return [*axes[:places[0]], *points, *axes[places[-1] + 1:]]
+        return [*axes[: places[0]], *points, *axes[places[-1] + 1 :]]
     return [*points, *(axis for d, axis in enumerate(axes) if d not in places)]
 
 
@@ -296,7 +302,7 @@ def index_write(call: Call, batch: Batch) -> Any:
 @batch_rule("index_zeroed")
 def index_zeroed(call: Call, batch: Batch) -> Any:
     """Zeros at index tensors."""
-    x, = call.operands
+    (x,) = call.operands
     points = Points(call.attributes["indices"], x.layout.ndim, batch.levels, batch)
     return batch.wrap(CALLS["index_zeroed"](batch.full(x), points.indices))
 
@@ -308,6 +314,7 @@ def at(dim: int, index: Tensor, ndim: int) -> tuple:
 
 def along_one(*names: str) -> Callable[[Callable], Callable]:
     """Register ``points(*operands, **attributes)`` for a 1-d index along a dimension that differs over the batch."""
+
     def register_rule(points: Callable[..., Any]) -> Callable:
         @batch_rule(*names)
         def rule(call: Call, batch: Batch) -> Any:
@@ -316,7 +323,9 @@ def along_one(*names: str) -> Callable[[Callable], Callable]:
             if not len(call.attributes.get("shape", call.operands[0].layout.shape)):
                 return looped(call, batch)
             return points(*call.operands, **call.attributes)
+
         return points
+
     return register_rule
 
 
@@ -383,19 +392,24 @@ def masked_select(call: Call, batch: Batch) -> Any:
         BatchingError: the mask differs over the batch.
     """
     if type(call.attributes["mask"]) is Batched:
-        raise BatchingError("masked_select: the mask is mapped over by vmap, so each element of the batch would have a result of "
-                            "another shape. Hint: nbgrad.where keeps shapes.")
+        raise BatchingError(
+            "masked_select: the mask is mapped over by vmap, so each element of the batch would have a result of "
+            "another shape. Hint: nbgrad.where keeps shapes."
+        )
     return looped(call, batch)
 
 
 # ---- rows with a class index ---------------------------------------------------------------------------------------
 
+
 @batch_rule("cross_entropy_rows", "cross_entropy_rows_backward", "nll_rows", "nll_rows_backward")
 def rows(call: Call, batch: Batch) -> Any:
     """The rows of the whole batch, one behind the other."""
+
     def joined(x: Tensor) -> Tensor:
         whole = batch.full(x)
         return CALLS["reshape"](whole, (whole.layout.numel if x.layout.ndim == 1 else -1, *x.layout.shape[1:]))
+
     count = call.operands[0].layout.shape[0]
     made = CALLS[call.op.name](*map(joined, call.operands), **call.attributes)
     return batch.wrap(CALLS["reshape"](made, (*batch.sizes, count, *made.layout.shape[1:])))

@@ -14,6 +14,7 @@ NOTE [Batched]:
 How an operation treats the batch follows from its kind: elementwise operations broadcast, movements move what is behind the
 batch; the rules of the others are in ``batch/rules.py``.
 """
+
 from __future__ import annotations
 
 import copy
@@ -35,8 +36,19 @@ from ..tensors.batch_levels import BatchingError, Level, hidden_levels
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, put_layout
 
-__all__ = ["Batch", "RULES", "batch_kind", "batch_rule", "exposed", "has_batched", "levels_of", "lifted", "lowered", "on_values",
-           "rule_of"]
+__all__ = [
+    "Batch",
+    "RULES",
+    "batch_kind",
+    "batch_rule",
+    "exposed",
+    "has_batched",
+    "levels_of",
+    "lifted",
+    "lowered",
+    "on_values",
+    "rule_of",
+]
 
 
 def has_batched(values: Iterable[Any]) -> bool:
@@ -56,8 +68,10 @@ def levels_of(tensors: Iterable[Any]) -> tuple[Level, ...]:
     levels = joined_levels((), tensors)
     for level in levels:
         if not level.open:
-            raise GradError("vmap: a tensor is used outside of the function that vmap ran, where its batch is not known. "
-                            "Hint: return it from the function.")
+            raise GradError(
+                "vmap: a tensor is used outside of the function that vmap ran, where its batch is not known. "
+                "Hint: return it from the function."
+            )
     return levels
 
 
@@ -78,6 +92,7 @@ def number_of(level: Level) -> int:
 
 
 # ---- a batch of operands -------------------------------------------------------------------------------------------
+
 
 class Batch:
     """The levels of a call, and its operands with those as leading dimensions.
@@ -100,8 +115,8 @@ class Batch:
         shown = value.layout.ndim - len(own)
         if own == self.levels and shown == ndim:
             return value
-        sizes = tuple(level.size if level in own else 1 for level in self.levels[self.levels.index(own[0]):])
-        shape = (*sizes, *(1,) * (ndim - shown), *value.layout.shape[len(own):])
+        sizes = tuple(level.size if level in own else 1 for level in self.levels[self.levels.index(own[0]) :])
+        shape = (*sizes, *(1,) * (ndim - shown), *value.layout.shape[len(own) :])
         return value if shape == value.layout.shape else CALLS["view_shape"](value, shape)
 
     def full(self, x: Tensor, ndim: int | None = None) -> Tensor:
@@ -126,9 +141,10 @@ class Batch:
 
 # ---- between tensors and the graph: NOTE [Batched], 3 ---------------------------------------------------------------
 
+
 def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     """``x`` over those of ``levels`` that its tangents depend on: levels of forward mode know."""
-    for dual_level in dual_levels[-1:]:         # another thread may close it at any time
+    for dual_level in dual_levels[-1:]:  # another thread may close it at any time
         return dual_level.expose(x, levels)
     return x
 
@@ -186,17 +202,21 @@ KINDS: dict[str, Rule] = {}
 
 def batch_rule(*names: str) -> Callable[[Rule], Rule]:
     """Register the decorated ``rule(call, batch)`` of operations: the result, batched over ``batch.levels``."""
+
     def register_rule(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, rule))
         return rule
+
     return register_rule
 
 
 def batch_kind(*kinds: str) -> Callable[[Rule], Rule]:
     """Register the decorated rule for operations of such kinds."""
+
     def register_rule(rule: Rule) -> Rule:
         KINDS.update(dict.fromkeys(kinds, rule))
         return rule
+
     return register_rule
 
 
@@ -235,7 +255,7 @@ def elementwise(call: Call, batch: Batch) -> Any:
         if isinstance(x, Tensor):
             ndim = max(ndim, x.layout.ndim)
         elif isinstance(x, (tuple, list)):
-            check_operands(call.op, operands)       # type: ignore[arg-type]
+            check_operands(call.op, operands)  # type: ignore[arg-type]
     aligned = [batch.loose(x, ndim) for x in (operands if len(operands) == 1 else promoted(call.op, operands))]
     if not call.form:
         return wrap(CALLS[call.op.name](*aligned), batch.levels)
@@ -252,8 +272,10 @@ def promoted(op: Any, operands: tuple) -> tuple:
     dtype = compute_dtype(op, operands)
     if compute_dtype(op, tuple(x._value_ if type(x) is Batched else x for x in operands)) is dtype:
         return operands
-    return tuple(CALLS["to_dtype"](x, dtype) if type(x) is Batched and not x.layout.ndim and name not in op.boolean else x
-                 for name, x in zip(op.operands, operands))
+    return tuple(
+        CALLS["to_dtype"](x, dtype) if type(x) is Batched and not x.layout.ndim and name not in op.boolean else x
+        for name, x in zip(op.operands, operands)
+    )
 
 
 def require_target(call: Call, batch: Batch) -> None:
@@ -264,9 +286,11 @@ def require_target(call: Call, batch: Batch) -> None:
     """
     target = call.operands[0]
     if type(target) is not Batched or target._levels_ != batch.levels:
-        raise InplaceError(f"{call.op.name}_: vmap: a tensor that is the same for all elements of the batch would become different "
-                           "ones, because another operand is mapped over and it is not. Hint: use the out-of-place form, or make "
-                           "the tensor with zeros_like or new_zeros of a mapped one.")
+        raise InplaceError(
+            f"{call.op.name}_: vmap: a tensor that is the same for all elements of the batch would become different "
+            "ones, because another operand is mapped over and it is not. Hint: use the out-of-place form, or make "
+            "the tensor with zeros_like or new_zeros of a mapped one."
+        )
 
 
 def written(call: Call, batch: Batch) -> Any:
@@ -287,11 +311,12 @@ def method(call: Call, batch: Batch) -> Any:
 
 # ---- movements -----------------------------------------------------------------------------------------------------
 
+
 @batch_kind("movement")
 def movement(call: Call, batch: Batch) -> Any:
     """The same movement of the dimensions behind the batch."""
     op, depth, args = call.op, batch.depth, tuple(call.attributes.values())
-    if op in _behind:           # of a cotangent: NOTE [Batched], 3
+    if op in _behind:  # of a cotangent: NOTE [Batched], 3
         op, depth, args = _behind[op], depth + args[0], args[1:]
     return batch.wrap(behind_batch(op)(call.operands[0]._value_, depth, *args))
 
@@ -322,6 +347,7 @@ def behind_batch(op: Movement) -> Callable:
 
 def formula_behind(op: Movement) -> Callable:
     """The formula of a movement, applied to a layout without its first dimensions, which are then put back."""
+
     def formula(layout, depth, *args):
         element = element_layout(layout, depth)
         made = op.formula(element, *args)
@@ -332,6 +358,7 @@ def formula_behind(op: Movement) -> Callable:
             strides = retyped_strides(op, layout, strides, op.retype(layout.dtype, *args))
         pieces = [((*sizes, *shape), (*strides, *inner), offset) for shape, inner, offset in (made if op.multiple else (made,))]
         return pieces if op.multiple else pieces[0]
+
     return formula
 
 
@@ -341,14 +368,17 @@ def require_inside(element: Layout, size: tuple, stride: tuple, offset: int) -> 
     Raises:
         BatchingError: it reaches there.
     """
+
     def last(shape, strides):
         return sum((s - 1) * t for s, t in zip(shape, strides))
 
     most = last(element.shape, element.strides) if element.numel else -1
     if 0 not in size and not (0 <= offset and offset + last(size, stride) <= most):
-        raise BatchingError(f"as_strided: vmap: size {list(size)} with stride {list(stride)}, {offset} elements behind its first, "
-                            f"leaves the memory of one element of the batch, {list(element.shape)} with stride "
-                            f"{list(element.strides)}. Hint: indexing and reshape do not depend on memory.")
+        raise BatchingError(
+            f"as_strided: vmap: size {list(size)} with stride {list(stride)}, {offset} elements behind its first, "
+            f"leaves the memory of one element of the batch, {list(element.shape)} with stride "
+            f"{list(element.strides)}. Hint: indexing and reshape do not depend on memory."
+        )
 
 
 def retyped_strides(op: Movement, layout: Layout, strides: tuple[int, ...], dtype) -> tuple[int, ...]:
@@ -385,6 +415,7 @@ def inverse_behind(op: Movement) -> Callable:
 
 # ---- a loop over the batch -----------------------------------------------------------------------------------------
 
+
 @batch_kind("looped")
 def looped(call: Call, batch: Batch) -> Any:
     """For operations without a rule: one call for every element of the batch."""
@@ -407,6 +438,7 @@ def all_positions(sizes: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
 
 def element_result(call: Call, batch: Batch, at: tuple[int, ...] | None) -> Any:
     """The call at one position of the batch; without one, on zeros."""
+
     def element(x: Any) -> Any:
         if type(x) is Batched:
             if at is None:
@@ -416,6 +448,7 @@ def element_result(call: Call, batch: Batch, at: tuple[int, ...] | None) -> Any:
                 value = CALLS["select"](value, 0, at[batch.levels.index(level)])
             return value
         return tuple(map(element, x)) if isinstance(x, (tuple, list)) else x
+
     return CALLS[call.op.name](*map(element, call.operands), **{name: element(x) for name, x in call.attributes.items()})
 
 
@@ -429,21 +462,36 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
 
 # ---- methods that are no operations --------------------------------------------------------------------------------
 
-ONE_VALUE = ("it would read one value, and the batch has one for each of its elements. "
-             "Hint: write it with operations on tensors, or call it outside of vmap.")
+ONE_VALUE = (
+    "it would read one value, and the batch has one for each of its elements. "
+    "Hint: write it with operations on tensors, or call it outside of vmap."
+)
 NO_MEMORY = "an element of a batch has no memory of its own. Hint: call it outside of vmap."
 
 
 def refusing(name: str, reason: str) -> Callable:
     """A method that has no meaning for an element of a batch."""
+
     def refuse(x, *args, **kwargs):
         raise BatchingError(f"{name}: {reason}")
+
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
 
 
-for _name in ("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__", "__index__", "__contains__",
-              "__dlpack__", "data_ptr"):
+for _name in (
+    "item",
+    "tolist",
+    "numpy",
+    "__array__",
+    "__float__",
+    "__int__",
+    "__complex__",
+    "__index__",
+    "__contains__",
+    "__dlpack__",
+    "data_ptr",
+):
     setattr(Batched, _name, refusing(_name, ONE_VALUE))
 for _name in ("set_", "resize_", "resize_as_"):
     setattr(Batched, _name, refusing(_name, NO_MEMORY))
@@ -451,12 +499,14 @@ for _name in ("set_", "resize_", "resize_as_"):
 
 def of_value(name: str) -> property:
     """A property that the value has; a tensor is batched as the value is."""
+
     def get(x):
         found = getattr(x._value_, name)
         return lifted(found, x._levels_) if isinstance(found, Tensor) else found
 
     def put(x, given):
         setattr(x._value_, name, lowered(given, x._levels_) if isinstance(given, Tensor) else given)
+
     return property(get, put, doc=f"``{name}`` of the whole batch.")
 
 
@@ -466,9 +516,11 @@ for _name in ("grad", "requires_grad", "grad_fn", "is_leaf", "output_nr", "retai
 
 def on_value(name: str) -> Callable:
     """A method that concerns the value."""
+
     def call(x, *args, **kwargs):
         result = getattr(x._value_, name)(*args, **kwargs)
         return x if result is x._value_ else lifted(result, x._levels_) if isinstance(result, Tensor) else result
+
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"``{name}`` of the whole batch."
     return call
@@ -480,6 +532,7 @@ for _name in ("detach", "detach_", "requires_grad_", "retain_grad", "register_ho
 
 def new_of(name: str) -> Callable:
     """``new_zeros`` and its like: new tensors that may be different for every element of the batch."""
+
     def call(x, *sizes, **kwargs):
         if name == "new_full":
             given = [*sizes, *(kwargs.pop(key) for key in ("size", "fill_value") if key in kwargs)]
@@ -487,6 +540,7 @@ def new_of(name: str) -> Callable:
         size = kwargs.pop("size", sizes)
         size = size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size
         return wrap(getattr(x._value_, name)((*batch_sizes(x), *size), **kwargs), x._levels_)
+
     call.__name__ = call.__qualname__ = name
     return call
 
@@ -502,12 +556,14 @@ for _name in ("new_zeros", "new_ones", "new_empty", "new_full"):
 
 def moved_in_place(name: str) -> Callable:
     """``transpose_`` and its like: the tensor becomes its view."""
+
     def call(x, *args, **kwargs):
         view = getattr(x, name)(*args, **kwargs)
         x._value_, x._offset_ = view._value_, view._offset_
         put_layout(x, view.layout)
         count_write(x._value_._storage_)
         return x
+
     call.__name__ = call.__qualname__ = name + "_"
     return call
 

@@ -1,4 +1,5 @@
 """``vmap``: a function of single elements, run once on a whole batch of them."""
+
 from __future__ import annotations
 
 import functools
@@ -18,8 +19,9 @@ __all__ = ["vmap"]
 RANDOMNESS = ("error", "different", "same")
 
 
-def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
-         chunk_size: int | None = None) -> Callable:
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
     """A function that maps ``func`` over a dimension of its arguments, without a loop.
 
     Args:
@@ -57,6 +59,7 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         if chunk_size is None or size <= chunk_size:
             return run_mapped(run, leaves, dims, tree, size, out_dims, randomness)
         return run_chunks(run, leaves, dims, tree, size, out_dims, randomness, chunk_size)
+
     return mapped
 
 
@@ -74,9 +77,11 @@ def _vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_t
             several = results if isinstance(results, tuple) else (results,)
             absent[:] = [x is None for x in several]
             return tuple(x for x in several if x is not None)
+
         found = iter(vmap(present, in_dims, out_dims)(*args))
         every = tuple(None if gone else next(found) for gone in absent)
         return every if len(every) > 1 else every[0]
+
     return mapped
 
 
@@ -85,6 +90,7 @@ class RandomnessError(RangeError, GradError):
 
 
 # ---- what goes in --------------------------------------------------------------------------------------------------
+
 
 def mapped_arguments(func: Callable, in_dims: Any, args: tuple) -> tuple[list, list, Tree]:
     """The leaves of the arguments, the dimension of each (from the front, or None), and their structure.
@@ -95,8 +101,9 @@ def mapped_arguments(func: Callable, in_dims: Any, args: tuple) -> tuple[list, l
     if not args:
         raise RangeError(f"{title(func)}: called without positional arguments, so there is nothing to map over.")
     if not isinstance(in_dims, (int, tuple)):
-        raise RangeError(f"{title(func)}: in_dims must be an int or a tuple with the structure of the arguments, "
-                         f"got {type(in_dims).__name__}.")
+        raise RangeError(
+            f"{title(func)}: in_dims must be an int or a tuple with the structure of the arguments, got {type(in_dims).__name__}."
+        )
     leaves, tree = flatten(args)
     dims = spread(in_dims, tree)
     if dims is None:
@@ -121,8 +128,10 @@ def checked_dim(func: Callable, x: Any, dim: Any) -> int | None:
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise RangeError(f"{title(func)}: in_dims may hold ints and None, got {type(dim).__name__}.")
     if not isinstance(x, Tensor):
-        raise RangeError(f"{title(func)}: in_dim {dim} is for an argument of type {type(x).__name__}, and only tensors can be "
-                         "mapped over. Hint: in_dims=None for it.")
+        raise RangeError(
+            f"{title(func)}: in_dim {dim} is for an argument of type {type(x).__name__}, and only tensors can be "
+            "mapped over. Hint: in_dims=None for it."
+        )
     ndim = x.layout.ndim
     if not -ndim <= dim < ndim:
         raise RangeError(f"{title(func)}: in_dim {dim} is out of range for a tensor of {ndim} dimensions.")
@@ -150,6 +159,7 @@ def hidden(x: Tensor, dim: int, level: Level) -> Tensor:
 
 
 # ---- what comes out ------------------------------------------------------------------------------------------------
+
 
 def run_mapped(func: Callable, leaves: list, dims: list, tree: Tree, size: int, out_dims: Any, randomness: str) -> Any:
     """Run the function on batched arguments, and show the batch in its results."""
@@ -187,19 +197,25 @@ def shown(func: Callable, x: Any, place: int | None, level: Level) -> Any:
             raise RangeError(f"{title(func)}: a result differs over the batch, so its out_dim cannot be None.")
         return x
     if not isinstance(x, Tensor):
-        raise RangeError(f"{title(func)}: expected tensors to be returned, got {type(x).__name__}. "
-                         "Hint: out_dims=None for what is the same for all elements.")
+        raise RangeError(
+            f"{title(func)}: expected tensors to be returned, got {type(x).__name__}. "
+            "Hint: out_dims=None for what is the same for all elements."
+        )
     front = lowered(x, (level,))
     return CALLS["movedim"](front, 0, place) if place else front
 
 
 # ---- in parts ------------------------------------------------------------------------------------------------------
 
-def run_chunks(func: Callable, leaves: list, dims: list, tree: Tree, size: int, out_dims: Any, randomness: str,
-               chunk_size: int) -> Any:
+
+def run_chunks(
+    func: Callable, leaves: list, dims: list, tree: Tree, size: int, out_dims: Any, randomness: str, chunk_size: int
+) -> Any:
     """Run the function on parts of the batch, and join the results."""
-    parts = [flatten(run_mapped(func, part, dims, tree, count, out_dims, randomness))
-             for part, count in chunks(leaves, dims, size, chunk_size)]
+    parts = [
+        flatten(run_mapped(func, part, dims, tree, count, out_dims, randomness))
+        for part, count in chunks(leaves, dims, size, chunk_size)
+    ]
     out_tree = parts[0][1]
     places = out_places(func, out_dims, out_tree)
     return out_tree.unflatten(joined(list(values), place) for values, place in zip(zip(*(found for found, _ in parts)), places))

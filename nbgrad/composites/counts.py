@@ -1,4 +1,5 @@
 """Different values, places in an order, and how often values occur."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -23,6 +24,7 @@ __all__: list[str] = []
 
 
 # ---- different values -------------------------------------------------------------------------------------------------
+
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
@@ -50,13 +52,17 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     places = np.cumsum(new) - 1
     inverse = places.reshape(array.shape) if dim is None else places
     counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
-    wanted = tuple(tensor_of(each, input) for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse),
-                                                           (counts.astype(np.int64), return_counts)) if asked)
+    wanted = tuple(
+        tensor_of(each, input)
+        for each, asked in ((values, True), (inverse.astype(np.int64), return_inverse), (counts.astype(np.int64), return_counts))
+        if asked
+    )
     refused("unique_consecutive", "UniqueConsecutiveBackward0", wanted[0], input)
     return wanted if len(wanted) > 1 else wanted[0]
 
 
 # ---- searches ---------------------------------------------------------------------------------------------------------
+
 
 def as_tensor(x, like: Tensor) -> Tensor:
     """A number as a 0-d tensor beside another tensor, in the dtype that promotion gives it there."""
@@ -111,7 +117,7 @@ def one_hot(tensor, num_classes=-1):
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
-    classes = values_of(tensor if num_classes == -1 else whole(tensor))        # a number of classes says the shape for a batch too
+    classes = values_of(tensor if num_classes == -1 else whole(tensor))  # a number of classes says the shape for a batch too
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         raise DimError(f"one_hot: classes from {classes.min()} to {classes.max()}, expected 0 to {count - 1}.")
@@ -119,6 +125,7 @@ def one_hot(tensor, num_classes=-1):
 
 
 # ---- histograms -------------------------------------------------------------------------------------------------------
+
 
 def bincount(input, weights=None, minlength=0):
     """How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is refused."""
@@ -184,7 +191,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
             raise RangeError(f"histogram: bins is {bins}, expected at least 1.")
         low, high = span_of("histogram", array, range)
         edges = np.linspace(low, high, bins + 1)
-        edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges       # so that an element may be one
+        edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges  # so that an element may be one
     weights = None if weight is None else values_of(weight.detach()).reshape(-1)
     counts, _ = np.histogram(array, edges, weights=weights, density=density)
     found = (tensor_of(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))

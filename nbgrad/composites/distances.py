@@ -1,4 +1,5 @@
 """Vector products, distances, angles, and tensors divided by their lengths."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -25,7 +26,7 @@ def cross(input, other, dim=None):
     if dim is None or not (input.ndim and other.ndim) or any(x.shape[wrap("cross", dim, x.ndim)] != 3 for x in (input, other)):
         raise ShapeError(f"cross: {list(input.shape)} and {list(other.shape)} need a dimension of size 3.")
     a, b = (x.roll(-1, dim) for x in (input, other))
-    return (a * other.roll(-2, dim) - input.roll(-2, dim) * b)
+    return a * other.roll(-2, dim) - input.roll(-2, dim) * b
 
 
 def dist(input, other, p=2):
@@ -98,5 +99,11 @@ composite("cross", at_once(cross_launch)(explained(cross)), out=True, doc=cross.
 composite("dist", dist, doc=dist.__doc__)
 _function: Callable
 for _function in (pairwise_distance, cdist, cosine_similarity, normalize, chain_matmul):
-    composite(_function.__name__, _function, method=False, out=_function in (normalize, chain_matmul),
-              spelling="steps" if _function is chain_matmul else False, doc=str(_function.__doc__))
+    composite(
+        _function.__name__,
+        _function,
+        method=False,
+        out=_function in (normalize, chain_matmul),
+        spelling="steps" if _function is chain_matmul else False,
+        doc=str(_function.__doc__),
+    )

@@ -1,4 +1,5 @@
 """The incomplete gamma functions, of operands of one dtype and shape."""
+
 from __future__ import annotations
 
 from ..base.dtypes import result_dtype

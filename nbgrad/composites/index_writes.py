@@ -1,4 +1,5 @@
 """The recorded in-place forms of what writes where an index leads, and the functions that choose among them."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -64,9 +65,11 @@ def unchanged_operands(op, x: Tensor, tensors: tuple, attributes: dict) -> tuple
     Raises:
         InplaceError: x and one of them are dense and share memory.
     """
+
     def change(y: Any, operand: str = "") -> Any:
         copied = operand in ("value", "values") and y.layout.numel == 1 or op.name == "masked_scatter"
         return unchanged(op.public + "_", x, y, at_its_place=False, copied=copied)
+
     others = tuple([change(y, operand) for operand, y in zip(op.operands[1:], tensors[1:])])
     return (x, *others), {name: with_tensors(value, change, Tensor) for name, value in attributes.items()}
 
@@ -159,8 +162,12 @@ def index_put_(x, indices, values, accumulate=False):
 
 def put(calls: dict, x, indices, values, accumulate):
     """Functional or in place, by where the calls come from."""
-    if len(indices) == 1 and is_points(x, indices[0]) and isinstance(values, Tensor) and (
-            values.layout.shape == (*indices[0].layout.shape, *x.layout.shape[1:])):
+    if (
+        len(indices) == 1
+        and is_points(x, indices[0])
+        and isinstance(values, Tensor)
+        and (values.layout.shape == (*indices[0].layout.shape, *x.layout.shape[1:]))
+    ):
         return calls["index_write"](x, values, tuple(indices), bool(accumulate))
     tensors: list[Tensor | None] = []
     for index in indices:

@@ -1,4 +1,5 @@
 """The functions of ``nbgrad.linalg``, written in the operations of ``ops/decompositions.py`` and ``ops/linalg.py``."""
+
 from __future__ import annotations
 
 import math
@@ -54,6 +55,7 @@ def own_real(x):
 
 
 # ---- results -----------------------------------------------------------------------------------------------------------
+
 
 class SlogdetResult(NamedTuple):
     """What ``slogdet`` returns."""
@@ -181,6 +183,7 @@ def eigen_pair(out: tuple) -> EighResult:
 
 # ---- inverses, systems, determinants -----------------------------------------------------------------------------------
 
+
 @at_once(lambda A: ("inverse", (A,), {}, first))
 def inv(A):
     """The inverse of square matrices.
@@ -200,8 +203,9 @@ def require_regular(name: str, info) -> None:
     orders = values_of(whole(info))
     if orders.any():
         place = np.argwhere(orders)[0].tolist()
-        raise LinAlgError(f"{name}: {f'matrix {place}' if place else 'the matrix'} is singular: row {orders[tuple(place)]} "
-                          "has no pivot.")
+        raise LinAlgError(
+            f"{name}: {f'matrix {place}' if place else 'the matrix'} is singular: row {orders[tuple(place)]} has no pivot."
+        )
 
 
 def regular(name: str, A, check_errors: bool) -> tuple:
@@ -288,8 +292,11 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     return SolveWithInfo(without_singular(solve(regular_A, B, left=left), info, 1 if are_vectors(A, B) else 2), info)
 
 
-@at_once(lambda A, B, upper, left=True, unitriangular=False:
-         ("triangle", (A, B), {"upper": bool(upper), "unit": bool(unitriangular)}, first) if left and A.ndim == B.ndim else None)
+@at_once(
+    lambda A, B, upper, left=True, unitriangular=False: (
+        ("triangle", (A, B), {"upper": bool(upper), "unit": bool(unitriangular)}, first) if left and A.ndim == B.ndim else None
+    )
+)
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """``solve`` of a triangle of A; what is on the other side of its diagonal is not looked at.
 
@@ -354,21 +361,28 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """
     checked("linalg.pinv", A, hermitian)
     rtol = rcond if rtol is None else rtol
-    known = (values_of(x._constant_("linalg.pinv", name)).tolist() if isinstance(x, Tensor) else float(x) if type(x) is int else x
-             for name, x in zip(("rtol", "atol"), tolerances(A, atol, rtol)))
+    known = (
+        values_of(x._constant_("linalg.pinv", name)).tolist() if isinstance(x, Tensor) else float(x) if type(x) is int else x
+        for name, x in zip(("rtol", "atol"), tolerances(A, atol, rtol))
+    )
     return scalar.pseudo_inverse(A, *known, bool(hermitian))
 
 
 def tolerances(A, atol, rtol) -> tuple:
     """(rtol, atol), one of them given or both by default."""
     if rtol is None:
-        eps = float(np.finfo(A.dtype.to_real().numpy).eps)      # of Python, by which launches are found
+        eps = float(np.finfo(A.dtype.to_real().numpy).eps)  # of Python, by which launches are found
         rtol = max(A.shape[-2:]) * eps if atol is None else 0.0
     return rtol, 0.0 if atol is None else atol
 
 
-@at_once(lambda A, B, rcond=None, driver=None: ("gelsy", (A, B), {"rcond": tolerances(A, None, rcond)[0]}, shortest_solution)
-         if driver in (None, "gelsy") and A.ndim == B.ndim and numbers_in(rcond) else None)
+@at_once(
+    lambda A, B, rcond=None, driver=None: (
+        ("gelsy", (A, B), {"rcond": tolerances(A, None, rcond)[0]}, shortest_solution)
+        if driver in (None, "gelsy") and A.ndim == B.ndim and numbers_in(rcond)
+        else None
+    )
+)
 def lstsq(A, B, rcond=None, *, driver=None):
     """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
     checked("linalg.lstsq", A)
@@ -393,6 +407,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 
 # ---- decompositions ----------------------------------------------------------------------------------------------------
+
 
 @at_once(lambda A, upper=False: ("cholesky", (A,), {"upper": bool(upper)}, first))
 def cholesky(A, *, upper=False):
@@ -450,7 +465,7 @@ def qr(A, mode="reduced"):
         return QRResult(*(x.clone() for x in parts_of(scalar.complete_qr_row(A), (m, m), (m, n))))
     if m >= n:
         q, r = (x.clone() for x in qr_parts(scalar.qr_row(A), m, n))
-    else:       # of the first columns; the others are what Q^H makes of them
+    else:  # of the first columns; the others are what Q^H makes of them
         q, first = qr_parts(scalar.qr_row(A.slice(-1, 0, m, 1)), m, m)
         r = CALLS["cat"]([first, h(q) @ A.slice(-1, m, None, 1)], -1)
     return QRResult(A.new_empty((0,)), r) if mode == "r" else QRResult(q, r)
@@ -536,6 +551,7 @@ def qr_some(input, some=True):
 
 
 # ---- elimination -------------------------------------------------------------------------------------------------------
+
 
 def factored(A, pivot: bool) -> tuple:
     """(L and U in one matrix, pivots from 1 on, info): see ``lu_factor_ex``; whole numbers are of the matrix' dtype.
@@ -624,21 +640,29 @@ def permutation(A, pivots):
     return scalar.exchange_rows(one, pivots, True)
 
 
-@at_once(lambda LU_data, LU_pivots, unpack_data=True, unpack_pivots=True: ("unpack", (LU_data, LU_pivots), {}, lu_triple)
-         if unpack_data and unpack_pivots else None)
+@at_once(
+    lambda LU_data, LU_pivots, unpack_data=True, unpack_pivots=True: (
+        ("unpack", (LU_data, LU_pivots), {}, lu_triple) if unpack_data and unpack_pivots else None
+    )
+)
 @joint("LuUnpackBackward0")
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of what ``lu_factor`` returns."""
     low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2
     if not unpack_pivots:
         return LUResult(LU_data.new_empty((0,)), low, up)
-    if requires_grad(LU_data) and mode.enabled:        # P has none: it is that of the launch of all three
+    if requires_grad(LU_data) and mode.enabled:  # P has none: it is that of the launch of all three
         return LUResult(lu_unpack(LU_data.detach(), LU_pivots).P, low, up)
     return LUResult(permutation(LU_data, LU_pivots.to(int64) - 1), low, up)
 
 
-@at_once(lambda LU, pivots, B, left=True, adjoint=False: ("lu_solve", (LU, B, pivots), {"adjoint": bool(adjoint)}, first)
-         if left and B.ndim == LU.ndim and pivots.ndim == LU.ndim - 1 else None)
+@at_once(
+    lambda LU, pivots, B, left=True, adjoint=False: (
+        ("lu_solve", (LU, B, pivots), {"adjoint": bool(adjoint)}, first)
+        if left and B.ndim == LU.ndim and pivots.ndim == LU.ndim - 1
+        else None
+    )
+)
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """The X with A @ X = B, or X @ A = B, from what ``lu_factor(A)`` returns; with ``adjoint`` of A^H."""
     if not left:
@@ -648,6 +672,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
 
 
 # ---- norms, ranks ------------------------------------------------------------------------------------------------------
+
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The p-norm over dimensions, of all elements by default."""
@@ -737,13 +762,16 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """How many singular values are greater than max(atol, rtol * the greatest). It has no gradient."""
     checked("linalg.matrix_rank", A)
     values = scalar.abs(eigvalsh(A.detach())) if hermitian else svdvals(A.detach())
-    rtol, atol = (x.detach().to(values.dtype).unsqueeze(-1) if isinstance(x, Tensor) else x
-                  for x in tolerances(A, tol if atol is None else atol, rtol))
+    rtol, atol = (
+        x.detach().to(values.dtype).unsqueeze(-1) if isinstance(x, Tensor) else x
+        for x in tolerances(A, tol if atol is None else atol, rtol)
+    )
     least = (greatest(values, -1, True) * rtol).clamp_min(atol)
     return (values > least).sum(-1)
 
 
 # ---- products and powers -----------------------------------------------------------------------------------------------
+
 
 def matrix_power(A, n):
     """The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the inverse."""
@@ -752,7 +780,7 @@ def matrix_power(A, n):
         checked("linalg.matrix_power", A, True)
     if n < 0:
         return matrix_power(inv(A), -n)
-    if n == 0:      # which depends on A, with derivatives of 0
+    if n == 0:  # which depends on A, with derivatives of 0
         return scalar.where(factories.full((), True), factories.eye(A.shape[-1], dtype=A.dtype), A)
     power, out = A, None
     while n:
@@ -856,7 +884,7 @@ def tensorsolve(A, B, dims=None):
     """The X with tensordot(A, X, X.ndim) = B."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
-    shape = tuple(A.shape[B.ndim:])
+    shape = tuple(A.shape[B.ndim :])
     if math.prod(shape) != B.numel():
         raise ShapeError(f"linalg.tensorsolve: A {list(A.shape)} and B {list(B.shape)} do not go together.")
     return solve(A.reshape((B.numel(), -1)), B.reshape((-1,))).reshape(shape)
@@ -894,13 +922,51 @@ def nuclear_norm(input, dim=None, keepdim=False):
 
 def in_linalg(name: str, formula: Callable, **options) -> None:
     """Declare a function of ``nbgrad.linalg``."""
-    composite(f"linalg_{name}", formula, method=False, function=False, out=True, doc=str(formula.__doc__), public=f"linalg.{name}",
-              **options)
+    composite(
+        f"linalg_{name}",
+        formula,
+        method=False,
+        function=False,
+        out=True,
+        doc=str(formula.__doc__),
+        public=f"linalg.{name}",
+        **options,
+    )
 
 
-for _formula in (cholesky, cholesky_ex, cond, det, eig, eigh, eigvals, eigvalsh, householder_product, inv, inv_ex, lu, lu_factor,
-                 lu_factor_ex, lu_solve, matmul, matrix_exp, matrix_norm, matrix_power, matrix_rank, pinv, qr, slogdet, solve,
-                 solve_ex, solve_triangular, svd, svdvals, tensorinv, vecdot, vector_norm):
+for _formula in (
+    cholesky,
+    cholesky_ex,
+    cond,
+    det,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    householder_product,
+    inv,
+    inv_ex,
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+    matmul,
+    matrix_exp,
+    matrix_norm,
+    matrix_power,
+    matrix_rank,
+    pinv,
+    qr,
+    slogdet,
+    solve,
+    solve_ex,
+    solve_triangular,
+    svd,
+    svdvals,
+    tensorinv,
+    vecdot,
+    vector_norm,
+):
     in_linalg(_formula.__name__, _formula)
 in_linalg("cross", cross_along)
 in_linalg("diagonal", diagonal_of)

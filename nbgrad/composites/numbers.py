@@ -1,4 +1,5 @@
 """Parts and neighbours of numbers, and numbers in the place of NaN and the infinities."""
+
 from __future__ import annotations
 
 from functools import cache
@@ -33,8 +34,10 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
         return scalar.nan_replaced(input, *usual_numbers(input.dtype))
     info = finfo(input.dtype)
     try:
-        numbers = tuple(usual if value is None else float(constant_number("nan_to_num", name, value)) for name, value, usual in (
-            ("nan", nan, 0.0), ("posinf", posinf, info.max), ("neginf", neginf, info.min)))
+        numbers = tuple(
+            usual if value is None else float(constant_number("nan_to_num", name, value))
+            for name, value, usual in (("nan", nan, 0.0), ("posinf", posinf, info.max), ("neginf", neginf, info.min))
+        )
     except (TypeError, ValueError):
         given = f"{nan!r}, {posinf!r} and {neginf!r}"
         raise ArgumentError(f"nan_to_num: nan, posinf and neginf must be numbers, got {given}.") from None
@@ -59,12 +62,12 @@ def signbit(input):
 def ldexp(input, other):
     """input * 2**other."""
     if not isinstance(other, Tensor):
-        return input * 2.0 ** other
+        return input * 2.0**other
     if not isinstance(input, Tensor) or not input.dtype.is_floating_point or other.dtype.differentiable:
         return input * scalar.pow(2.0, other)
     if input.dtype.itemsize > 2:
         return scalar.load_exponent(input, other)
-    return scalar.load_exponent(input.to(float32), other).to(input.dtype)       # which has more whole numbers
+    return scalar.load_exponent(input.to(float32), other).to(input.dtype)  # which has more whole numbers
 
 
 def frexp(input):

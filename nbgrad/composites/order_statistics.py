@@ -2,6 +2,7 @@
 
 They find indices and pick the elements at them by an operation: that is their gradient, of every order.
 """
+
 from __future__ import annotations
 
 from typing import Callable
@@ -45,12 +46,13 @@ def statistic(name: str, indices: Callable, whole: bool):
         require_tensors(name, input)
         if dim is None:
             if input.dtype.is_floating_point and 0 in input.shape:
-                return input.mean()         # NaN, with the gradient of no elements
+                return input.mean()  # NaN, with the gradient of no elements
             flat = input.reshape((-1,))
             return scalar.shared_pick(flat, indices(flat, 0), 0, node + "0")
         found = indices(input, dim)
         values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, node + ("1" if whole else "0"))
         return Extremum(values, without_dim(found, keepdim, dim))
+
     function.__name__ = function.__qualname__ = name
     return function
 
@@ -76,17 +78,30 @@ def _quick_statistic(op, layouts, attributes):
             record_result(shared, run_plan(shared, (x, index), attributes, value)[0], (x, index), value)
             return value
         return fresh(plan, x)[0]
+
     return quick
 
 
-composite("median", statistic("median", lambda x, dim: scalar.median_indices(x, dim, False), True), out=True,
-          doc="The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if "
-              "there is one.")
-composite("nanmedian", statistic("nanmedian", lambda x, dim: scalar.median_indices(x, dim, True), True), out=True,
-          doc="The lower median of what is not NaN; along dim (values, indices).")
-composite("mode", statistic("mode", lambda x, dim: scalar.mode_indices(x, dim), False), out=True,
-          doc="(values, indices) of the most frequent value along dim, the smallest of several; the index is its last. No NaN "
-              "equals another: where no number comes twice the first NaN is returned.")
+composite(
+    "median",
+    statistic("median", lambda x, dim: scalar.median_indices(x, dim, False), True),
+    out=True,
+    doc="The lower median of all elements, its gradient shared by those that tie; along dim (values, indices). NaN if "
+    "there is one.",
+)
+composite(
+    "nanmedian",
+    statistic("nanmedian", lambda x, dim: scalar.median_indices(x, dim, True), True),
+    out=True,
+    doc="The lower median of what is not NaN; along dim (values, indices).",
+)
+composite(
+    "mode",
+    statistic("mode", lambda x, dim: scalar.mode_indices(x, dim), False),
+    out=True,
+    doc="(values, indices) of the most frequent value along dim, the smallest of several; the index is its last. No NaN "
+    "equals another: where no number comes twice the first NaN is returned.",
+)
 
 
 def cummax(input, dim):
@@ -115,6 +130,7 @@ def _quick_running(op, layouts, attributes):
             made_by, guarded = run_plan(gather, (x,), given, values)
             record_result(gather, made_by, (x,), values, guarded)
         return new(Extremum, out)
+
     return quick
 
 
@@ -123,6 +139,7 @@ for _extremum in (cummax, cummin):
 
 
 # ---- the k-th smallest, quantiles -------------------------------------------------------------------------------------
+
 
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element along dim, counted from 1; NaN counts as the greatest number.
@@ -176,6 +193,7 @@ def require_quantiles(name: str, input, q, interpolation: str) -> None:
 
 def quantiles(name: str, ignore_nan: bool) -> Callable:
     """``quantile``, of all elements or of those that are not NaN."""
+
     def function(input, q, dim=None, keepdim=False, *, interpolation="linear"):
         require_tensors(name, input)
         if not isinstance(q, Tensor):
@@ -187,13 +205,14 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
         missing = scalar.isnan(rows)
         if ignore_nan:
             ranks = q.reshape((-1,)) * (scalar.logical_not(missing).sum(-1, True) - 1).clamp_min(0).to(input.dtype)
-        else:       # NaN is sorted to the end: where there is one, it is chosen
+        else:  # NaN is sorted to the end: where there is one, it is chosen
             ranks = scalar.where(missing.any(-1, True), rows.shape[-1] - 1.0, q.reshape((-1,)) * (rows.shape[-1] - 1))
         values = between(rows, ranks.expand(*rows.shape[:-1], q.numel()), interpolation)
         values = values.movedim(-1, 0)
         if keepdim and input.ndim:
             values = values.reshape((-1, *(1,) * input.ndim)) if of_all else values.unsqueeze(dim if dim < 0 else dim + 1)
         return values.squeeze_dim(0) if not q.ndim else values
+
     function.__name__ = function.__qualname__ = name
     return function
 
@@ -221,10 +240,15 @@ def between(rows, ranks, interpolation: str):
 
 composite("kthvalue", explained(kthvalue), out=True, doc=str(kthvalue.__doc__))
 composite("msort", msort, out=True, doc=msort.__doc__)
-composite("quantile", quantiles("quantile", False), out=True,
-          doc="The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one.")
-composite("nanquantile", quantiles("nanquantile", True), out=True,
-          doc="The q-quantiles of what is not NaN, of all elements or along dim.")
+composite(
+    "quantile",
+    quantiles("quantile", False),
+    out=True,
+    doc="The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one.",
+)
+composite(
+    "nanquantile", quantiles("nanquantile", True), out=True, doc="The q-quantiles of what is not NaN, of all elements or along dim."
+)
 
 
 @prepared("quantile", "nanquantile")
@@ -242,4 +266,5 @@ def _quick_quantile(op, layouts, attributes):
 
     def quick(x, *rest):
         return None if x._needs_grad_ and mode.enabled and requires_grad(x) else fresh(plan, x)[0]
+
     return quick

@@ -1,4 +1,5 @@
 """In-place forms of operations that have no loop of their own for them: the result, copied over the operand."""
+
 from __future__ import annotations
 
 from functools import wraps
@@ -21,19 +22,21 @@ __all__: list[str] = []
 
 def overwriting(name: str) -> Callable:
     """The method ``name_``: the result of the operation, copied over its operand."""
+
     @wraps(OPS[name].formula)
     def function(x, *args, **named):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{name}_: expected a Tensor, got {type(x).__name__}.")
-        recorded = mode.enabled and (x._needs_grad_ is True or requires_grad(x))        # a batched tensor says True itself
+        recorded = mode.enabled and (x._needs_grad_ is True or requires_grad(x))  # a batched tensor says True itself
         check_inplace(name + "_", x, recorded)
         # What the operation saves of its operand is the copy, which nobody writes to.
         result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
         require_fit(name, x, result)
-        own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout       # no view on either side
+        own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout  # no view on either side
         if recorded and own and not special and not is_marked((x, result)):
             return take_over(x, result)
         return CALLS["copy_"](x, result)
+
     function.__name__ = function.__qualname__ = name + "_"
     attach(function, __signature__=OPS[name].signature)
     return function
@@ -57,13 +60,21 @@ def require_fit(name: str, x: Tensor, result: Tensor) -> None:
         ShapeError, DTypeError: it does not fit.
     """
     if result.shape != x.shape:
-        raise ShapeError(f"{name}_: the result has shape {list(result.shape)}, the tensor {list(x.shape)}. "
-                         "Hint: use the out-of-place form.")
+        raise ShapeError(
+            f"{name}_: the result has shape {list(result.shape)}, the tensor {list(x.shape)}. Hint: use the out-of-place form."
+        )
     if not can_cast(result.dtype, x.dtype):
-        raise DTypeError(f"{name}_: the result is {result.dtype.name} and cannot be stored in a {x.dtype.name} tensor. "
-                         "Hint: use the out-of-place form.")
+        raise DTypeError(
+            f"{name}_: the result is {result.dtype.name} and cannot be stored in a {x.dtype.name} tensor. "
+            "Hint: use the out-of-place form."
+        )
 
 
 for _op in [op for op in OPS.values() if op.inplace == "result"]:
-    composite(_op.name + "_", overwriting(_op.name), function=False, aliases=tuple(f"{name}_" for name in _op.aliases),
-              doc=f"In place: {_op.name}.")
+    composite(
+        _op.name + "_",
+        overwriting(_op.name),
+        function=False,
+        aliases=tuple(f"{name}_" for name in _op.aliases),
+        doc=f"In place: {_op.name}.",
+    )

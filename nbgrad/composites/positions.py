@@ -1,4 +1,5 @@
 """Where elements are not zero, and elements that are repeated."""
+
 from __future__ import annotations
 
 import math
@@ -84,11 +85,12 @@ def _quick_repeat(op, layouts, attributes):
     if type(count) is not int or count < 2 or not (x.ndim and x.numel and x.contiguous) or x.conj or x.neg:
         return None
     dim, shape = (0, (x.numel,)) if dim is None else (wrap(op.name, dim, x.ndim), x.shape)
-    rows, width, fresh = math.prod(shape[:dim + 1]), math.prod(shape[dim + 1:]), native.fresh
-    plan = repeat_plan(x, rows, count, width, (*shape[:dim], shape[dim] * count, *shape[dim + 1:]))
+    rows, width, fresh = math.prod(shape[: dim + 1]), math.prod(shape[dim + 1 :]), native.fresh
+    plan = repeat_plan(x, rows, count, width, (*shape[:dim], shape[dim] * count, *shape[dim + 1 :]))
 
     def quick(x, *rest):
         return None if x._needs_grad_ and mode.enabled and requires_grad(x) else fresh(plan, x)
+
     return quick
 
 
@@ -112,14 +114,12 @@ def repeated(x: Tensor, repeats, dim):
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave: repeats must be ints, got {counts.dtype}.")
     if counts.ndim > 1 or (counts.size not in (1, size)) or (counts < 0).any():
-        raise ShapeError(
-            f"repeat_interleave: repeats must be >= 0, and one or {size} of them; got shape {list(counts.shape)}."
-        )
+        raise ShapeError(f"repeat_interleave: repeats must be >= 0, and one or {size} of them; got shape {list(counts.shape)}.")
     if counts.size == 1:
         wide = CALLS["unsqueeze"](x, dim + 1)
         count = int(counts.reshape(-1)[0])
         shape = (*x.layout.shape[: dim + 1], count, *x.layout.shape[dim + 1 :])
-        wide = CALLS["contiguous"](CALLS["expand_shape"](wide, shape))      # a copy, unless nothing is repeated
+        wide = CALLS["contiguous"](CALLS["expand_shape"](wide, shape))  # a copy, unless nothing is repeated
         return CALLS["flatten"](wide if count > 1 and x.layout.numel else CALLS["clone"](wide), dim, dim + 1)
     return CALLS["index_select"](x, dim, positions_tensor(np.repeat(np.arange(size), counts)))
 

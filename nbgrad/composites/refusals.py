@@ -5,6 +5,7 @@ of these: an operation with a rule of its own (``general``); one of integers or 
 zeros of a shape), which its documentation says; or its results go through ``refused``. Nothing else may act as a constant inside
 of a larger expression: a gradient would be missing in silence.
 """
+
 from __future__ import annotations
 
 from functools import cache

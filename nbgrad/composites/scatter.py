@@ -1,4 +1,5 @@
 """Elements and slices that are reduced where an index sends them."""
+
 from __future__ import annotations
 
 from ..base.calls import CALLS
@@ -35,7 +36,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     if reduce == "mean" and input.dtype is bool_:
         raise DTypeError("scatter_reduce: the mean of bools is no bool. Hint: x.to(nbgrad.float32).")
     if reduce == "prod":
-        scalar.gather(input, dim, index)        # refuses an index that does not fit
+        scalar.gather(input, dim, index)  # refuses an index that does not fit
         return CALLS["scatter_product"](input, src, dim, index, include_self)
     if reduce in EXTREMA:
         return CALLS["scatter_extremum"](input, src, dim, index, reduce == "amax", include_self)
@@ -51,7 +52,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 def sides_of(shape, dim: int) -> tuple:
     """The sizes but one."""
-    return shape[:dim], shape[dim + 1:]
+    return shape[:dim], shape[dim + 1 :]
 
 
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
@@ -65,8 +66,10 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
         raise RangeError(f"index_reduce: reduce is {reduce!r}, expected 'prod', 'mean', 'amax' or 'amin'.")
     at = wrap("index_reduce", dim, input.ndim)
     if index.ndim > 1 or source.ndim != input.ndim or index.numel() != (source.shape[at] if source.ndim else 1):
-        raise ShapeError(f"index_reduce: index {list(index.shape)}, source {list(source.shape)}; expected a vector with an index "
-                         f"for each slice of dimension {dim}.")
+        raise ShapeError(
+            f"index_reduce: index {list(index.shape)}, source {list(source.shape)}; expected a vector with an index "
+            f"for each slice of dimension {dim}."
+        )
     alike = source.dtype is input.dtype and sides_of(source.shape, at) == sides_of(input.shape, at)
     if reduce in EXTREMA and input.ndim > 1 and alike:
         return CALLS["scatter_extremum"](input, source, dim, index.reshape((-1,)), reduce == "amax", include_self)

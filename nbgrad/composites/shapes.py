@@ -1,4 +1,5 @@
 """Tensors of other shapes made of views, copies and joins: diagonals, padding, grids, stacks."""
+
 from __future__ import annotations
 
 import math
@@ -38,6 +39,7 @@ def broadcast_tensors(*tensors):
 
 # ---- diagonals, rotations, blocks -------------------------------------------------------------------------------------
 
+
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """The last dimension as a diagonal of two new ones, zeros elsewhere."""
     try:
@@ -72,8 +74,12 @@ def rot90(input, k=1, dims=(0, 1)):
     first, second = (wrap("rot90", d, input.ndim) for d in dims)
     if first == second:
         raise RangeError(f"rot90: dims are {list(dims)}, expected two different ones.")
-    turned = (input.clone, lambda: input.flip_dims((second,)).transpose(first, second), lambda: input.flip_dims((first, second)),
-              lambda: input.flip_dims((first,)).transpose(first, second))
+    turned = (
+        input.clone,
+        lambda: input.flip_dims((second,)).transpose(first, second),
+        lambda: input.flip_dims((first, second)),
+        lambda: input.flip_dims((first,)).transpose(first, second),
+    )
     try:
         quarter = turned[k % 4]
     except TypeError:
@@ -87,6 +93,7 @@ def block_diag(*tensors):
 
 
 # ---- padding ----------------------------------------------------------------------------------------------------------
+
 
 def pad(input, pad, mode="constant", value=None):
     """With elements before and after along the last dimensions: ``pad`` is (before last, after last, before the one before, ...).
@@ -113,7 +120,7 @@ def is_plain_zero(value) -> bool:
 
 def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     """One dimension with ``before`` and ``after`` further elements; negative numbers take elements away."""
-    if mode in ("reflect", "replicate") and (before > 0 or after > 0):     # elements that are taken away are still repeated
+    if mode in ("reflect", "replicate") and (before > 0 or after > 0):  # elements that are taken away are still repeated
         return repeated_along(x, dim, before, after, mode == "reflect")
     size = x.shape[dim]
     if mode == "replicate" and size + before + after > 0 and min(size + before, size + after) <= 0:
@@ -127,9 +134,9 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
     if mode == "constant":
         shape, parts = tuple(x.shape), [x]
         if before:
-            parts.insert(0, x.new_full((*shape[:dim], before, *shape[dim + 1:]), value))
+            parts.insert(0, x.new_full((*shape[:dim], before, *shape[dim + 1 :]), value))
         if after:
-            parts.append(x.new_full((*shape[:dim], after, *shape[dim + 1:]), value))
+            parts.append(x.new_full((*shape[:dim], after, *shape[dim + 1 :]), value))
         return CALLS["cat"](parts, dim)
     if mode != "circular":
         raise RangeError(f"pad: mode is {mode!r}, expected 'constant', 'reflect', 'replicate' or 'circular'.")
@@ -147,13 +154,15 @@ def repeated_along(x, dim: int, before: int, after: int, reflect: bool):
     size = x.shape[dim]
     places = np.arange(-before, size + after)
     if not size or (reflect and (before >= size or after >= size)):
-        raise ShapeError(f"pad: cannot {'reflect' if reflect else 'repeat'} {before} and {after} elements of dimension {dim} of "
-                         f"size {size}.")
+        raise ShapeError(
+            f"pad: cannot {'reflect' if reflect else 'repeat'} {before} and {after} elements of dimension {dim} of size {size}."
+        )
     places = size - 1 - np.abs(size - 1 - np.abs(places)) if reflect else places.clip(0, size - 1)
     return x.index_select(dim, tensor_of(places.astype(np.int64), x))
 
 
 # ---- grids, combinations, powers --------------------------------------------------------------------------------------
+
 
 def meshgrid(*tensors, indexing="ij"):
     """Vectors as coordinates of a grid: one tensor of the grid's shape each."""
@@ -163,8 +172,9 @@ def meshgrid(*tensors, indexing="ij"):
     swapped = indexing == "xy" and len(vectors) > 1
     order = [1, 0, *range(2, len(vectors))] if swapped else list(range(len(vectors)))
     shape = tuple(vectors[k].numel() for k in order)
-    return tuple(x.reshape(tuple(-1 if order[d] == k else 1 for d in range(len(vectors)))).expand(shape)
-                 for k, x in enumerate(vectors))
+    return tuple(
+        x.reshape(tuple(-1 if order[d] == k else 1 for d in range(len(vectors)))).expand(shape) for k, x in enumerate(vectors)
+    )
 
 
 def cartesian_prod(*tensors):
@@ -172,7 +182,7 @@ def cartesian_prod(*tensors):
     grids = meshgrid(*tensors)
     if len(grids) == 1:
         return grids[0]
-    if mode.enabled and any(map(requires_grad, grids)):        # the node is a stack's, as in torch
+    if mode.enabled and any(map(requires_grad, grids)):  # the node is a stack's, as in torch
         return CALLS["stack"]([x.reshape((-1,)) for x in grids], 1)
     return CALLS["stack"](grids, -1).reshape((-1, len(grids)))
 
@@ -184,13 +194,14 @@ def combinations(input, r=2, with_replacement=False):
         RangeError: r is negative.
     """
     import itertools
+
     if r < 0:
         raise RangeError(f"combinations: r is {r}, expected a number >= 0.")
     if not r:
         return input[:0]
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     size = input.numel()
-    if r == 2 and size > 16:            # below, Python is quicker
+    if r == 2 and size > 16:  # below, Python is quicker
         rows = np.stack(np.triu_indices(size, 0 if with_replacement else 1), 1)
     else:
         rows = np.fromiter(itertools.chain.from_iterable(choose(range(size), r)), np.int64).reshape(-1, r)
@@ -216,10 +227,11 @@ def columns_of_powers(name: str, x, count: int, descending: bool):
         raise RangeError(f"{name}: N is {count}, expected a number >= 0.")
     if not count:
         return x.new_empty((*x.shape, 0))
-    return CALLS["stack"]([x ** k for k in (reversed(range(count)) if descending else range(count))], -1)
+    return CALLS["stack"]([x**k for k in (reversed(range(count)) if descending else range(count))], -1)
 
 
 # ---- joins by the number of dimensions --------------------------------------------------------------------------------
+
 
 def at_least(x: Tensor, ndim: int) -> Tensor:
     """``x`` with dimensions of size 1 added as NumPy does: a row, a row of a matrix, a matrix of depth 1."""
@@ -252,7 +264,7 @@ def vstack(tensors):
 
 def dstack(tensors):
     """Tensors behind one another, along the third dimension."""
-    if type(tensors) is tuple or type(tensors) is list:     # matrices of one layout, of which nothing is recorded, are stacked
+    if type(tensors) is tuple or type(tensors) is list:  # matrices of one layout, of which nothing is recorded, are stacked
         first = tensors[0].layout if tensors else None
         for x in tensors:
             if x.layout is not first or first.ndim != 2 or x._needs_grad_:
@@ -265,6 +277,7 @@ def dstack(tensors):
 
 
 # ---- indices of triangles ---------------------------------------------------------------------------------------------
+
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the lower triangle of a matrix, (2, n)."""

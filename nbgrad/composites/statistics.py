@@ -1,4 +1,5 @@
 """Running logarithms of sums, differences, integrals, covariances, and sums of what is not NaN."""
+
 from __future__ import annotations
 
 import math
@@ -24,6 +25,7 @@ _function: Callable
 
 # ---- running logarithms of sums ----------------------------------------------------------------------------------------
 
+
 @prepared("logcumsumexp")
 def _quick_logcumsumexp(op, layouts, attributes):
     return recording_run("running_logsumexp", *layouts, attributes["dim"])
@@ -37,6 +39,7 @@ def logcumsumexp(input, dim):
 composite("logcumsumexp", logcumsumexp, out=True, doc=logcumsumexp.__doc__)
 
 # ---- differences, integrals --------------------------------------------------------------------------------------------
+
 
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th differences of neighbours along dim, of input with ``prepend`` before it and ``append`` behind; for n = 0 the input.
@@ -92,7 +95,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral along dim by the trapezoidal rule: of points at ``x``, or ``dx`` (1) apart."""
     if x is None and (dx is None or type(dx) in (int, float)) and isinstance(y, Tensor) and y.dtype.differentiable:
         at = wrap("trapezoid", dim, y.ndim)
-        if y.ndim and y.shape[at] > 1:      # one pass over the points
+        if y.ndim and y.shape[at] > 1:  # one pass over the points
             total = CALLS["halved_ends_sum"](y, at)
             return total if dx is None or dx == 1 else total * dx
     between_points, dim = areas("trapezoid", y, x, dx, dim)
@@ -164,6 +167,7 @@ def evenly_spaced(x, dim: int, step: float, edge_order: int):
 
     def points(start: int, stop: int):
         return x.slice(dim, start, stop, 1)
+
     first, last = (points(1, 2) - points(0, 1)) / step, (points(size - 1, size) - points(size - 2, size - 1)) / step
     if size == 2:
         return CALLS["cat"]([first, last], dim)
@@ -175,11 +179,13 @@ def evenly_spaced(x, dim: int, step: float, edge_order: int):
 
 composite("diff", diff, out=True, doc=str(diff.__doc__))
 for _function in (trapezoid, cumulative_trapezoid):
-    composite(_function.__name__, _function, method=False, doc=_function.__doc__,
-              aliases=("trapz",) if _function is trapezoid else ())
+    composite(
+        _function.__name__, _function, method=False, doc=_function.__doc__, aliases=("trapz",) if _function is trapezoid else ()
+    )
 composite("gradient", gradient, method=False, doc=str(gradient.__doc__))
 
 # ---- covariances, norms --------------------------------------------------------------------------------------------------
+
 
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables in rows and observations in columns.
@@ -265,6 +271,7 @@ for _function in (cov, corrcoef):
 composite("renorm", explained(renorm), inplace="result", out=True, doc=str(renorm.__doc__))
 
 # ---- sums and means of what is not NaN --------------------------------------------------------------------------------
+
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum over dimensions of what is not NaN."""

@@ -33,6 +33,7 @@ __all__ = ["getitem", "setitem"]
 
 # ---- reading an index ----------------------------------------------------------------------------------------------
 
+
 def getitem(x, key):
     """``x[key]``: a view for ints, slices, None and ``...``; a copy for index tensors, lists and masks."""
     # The two commonest keys first.
@@ -70,8 +71,13 @@ def true_positions(mask: Tensor) -> Tensor:
 
 def is_whole_mask(layout: Layout, mask: Layout) -> bool:
     """Whether a mask has a truth value for every element of a row-major tensor."""
-    return (mask.shape == layout.shape and layout.contiguous and mask.contiguous and mask.ndim > 0
-            and not (layout.special or mask.special or special))
+    return (
+        mask.shape == layout.shape
+        and layout.contiguous
+        and mask.contiguous
+        and mask.ndim > 0
+        and not (layout.special or mask.special or special)
+    )
 
 
 def is_points(x: Tensor, key: Any) -> bool:
@@ -162,8 +168,12 @@ def parts_of(key: Any) -> tuple:
         return (key,)
     if not any(part is None or part is Ellipsis or isinstance(part, INDEX_PARTS) for part in key):
         return (key,)
-    warnings.warn("index: a list that holds more than numbers is read as a tuple, unlike in NumPy. Hint: x[tuple(key)], or "
-                  "x[nbgrad.tensor(key)] for one index tensor.", UserWarning, stacklevel=4)
+    warnings.warn(
+        "index: a list that holds more than numbers is read as a tuple, unlike in NumPy. Hint: x[tuple(key)], or "
+        "x[nbgrad.tensor(key)] for one index tensor.",
+        UserWarning,
+        stacklevel=4,
+    )
     return tuple(key)
 
 
@@ -288,6 +298,7 @@ def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
 
 # ---- writing -------------------------------------------------------------------------------------------------------
 
+
 def setitem(x, key, value):
     """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
     if (
@@ -299,7 +310,7 @@ def setitem(x, key, value):
         fill_mask(x, key, value)
         return
     if key is Ellipsis and isinstance(value, Tensor) and value.layout.shape == x.layout.shape:
-        if not (mode.enabled and (requires_grad(x) or requires_grad(value))):     # recorded, it is a write to a view
+        if not (mode.enabled and (requires_grad(x) or requires_grad(value))):  # recorded, it is a write to a view
             CALLS["copy_"](x, value)
             return
     view, indices = written_place(x, key)

@@ -1,4 +1,5 @@
 """Conversions: other dtypes, other devices. What needs no change is returned as it is; gradients pass through."""
+
 from __future__ import annotations
 
 import warnings
@@ -25,6 +26,7 @@ def on_device(op: str, spec) -> Device:
     device = device_of(spec) if spec is not None else CPU
     if device.type != "cpu":
         from ..kernels.cuda.host import without_tensors
+
         raise NotSupportedError(f"{op}: device {device} is not available: {without_tensors()}. Hint: device='cpu'.")
     return device
 
@@ -34,8 +36,7 @@ def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
     if dtype is x.layout.dtype:
         return CALLS["clone"](x) if copy else x
     if x.layout.dtype.is_complex and dtype.category < complex64.category and dtype is not bool_:
-        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning,
-                      stacklevel=3)
+        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning, stacklevel=3)
     return CALLS["to_dtype"](x, dtype)
 
 
@@ -44,8 +45,16 @@ def is_dtype(value) -> bool:
     return isinstance(value, (DType, np.dtype)) or (isinstance(value, type) and value is not Tensor)
 
 
-def to(x: Tensor, *args: Any, dtype: Any = None, device: Device | str | None = None, other: Tensor | None = None,
-       non_blocking: bool = False, copy: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
+def to(
+    x: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Device | str | None = None,
+    other: Tensor | None = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``.
 
     Args:
@@ -68,7 +77,7 @@ def to(x: Tensor, *args: Any, dtype: Any = None, device: Device | str | None = N
             device = given.pop(0)
         if given and is_dtype(given[0]):
             dtype = given.pop(0)
-    flags = given[:2]           # non_blocking, copy
+    flags = given[:2]  # non_blocking, copy
     if len(given) > 2 or any(not isinstance(flag, bool) for flag in flags):
         raise ArgumentError(f"to: expected a dtype, a device or a Tensor, got {given[0]!r}.")
     copy = flags[1] if len(flags) > 1 else copy
@@ -93,19 +102,31 @@ def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 # dtype, torch's name of its tensors, and the method that converts to it.
-KINDS = (("float32", "Float", "float"), ("float64", "Double", "double"), ("float16", "Half", "half"),
-         ("bfloat16", "BFloat16", "bfloat16"), ("int64", "Long", "long"), ("int32", "Int", "int"),
-         ("int16", "Short", "short"), ("int8", "Char", "char"), ("uint8", "Byte", "byte"), ("bool", "Bool", "bool"),
-         ("complex64", "ComplexFloat", "cfloat"), ("complex128", "ComplexDouble", "cdouble"))
+KINDS = (
+    ("float32", "Float", "float"),
+    ("float64", "Double", "double"),
+    ("float16", "Half", "half"),
+    ("bfloat16", "BFloat16", "bfloat16"),
+    ("int64", "Long", "long"),
+    ("int32", "Int", "int"),
+    ("int16", "Short", "short"),
+    ("int8", "Char", "char"),
+    ("uint8", "Byte", "byte"),
+    ("bool", "Bool", "bool"),
+    ("complex64", "ComplexFloat", "cfloat"),
+    ("complex128", "ComplexDouble", "cdouble"),
+)
 TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in KINDS}
 METHODS = {method: dtype_of(name) for name, _, method in KINDS}
 
 
 def caster(name: str, dtype: DType):
     """The method that converts to one dtype."""
+
     def cast(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
         converted = convert(self, dtype)
         return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
+
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype.name}; itself if it is."
     return cast

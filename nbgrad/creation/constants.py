@@ -4,6 +4,7 @@ NOTE [Constants]: what ``zeros(2, 3)`` gives depends on its arguments alone. Aft
 the elements, where they are few; the launch copies them into a new tensor. Uninitialised tensors need no elements, of any size.
 Arguments that equal others without being of their type (True, 1.0) never find what those have left.
 """
+
 from __future__ import annotations
 
 import struct
@@ -20,7 +21,7 @@ from ..tensors.tensor import Tensor, native
 
 __all__ = ["filled_like", "like", "numbered", "sized", "sized_like"]
 
-MOST_BYTES = 512            # of elements that a plan holds
+MOST_BYTES = 512  # of elements that a plan holds
 
 
 def is_number(value: Any) -> bool:
@@ -78,6 +79,7 @@ def sized(factory: Callable, filled: bool = True) -> Callable:
         key = (dtype or get_default_dtype(), shape)
         plan = plans.get(key)
         return native.fresh(plan) if plan is not None else remember(plans, key, factory(*sizes, **named), filled)
+
     return quick
 
 
@@ -97,6 +99,7 @@ def sized_like(factory: Callable, filled: bool = True) -> Callable:
         key = (dtype or self.layout.dtype, shape)
         plan = plans.get(key)
         return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *sizes, **named), filled)
+
     return quick
 
 
@@ -119,6 +122,7 @@ def like(factory: Callable, filled: bool = True) -> Callable:
             return native.fresh(plan)
         out = factory(input, *args, **named)
         return out if input.layout.special else remember(plans, key, out, filled)
+
     return quick
 
 
@@ -139,6 +143,7 @@ def filled_like(factory: Callable) -> Callable:
         key = (self.layout.dtype, size, type(value), value)
         plan = plans.get(key)
         return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *args), True)
+
     return quick
 
 
@@ -162,4 +167,5 @@ def numbered(factory: Callable) -> Callable:
             key = (*key, kind, value)
         plan = plans.get(key)
         return native.fresh(plan) if plan is not None else remember(plans, key, factory(*args), True)
+
     return quick

@@ -3,6 +3,7 @@
 NumPy makes and reads the capsules, with their lifetimes, flags and versions. It does not know bfloat16; such memory
 crosses as int16, and the element type in the capsule is relabelled.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -23,8 +24,8 @@ from .numpy_exchange import from_numpy
 
 __all__ = ["from_dlpack", "install_dlpack"]
 
-CPU_DEVICE = (1, 0)             # kDLCPU, number 0
-INT, BFLOAT = 0, 4              # element type codes: kDLInt, kDLBfloat
+CPU_DEVICE = (1, 0)  # kDLCPU, number 0
+INT, BFLOAT = 0, 4  # element type codes: kDLInt, kDLBfloat
 # Where the code lies: in DLTensor after data, device and ndim; a versioned capsule has version, context, deleter and
 # flags before.
 CODE_AT, VERSIONED_CODE_AT = 20, 52
@@ -43,8 +44,14 @@ def element_code(capsule) -> ctypes.c_uint8:
     raise ArgumentError("from_dlpack: the capsule is no DLPack capsule, or was used before.")
 
 
-def to_dlpack(x: Tensor, *, stream=None, max_version: tuple[int, int] | None = None,
-              dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+def to_dlpack(
+    x: Tensor,
+    *,
+    stream=None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
     """The capsule of the DLPack protocol; a consumer that knows version 1 is told if the memory is read-only.
 
     Raises:
@@ -54,8 +61,7 @@ def to_dlpack(x: Tensor, *, stream=None, max_version: tuple[int, int] | None = N
     if x._needs_grad_ and requires_grad(x):
         raise GradError("__dlpack__: the tensor requires grad, and a capsule has no history. Hint: x.detach().")
     if x.layout.conj or x.layout.neg:
-        raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. "
-                          "Hint: x.resolve_conj().resolve_neg().")
+        raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. Hint: x.resolve_conj().resolve_neg().")
     if stream is not None:
         raise BufferError(f"__dlpack__: a tensor on the CPU has no stream, got {stream!r}.")
     array, narrow = array_of(x), x.layout.dtype is bfloat16
@@ -116,12 +122,10 @@ def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bo
 def shared_memory(x) -> Tensor:
     """The tensor on the exporter's memory: see ``from_dlpack``."""
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
-        raise ArgumentError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, "
-                            f"got {type(x).__name__}.")
+        raise ArgumentError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got {type(x).__name__}.")
     kind = int(x.__dlpack_device__()[0])
     if kind != CPU_DEVICE[0]:
-        raise DeviceError(f"from_dlpack: the memory is on a device of kind {kind}, expected the CPU's, "
-                          f"{CPU_DEVICE[0]}.")
+        raise DeviceError(f"from_dlpack: the memory is on a device of kind {kind}, expected the CPU's, {CPU_DEVICE[0]}.")
     exporter = Relabelled(x)
     try:
         array = np.from_dlpack(exporter)

@@ -1,4 +1,5 @@
 """New tensors from data, from numbers, and like others."""
+
 from __future__ import annotations
 
 import inspect
@@ -35,16 +36,40 @@ from .constants import filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
 from .numpy_exchange import from_numpy
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_of", "empty_strided", "eye", "from_numpy",
-           "full", "full_like", "linspace", "logspace", "new_full", "ones", "ones_like", "scalar_tensor", "tensor",
-           "zeros", "zeros_like", "leaf", "layout_for", "layout_like", "install_creation"]
+__all__ = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_like",
+    "empty_of",
+    "empty_strided",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "new_full",
+    "ones",
+    "ones_like",
+    "scalar_tensor",
+    "tensor",
+    "zeros",
+    "zeros_like",
+    "leaf",
+    "layout_for",
+    "layout_like",
+    "install_creation",
+]
 
-MOST_BYTES = 1 << 47            # more than any address space holds: refused before the allocator is asked
+MOST_BYTES = 1 << 47  # more than any address space holds: refused before the allocator is asked
 SEQUENCES = (list, tuple, range)
-PIECE = 1 << 14                 # elements of a sequence that are computed at once: they stay in the cache
+PIECE = 1 << 14  # elements of a sequence that are computed at once: they stay in the cache
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
+
 
 def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     """A tensor of a dense layout on memory from ``make`` (a function like ``np.empty``).
@@ -73,10 +98,10 @@ def new_full(layout: Layout, value) -> Tensor:
         layout = layout.like()
     if value == 0 and not is_negative_zero(value):
         return allocated("zeros", layout, np.zeros)
-    with np.errstate(over="ignore"):        # what is too large for a floating dtype becomes infinite
+    with np.errstate(over="ignore"):  # what is too large for a floating dtype becomes infinite
         try:
             return allocated("full", layout, np.full, value)
-        except OverflowError:               # -1 as uint8, or an error
+        except OverflowError:  # -1 as uint8, or an error
             return allocated("full", layout, np.full, fit_number("full", value, layout.dtype))
 
 
@@ -116,6 +141,7 @@ def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:
 
 # ---- sizes and layouts ---------------------------------------------------------------------------------------------
 
+
 def shape_of(op: str, sizes: tuple) -> tuple[int, ...]:
     """A shape from ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``.
 
@@ -126,8 +152,7 @@ def shape_of(op: str, sizes: tuple) -> tuple[int, ...]:
         try:
             sizes = tuple(sizes[0])
         except TypeError:
-            raise ArgumentError(f"{op}: expected sizes, integers or one sequence of them, "
-                                f"got {type(sizes[0]).__name__}.") from None
+            raise ArgumentError(f"{op}: expected sizes, integers or one sequence of them, got {type(sizes[0]).__name__}.") from None
     shape = []
     for size in sizes:
         try:
@@ -178,9 +203,17 @@ def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layo
 
 # ---- filled with a number ------------------------------------------------------------------------------------------
 
-def zeros(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-          device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-          out: Tensor | None = None) -> Tensor:
+
+def zeros(
+    *sizes: int | Sequence[int],
+    size: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor of zeros, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -193,9 +226,16 @@ def zeros(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, 
     return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad)
 
 
-def ones(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-         device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-         out: Tensor | None = None) -> Tensor:
+def ones(
+    *sizes: int | Sequence[int],
+    size: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor of ones, of the default dtype unless another is given.
 
     >>> import nbgrad
@@ -207,9 +247,17 @@ def ones(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, d
     return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
 
 
-def empty(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-          device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-          memory_format: MemoryFormat | None = None, out: Tensor | None = None) -> Tensor:
+def empty(
+    *sizes: int | Sequence[int],
+    size: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor whose elements are whatever its memory held.
 
     >>> import nbgrad
@@ -224,9 +272,16 @@ def empty(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, 
     return leaf("empty", empty_of(described), requires_grad)
 
 
-def empty_strided(size: int | Sequence[int], stride: Sequence[int], *, dtype: DTypeLike | None = None,
-                  device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
-                  pin_memory: bool = False) -> Tensor:
+def empty_strided(
+    size: int | Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """An uninitialised tensor of given strides (in elements), on just the memory that they reach.
 
     Raises:
@@ -245,8 +300,17 @@ def empty_strided(size: int | Sequence[int], stride: Sequence[int], *, dtype: DT
     return leaf("empty_strided", new_tensor(memory._storage_, layout_of(layout.dtype, shape, strides)), requires_grad)
 
 
-def full(size: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
-         requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def full(
+    size: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A tensor of one number, whose kind gives the dtype unless it is given: bool, int64, default float or complex.
 
     Raises:
@@ -293,7 +357,7 @@ def fit_number(op: str, value: Any, dtype: DType):
     if dtype.category != INTEGER:
         return value
     limits = np.iinfo(dtype.numpy)
-    number: Any = value         # real, as of here
+    number: Any = value  # real, as of here
     whole = int(number) if math.isfinite(number) else None
     # A negative number wraps in an unsigned dtype, as in torch.
     low = limits.min if limits.min else -limits.max
@@ -302,20 +366,35 @@ def fit_number(op: str, value: Any, dtype: DType):
     return whole if whole >= limits.min else whole + limits.max + 1
 
 
-def scalar_tensor(s: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
-                  layout: Any = None, pin_memory: bool = False) -> Tensor:
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A 0-d tensor of one number, of the default dtype unless another is given.
 
     >>> import nbgrad
     >>> nbgrad.scalar_tensor(2)
     tensor(2.)
     """
-    return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device,
-                requires_grad=requires_grad)
+    return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
-        requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere.
 
     >>> import nbgrad
@@ -332,6 +411,7 @@ def eye(n: int, m: int | None = None, *, dtype: DTypeLike | None = None, device:
 
 # ---- sequences of numbers ------------------------------------------------------------------------------------------
 
+
 def python_number(op: str, name: str, value):
     """A number from a number or a tensor of one element.
 
@@ -347,8 +427,18 @@ def python_number(op: str, name: str, value):
     return value
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
-           requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """``start, start + step, ...`` up to and without ``end``; ``arange(n)`` counts from 0. int64 if all three are
     integers.
 
@@ -371,7 +461,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: DTypeLik
     dtype = dtype_of(dtype)
     if any(isinstance(v, complex) or not math.isfinite(v) for v in (start, end)):
         raise ShapeError(f"arange: cannot count from {start} to {end}.")
-    if dtype.category == INTEGER and not integers:      # each of them is of the dtype; the elements are whole steps apart
+    if dtype.category == INTEGER and not integers:  # each of them is of the dtype; the elements are whole steps apart
         if 0 < abs(step) < 1:
             raise ShapeError(f"arange: step {step} is 0 as {dtype}. Hint: arange(start, end, step).to(nbgrad.{dtype.name}).")
         start, end, step, integers = int(start), int(end), int(step), True
@@ -387,7 +477,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: DTypeLik
     kind, array = np.int64 if integers else np.float64, out._storage_.array
     for first in range(0, count, PIECE):
         places = np.arange(first, min(first + PIECE, count), dtype=kind)
-        array[first:first + PIECE] = start + places * step
+        array[first : first + PIECE] = start + places * step
     return leaf("arange", out, requires_grad)
 
 
@@ -419,7 +509,7 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
         dtype = get_default_dtype()
         dtype = dtype.to_complex() if any(is_complex_number(x) for x in bounds) else dtype
     layout = layout_for(op, (), (steps,), dtype, device)
-    if layout.dtype.category == INTEGER:        # the ends are of the dtype, what lies between them is truncated
+    if layout.dtype.category == INTEGER:  # the ends are of the dtype, what lies between them is truncated
         bounds = tuple(CALLS["trunc"](x) if isinstance(x, Tensor) else fit_number(op, x, layout.dtype) for x in bounds)
     batched = any(map(is_batched, bounds))
     if op == "linspace" and not batched and not any(map(is_complex_number, bounds)) and steps >= PIECE:
@@ -441,8 +531,8 @@ def between(bounds: tuple[Any, ...], steps: int, as_tensor: bool) -> Any:
     line = from_blocks(np.empty, steps, np.result_type(np.float64, type(start), type(end)))
     for at in range(0, steps, PIECE):
         i = np.arange(at, min(at + PIECE, steps), dtype=np.float64)
-        line[at:at + PIECE] = np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))
-    line[:1] = start        # which may be -0
+        line[at : at + PIECE] = np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))
+    line[:1] = start  # which may be -0
     line[-1:] = end if steps > 1 else start
     return line
 
@@ -464,8 +554,18 @@ def as_line(values: Any, layout: Layout) -> Tensor:
     return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
-             requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """``steps`` equidistant numbers from ``start`` to ``end``, both included.
 
     >>> import nbgrad
@@ -478,9 +578,19 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: DTypeLike | None = None
     return leaf("linspace", as_line(values, layout), requires_grad)
 
 
-def logspace(start: float | Tensor, end: float | Tensor, steps: int, base: float = 10.0, *, dtype: DTypeLike | None = None,
-             device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-             out: Tensor | None = None) -> Tensor:
+def logspace(
+    start: float | Tensor,
+    end: float | Tensor,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """``base`` to the power of ``steps`` equidistant exponents from ``start`` to ``end``.
 
     >>> import nbgrad
@@ -491,13 +601,21 @@ def logspace(start: float | Tensor, end: float | Tensor, steps: int, base: float
         return into(out, logspace, start, end, steps, base, dtype=dtype, device=device)
     exponents, layout = line("logspace", start, end, steps, dtype, device)
     with np.errstate(all="ignore"):
-        return leaf("logspace", as_line(base ** exponents, layout), requires_grad)
+        return leaf("logspace", as_line(base**exponents, layout), requires_grad)
 
 
 # ---- from data -----------------------------------------------------------------------------------------------------
 
-def tensor(data: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
-           layout: Any = None, pin_memory: bool = False) -> Tensor:
+
+def tensor(
+    data: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A leaf with a copy of ``data``: a number, nested sequences, an array, a tensor.
 
     Python floats get the default dtype (float32), ints int64, bools bool; arrays, tensors and NumPy scalars keep their
@@ -514,13 +632,12 @@ def tensor(data: Any, *, dtype: DTypeLike | None = None, device: Device | str | 
         return leaf("tensor", out, requires_grad)
     on_device("tensor", device)
     if isinstance(data, Tensor):
-        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning,
-                      stacklevel=2)
+        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):
         check_range(array, dtype)
-    with np.errstate(all="ignore"):         # what is too large for a floating dtype becomes infinite
+    with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
     return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
@@ -582,12 +699,16 @@ def without_tensors(data):
         return [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
         if has_grad(data) or data._meta_ is not None and has_tangent(data):
-            warnings.warn("tensor: tensors that require grad, or are dual, are copied without their history. Hint: stack them, or "
-                          "detach() them.",
-                          stacklevel=4)
+            warnings.warn(
+                "tensor: tensors that require grad, or are dual, are copied without their history. Hint: stack them, or "
+                "detach() them.",
+                stacklevel=4,
+            )
         if data.layout.numel != 1:
-            raise ShapeError(f"tensor: a tensor of shape {list(data.layout.shape)} stands where a number is expected. Hint: "
-                             "nbgrad.stack(tensors).")
+            raise ShapeError(
+                f"tensor: a tensor of shape {list(data.layout.shape)} stands where a number is expected. Hint: "
+                "nbgrad.stack(tensors)."
+            )
         return values_of(data).reshape(())
     if isinstance(data, (bool, int, float, complex, np.ndarray, np.generic)):
         return data
@@ -650,8 +771,14 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     return tensor(data, dtype=dtype)
 
 
-def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None, copy: bool | None = None,
-            requires_grad: bool | None = None) -> Tensor:
+def asarray(
+    obj: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
     """``obj`` as a tensor: a tensor, an array, a DLPack exporter, a buffer, a number or nested sequences.
 
     Args:
@@ -673,9 +800,11 @@ def asarray(obj: Any, *, dtype: DTypeLike | None = None, device: Device | str | 
     shared = shared_tensor(obj, dtype)
     wanted = None if dtype is None else dtype_of(dtype)
     if copy is False and (shared is None or wanted not in (None, shared.layout.dtype)):
-        raise RangeError(f"asarray: copy=False, but {type(obj).__name__} cannot become a tensor of "
-                         f"{wanted or 'its dtype'} without "
-                         "a copy. Hint: copy=None copies where it must.")
+        raise RangeError(
+            f"asarray: copy=False, but {type(obj).__name__} cannot become a tensor of "
+            f"{wanted or 'its dtype'} without "
+            "a copy. Hint: copy=None copies where it must."
+        )
     if shared is None:
         return leaf("asarray", tensor(obj, dtype=dtype), bool(requires_grad))
     out = convert(shared, wanted or shared.layout.dtype, bool(copy))
@@ -716,13 +845,22 @@ def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 
 
 # ---- like others ---------------------------------------------------------------------------------------------------
 
+
 def of_batch(factory, x: Any, *args, **kwargs) -> Tensor:
     """What a factory makes like the tensor that holds a batch, batched in turn."""
     return wrap(factory(whole(x), *args, **kwargs), x._levels_)
 
 
-def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
-               layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """Zeros in the shape and memory order of ``input``.
 
     >>> import nbgrad
@@ -734,8 +872,16 @@ def zeros_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device 
     return leaf("zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad)
 
 
-def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
-              layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """Ones in the shape and memory order of ``input``.
 
     >>> import nbgrad
@@ -747,8 +893,16 @@ def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device |
     return leaf("ones_like", new_full(layout_like("ones_like", input, dtype, device, memory_format), 1), requires_grad)
 
 
-def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
-               layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """Uninitialised memory in the shape and memory order of ``input``.
 
     >>> import nbgrad
@@ -760,9 +914,17 @@ def empty_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device 
     return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format)), requires_grad)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
-              requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-              memory_format: MemoryFormat | None = None) -> Tensor:
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """One number in the shape, memory order and dtype of ``input``.
 
     >>> import nbgrad
@@ -778,9 +940,12 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: DTypeLike | None = None,
 
 def new_method(name: str, factory):
     """The method ``x.new_zeros(*size)`` of a factory: its dtype is that of ``x`` unless given."""
+
     def method(self, *args, dtype=None, device=None, requires_grad: bool = False, **named):
-        return factory(*args, dtype=self.layout.dtype if dtype is None else dtype, device=device,
-                       requires_grad=requires_grad, **named)
+        return factory(
+            *args, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad, **named
+        )
+
     method.__name__ = method.__qualname__ = name
     parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -789,24 +954,57 @@ def new_method(name: str, factory):
     return method
 
 
-def new_tensor_method(self, data: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
-                      requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
+def new_tensor_method(
+    self,
+    data: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
     if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is self.layout.dtype:
         return leaf("new_tensor", out, requires_grad)
     return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
-METHODS = {"new_zeros": sized_like(new_method("new_zeros", zeros)), "new_ones": sized_like(new_method("new_ones", ones)),
-           "new_empty": sized_like(new_method("new_empty", empty), False), "new_full": filled_like(new_method("new_full", full)),
-           "new_tensor": new_tensor_method}
+METHODS = {
+    "new_zeros": sized_like(new_method("new_zeros", zeros)),
+    "new_ones": sized_like(new_method("new_ones", ones)),
+    "new_empty": sized_like(new_method("new_empty", empty), False),
+    "new_full": filled_like(new_method("new_full", full)),
+    "new_tensor": new_tensor_method,
+}
 # Here they were functions of all arguments; from here on repeated calls are quick: see NOTE [Constants].
 zeros, ones, empty = sized(zeros), sized(ones), sized(empty, False)
 zeros_like, ones_like, empty_like, full_like = like(zeros_like), like(ones_like), like(empty_like, False), like(full_like)
 full, arange, linspace, eye = numbered(full), numbered(arange), numbered(linspace), numbered(eye)
-FUNCTIONS = {function.__name__: function for function in (
-    arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, from_numpy, frombuffer, full, full_like,
-    linspace, logspace, ones, ones_like, scalar_tensor, tensor, zeros, zeros_like)}
+FUNCTIONS = {
+    function.__name__: function
+    for function in (
+        arange,
+        as_tensor,
+        asarray,
+        empty,
+        empty_like,
+        empty_strided,
+        eye,
+        from_numpy,
+        frombuffer,
+        full,
+        full_like,
+        linspace,
+        logspace,
+        ones,
+        ones_like,
+        scalar_tensor,
+        tensor,
+        zeros,
+        zeros_like,
+    )
+}
 
 
 def install_creation() -> dict:

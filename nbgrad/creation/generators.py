@@ -4,6 +4,7 @@ A generator is a seed and the number of calls made so far. What a call draws dep
 the result, so it is the same for any number of threads and on any device; see NOTE [Counter] in
 kernels/templates/philox.py.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -23,8 +24,17 @@ from ..tensors.tensor import Tensor
 from .casting import on_device
 from .numpy_exchange import flat_tensor
 
-__all__ = ["Generator", "default_generator", "fork_rng", "generator_of", "get_rng_state", "initial_seed", "manual_seed", "seed",
-           "set_rng_state"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "generator_of",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 WORD = 1 << 64
 

@@ -3,6 +3,7 @@
 What goes out is a view made for the occasion, never the array of a Storage itself; what comes in stays the user's
 array.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = ["from_numpy", "install_doors"]
 
 # ---- tensor to array -----------------------------------------------------------------------------------------------
 
+
 def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     """An array on the same memory: writes to one are seen in the other, and autograd does not notice them.
 
@@ -46,8 +48,10 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     if x._needs_grad_ and mode.enabled and requires_grad(x):
         raise GradError("numpy: the tensor requires grad, and an array has no history. Hint: x.detach().numpy().")
     if x.layout.conj or x.layout.neg:
-        raise ShapeError("numpy: the tensor is lazily conjugated or negated, and an array cannot be. "
-                         "Hint: x.resolve_conj().resolve_neg().numpy().")
+        raise ShapeError(
+            "numpy: the tensor is lazily conjugated or negated, and an array cannot be. "
+            "Hint: x.resolve_conj().resolve_neg().numpy()."
+        )
     return array_of(x)
 
 
@@ -57,8 +61,8 @@ def as_array(x: Tensor, dtype=None, copy: bool | None = None) -> np.ndarray:
     return np.array(array, dtype, copy=copy) if dtype is not None or copy is not None else array
 
 
-
 # ---- array to tensor -----------------------------------------------------------------------------------------------
+
 
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor on the array's memory. A read-only array gives a tensor that refuses in-place writes.
@@ -77,12 +81,11 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not array.dtype.isnative or not array.flags.aligned:
         return flat_tensor(np.ascontiguousarray(array, dtype.numpy).reshape(-1), dtype, array.shape)
     if any(s < 0 for s in array.strides):
-        raise RangeError(f"from_numpy: the array has negative strides {array.strides}, tensors have none. "
-                         "Hint: array.copy().")
+        raise RangeError(f"from_numpy: the array has negative strides {array.strides}, tensors have none. Hint: array.copy().")
     if any(s % dtype.itemsize for s in array.strides):
-        raise RangeError(f"from_numpy: strides {array.strides} are no multiples of the {dtype.itemsize} bytes "
-                         "of an element. "
-                         "Hint: array.copy().")
+        raise RangeError(
+            f"from_numpy: strides {array.strides} are no multiples of the {dtype.itemsize} bytes of an element. Hint: array.copy()."
+        )
     strides = None if array.flags.c_contiguous else tuple(s // dtype.itemsize for s in array.strides)
     span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
@@ -97,6 +100,7 @@ def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tens
 
 # ---- Python numbers ------------------------------------------------------------------------------------------------
 
+
 def item(x: Tensor) -> Any:
     """The one element as a Python number.
 
@@ -110,7 +114,7 @@ def item(x: Tensor) -> Any:
         require_values("item", layout)
     array = x._storage_.array
     if array.dtype is layout.descr and not (layout.conj or layout.neg):
-        return array.item(x._offset_ // layout.descr.itemsize)        # 130 ns; a view of the array costs 1.2 us
+        return array.item(x._offset_ // layout.descr.itemsize)  # 130 ns; a view of the array costs 1.2 us
     return values_of(x).item()
 
 
@@ -119,7 +123,7 @@ def tolist(x: Tensor) -> Any:
     layout, array = x.layout, x._storage_.array
     if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special):
         first = x._offset_ // layout.descr.itemsize
-        return array[first:first + layout.numel].reshape(layout.shape).tolist()     # 16 elements 1.5 -> 0.5 us
+        return array[first : first + layout.numel].reshape(layout.shape).tolist()  # 16 elements 1.5 -> 0.5 us
     return values_of(x).tolist()
 
 
@@ -149,6 +153,7 @@ def to_real(x: Tensor, op: str):
 
 
 # ---- tensors where numbers belong ----------------------------------------------------------------------------------
+
 
 def constant(x: Tensor, op: str, name: str) -> Tensor:
     """A tensor whose values an operation takes for constants: ``x`` without history.
@@ -180,8 +185,7 @@ def to_index(x: Tensor) -> int:
         ArgumentError: anything else.
     """
     if x.layout.numel != 1 or x.layout.dtype.differentiable:
-        raise ArgumentError(f"index: expected one element of an integer dtype, "
-                            f"got {x.layout.dtype.name} {list(x.layout.shape)}.")
+        raise ArgumentError(f"index: expected one element of an integer dtype, got {x.layout.dtype.name} {list(x.layout.shape)}.")
     return int(item(x))
 
 
@@ -219,9 +223,19 @@ def length(x: Tensor) -> int:
 
 
 DOORS = {
-    "numpy": numpy, "__array__": as_array, "item": item, "tolist": tolist, "__len__": length, "__contains__": contains,
-    "__float__": to_float, "__int__": to_int, "__complex__": to_complex, "__index__": to_index,
-    "_constant_": constant, "_number_": constant_number, "_everywhere_": everywhere,
+    "numpy": numpy,
+    "__array__": as_array,
+    "item": item,
+    "tolist": tolist,
+    "__len__": length,
+    "__contains__": contains,
+    "__float__": to_float,
+    "__int__": to_int,
+    "__complex__": to_complex,
+    "__index__": to_index,
+    "_constant_": constant,
+    "_number_": constant_number,
+    "_everywhere_": everywhere,
 }
 
 

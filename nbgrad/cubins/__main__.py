@@ -1,4 +1,5 @@
 """``python -m nbgrad.cubins``."""
+
 import sys
 
 from .command import main

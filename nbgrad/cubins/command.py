@@ -4,6 +4,7 @@ Says what the release has no kernel for, and of how many kernels each inspected 
 failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache of compiled kernels,
 so that a second run only builds what changed.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -68,8 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failures = [f"{r.label}\n    {r.reason if asked.match else r.reason.splitlines()[0]}" for r in results if r.reason]
     print(*failures, sep="\n", end="\n" if failures else "", file=sys.stderr)
     print(*skips(without), *inspected(chosen, results), sep="\n")
-    print(f"{asked.arch}: {sum(r.stored for r in results)} of {len(chosen)} from the cache "
-          f"({options.store.directory or 'no folder'})")
+    print(
+        f"{asked.arch}: {sum(r.stored for r in results)} of {len(chosen)} from the cache ({options.store.directory or 'no folder'})"
+    )
     print(f"{len(chosen)} kernels, {len(failures)} failed")
     return 1 if failures or not chosen else 0
 
@@ -85,6 +87,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 # ---- building ------------------------------------------------------------------------------------------------------
+
 
 def build_all(entries: Sequence[Entry], options: Options, jobs: int = 1) -> Iterator[Result]:
     """The result of every entry as it is done, in any order; in this process if ``jobs`` is 1."""
@@ -134,6 +137,7 @@ def results_of(done: Future, labels: Sequence[str]) -> Iterable[Result]:
 
 
 # ---- the report ----------------------------------------------------------------------------------------------------
+
 
 def progress(results: Iterator[Result], total: int, arch: str) -> Iterator[Result]:
     """Pass ``results`` on, under a progress bar."""

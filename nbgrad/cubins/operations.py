@@ -3,6 +3,7 @@
 Nothing about an operation is said here a second time. Its forward formula, the fused cotangents and tangents of every
 subset of its operands, and an optimizer's update become scalar functions by the same ``codegen`` as on the CPU.
 """
+
 from __future__ import annotations
 
 import re
@@ -28,8 +29,25 @@ from ..ops.core import OPS, Elementwise
 from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, postorder, symbol
 from ..optim import rules as updates
 
-__all__ = ["COMPLEXES", "FLOATS", "INTEGERS", "Operation", "Skipped", "backwards", "elementwise_ops", "forward", "forwards",
-           "inplace", "named", "operation", "operations", "skipped", "tangents", "update", "with_number"]
+__all__ = [
+    "COMPLEXES",
+    "FLOATS",
+    "INTEGERS",
+    "Operation",
+    "Skipped",
+    "backwards",
+    "elementwise_ops",
+    "forward",
+    "forwards",
+    "inplace",
+    "named",
+    "operation",
+    "operations",
+    "skipped",
+    "tangents",
+    "update",
+    "with_number",
+]
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")  # halves compute in float32
 COMPLEXES = ("complex64", "complex128")
@@ -110,10 +128,12 @@ def reason_against(op: Elementwise, dtype: str) -> str | None:
 def is_constant_of_integers(found: Expr) -> bool:
     """Whether it asks what no integer is: for NaN or an infinity, also with more to ask (``isposinf``)."""
     return texts_of(found.op).get("integer", "") in ("True", "False") or (
-        found.op == "bitwise_and" and any(texts_of(arg.op).get("integer") == "False" for arg in found.args))
+        found.op == "bitwise_and" and any(texts_of(arg.op).get("integer") == "False" for arg in found.args)
+    )
 
 
 # ---- the forms of an operation -------------------------------------------------------------------------------------
+
 
 def forwards(op: Elementwise, dtype: str) -> Iterator[Operation]:
     """Out of place, with a number as last operand, and in place."""
@@ -167,7 +187,7 @@ def tangents(op: Elementwise, dtype: str) -> Iterator[Operation]:
     known = {anonymous(formula) for formula in cotangent_formulas(op, dtype in COMPLEXES).values()}
     for names in subsets(op):
         _, formula = jvp_formula(op, names)
-        result, = formula.results
+        (result,) = formula.results
         if result is not ZERO and result.op != "symbol" and anonymous(formula) not in known:
             yield operation("_".join([formula.name, *names]), formula, dtype, numbers_of(op))
 
@@ -208,7 +228,7 @@ def update(rule: Callable, dtype: str) -> Operation:
     """One step of an optimizer, written over the parameter and its state."""
     parameters = list(signature(rule).parameters.values())[1:]
     tensors = [p for p in parameters if p.kind is not Parameter.KEYWORD_ONLY]
-    scalars = tuple(p.name for p in parameters[len(tensors):])
+    scalars = tuple(p.name for p in parameters[len(tensors) :])
     outputs = len(tensors) - 1  # the gradient, last, is only read
     return operation(rule.__name__, formula_of(rule, outputs, 1, scalars), dtype, scalars, outputs)
 
@@ -217,8 +237,9 @@ def numbers_of(op: Elementwise) -> frozenset[str]:
     """Operands that are numbers: those without a derivative, of an operation that has one."""
     if not any(op.differentiable):
         return frozenset()
-    return frozenset(name for name, differentiable in zip(op.operands, op.differentiable)
-                     if not differentiable and name not in op.boolean)
+    return frozenset(
+        name for name, differentiable in zip(op.operands, op.differentiable) if not differentiable and name not in op.boolean
+    )
 
 
 def arrays_of(op: Elementwise) -> list[str]:
@@ -265,5 +286,4 @@ def named(name: str, dtype: str) -> Operation:
             for made in (*forwards(op, dtype), *backwards(op, dtype), *tangents(op, dtype)):
                 if made.scalar.__name__ == name:
                     return made
-    raise KernelError(f"cuda: no operation {name} in {dtype}. "
-                      "Hint: python -m nbgrad.cubins --list names all.")
+    raise KernelError(f"cuda: no operation {name} in {dtype}. Hint: python -m nbgrad.cubins --list names all.")

@@ -3,6 +3,7 @@
 Layouts are enumerated here, operations in ``operations.py``. All have a contiguous kernel with vector accesses; some
 have strided ones. What is strided otherwise is copied first, and every pair of dtypes has a strided copy.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -31,8 +32,9 @@ MOST_GUARDED = {FLOATING: 4, COMPLEX: 1}
 SERIES = ("zeta",)
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
-STRIDED = frozenset(("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y",
-                     "tanh_backward_x"))
+STRIDED = frozenset(
+    ("add", "mul", "mul_number", "div", "lt", "where", "maximum", "exp", "tanh", "mul_backward_x_y", "tanh_backward_x")
+)
 
 
 class Entry(NamedTuple):
@@ -57,7 +59,7 @@ def skipped() -> Iterator[Skipped]:
     yield from skipped_operations()
     for op in OPS.values():
         if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
-            if not op.monoid and op.name != "sum_over":     # a sum, whose dimensions follow from a shape
+            if not op.monoid and op.name != "sum_over":  # a sum, whose dimensions follow from a shape
                 yield Skipped(op.name, "no monoid folds it: it is composed of reductions and elementwise kernels")
 
 

@@ -1,4 +1,5 @@
 """The arguments of a call: bound to the declaration's names, checked, and made parts of a plan's key."""
+
 from __future__ import annotations
 
 from functools import cache
@@ -12,8 +13,18 @@ from ..ops.spellings import foreign_names, own_arguments
 from ..tensors.tensor import Tensor
 from .generated import late_function
 
-__all__ = ["bound_arguments", "bound_function", "binder", "attribute_names", "check_tensor", "require_tensors", "KEY_TYPES",
-           "hashable", "default_values", "argument_text"]
+__all__ = [
+    "bound_arguments",
+    "bound_function",
+    "binder",
+    "attribute_names",
+    "check_tensor",
+    "require_tensors",
+    "KEY_TYPES",
+    "hashable",
+    "default_values",
+    "argument_text",
+]
 
 
 def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -23,7 +34,7 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         ArgumentError: they do not fit the signature.
     """
     if len(args) == len(op.operands) and tuple(kwargs) == attribute_names(op):
-        return args, kwargs     # as interpreters pass them on: 0.4 us instead of 8
+        return args, kwargs  # as interpreters pass them on: 0.4 us instead of 8
     if kwargs and foreign_names(op, kwargs):
         args, kwargs = own_arguments(op, args, kwargs)
     try:
@@ -56,23 +67,33 @@ def bound_text(op: Op, result: str, before: str = "") -> str:
     free = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
     named = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
     return BOUND_TEXT.format(
-        parameters=", ".join([*free, "*more", *named, "**named"]), result=result, before=before, names=", ".join(parameters),
+        parameters=", ".join([*free, "*more", *named, "**named"]),
+        result=result,
+        before=before,
+        names=", ".join(parameters),
         strange=" or ".join(["more or named", *(f"{n} is ABSENT" for n, value in values.items() if value == "ABSENT")]),
-        operands=", ".join(op.operands), attributes=", ".join(f"{n!r}: {n}" for n in attribute_names(op)))
+        operands=", ".join(op.operands),
+        attributes=", ".join(f"{n!r}: {n}" for n in attribute_names(op)),
+    )
 
 
 def bound_function(op: Op, label: str, result: str, scope: dict[str, Any], before: str = "") -> Any:
     """The function of ``bound_text``; ``scope`` has the names of ``result`` and ``before``."""
+
     def respelled(values, more, named):
         given = dict(zip(op.signature.parameters, values))
         if more:
             args = tuple(given[n] for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
             return bound_arguments(op, (*args, *more), named)
-        absent = default_values(op)         # what is not given: another name of it may be
+        absent = default_values(op)  # what is not given: another name of it may be
         return bound_arguments(op, (), {**{n: v for n, v in given.items() if v is not absent.get(n, ABSENT)}, **named})
 
-    return late_function(f"{op.name} {label}", {**scope, "ABSENT": ABSENT, "respelled": respelled},
-                         lambda: bound_text(op, result, before), lambda: {"_defaults": default_values(op)})
+    return late_function(
+        f"{op.name} {label}",
+        {**scope, "ABSENT": ABSENT, "respelled": respelled},
+        lambda: bound_text(op, result, before),
+        lambda: {"_defaults": default_values(op)},
+    )
 
 
 @cache
@@ -84,7 +105,7 @@ def binder(op: Op) -> Callable:
 @cache
 def attribute_names(op: Op) -> tuple[str, ...]:
     """The parameters behind the operands."""
-    return tuple(op.signature.parameters)[len(op.operands):]
+    return tuple(op.signature.parameters)[len(op.operands) :]
 
 
 def check_tensor(op: Op, name: str, x) -> None:

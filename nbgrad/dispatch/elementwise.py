@@ -5,6 +5,7 @@ all special modes stand, one dict look-up from the operands' layouts to a plan, 
 launches the kernel, and, where a gradient is needed, one native call that makes the node. Whatever misses the plan table takes
 ``general``: check, promote, broadcast, plan; it leaves a plan behind, so the next call of its kind is fast.
 """
+
 from __future__ import annotations
 
 import math
@@ -67,8 +68,10 @@ def choose(dtype: DType, condition: Any, x: Any, y: Any) -> Any:
     """``where`` in a formula whose result is of this dtype: numbers, and operands that are integers, count as such."""
     if not isinstance(condition, Tensor):
         return x if condition else y
-    x, y = [CALLS["to_dtype"](each, dtype) if isinstance(each, Tensor) and not each.layout.dtype.differentiable else each
-            for each in (x, y)]
+    x, y = [
+        CALLS["to_dtype"](each, dtype) if isinstance(each, Tensor) and not each.layout.dtype.differentiable else each
+        for each in (x, y)
+    ]
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         x = CALLS["new_full"](layout_of(dtype, (), (), condition.layout.device), x)
     return CALLS["where"](condition, x, y)
@@ -96,7 +99,7 @@ OPERATIONS[Tensor] = CALLS
 
 # ---- planning ------------------------------------------------------------------------------------------------------
 
-USUAL = frozenset((Tensor, float, int))         # operands that need no conversion
+USUAL = frozenset((Tensor, float, int))  # operands that need no conversion
 
 
 def general(op: Elementwise, operands: tuple) -> Tensor:
@@ -167,9 +170,10 @@ def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
         DTypeError: complex into real. RangeError: out of range.
     """
     dtype = operands[0].layout.dtype
-    if not dtype.differentiable:        # what is stored as integers has no history
-        operands = tuple(native.alias(x) if isinstance(x, Tensor) and x._needs_grad_ and not x.layout.special else x
-                         for x in operands)
+    if not dtype.differentiable:  # what is stored as integers has no history
+        operands = tuple(
+            native.alias(x) if isinstance(x, Tensor) and x._needs_grad_ and not x.layout.special else x for x in operands
+        )
     last = operands[-1]
     if isinstance(last, Tensor) and last.layout.dtype.is_complex and not dtype.is_complex:
         lose_imaginary(op, dtype)
@@ -185,8 +189,11 @@ def lose_imaginary(op: Elementwise, dtype: DType) -> None:
     if op.name == "masked_fill":
         raise DTypeError(f"masked_fill: a complex value cannot be stored in a {dtype.name} tensor. Hint: value.real.")
     if dtype is not bool_:
-        warnings.warn(f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. "
-                      "Hint: value.real.", UserWarning, stacklevel=5)
+        warnings.warn(
+            f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. Hint: value.real.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def stored_number(name: str, value: Any, dtype: DType) -> Any:
@@ -242,7 +249,7 @@ def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     plans = PLANS[op.name]
     if isinstance(operands[0], Tensor) and not op.integer_divisor:
         plan = plans.get(plan_key(operands))
-        if plan is not None:        # found by every call in a special mode: 9.7 -> 7.2 us
+        if plan is not None:  # found by every call in a special mode: 9.7 -> 7.2 us
             return plan
     check_operands(op, operands)
     key = plan_key(operands)
@@ -346,8 +353,10 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
     else:
         zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0
     if zero:
-        raise DivisionError(f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
-                            "Hint: convert an operand to a floating dtype, or mask the zeros.")
+        raise DivisionError(
+            f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
+            "Hint: convert an operand to a floating dtype, or mask the zeros."
+        )
 
 
 def check_operands(op: Elementwise, operands: tuple) -> None:
@@ -356,12 +365,14 @@ def check_operands(op: Elementwise, operands: tuple) -> None:
     for name, x in zip(op.operands, operands):
         if isinstance(x, Tensor):
             if device is not None and x.layout.device is not device and x.layout.ndim:
-                raise DeviceError(f"{op.public}: {name} is on {x.layout.device}, another operand on {device}. "
-                                  "Hint: move one with x.to(device).")
+                raise DeviceError(
+                    f"{op.public}: {name} is on {x.layout.device}, another operand on {device}. Hint: move one with x.to(device)."
+                )
             device = x.layout.device
         elif not isinstance(x, NUMBERS):
-            raise ArgumentError(f"{op.public}: {name} must be a Tensor or a number, got {type(x).__name__}. "
-                                "Hint: nbgrad.asarray(x).")
+            raise ArgumentError(
+                f"{op.public}: {name} must be a Tensor or a number, got {type(x).__name__}. Hint: nbgrad.asarray(x)."
+            )
     if device is None:
         raise ArgumentError(f"{op.public}: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
 
@@ -372,8 +383,11 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
     Raises:
         DTypeError: the operation is not defined for it.
     """
-    tensors = [(x.layout.dtype, x.layout.ndim) for x, name in zip(operands, op.operands)
-               if isinstance(x, Tensor) and name not in op.boolean]
+    tensors = [
+        (x.layout.dtype, x.layout.ndim)
+        for x, name in zip(operands, op.operands)
+        if isinstance(x, Tensor) and name not in op.boolean
+    ]
     numbers = [x for x, name in zip(operands, op.operands) if not isinstance(x, Tensor) and name not in op.boolean]
     dtype = result_dtype(tensors, numbers)
     if op.policy == "first":
@@ -420,8 +434,9 @@ def make_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
 def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts: tuple, dtype: DType, out: Layout):
     """Add what recording needs."""
     plan.op, plan.compute, plan.operands = op, dtype, layouts
-    plan.reduced = any(x is not None and (x.shape != out.shape or x.dtype is not dtype)
-                       for x, d in zip(layouts, op.differentiable) if d)
+    plan.reduced = any(
+        x is not None and (x.shape != out.shape or x.dtype is not dtype) for x, d in zip(layouts, op.differentiable) if d
+    )
     plan.records = record_functions(op, tuple(layout is None for layout in layouts), dtype.is_complex)
     plan.backs = [None] * len(plan.records) if len(op.operands) <= FEW else Subsets()
     plan.kinds = None
@@ -429,6 +444,7 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts
 
 
 # ---- recording and differentiating ---------------------------------------------------------------------------------
+
 
 def may_round(name: str) -> bool:
     """Whether what stands at the head of an expression may round."""
@@ -487,7 +503,7 @@ class ElementwiseRule(Rule):
         own = self.saved_names[slot]
         if self.is_number(own):
             value = getattr(node, f"_v{slot}_")
-            return CALLS["asarray"](value) if name == "other" else value        # torch has made a tensor of it
+            return CALLS["asarray"](value) if name == "other" else value  # torch has made a tensor of it
         return saved_value(node, slot, own == "out")
 
     def shown_names(self) -> list[str]:
@@ -590,9 +606,14 @@ class ElementwiseRule(Rule):
         """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
         wide = dtype_of(compute.compute)
         exact = self.op.exact
-        given = [CALLS["to_dtype"](x, wide) if isinstance(x, Tensor) and x.layout.dtype is compute
-                 else x if isinstance(x, (Tensor, complex)) or name in exact else float(compute.numpy.type(x))
-                 for name, x in zip(("g", *self.saved_names), (g, *saved))]
+        given = [
+            CALLS["to_dtype"](x, wide)
+            if isinstance(x, Tensor) and x.layout.dtype is compute
+            else x
+            if isinstance(x, (Tensor, complex)) or name in exact
+            else float(compute.numpy.type(x))
+            for name, x in zip(("g", *self.saved_names), (g, *saved))
+        ]
         results = self.symbolic(*given)
         if not isinstance(results, tuple):
             return CALLS["to_dtype"](results, compute)
@@ -720,7 +741,7 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
         out = geometry.of(base)
         out._meta_.tangent = tangents_of(alias)
         return out
-    if alias._meta_ is None:        # 0.4 -> 0.2 us
+    if alias._meta_ is None:  # 0.4 -> 0.2 us
         out = native.tensor(alias.layout.template, alias._storage_, alias._offset_, True, None)
     else:
         out = alias_with(alias, tangents_of(alias))
@@ -738,6 +759,7 @@ def rule_of(op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: b
 @cache
 def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> list | Subsets:
     """Per subset of operands the function that records; made when first called."""
+
     def make(mask):
         return generate(rule_of(op, mask, numbers, is_complex))
 
@@ -745,6 +767,7 @@ def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: boo
         def record(plan, out, *operands):
             records[mask] = made = make(mask)
             made(plan, out, *operands)
+
         return record
 
     if len(op.operands) > FEW:
@@ -755,7 +778,7 @@ def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: boo
     return records
 
 
-FEW = 8             # operands whose subsets are all in a list
+FEW = 8  # operands whose subsets are all in a list
 
 
 class Subsets(dict):
@@ -782,8 +805,9 @@ def node_class(saved: int) -> type[Node]:
 def generate(rule: ElementwiseRule) -> Callable:
     """``record(plan, out, *operands)`` for a rule, with its ``backward``: made once per operation and subset."""
     template = node_template(rule, backward_of(rule), len(rule.saved_names))
-    saved = tuple((-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name))
-                  for name in rule.saved_names)
+    saved = tuple(
+        (-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name)) for name in rule.saved_names
+    )
     return native.recorder(template, rule.wanted, saved)
 
 
@@ -809,18 +833,30 @@ def backward_of(rule: ElementwiseRule, whole: ElementwiseRule | None = None, cho
     places = iter(kernel_places(rule))
     parts = tuple([next(places) if of_interest else -2 for of_interest in chosen or (True,) * len(rule.wanted)])
     return native.differentiator(
-        node_class(len(whole.saved_names)), rule.mask, tuple(zip(slots, map(rule.is_number, rule.saved_names), kinds)), parts,
-        rule.rounds, lambda node, k: unpack(node, slots[k]), require_history, saved_output,
-        spread_out(chosen, rule.symbolic), spread_out(chosen, rule.differentiable), rule.back_plan, whole.reduce,
-        listed=len(rule.op.operands) <= FEW)
+        node_class(len(whole.saved_names)),
+        rule.mask,
+        tuple(zip(slots, map(rule.is_number, rule.saved_names), kinds)),
+        parts,
+        rule.rounds,
+        lambda node, k: unpack(node, slots[k]),
+        require_history,
+        saved_output,
+        spread_out(chosen, rule.symbolic),
+        spread_out(chosen, rule.differentiable),
+        rule.back_plan,
+        whole.reduce,
+        listed=len(rule.op.operands) <= FEW,
+    )
 
 
 def spread_out(chosen: tuple[bool, ...], function: Callable) -> Callable:
     """A function that returns the results of the chosen edges, or the only one: with None in the places of the others."""
+
     def call(*operands: Any) -> tuple:
         results = function(*operands)
         given = iter(results if sum(chosen) > 1 else (results,))
         return tuple([next(given) if of_interest else None for of_interest in chosen])
+
     return call if chosen else function
 
 
@@ -843,14 +879,18 @@ def refuse_gradient(node: Node, g, create_graph: bool):
 
 def no_derivative(name: str) -> NotSupportedError:
     """What reverse and forward mode say of such an operation."""
-    return NotSupportedError(f"{name}: it has no derivative. Hint: detach its operands (of a dual tensor: unpack_dual(x).primal), "
-                             "or see its documentation.")
+    return NotSupportedError(
+        f"{name}: it has no derivative. Hint: detach its operands (of a dual tensor: unpack_dual(x).primal), "
+        "or see its documentation."
+    )
 
 
 def no_derivative_by(op: str, name: str) -> NotSupportedError:
     """What both modes say of an operand that is a number to the derivatives: it would silently count as a constant."""
-    return NotSupportedError(f"{op}: {name} requires grad or has a tangent, and there is no derivative by it; expected a number, "
-                             f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal).")
+    return NotSupportedError(
+        f"{op}: {name} requires grad or has a tangent, and there is no derivative by it; expected a number, "
+        f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal)."
+    )
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
@@ -893,6 +933,7 @@ def refusing_recorder(op: Elementwise) -> Callable:
 
 def unary(op: Elementwise, plans: dict) -> Callable:
     """The call of a one-operand operation."""
+
     def slow(x):
         if special:
             out = known_call(op, (x,))
@@ -911,12 +952,14 @@ def unary(op: Elementwise, plans: dict) -> Callable:
     # A Python function, because builtins do not bind as methods.
     def call(input):
         return run(input)
-    attach(call, run=run)       # for functions that stand in its place: a frame costs 50 ns
+
+    attach(call, run=run)  # for functions that stand in its place: a frame costs 50 ns
     return call
 
 
 def binary(op: Elementwise, plans: dict) -> Callable:
     """The call of a two-operand operation."""
+
     def slow(x, y):
         if special:
             out = known_call(op, (x, y))
@@ -936,11 +979,12 @@ def binary(op: Elementwise, plans: dict) -> Callable:
     def call(input, other):
         try:
             return run(input, other)
-        except OverflowError as error:      # to try costs nothing
+        except OverflowError as error:  # to try costs nothing
             raise misfit(op, (input, other), error) from None
+
     attach(call, run=run)
     names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
-    call.__code__ = call.__code__.replace(co_varnames=names)        # x.clamp_min(min=0)
+    call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)
     return call
 
 
@@ -949,7 +993,7 @@ def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowEr
     large = [x for x in operands if isinstance(x, int) and not -(1 << 63) <= x < 1 << 63]
     if isinstance(error, NumberError) or not large:
         return error
-    shown = large[0] if abs(large[0]) < 10 ** 30 else f"an integer of {large[0].bit_length()} bits"
+    shown = large[0] if abs(large[0]) < 10**30 else f"an integer of {large[0].bit_length()} bits"
     return NumberError(f"{op.public}: {shown} does not fit int64, nor a floating dtype if it is far larger. Hint: float(number).")
 
 
@@ -981,6 +1025,7 @@ def nary(op: Elementwise) -> Callable:
             return run(*operands)
         except OverflowError as error:
             raise misfit(op, operands, error) from None
+
     attach(call, __signature__=op.signature)
     return call
 
@@ -996,16 +1041,17 @@ def looks_at_values(operands: tuple) -> bool:
 
 def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) -> tuple:
     """Complete positional operands with named ones and defaults."""
-    if not named and len(operands) < len(defaults) and defaults[len(operands)] is not empty:     # those behind have one too
-        return (*operands, *defaults[len(operands):])
+    if not named and len(operands) < len(defaults) and defaults[len(operands)] is not empty:  # those behind have one too
+        return (*operands, *defaults[len(operands) :])
     values = list(operands)
     named = {name if name in op.operands else target_of(op, name) or name: value for name, value in named.items()}
-    for name, default in zip(op.operands[len(values):], defaults[len(values):]):
+    for name, default in zip(op.operands[len(values) :], defaults[len(values) :]):
         value = named.pop(name, default)
         if value is empty:
             raise ArgumentError(f"{op.public}: missing argument {name!r}; expected {op.name}{op.signature}.")
         values.append(value)
     if named or len(values) > len(op.operands):
-        raise ArgumentError(f"{op.public}: unexpected arguments {list(named) or values[len(op.operands):]}; "
-                            f"expected {op.name}{op.signature}.")
+        raise ArgumentError(
+            f"{op.public}: unexpected arguments {list(named) or values[len(op.operands) :]}; expected {op.name}{op.signature}."
+        )
     return tuple(values)

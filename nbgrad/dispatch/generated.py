@@ -1,4 +1,5 @@
 """Functions of generated text: compiled once, named in tracebacks, and not before they are called."""
+
 from __future__ import annotations
 
 from functools import cache
@@ -16,8 +17,9 @@ def compile_text(text: str, label: str):
     return compile(text, register_source(text, label), "exec")
 
 
-def late_function(label: str, scope: dict[str, Any], text: Callable[[], str], names: Callable[[], dict],
-                  renamed: dict[str, str] | None = None) -> Any:
+def late_function(
+    label: str, scope: dict[str, Any], text: Callable[[], str], names: Callable[[], dict], renamed: dict[str, str] | None = None
+) -> Any:
     """The function ``call`` of generated text, compiled when it is first called: 80 of them took 30 ms of the package's import.
 
     Until then its code is another one's. Who holds the function sees no difference: later calls run the compiled code directly.
@@ -26,6 +28,7 @@ def late_function(label: str, scope: dict[str, Any], text: Callable[[], str], na
         scope: the text's global names; ``names()`` gives those that are dear to make.
         renamed: names of variables by which callers know them, by those of the text.
     """
+
     def compiled():
         scope.update(names())
         exec(compile_text(text(), label), scope)

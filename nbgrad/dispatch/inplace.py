@@ -4,6 +4,7 @@ NOTE [In-place order]: check; take the old edges; keep a copy of the old value i
 call bumps the version first); then give the tensor its new history. Operands are saved at their version *before* the write,
 so an operand that shares the memory is found stale in backward; the result is saved at its version after it.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -58,13 +59,18 @@ class InplaceCall:
             out = quick_write(op, (x, *others), self.beneath)
             if out is not None:
                 return out
-        operands = (x, *[y if type(y) in PLAIN else unchanged(op.public + "_", x, unwrap_number(y), copied=name == "value")
-                         for name, y in zip(op.operands[1:], others)])
+        operands = (
+            x,
+            *[
+                y if type(y) in PLAIN else unchanged(op.public + "_", x, unwrap_number(y), copied=name == "value")
+                for name, y in zip(op.operands[1:], others)
+            ],
+        )
         if op.policy == "first":
             operands = dispatch.stored_numbers(op, operands)
         if special:
             return self.intercept(operands)
-        plan = self.plans.get(tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands]))     # key_of, at once
+        plan = self.plans.get(tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands]))  # key_of, at once
         return self.intercept(operands) if plan is None else self.write(plan, x, operands)
 
     def check_and_store(self, x, *others):
@@ -88,7 +94,7 @@ class InplaceCall:
     def plan_and_write(self, *operands):
         """The call beneath the interpreters: its plan is found or made, its node is made, the elements are written."""
         op, x = self.op, operands[0]
-        if mode.enabled and active_hooks() is not None:     # they see what is saved after the write, and no version is compared
+        if mode.enabled and active_hooks() is not None:  # they see what is saved after the write, and no version is compared
             operands = (x, *[old_value(y) if shares_memory(x, y) else y for y in operands[1:]])
         key = key_of(operands)
         plan = self.plans.get(key)
@@ -143,7 +149,7 @@ def inplace_call(op: Elementwise) -> Callable:
     return call
 
 
-PLAIN = (float, int)            # numbers that are taken as they are
+PLAIN = (float, int)  # numbers that are taken as they are
 
 
 def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
@@ -167,7 +173,7 @@ def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, 
     holder = native.alias(x)
     rule_saved = saved_names(op, plan, mask)
     if op.operands[0] in rule_saved:
-        kept = CALLS["clone"](holder)      # an alias without history: nothing is recorded
+        kept = CALLS["clone"](holder)  # an alias without history: nothing is recorded
         kept._edge_, kept._needs_grad_ = before._edge_, before._needs_grad_
         before = kept
     plan.records[mask](plan, holder, before, *operands[1:])
@@ -178,6 +184,7 @@ def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, 
             if name == "out":
                 setattr(node, f"_v{k}_", x._storage_.version)
         rebase(x, node, 0 if mask & 1 else None, old_edge)
+
     return finish
 
 
@@ -212,13 +219,18 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     result = bool_ if op.predicate else dtype
     own = x.layout
     if not can_cast(result, own.dtype):
-        raise DTypeError(f"{op.public}_: the result is {result.name} and cannot be stored in a {own.dtype.name} tensor. "
-                         "Hint: use the out-of-place form.")
+        raise DTypeError(
+            f"{op.public}_: the result is {result.name} and cannot be stored in a {own.dtype.name} tensor. "
+            "Hint: use the out-of-place form."
+        )
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
     shape = broadcast_shapes(op.name + "_", [layout.shape for layout in layouts if layout is not None])
     if shape != own.shape:
-        raise ShapeError(f"{op.public}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
-                         "operations cannot change a shape. Hint: use the out-of-place form.")
-    plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan,
-                            exact=op.exact)
+        raise ShapeError(
+            f"{op.public}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
+            "operations cannot change a shape. Hint: use the out-of-place form."
+        )
+    plan = elementwise_plan(
+        forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan, exact=op.exact
+    )
     return finish_plan(plan, op, operands, layouts, dtype, own)

@@ -1,4 +1,5 @@
 """In-place forms of views: the layout changes, not the elements."""
+
 from __future__ import annotations
 
 import inspect
@@ -23,9 +24,10 @@ def inplace_views() -> list[str]:
 
 def inplace_view(name: str) -> Callable:
     """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
+
     def call(x, *args, **kwargs):
         x._storage_.require_writable(name + "_")
-        if mode.enabled and requires_grad(x):      # no element moves, so several positions may share one
+        if mode.enabled and requires_grad(x):  # no element moves, so several positions may share one
             check_history(name + "_", x)
         view = getattr(x, name)(*args, **kwargs)
         if not mode.enabled and x._edge_ is not None and view.layout.shape != x.layout.shape:
@@ -42,16 +44,17 @@ def inplace_view(name: str) -> Callable:
         count_write(x._storage_)
         if own is not None and own.base is not None and x._needs_grad_ is ASK:
             own.chain = meta.chain
-            if mode.enabled:            # elsewhere the version stays behind, and the node is made when it is asked for
+            if mode.enabled:  # elsewhere the version stays behind, and the node is made when it is asked for
                 own.node, own.version = meta.node, x._storage_.version
         elif meta is not None and meta.node is not None:
             x._edge_, x._needs_grad_ = meta.node, True
         if before is not None and (edge := edge_of(x)) is not before:
-            note_retained(x, edge, before)      # of the shape that it has now
+            note_retained(x, edge, before)  # of the shape that it has now
         if own is not None and own.tangent:
-            for tangent in own.tangent.values():        # its layout follows
-                getattr(tangent, name + "_")(*args, **kwargs)       # of a batched tangent its own
+            for tangent in own.tangent.values():  # its layout follows
+                getattr(tangent, name + "_")(*args, **kwargs)  # of a batched tangent its own
         return x
+
     call.__name__ = call.__qualname__ = name + "_"
     attach(call, __signature__=inspect.signature(getattr(Tensor, name)))
     call.__doc__ = f"In place: {name}. The elements stay where they are; shape and strides change."

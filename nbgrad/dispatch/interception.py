@@ -1,4 +1,5 @@
 """Calls that the fast path leaves: some special mode is active, or an operand needs an interpreter."""
+
 from __future__ import annotations
 
 from ..base.calls import CALLS

@@ -8,6 +8,7 @@ joint node, as through any other result. One that keeps something in between lea
 by the pass that comes by, not by this node, which lets go of it. So such steps may not judge what arrives at them as a whole, as
 those of eigenvectors do, whose gradient must not depend on a phase: these functions are not joint.
 """
+
 from __future__ import annotations
 
 from functools import cache, lru_cache, wraps
@@ -165,7 +166,7 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, fla
     ends: list[Node | None] = []
     operand, backward = edge_of(x), parts_backward
     for out in results:
-        if type(out) is not Tensor:         # of a batch: who asks for the nodes of its elements
+        if type(out) is not Tensor:  # of a batch: who asks for the nodes of its elements
             return
         end = out._edge_
         if end is None:
@@ -198,6 +199,7 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
     Args:
         flat: whether the first result of an operand has a derivative of 0 everywhere: it is no reason to compute anything.
     """
+
     def decorate(formula: Callable) -> Callable:
         first = next(iter(signature(formula).parameters))
         plans: dict = {}
@@ -211,5 +213,7 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
             out = formula(*args, **named)
             join(node_name, x, out, start, plans, flat is not None and flat(x))
             return out
+
         return call
+
     return decorate

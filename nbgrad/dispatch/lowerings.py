@@ -3,6 +3,7 @@
 A *planned* operation has a lowering ``plan(op, layouts, attributes) -> GeneralPlan``, a *run* operation
 ``run(op, tensors, attributes) -> result``, for work of several steps. ``planned.py`` and ``prepared.py`` make the calls of both.
 """
+
 from __future__ import annotations
 
 from functools import cache
@@ -13,8 +14,20 @@ from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["FOLD", "LOWERINGS", "lowering", "lowering_of", "PREPARED", "prepared", "GeneralPlan", "GeneralPattern",
-           "RunPlan", "complete", "facts_of", "PreparedPlan"]
+__all__ = [
+    "FOLD",
+    "LOWERINGS",
+    "lowering",
+    "lowering_of",
+    "PREPARED",
+    "prepared",
+    "GeneralPlan",
+    "GeneralPattern",
+    "RunPlan",
+    "complete",
+    "facts_of",
+    "PreparedPlan",
+]
 
 # ``{operation: lowering}``; filled by the modules of ``lowering``.
 LOWERINGS: dict[str, tuple[str, Callable]] = {}
@@ -33,10 +46,12 @@ def lowering(*names: str, style: str = "plan") -> Callable:
     ``style="plan"``: ``f(op, layouts, attributes) -> GeneralPlan``, or a ``run`` function where these layouts need several steps;
     ``style="run"``: ``f(op, tensors, attributes)`` -> result.
     """
+
     def register(function):
         for name in names:
             LOWERINGS[name] = (style, function)
         return function
+
     return register
 
 
@@ -55,10 +70,12 @@ def prepared(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
 
     Composites may be prepared too; their first argument is the operand. What their ``quick`` computes it must record as well.
     """
+
     def register(make):
         for name in names:
             PREPARED[name] = make, tensors
         return make
+
     return register
 
 

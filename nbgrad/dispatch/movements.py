@@ -1,4 +1,5 @@
 """Calls of movements: a view is planned like any operation, without a launch; its rule is the inverse movement."""
+
 from __future__ import annotations
 
 from functools import cache, lru_cache, partial
@@ -45,7 +46,7 @@ class ViewPlan(MovementPlan):
     def __init__(self, op: Movement, layout: Layout, args: tuple):
         made = op.formula(layout, *args)
         self.op, self.args, self.layout, self.record, self.layouts, self.rest, self.pieces = op, args, layout, b"", (), None, None
-        if op.plain:            # as nearly all: 2.2 -> 1.9 us for a shape never seen before
+        if op.plain:  # as nearly all: 2.2 -> 1.9 us for a shape never seen before
             shape, strides, offset = made
             dtype = layout.dtype
             self.outs = (layout_of(dtype, shape, strides, layout.device, layout.conj, layout.neg).template,)
@@ -64,9 +65,15 @@ class ViewPlan(MovementPlan):
         """What rules and tools may ask for, by name."""
         layout = self.layout
         names = list(self.op.signature.parameters)[1:]
-        return {**dict(zip(names, self.args)), "x_shape": layout.shape, "x_dtype": layout.dtype, "x_layout": layout,
-                "out_shape": self.outs[0].layout.shape if self.outs else (), "outs": len(self.outs),
-                "out_shapes": tuple(template.layout.shape for template in self.outs)}
+        return {
+            **dict(zip(names, self.args)),
+            "x_shape": layout.shape,
+            "x_dtype": layout.dtype,
+            "x_layout": layout,
+            "out_shape": self.outs[0].layout.shape if self.outs else (),
+            "outs": len(self.outs),
+            "out_shapes": tuple(template.layout.shape for template in self.outs),
+        }
 
 
 class ViewRule(GeneralRule):
@@ -110,6 +117,7 @@ class Cotangents(tuple):
             if template.layout not in zeros:
                 zeros[template.layout] = CALLS["new_full"](template.layout.like(), 0)
             return zeros[template.layout]
+
         return cls(zero(template) if g is None else g for g, template in zip(gs, plan.outs))
 
     def cat(self, dim: int) -> Tensor:
@@ -165,7 +173,7 @@ ONE_VIEW = """    return make({whole})
 """
 SEVERAL_VIEWS = """    return make(x, plan)
 """
-SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}     # attributes of movements that may be tuples
+SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}  # attributes of movements that may be tuples
 
 
 def as_key(value):
@@ -243,10 +251,23 @@ def movement_call(op: Movement) -> Callable:
     """The function of a view operation: look up where it lies, make the tensor, record."""
     moving = MovementCall(op)
     scope: dict[str, Any] = {
-        "special": special, "is_marked": is_marked, "intercept": intercept, "intercept_odd": intercept_odd, "op": op,
-        "plans": moving.plans, "find_plan": moving.find_plan, "mode": mode, "is_strange": is_strange, "check": moving.check}
-    call = late_function(f"{op.name} view", scope, lambda: view_text(op),
-                         lambda: {"make": maker_of_several(op) if op.multiple else viewer(op), "_defaults": default_values(op)})
+        "special": special,
+        "is_marked": is_marked,
+        "intercept": intercept,
+        "intercept_odd": intercept_odd,
+        "op": op,
+        "plans": moving.plans,
+        "find_plan": moving.find_plan,
+        "mode": mode,
+        "is_strange": is_strange,
+        "check": moving.check,
+    }
+    call = late_function(
+        f"{op.name} view",
+        scope,
+        lambda: view_text(op),
+        lambda: {"make": maker_of_several(op) if op.multiple else viewer(op), "_defaults": default_values(op)},
+    )
     call.__name__ = call.__qualname__ = op.name
     call.__signature__ = public_signature(op)
     call.plans, call.find_plan, call.plain, call.view = moving.plans, moving.find_plan, moving.plain, moving.view
@@ -260,11 +281,14 @@ def view_text(op: Movement) -> str:
     passed, odd = ", ".join(["x", *names]), odd_condition(op)
     named = "{" + ", ".join(f"{n!r}: {n}" for n in names) + "}"
     return (VIEW_TEXT + (SEVERAL_VIEWS if op.multiple else ONE_VIEW)).format(
-        parameters=argument_text(op, "_defaults"), named=named,
-        key=", ".join(["x.layout", *names]), passed=passed,
+        parameters=argument_text(op, "_defaults"),
+        named=named,
+        key=", ".join(["x.layout", *names]),
+        passed=passed,
         odd=ODD_TEXT.format(odd=odd, passed=passed) if odd and op.multiple else "",
         special=f"\n        if {odd}: return intercept_odd(op, (x,), {named})\n        " if odd else "",
-        whole=", ".join(["plan", "x", "mode.enabled", *whole_names(op)]))
+        whole=", ".join(["plan", "x", "mode.enabled", *whole_names(op)]),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -297,8 +321,12 @@ def maker_of_several(op: Movement) -> Callable:
             array = storage.array
             return tuple([wrap(template, new_storage(array), first + offset, False, None) for template, offset, _ in pieces])
         node = record_view(op, x, plan) if x._needs_grad_ else None
-        return tuple([untracked_view(wrap(template, unwatched(storage), first + offset, False, None), edge)
-                      for (template, offset, _), edge in zip(pieces, edges_of(node, len(pieces)))])
+        return tuple(
+            [
+                untracked_view(wrap(template, unwatched(storage), first + offset, False, None), edge)
+                for (template, offset, _), edge in zip(pieces, edges_of(node, len(pieces)))
+            ]
+        )
 
     def views(x: Tensor, plan: ViewPlan) -> tuple:
         pieces, storage, first, needs, meta = plan.pieces or pieces_of(plan), x._storage_, x._offset_, x._needs_grad_, x._meta_
@@ -306,14 +334,27 @@ def maker_of_several(op: Movement) -> Callable:
         node = record_view(op, x, plan) if needs else None
         if meta is not None and meta.base is not None and needs is not True:
             edges = edges_of(node, len(pieces))
-            return tuple([wrap(template, storage, first + offset, ASK, meta_of(x, plan, k, creation, edges[k]))
-                          for k, (template, offset, _) in enumerate(pieces)])
-        version = storage.version           # what meta_of says of views of a base
+            return tuple(
+                [
+                    wrap(template, storage, first + offset, ASK, meta_of(x, plan, k, creation, edges[k]))
+                    for k, (template, offset, _) in enumerate(pieces)
+                ]
+            )
+        version = storage.version  # what meta_of says of views of a base
         if node is None:
-            return tuple([wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, None))
-                          for template, offset, chain in pieces])
-        return tuple([wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, edge))
-                      for (template, offset, chain), edge in zip(pieces, edges_of(node, len(pieces)))])
+            return tuple(
+                [
+                    wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, None))
+                    for template, offset, chain in pieces
+                ]
+            )
+        return tuple(
+            [
+                wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, edge))
+                for (template, offset, chain), edge in zip(pieces, edges_of(node, len(pieces)))
+            ]
+        )
+
     return untracked if op.untracked else views
 
 

@@ -1,4 +1,5 @@
 """``out=``: elementwise operations write there at once; of all others the result is computed, then copied."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -73,6 +74,7 @@ def store(name: str, result: Tensor, out: Any) -> Tensor:
 
 # ---- elementwise operations: written at once ---------------------------------------------------------------------------
 
+
 def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     """``out=``: write the result into an existing tensor of its shape; an empty one is given it.
 
@@ -142,8 +144,10 @@ def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
     shape = broadcast_shapes(op.public, [layout.shape for layout in layouts if layout is not None])
     if out.layout.shape != shape:
-        raise ShapeError(f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}. Hint: an empty out "
-                         "takes the shape of the result.")
+        raise ShapeError(
+            f"{op.public}: the result has shape {list(shape)}, out has {list(out.layout.shape)}. Hint: an empty out "
+            "takes the shape of the result."
+        )
     if not can_cast(bool_ if op.predicate else dtype, out.layout.dtype):
         raise DTypeError(f"{op.public}: the result is {dtype.name} and cannot be stored in out, {out.layout.dtype.name}.")
     if out.layout.expanded:
@@ -160,8 +164,10 @@ def store_complex_form(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     assert op.complex_form is not None
     result = op.complex_form(*operands)
     if result.layout.dtype is not out.layout.dtype:
-        raise DTypeError(f"{op.public}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
-                         "tensor. Hint: use the out-of-place form.")
+        raise DTypeError(
+            f"{op.public}: the result is {result.layout.dtype.name} and cannot be stored in a {out.layout.dtype.name} "
+            "tensor. Hint: use the out-of-place form."
+        )
     if result.layout.shape != out.layout.shape:
         raise ShapeError(f"{op.public}: the result has shape {list(result.layout.shape)}, out has {list(out.layout.shape)}.")
     return CALLS["copy_"](out, result)

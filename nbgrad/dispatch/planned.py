@@ -1,4 +1,5 @@
 """Calls of planned operations: plans are kept by layouts and attributes; a call is one look-up and one native launch."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -79,9 +80,10 @@ class PlannedCall:
         """
         op = self.op
         if self.keepdim and type(key[self.keepdim]) is not bool:
-            raise ArgumentError(f"{op.public}: keepdim must be a bool, got {key[self.keepdim]!r}. "
-                                "Hint: several dims are a tuple, dim=(0, 1).")
-        attributes = dict(zip(self.attributes, map(hashable, key[self.count:])))
+            raise ArgumentError(
+                f"{op.public}: keepdim must be a bool, got {key[self.keepdim]!r}. Hint: several dims are a tuple, dim=(0, 1)."
+            )
+        attributes = dict(zip(self.attributes, map(hashable, key[self.count :])))
         try:
             plan = self.lower(op, layouts, attributes)
         except Exception as error:
@@ -97,7 +99,7 @@ class PlannedCall:
         tensors, given = values[:count], values[count:]
         if special:
             return intercept_odd(op, tensors, dict(zip(self.attributes, given)))
-        try:        # several steps: 8 -> 4 us for the sum of a diagonal
+        try:  # several steps: 8 -> 4 us for the sum of a diagonal
             run = self.runs.get((*[x.layout for x in tensors], *given)) if self.equal_their_like(given) else None
         except (AttributeError, TypeError):
             run = None
@@ -122,14 +124,14 @@ class PlannedCall:
         tensors = values[:count]
         key = (*(x.layout for x in tensors), *map(hashable, values[count:]))
         if self.keepdim and type(key[self.keepdim]) is not bool:
-            self.lowered(key, key[:count])          # which refuses it, in its own words
+            self.lowered(key, key[:count])  # which refuses it, in its own words
         if self.dim and type(key[self.dim]) in ODD_DIMS:
             self.lowered(key, key[:count])
             raise ArgumentError(f"{op.public}: dim must be an int, got {key[self.dim]!r}.")
         refuse_odd(op, zip(self.attributes, key[count:]))
         try:
             plan = self.plans.get(key)
-        except TypeError as error:          # an attribute without a hash
+        except TypeError as error:  # an attribute without a hash
             refuse_wrong_kind(op, zip(self.attributes, key[count:]), error)
             raise
         if plan is None:
@@ -156,6 +158,7 @@ class PlannedCall:
 
 def planned_call(op: General, lower: Callable) -> Callable:
     """The function of a planned operation: one look-up, one launch; its text is specialised by the signature."""
+
     def respelled(values, *given):
         """The call again, with arguments that were given by NumPy's names under ours."""
         named = {n: v for n, v in zip(planned.names, values) if v is not op.signature.parameters[n].default}
@@ -164,11 +167,22 @@ def planned_call(op: General, lower: Callable) -> Callable:
 
     planned, renamed = PlannedCall(op, lower), op.renamed
     aliases = [other for other, own in (("axis", "dim"), ("keepdims", "keepdim")) if own in planned.names and op.function]
-    scope = {"plans": planned.plans, "check": planned.check, "fresh": native.fresh, "mode": mode, "special": special, "op": op,
-             "intercept": intercept, "record": record_result, "recorder": recorder, "requires_grad": requires_grad,
-             "respelled": respelled}
-    call = late_function(f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)},
-                         renamed)
+    scope = {
+        "plans": planned.plans,
+        "check": planned.check,
+        "fresh": native.fresh,
+        "mode": mode,
+        "special": special,
+        "op": op,
+        "intercept": intercept,
+        "record": record_result,
+        "recorder": recorder,
+        "requires_grad": requires_grad,
+        "respelled": respelled,
+    }
+    call = late_function(
+        f"{op.name} call", scope, lambda: planned_text(op, aliases), lambda: {"_defaults": default_values(op)}, renamed
+    )
     call.plans, call.renamed, call.plain = planned.plans, renamed, planned.plain
     return call
 
@@ -181,21 +195,28 @@ def planned_text(op: General, aliases: list[str]) -> str:
     key = ", ".join([f"{n}.layout" for n in operands] + attributes)
     passed = ", ".join(names)
     needs = " or ".join(f"{n}._needs_grad_" for n in operands)
-    lines = [f"def call({parameters}):",
-             *([f"    if {' or '.join(f'{n} is not None' for n in aliases)}: return respelled(({passed},), {', '.join(aliases)})"]
-               if aliases else []),
-             *odd_lines(op, f"return check({passed})"),
-             f"    if special: return intercept(op, ({', '.join(operands)},), {{{', '.join(f'{n!r}: {n}' for n in attributes)}}})",
-             f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
-             f"    except (AttributeError, KeyError, TypeError): return check({passed})",
-             f"    out = fresh(plan, {', '.join(operands)})",
-             f"    if ({needs}) and mode.enabled:"]
+    lines = [
+        f"def call({parameters}):",
+        *(
+            [f"    if {' or '.join(f'{n} is not None' for n in aliases)}: return respelled(({passed},), {', '.join(aliases)})"]
+            if aliases
+            else []
+        ),
+        *odd_lines(op, f"return check({passed})"),
+        f"    if special: return intercept(op, ({', '.join(operands)},), {{{', '.join(f'{n!r}: {n}' for n in attributes)}}})",
+        f"    try: plan = plans[{key + (',' if ',' not in key else '')}]",
+        f"    except (AttributeError, KeyError, TypeError): return check({passed})",
+        f"    out = fresh(plan, {', '.join(operands)})",
+        f"    if ({needs}) and mode.enabled:",
+    ]
     if count == 1 and op.operands[0] in op.vjps:
         # The recorder at once: a sum with grad 1.2 -> 0.8 us (benchmarks/test_overhead.py).
         x = operands[0]
-        lines += ["        first = out[0] if type(out) is tuple else out",
-                  f"        if ({x}._needs_grad_ is True or requires_grad({x})) and first.layout.dtype.differentiable:",
-                  f"            recorder(op, 1)(plan, first, {x})"]
+        lines += [
+            "        first = out[0] if type(out) is tuple else out",
+            f"        if ({x}._needs_grad_ is True or requires_grad({x})) and first.layout.dtype.differentiable:",
+            f"            recorder(op, 1)(plan, first, {x})",
+        ]
     else:
         lines.append(f"        record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)")
     lines.append("    return out")

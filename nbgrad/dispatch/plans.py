@@ -3,6 +3,7 @@
 NOTE [Two levels]: a plan is found by exact layouts in dispatch/elementwise.py. Here, below it, kernels are found by *kind*:
 expressions, dtypes, which operands are single elements. A shape never seen before costs a few integers, not a kernel.
 """
+
 from __future__ import annotations
 
 import math
@@ -79,8 +80,9 @@ def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int
 def cost(formula: Formula, dtype: str) -> float:
     """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
     wide = WIDTHS[dtype] / 4
-    calls = sum(node.op not in ("symbol", "constant") and not (node.op in OPS and OPS[node.op].cheap)
-                for node in postorder(formula.results))
+    calls = sum(
+        node.op not in ("symbol", "constant") and not (node.op in OPS and OPS[node.op].cheap) for node in postorder(formula.results)
+    )
     return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
 
 
@@ -93,6 +95,7 @@ def shares(nanoseconds: float) -> tuple[int, int]:
 def iterator() -> int:
     """Address of the strided iterator."""
     from ..kernels.templates.iterate import convert, locate, move, walk
+
     return address(Program("iterate", iterate, None, (("move", move), ("walk", walk), ("convert", convert), ("locate", locate))))
 
 
@@ -104,8 +107,15 @@ def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) 
     return layout_of(dtype, shape, common_strides(shape, operands), first.device)
 
 
-def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...],
-                     inplace: int = 0, plan_type: type[P] = Plan, exact: tuple[str, ...] | None = None) -> P:  # type: ignore[assignment]
+def elementwise_plan(
+    formula: Formula,
+    compute: DType,
+    operands: tuple[Layout | None, ...],
+    outs: tuple[Layout, ...],
+    inplace: int = 0,
+    plan_type: type[P] = Plan,  # type: ignore[assignment]
+    exact: tuple[str, ...] | None = None,
+) -> P:
     """The launch of ``formula`` on operands of these layouts (None for a Python number) into ``outs``.
 
     Args:
@@ -122,8 +132,12 @@ def elementwise_plan(formula: Formula, compute: DType, operands: tuple[Layout | 
     singles = tuple([x is None or (many and is_single(x)) for x in operands])
     # A sum of truth values is one; as a number it may be 2.
     widened = compute is bool_ and first.dtype is not bool_ and results[0] == dtype
-    direct = (not widened and False not in [_writes_directly(out, name, first) for out, name in zip(outs, results)] and False not in
-              [x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)])
+    direct = (
+        not widened
+        and False not in [_writes_directly(out, name, first) for out, name in zip(outs, results)]
+        and False
+        not in [x is None or _reads_directly(x, single, name, first) for x, single, name in zip(operands, singles, wanted)]
+    )
     templates = tuple([out.template for out in outs])
     if config.DEBUG >= 2:
         how = "direct" if direct else "iterated"
@@ -146,8 +160,10 @@ def element_types(formula: Formula, compute: DType) -> tuple[tuple[str, ...], tu
     Conversion to bool asks whether a number is not 0; it does not keep the low byte.
     """
     dtype = compute.compute
-    return (tuple("bool" if predicate else dtype for predicate in formula.predicates),
-            tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params))
+    return (
+        tuple("bool" if predicate else dtype for predicate in formula.predicates),
+        tuple("bool" if boolean or compute is bool_ else dtype for _, boolean in formula.params),
+    )
 
 
 def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
@@ -203,7 +219,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
     names = [("bool" if p else dtype) for p in formula.predicates] + list(wanted)
     itemsizes = [layout.dtype.itemsize if layout is not None else 0 for layout in layouts]
     strides = [_byte_strides(layout, ndim) if layout is not None else (0,) * ndim for layout in layouts]
-    if not outs[0].contiguous:      # walk in the memory order of the first result
+    if not outs[0].contiguous:  # walk in the memory order of the first result
         order = sorted(range(ndim), key=lambda d: (-abs(strides[0][d]), d))
         shape, strides = tuple([shape[d] for d in order]), [tuple([s[d] for d in order]) for s in strides]
     sizes, steps = collapse(shape, strides)
@@ -239,7 +255,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
-    code = kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs):]]))
+    code = kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs) :]]))
     return iteration_record(code, len(outs), entries, sizes, steps)
 
 
@@ -248,5 +264,3 @@ def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:
     width = layout.dtype.itemsize
     own = [0 if size == 1 else step * width for size, step in zip(layout.shape, layout.strides)]
     return (*(0,) * (ndim - layout.ndim), *own)
-
-

@@ -2,6 +2,7 @@
 
 See NOTE [Prepared runs] in ``lowerings.py``.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -80,7 +81,7 @@ class SteppedCall:
         values = (*tensors, *attributes.values())
         try:
             function, plan = self.quick.get(prepared_key(self.kinds, values), UNKNOWN)
-        except TypeError:               # a list
+        except TypeError:  # a list
             function = None
         if function is not None:
             out = function(*values)
@@ -99,10 +100,10 @@ class SteppedCall:
         try:
             if key in self.quick or not all(map(is_plain, key)):
                 return
-        except TypeError:               # a list
+        except TypeError:  # a list
             return
         parts = [value if kind is None else layouts_of(value) for kind, value in zip(self.kinds, values)]
-        layouts, given = tuple(parts[:len(tensors)]), dict(zip(attributes, parts[len(tensors):]))
+        layouts, given = tuple(parts[: len(tensors)]), dict(zip(attributes, parts[len(tensors) :]))
         assert self.make is not None
         function = self.make(self.op, layouts, given)
         holds = not set(self.holders).isdisjoint(attributes)
@@ -117,17 +118,28 @@ class SteppedCall:
         self.prepare(values[:count], dict(zip(attribute_names(self.op), values[count:])))
         try:
             return self.quick.get(prepared_key(self.kinds, values), UNKNOWN)[0]
-        except TypeError:               # a list
+        except TypeError:  # a list
             return None
 
 
 def run_call(op: General, run: Callable) -> Callable:
     """The function of an operation of several steps: ``run`` computes with recording off, then the result gets its node."""
     stepped = SteppedCall(op, run)
-    call = bound_function(op, "call", "check_and_run(tensors, attributes)",
-                          {"check_and_run": stepped.check_and_run, "special": special, "found": stepped.quick.get, "mode": mode,
-                           "UNKNOWN": UNKNOWN, "SEQUENCES": (list, tuple), "record": partial(record_prepared, op)},
-                          "" if stepped.make is None else prepared_text(op, stepped.kinds))
+    call = bound_function(
+        op,
+        "call",
+        "check_and_run(tensors, attributes)",
+        {
+            "check_and_run": stepped.check_and_run,
+            "special": special,
+            "found": stepped.quick.get,
+            "mode": mode,
+            "UNKNOWN": UNKNOWN,
+            "SEQUENCES": (list, tuple),
+            "record": partial(record_prepared, op),
+        },
+        "" if stepped.make is None else prepared_text(op, stepped.kinds),
+    )
     call.plain, call.quick = stepped.plain, stepped.quick
     call.run_prepared, call.prepared_for = stepped.run_prepared, stepped.prepared_for
     return call
@@ -135,8 +147,9 @@ def run_call(op: General, run: Callable) -> Callable:
 
 def prepared_key(kinds: tuple, values: tuple) -> tuple:
     """By which a prepared run is found: layouts, and values with their types."""
-    return tuple([part for kind, value in zip(kinds, values)
-                  for part in ((value, type(value)) if kind is None else (layouts_of(value),))])
+    return tuple(
+        [part for kind, value in zip(kinds, values) for part in ((value, type(value)) if kind is None else (layouts_of(value),))]
+    )
 
 
 # Until something is strange: then the long way follows, which says what.
@@ -156,19 +169,28 @@ def prepared_text(op: General, kinds: tuple) -> str:
     names, count = list(op.signature.parameters), len(op.operands)
     parts = {None: "{0}, type({0})", "one": "{0}.layout", "several": "tuple([None if _ is None else _.layout for _ in {0}])"}
     sequences = [f" or type({n}) not in SEQUENCES" for n, kind in zip(names, kinds) if kind == "several"]
-    needs = [f"{n}._needs_grad_" if kind == "one" else f"True in [_._needs_grad_ is not False for _ in {n}]"
-             for n, kind in zip(names[:count], kinds) if kind is not None]
+    needs = [
+        f"{n}._needs_grad_" if kind == "one" else f"True in [_._needs_grad_ is not False for _ in {n}]"
+        for n, kind in zip(names[:count], kinds)
+        if kind is not None
+    ]
     return PREPARED_TEXT.format(
-        strange="".join(sequences), key=", ".join([parts[kind].format(n) for n, kind in zip(names, kinds)] + [""]),
-        names=", ".join(names), operands=", ".join(names[:count]), needs=" or ".join(needs) or "True",
-        attributes="{" + ", ".join(f"{n!r}: {n}" for n in names[count:]) + "}")
+        strange="".join(sequences),
+        key=", ".join([parts[kind].format(n) for n, kind in zip(names, kinds)] + [""]),
+        names=", ".join(names),
+        operands=", ".join(names[:count]),
+        needs=" or ".join(needs) or "True",
+        attributes="{" + ", ".join(f"{n!r}: {n}" for n in names[count:]) + "}",
+    )
 
 
 def prepared_kinds(op: General, holders: tuple[str, ...]) -> tuple:
     """What every argument of an operation is to a prepared run: one tensor, several, or (None) a value."""
     several = {op.operands[0]} if op.variadic else set()
-    return tuple("several" if n in several or n == "indices" else "one" if n in op.operands or n in holders else None
-                 for n in op.signature.parameters)
+    return tuple(
+        "several" if n in several or n == "indices" else "one" if n in op.operands or n in holders else None
+        for n in op.signature.parameters
+    )
 
 
 def layouts_of(value):
@@ -178,7 +200,7 @@ def layouts_of(value):
     return getattr(value, "layout", ...)
 
 
-PLAIN = (int, bool, float, str, type(None))        # not a tensor, which may change
+PLAIN = (int, bool, float, str, type(None))  # not a tensor, which may change
 
 # Argument by argument, as the formula takes them. Of an optional tensor the layout is None where it is not given.
 COMPOSITE_TEXT = """def call({parameters}):
@@ -224,15 +246,18 @@ def composite_call(op: Op, formula: Callable) -> Callable:
         try:
             if key in quick or not all(map(is_prepared, key)):
                 return
-        except TypeError:               # a list
+        except TypeError:  # a list
             return
         first, *rest = [value if kind is None or value is None else value.layout for kind, value in zip(kinds, given.values())]
         keep(quick, key, make(op, (first,), dict(zip(list(given)[1:], rest))))
 
     quick: dict = {}
-    call = late_function(f"{op.name} composite", {"special": special, "found": quick.get, "evaluate": evaluate, "op": op,
-                                                             "formula": formula, "known_call": known_call},
-                         lambda: composite_text(op, tensors, rare), lambda: {"_defaults": default_values(op)})
+    call = late_function(
+        f"{op.name} composite",
+        {"special": special, "found": quick.get, "evaluate": evaluate, "op": op, "formula": formula, "known_call": known_call},
+        lambda: composite_text(op, tensors, rare),
+        lambda: {"_defaults": default_values(op)},
+    )
     call.__name__, call.__qualname__, call.__module__ = formula.__name__, formula.__qualname__, formula.__module__
     call.__signature__, call.quick = inspect.signature(formula), quick
     return call
@@ -260,6 +285,7 @@ def recording_run(name: str, *values) -> Callable | None:
                     record_prepared(op, plan, given[:count], out, dict(zip(names, given[count:])))
                     break
         return out
+
     return run
 
 
@@ -274,9 +300,13 @@ def composite_text(op: Op, tensors: set[str], rare: set[str]) -> str:
     given = "".join(f" or {n} is not None" for n in parameters if n in rare)
     names = ", ".join(n for n in parameters if n not in rare)
     return COMPOSITE_TEXT.format(
-        parameters=argument_text(op, "_defaults"), given=given, key=", ".join([*parts, ""]), names=names,
+        parameters=argument_text(op, "_defaults"),
+        given=given,
+        key=", ".join([*parts, ""]),
+        names=names,
         pure=PURE_TEXT.format(given=given, names=names) if op.pure else "",
-        passed=", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items()))
+        passed=", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items()),
+    )
 
 
 def is_prepared(part) -> bool:

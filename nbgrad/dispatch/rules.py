@@ -1,4 +1,5 @@
 """How general operations are recorded: the rule of those whose derivatives are formulas of tensors, and their nodes."""
+
 from __future__ import annotations
 
 import inspect
@@ -83,7 +84,7 @@ class GeneralRule(Rule):
             return facts[own] if form is None else form(facts[own])
         if name in self.op.shows:
             return self.op.shows[name]
-        operand, _, aspect = name.partition("_sym_")        # as torch names sizes: self_sym_sizes
+        operand, _, aspect = name.partition("_sym_")  # as torch names sizes: self_sym_sizes
         layout = facts.get(f"{self.op.own_name(operand)}_layout")
         known = {} if layout is None else {"sizes": layout.shape, "strides": layout.strides, "numel": layout.numel}
         return known[aspect] if aspect in known else super().saved(node, name)
@@ -119,19 +120,26 @@ class GeneralRule(Rule):
         for i, name in enumerate(self.saved_names):
             if name not in used:
                 continue
-            lines += [f"    {name} = node._s{i}_",
-                      f"    if {name} is None or {name}._storage_.version != node._v{i}_: {name} = unpack_alike(node, {i})"]
+            lines += [
+                f"    {name} = node._s{i}_",
+                f"    if {name} is None or {name}._storage_.version != node._v{i}_: {name} = unpack_alike(node, {i})",
+            ]
         lines += self.histories(used)
         known = {"g", *self.saved_names}
         if used - known:
-            lines += ["    facts = node._plan_.facts",
-                      "    given = facts if node._attrs_ is None else node._attrs_.values()"]
+            lines += ["    facts = node._plan_.facts", "    given = facts if node._attrs_ is None else node._attrs_.values()"]
         attributes = attribute_names(self.op)
         source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in params for p in names}
-        calls = [f"f{k}({', '.join(p if p in known else source[p] for p in names)})" if chosen is None or chosen[k] else "None"
-                 for k, names in enumerate(params)]
-        scope: dict[str, Any] = {"unpack_alike": unpack_alike, "saved_output": saved_output, "require_history": require_history,
-                                 **{f"f{k}": f for k, f in enumerate(self.formulas)}}
+        calls = [
+            f"f{k}({', '.join(p if p in known else source[p] for p in names)})" if chosen is None or chosen[k] else "None"
+            for k, names in enumerate(params)
+        ]
+        scope: dict[str, Any] = {
+            "unpack_alike": unpack_alike,
+            "saved_output": saved_output,
+            "require_history": require_history,
+            **{f"f{k}": f for k, f in enumerate(self.formulas)},
+        }
         for k, (name, names) in enumerate(zip(self.wanted, params)):
             other, rest = self.op.after.get(name, ("", None))
             if rest and names and other in self.wanted and params[place := self.wanted.index(other)]:
@@ -141,8 +149,10 @@ class GeneralRule(Rule):
                 calls[k] = f"a{k}({', '.join([f'r{place}', *(p if p in known else source[p] for p in last)])})"
                 scope[f"a{k}"] = rest
         if self.spread:
-            lines += [f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
-                      "    return results[0] if len(node._edges_) == 1 else results"]
+            lines += [
+                f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
+                "    return results[0] if len(node._edges_) == 1 else results",
+            ]
         else:
             lines.append(f"    return {', '.join(calls)}")
         wanted = [name for k, name in enumerate(self.wanted) if chosen is None or chosen[k]]
@@ -164,8 +174,11 @@ def history_steps(operands: Iterable[str], used: Collection[str]) -> list[str]:
         operands: those that the node has edges for, in their order; also those of which the derivative is not asked for.
         used: the saved values that the derivative is made of.
     """
-    return [f"        if not {name}._needs_grad_: require_history(node, {place}, {name})" for place, name in enumerate(operands)
-            if name in used]
+    return [
+        f"        if not {name}._needs_grad_: require_history(node, {place}, {name})"
+        for place, name in enumerate(operands)
+        if name in used
+    ]
 
 
 @cache
@@ -195,8 +208,9 @@ def guarded_attributes(op: Op, attributes: dict) -> Guarded | None:
 
 
 @cache
-def node_builder(op: General | Movement, wanted: tuple[str, ...], outputs: int = 1,
-                 keeps: bool = False) -> tuple[GeneralRule, Callable]:
+def node_builder(
+    op: General | Movement, wanted: tuple[str, ...], outputs: int = 1, keeps: bool = False
+) -> tuple[GeneralRule, Callable]:
     """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``; ``keeps``: attributes hold tensors."""
     rule = GeneralRule(op, wanted, keeps)
     slots = ("_seq_", "_plan_", "_edges_", "_attrs_", *saved_slots(len(rule.saved_names)))
@@ -215,8 +229,9 @@ def recorder(op: General, mask: int, keeps: bool = False) -> Callable:
     return native.recorder(template, tuple(op.operands.index(name) for name in wanted), saved)
 
 
-def make_node(op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None,
-              outputs: int = 1) -> Node:
+def make_node(
+    op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None, outputs: int = 1
+) -> Node:
     """A node of ``op``; ``tensors`` by operand name."""
     rule, build = node_builder(op, wanted, outputs, guarded is not None)
     saved: list = []
@@ -265,7 +280,7 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
     if type(result) is tuple:
         result = tuple([x if x._meta_ is None else native.alias(x) for x in result])
         out = result[0]
-    else:       # the last step may be a view of what the run made, which nobody else has
+    else:  # the last step may be a view of what the run made, which nobody else has
         out = result = result if result._meta_ is None else native.alias(result)
     if not enabled:
         return result
@@ -293,12 +308,12 @@ def run_plan(op: General, tensors: tuple, attributes: dict, out: Tensor):
             given = {} if guarded else attributes
             break
     for value in given.values():
-        if type(value) not in KEY_TYPES:         # no part of a key: 1.0 would find what 1 has left
+        if type(value) not in KEY_TYPES:  # no part of a key: 1.0 would find what 1 has left
             return complete(RunPlan(out), op, layouts, given), guarded
     key = (op, layouts, out.layout, *given.values())
     try:
         plan = _run_plans.get(key)
-    except TypeError:                       # a list in a tuple
+    except TypeError:  # a list in a tuple
         return complete(RunPlan(out), op, layouts, given), guarded
     return plan or keep(_run_plans, key, complete(RunPlan(out), op, layouts, given)), guarded
 

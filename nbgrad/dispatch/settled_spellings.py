@@ -7,6 +7,7 @@ from a table. Formulas that ask for anything else are run as ever. Of those that
 of the operand in its memory is known too. ``spelling="steps"`` is for formulas of several operands, of whose results they ask
 shapes: ``traced`` notes what they do to tensors.
 """
+
 from __future__ import annotations
 
 from functools import cache, wraps
@@ -34,7 +35,7 @@ class Stand:
     _offset_: int
 
     def __init__(self, layout: Layout | None, steps: tuple = ()):
-        self.known, self.steps = layout, steps      # of most results no layout is known
+        self.known, self.steps = layout, steps  # of most results no layout is known
 
     @classmethod
     def of(cls, x: Tensor) -> Stand:
@@ -122,7 +123,7 @@ def found(op: Composite, x: Tensor, args: tuple) -> tuple | None:
     try:
         made = op.formula(Stand.of(x) if op.spelling == MEMORY else Stand(x.layout), *args)
         each = [steps_of(one) for one in made] if type(made) is tuple else [steps_of(made)]
-    except Exception:           # of another kind of formula, or of wrong arguments: their own call says so
+    except Exception:  # of another kind of formula, or of wrong arguments: their own call says so
         return None
     if not each or None in each:
         return None
@@ -224,8 +225,12 @@ def settled(op: Composite) -> Callable:
         strange = " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
         key = ", ".join([f"{first}.layout", *names, *([PLACE.format(first)] if op.spelling == MEMORY else [])])
         return CALL_TEXT.format(
-            parameters=argument_text(op, "_defaults"), key=key, passed=passed, first=first,
-            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "")
+            parameters=argument_text(op, "_defaults"),
+            key=key,
+            passed=passed,
+            first=first,
+            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "",
+        )
 
     scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange, "special": special}
     call = late_function(f"{op.name} spelling", scope, text, lambda: {"_defaults": default_values(op)})
@@ -236,6 +241,7 @@ def settled(op: Composite) -> Callable:
 
 def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callable:
     """The call of a formula that takes any number of arguments."""
+
     @wraps(formula)
     def call(x, *args, **named):
         for value in args:
@@ -248,10 +254,12 @@ def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callab
         except (AttributeError, KeyError, TypeError):
             return settle(x, *args)
         return function(x, *rest)
+
     return call
 
 
 # ---- of several operands -------------------------------------------------------------------------------------------
+
 
 class Watched:
     """A tensor whose methods are noted: what stands for an operand, and for every result, while a formula is traced.
@@ -373,6 +381,7 @@ def traced(op: Composite) -> Callable:
         for function, places, rest in steps:
             values.append(function(*[values[k] for k in places], *rest))
         return values[results] if type(results) is int else tuple([values[k] for k in results])
+
     return call
 
 
@@ -383,14 +392,20 @@ def trace(formula: Callable, args: tuple) -> tuple:
     """``((steps, places of the results) or None, result)`` of a call."""
     log: list = []
     count = [0]
-    watched = [Watched(x, log, count) if isinstance(x, Tensor) else type(x)([
-        Watched(y, log, count) if isinstance(y, Tensor) else y for y in x]) if type(x) in (tuple, list) else x for x in args]
+    watched = [
+        Watched(x, log, count)
+        if isinstance(x, Tensor)
+        else type(x)([Watched(y, log, count) if isinstance(y, Tensor) else y for y in x])
+        if type(x) in (tuple, list)
+        else x
+        for x in args
+    ]
     try:
         out = formula(*watched)
         if type(out) is Watched:
             return (tuple(log), out.place), out.tensor
         if type(out) is tuple and all(type(x) is Watched for x in out):
             return (tuple(log), tuple([x.place for x in out])), tuple([x.tensor for x in out])
-    except Exception:           # of another kind of formula, or an error that the call itself makes
+    except Exception:  # of another kind of formula, or an error that the call itself makes
         pass
     return None, formula(*args)

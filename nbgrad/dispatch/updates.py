@@ -3,6 +3,7 @@
 A rule is a plain function ``rule(scalar, *outputs, *inputs, **scalars)`` that returns the outputs' new values; it is run once on
 symbols, and the kernel is compiled like any operation's.
 """
+
 from __future__ import annotations
 
 from functools import cache
@@ -27,18 +28,18 @@ def formula_of(rule: Callable, outputs: int, inputs: int, scalars: tuple[str, ..
     """The rule on symbols."""
     names = [*(f"o{k}" for k in range(outputs)), *(f"i{k}" for k in range(inputs)), *scalars]
     values = [symbol(name) for name in names]
-    tensors = values[:outputs + inputs]
-    results = rule(scalar, *tensors, **dict(zip(scalars, values[outputs + inputs:])))
+    tensors = values[: outputs + inputs]
+    results = rule(scalar, *tensors, **dict(zip(scalars, values[outputs + inputs :])))
     results = results if isinstance(results, tuple) else (results,)
     if len(results) != outputs:
         raise ArgumentError(f"fused_update: {rule.__name__} returned {len(results)} values for {outputs} outputs.")
     name = "".join(c if c.isalnum() else "_" for c in rule.__name__)
-    return Formula(name, tuple((name, False) for name in names),
-                   tuple(r if isinstance(r, Expr) else constant(r) for r in results))
+    return Formula(name, tuple((name, False) for name in names), tuple(r if isinstance(r, Expr) else constant(r) for r in results))
 
 
-def fused_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor] = (),
-                 scalars: dict[str, float] | None = None) -> None:
+def fused_update(
+    rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor] = (), scalars: dict[str, float] | None = None
+) -> None:
     """Write ``rule(scalar, *outputs, *inputs, **scalars)`` over ``outputs``, in one pass over memory.
 
     Args:
@@ -66,7 +67,7 @@ def fused_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Ten
         if not x._storage_.writable or x.layout.expanded:
             check_inplace("fused_update", x, False)
     count = len(outputs)
-    rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts):], *scalars.values())
+    rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts) :], *scalars.values())
     native.into(plan, *tensors[:count], *rest)
 
 

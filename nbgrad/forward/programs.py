@@ -11,6 +11,7 @@ operands and tangents. Nothing of it is recorded, and no tangent is seen in it.
   refused    what is written to on the way, results of unknown origin, and programs that do not give the bits of the trace.
 The amax of 16 elements takes 5 us instead of 27 (benchmarks/test_forward.py).
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -135,7 +136,7 @@ class Reader:
             before = dict(zip(map(id, tensors_in(operands)), versions))
             made = self.step(op, operands, [self.rendered(x, before) for x in operands])
         except Refused:
-            if any(map(self.is_known, outs, after)):        # the steps within it have made the result
+            if any(map(self.is_known, outs, after)):  # the steps within it have made the result
                 return
             made = None
         for k, (x, version) in enumerate(zip(outs, after)):
@@ -215,8 +216,11 @@ class Reader:
             return Step("{out} = {0}(" + places(rendered, 1) + ")\n    if {out} is None: return None", [Bound(quick), *rendered])
         names = tuple(op.signature.parameters)[count:]
         given = "{{" + ", ".join(f"{name!r}: {{{k}}}" for k, name in enumerate(names, 1 + count)) + "}}"
-        return Step("{out} = beneath(0, {0}, (" + places(rendered[:count], 1) + ",), " + given + ")",
-                    [Bound(call.run_prepared), *rendered], False)
+        return Step(
+            "{out} = beneath(0, {0}, (" + places(rendered[:count], 1) + ",), " + given + ")",
+            [Bound(call.run_prepared), *rendered],
+            False,
+        )
 
 
 def places(rendered: list, first: int) -> str:
@@ -269,16 +273,16 @@ def join(step: Step, place: int) -> None:
     """Compute an operand of a step, by its formula, in the step's own kernel."""
     before, formula = step.uses[place].step, step.formula
     assert formula is not None and before.formula is not None
-    operands = [*step.uses[1:place], *before.uses[1:], *step.uses[place + 1:]]
-    params = [*formula.params[:place - 1], *before.formula.params, *formula.params[place:]]
+    operands = [*step.uses[1:place], *before.uses[1:], *step.uses[place + 1 :]]
+    params = [*formula.params[: place - 1], *before.formula.params, *formula.params[place:]]
     names = [f"x{k}" for k in range(len(params))]
     symbols = [symbol(name, boolean) for name, (_, boolean) in zip(names, params)]
     count = len(before.formula.params)
-    inner = renamed(before.formula, symbols[place - 1:place - 1 + count])
-    result = renamed(formula, [*symbols[:place - 1], inner, *symbols[place - 1 + count:]])
+    inner = renamed(before.formula, symbols[place - 1 : place - 1 + count])
+    result = renamed(formula, [*symbols[: place - 1], inner, *symbols[place - 1 + count :]])
     step.formula = Formula("joined", tuple((name, boolean) for name, (_, boolean) in zip(names, params)), (result,))
     own = step.uses[0].it.outs[0].layout
-    layouts = (*step.layouts[:place - 1], *before.layouts, *step.layouts[place:])
+    layouts = (*step.layouts[: place - 1], *before.layouts, *step.layouts[place:])
     plan: Plan = elementwise_plan(step.formula, own.dtype, layouts, (own,))
     step.layouts = layouts
     step.uses = [Bound(plan), *operands]
@@ -288,7 +292,7 @@ def join(step: Step, place: int) -> None:
 def renamed(formula: Formula, values: list) -> Expr:
     """The result of a formula of these expressions."""
     names = [name for name, _ in formula.params]
-    result, = evaluate(formula.results, dict(zip(names, values)), lambda name, args: operation(name, *args))
+    (result,) = evaluate(formula.results, dict(zip(names, values)), lambda name, args: operation(name, *args))
     return result if isinstance(result, Expr) else constant_of(result)
 
 
@@ -330,8 +334,10 @@ def constant(x: Tensor) -> Step:
 
 # ---- text ----------------------------------------------------------------------------------------------------------
 
-def program_of(tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tensor | None,
-               constants: bool = True, fused: bool = False) -> tuple[Callable, bool] | None:
+
+def program_of(
+    tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tensor | None, constants: bool = True, fused: bool = False
+) -> tuple[Callable, bool] | None:
     """``program(*inputs) -> result, tangent``, and whether the tangent may be taken as it is; None where there is no program.
 
     A program returns None alone where the call must go the long way after all.
@@ -419,8 +425,11 @@ def is_done(x: Any, order: list[Step]) -> bool:
 @lru_cache(maxsize=1024)
 def maker(text: str, count: int) -> Callable:
     """``make(*bound)``: the function of a text, which calls that differ in shapes share."""
-    lines = [f"def make({', '.join(f'b{k}' for k in range(count))}):", *("    " + line for line in text.splitlines()),
-             "    return program"]
+    lines = [
+        f"def make({', '.join(f'b{k}' for k in range(count))}):",
+        *("    " + line for line in text.splitlines()),
+        "    return program",
+    ]
     scope: dict[str, Any] = {"fresh": native.fresh, "view": native.tensor, "beneath": beneath}
     exec(compile_text("\n".join(lines) + "\n", "dual program"), scope)
     made: Callable = scope["make"]

@@ -12,6 +12,7 @@ is recorded, tangents of several levels, tangents and operands that other interp
 
 A product of 16 elements takes 3 us instead of 19, a sum 3 instead of 27 (benchmarks/test_forward.py).
 """
+
 from __future__ import annotations
 
 from functools import cache, partial
@@ -53,7 +54,7 @@ def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]
-    except IndexError:                  # another thread has closed its level just now
+    except IndexError:  # another thread has closed its level just now
         return None
     below = sight.below
     alone = outermost is level and level.number < below
@@ -77,6 +78,7 @@ def call_for(op: Any) -> Any:
 
 # ---- elementwise ---------------------------------------------------------------------------------------------------
 
+
 def known(op: Any, operands: tuple) -> Any:
     """An elementwise call for which there is a plan; of operands without tangents the ordinary one; a composite that has a program.
     None for any other call.
@@ -85,7 +87,7 @@ def known(op: Any, operands: tuple) -> Any:
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]
-    except IndexError:                  # another thread has closed its level just now
+    except IndexError:  # another thread has closed its level just now
         return None
     alone = outermost is level and level.number < sight.below
     if op.kind == "composite":
@@ -137,10 +139,17 @@ def elementwise_call(arity: int) -> Any:
     names = [f"x{k}" for k in range(arity)]
     blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=f"l_{x}, t_{x}, k_{x} = type({x}), None, None") for x in names)
     tangents = [f"t_{x}" for x in names]
-    return compiled(ELEMENTWISE_TEXT, f"dual call of {arity}", {}, names=", ".join(names), operands=blocks,
-                    none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
-                    key="".join(f"l_{x}, k_{x}, " for x in names),
-                    launch=launch_text(f"fresh(plan, {', '.join(names)}, ", tangents))
+    return compiled(
+        ELEMENTWISE_TEXT,
+        f"dual call of {arity}",
+        {},
+        names=", ".join(names),
+        operands=blocks,
+        none=" and ".join(f"{t} is None" for t in tangents),
+        tangents=", ".join(tangents),
+        key="".join(f"l_{x}, k_{x}, " for x in names),
+        launch=launch_text(f"fresh(plan, {', '.join(names)}, ", tangents),
+    )
 
 
 def launch_text(head: str, tangents: list[str]) -> str:
@@ -181,7 +190,7 @@ def sole_tangent(x: Tensor, level: DualLevel) -> Any:
     if number >= sight.below:
         return None
     t = held.get(number) if held else None
-    if t is None:           # a view may inherit from its base
+    if t is None:  # a view may inherit from its base
         t = None if meta.base is None else tangent_of(x, number)
     if t is not None and (t.layout.special or t._meta_ is not None and has_other_tangent(t, level)):
         return MANY
@@ -242,19 +251,23 @@ def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
     """The result and its tangent, for these operands that have one."""
     tangent, value, booleans = jvp_expression(op, names), op.expression(), dict(op.params)
     values = {name: value if name == "out" else symbol(name, booleans.get(name, False)) for name in tangent.symbols()}
-    tangent, = evaluate((tangent,), values, lambda name, args: operation(name, *args))
-    return Formula(f"{op.name}_dual", (*op.params, *((f"t_{name}", False) for name in names)),
-                   (value, tangent if isinstance(tangent, Expr) else constant(tangent)))
+    (tangent,) = evaluate((tangent,), values, lambda name, args: operation(name, *args))
+    return Formula(
+        f"{op.name}_dual",
+        (*op.params, *((f"t_{name}", False) for name in names)),
+        (value, tangent if isinstance(tangent, Expr) else constant(tangent)),
+    )
 
 
 # ---- elementwise, in place -------------------------------------------------------------------------------------------
+
 
 def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
     """A call in place: by one kernel that writes value and tangent; where it gives its tensor the first tangent by one for that."""
     levels = dual_levels[:]
     if len(special) != len(levels) or not levels or op.integer_divisor:
         return None
-    if op.policy == "first" and not operands[0].layout.dtype.differentiable:    # numbers become integers on the way
+    if op.policy == "first" and not operands[0].layout.dtype.differentiable:  # numbers become integers on the way
         return None
     level = levels[-1]
     alone = levels[0] is level and level.number < sight.below
@@ -296,8 +309,10 @@ def writing_call(arity: int) -> Any:
     """``call(op, level, alone, plain, *operands)``: an elementwise call in place; None where it must be looked at."""
     names = [f"x{k}" for k in range(arity)]
     others, tangents = names[1:], [f"t_{x}" for x in names]
-    number = ("\n        if type({x}) is not float and type({x}) is not int: return None"
-              "\n        l_{x}, t_{x}, k_{x} = type({x}), None, None")
+    number = (
+        "\n        if type({x}) is not float and type({x}) is not int: return None"
+        "\n        l_{x}, t_{x}, k_{x} = type({x}), None, None"
+    )
     blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=number.format(x=x)) for x in names)
     rest = "".join(f", {x}" for x in others)
     if len(others) == 1:
@@ -305,10 +320,18 @@ def writing_call(arity: int) -> Any:
     elif others:
         rest += f", *[t for t in ({', '.join(tangents[1:])}) if t is not None]"
     every = "into(plan, x0, t_x0{again}" + rest + ")"
-    return compiled(WRITE_TEXT, f"dual write of {arity}", {}, names=", ".join(names), operands=blocks, tangents=", ".join(tangents),
-                    none=" and ".join(f"{t} is None" for t in tangents), key="".join(f"l_{x}, k_{x}, " for x in names),
-                    apart="".join(APART_TEXT.format(x=x) for x in others),
-                    launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}")
+    return compiled(
+        WRITE_TEXT,
+        f"dual write of {arity}",
+        {},
+        names=", ".join(names),
+        operands=blocks,
+        tangents=", ".join(tangents),
+        none=" and ".join(f"{t} is None" for t in tangents),
+        key="".join(f"l_{x}, k_{x}, " for x in names),
+        apart="".join(APART_TEXT.format(x=x) for x in others),
+        launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}",
+    )
 
 
 def overlap(written: tuple, read: tuple) -> bool:
@@ -342,7 +365,7 @@ def first_tangent(level: DualLevel, plan: Plan, values: Plan, operands: tuple, t
     t = native.fresh(plan, *operands, *[t for t in tangents if t is not None])
     if t.layout is not x.layout or not lies_alike(t, x):
         return None
-    native.into(values, x, *operands[len(operands) - len(values.layouts):])
+    native.into(values, x, *operands[len(operands) - len(values.layouts) :])
     hold(x, level.number, t)
     return x
 
@@ -364,7 +387,8 @@ def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: i
     if not own.dtype.differentiable or own.dtype.compute != own.dtype.name or own.conj or own.neg:
         return None
     if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number) or any(
-            y is not None and y.dtype.is_complex and not own.dtype.is_complex for y in (*layouts, *[t.layout for t in tangents])):
+        y is not None and y.dtype.is_complex and not own.dtype.is_complex for y in (*layouts, *[t.layout for t in tangents])
+    ):
         return None
     check_operands(op, operands)
     shapes = [y.shape for y in layouts if y is not None]
@@ -372,15 +396,26 @@ def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: i
         return None
     formula, moved = dual_formula(op, names), [t.layout for t in tangents]
     if not mask & 1:
-        made: Plan = elementwise_plan(Formula(f"{op.name}_tangent", formula.params, formula.results[1:]), own.dtype,
-                                      (*layouts, *moved), (own if own.dense else own.like(),), exact=op.exact)
+        made: Plan = elementwise_plan(
+            Formula(f"{op.name}_tangent", formula.params, formula.results[1:]),
+            own.dtype,
+            (*layouts, *moved),
+            (own if own.dense else own.like(),),
+            exact=op.exact,
+        )
         return made
     if moved[0] is not own:
         return None
     count = len(layouts)
-    params = (formula.params[0], formula.params[count], *formula.params[1:count], *formula.params[count + 1:])
-    made = elementwise_plan(Formula(f"{op.name}_write", params, formula.results), own.dtype,
-                            (own, own, *layouts[1:], *moved[1:]), (own, own), inplace=2, exact=op.exact)
+    params = (formula.params[0], formula.params[count], *formula.params[1:count], *formula.params[count + 1 :])
+    made = elementwise_plan(
+        Formula(f"{op.name}_write", params, formula.results),
+        own.dtype,
+        (own, own, *layouts[1:], *moved[1:]),
+        (own, own),
+        inplace=2,
+        exact=op.exact,
+    )
     return made
 
 
@@ -412,9 +447,14 @@ def movement_call(op: Movement) -> Any:
         return lambda op, operands, attributes, level, alone: None
     values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
     view = partial(several_of, op) if op.multiple else viewer(op)
-    return compiled(MOVEMENT_TEXT, f"dual view {op.name}", {"plans": CALLS[op.name].plans, "view": view},
-                    operand=OPERAND_TEXT.format(x="x", otherwise="return None"), key=f"(l_x{values})" if values else "l_x",
-                    hold=HOLD_SEVERAL if op.multiple else HOLD_ONE)
+    return compiled(
+        MOVEMENT_TEXT,
+        f"dual view {op.name}",
+        {"plans": CALLS[op.name].plans, "view": view},
+        operand=OPERAND_TEXT.format(x="x", otherwise="return None"),
+        key=f"(l_x{values})" if values else "l_x",
+        hold=HOLD_SEVERAL if op.multiple else HOLD_ONE,
+    )
 
 
 def several_of(op: Movement, plan: Any, x: Tensor, enabled: bool) -> tuple:
@@ -466,19 +506,27 @@ def general_call(op: General, members: int = 0) -> Any:
         members: of an operation of a sequence of tensors, how many of them.
     """
     names = [f"x{k}" for k in range(members)] or list(op.operands)
-    attributes = list(op.signature.parameters)[len(op.operands):]
+    attributes = list(op.signature.parameters)[len(op.operands) :]
     held = [n for n in PREPARED.get(op.name, (None, ()))[1] if n in attributes and n != "indices"]
     blocks = "".join(OPERAND_TEXT.format(x=x, otherwise="return None") for x in names)
     tangents = [f"t_{x}" for x in names]
     usual = [f"type({n}) is Tensor" if n in held else f"type({n}) in SIMPLE" for n in attributes]
-    return compiled(GENERAL_TEXT, f"dual call of {op.name}", {"programs": programs_of(op)[0]},
-                    names=", ".join(names), operands=blocks,
-                    given="operands[0]" if members else "operands",
-                    none=" and ".join(f"{t} is None" for t in tangents), tangents=", ".join(tangents),
-                    launch=launch_text("program(*inputs, ", tangents),
-                    attributes="".join(f"{n}, " for n in attributes) or "_ ", usual=" and ".join(usual) or "True",
-                    holders="".join(f"{n}, " for n in held), key="".join(f"l_{x}, k_{x}, " for x in names),
-                    rest="".join(f"{n}.layout, " if n in held else f"{n}, type({n}), " for n in attributes))
+    return compiled(
+        GENERAL_TEXT,
+        f"dual call of {op.name}",
+        {"programs": programs_of(op)[0]},
+        names=", ".join(names),
+        operands=blocks,
+        given="operands[0]" if members else "operands",
+        none=" and ".join(f"{t} is None" for t in tangents),
+        tangents=", ".join(tangents),
+        launch=launch_text("program(*inputs, ", tangents),
+        attributes="".join(f"{n}, " for n in attributes) or "_ ",
+        usual=" and ".join(usual) or "True",
+        holders="".join(f"{n}, " for n in held),
+        key="".join(f"l_{x}, k_{x}, " for x in names),
+        rest="".join(f"{n}.layout, " if n in held else f"{n}, type({n}), " for n in attributes),
+    )
 
 
 def joining_call(op: General, operands: tuple, attributes: dict, level: DualLevel, alone: bool) -> Any:
@@ -517,7 +565,7 @@ def programs_of(op: Any) -> tuple[dict[tuple, tuple], dict[tuple, bool]]:
     return of_default_dtype({}), of_default_dtype({})
 
 
-MOST_TRACED = 1 << 23       # elements of an operand: a tracer holds all that a call makes on the way
+MOST_TRACED = 1 << 23  # elements of an operand: a tracer holds all that a call makes on the way
 
 
 def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
@@ -581,7 +629,7 @@ def note_attribute(value: Any, key: list, inputs: list) -> bool:
         key.append(len(value))
         return all(note_attribute(each, key, inputs) for each in value)
     if type(value) is float:
-        value = value.hex()             # 0.0 equals -0.0
+        value = value.hex()  # 0.0 equals -0.0
     key += value, type(value)
     return True
 
@@ -594,7 +642,7 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
         result = beneath(0, result_of, op, plan, operands, attributes)
         tracer.seen(op, (*operands, *attributes.values()), result)
         made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
-    for fused in (True, False):         # in one kernel a result may be rounded otherwise
+    for fused in (True, False):  # in one kernel a result may be rounded otherwise
         if all(t is None for t in made[1:]) and not is_marked((result, made)):
             found = program_of(tracer, [*inputs, *given], result, made[0], fused=fused)
             if found is not None and gives(found[0], (*inputs, *given), result, made[0]):
@@ -643,8 +691,10 @@ def without_tangents(op: Any, operands: tuple, attributes: dict) -> Any:
 
 def named_tangents(op: Any, operands: tuple, level: DualLevel) -> dict[str, Any]:
     """The tangents of the operands that have one, by name."""
-    found = {name: sequence_tangents(x, level) if isinstance(x, (tuple, list)) else operand_tangent(x, level)
-             for name, x in zip(op.operands, operands)}
+    found = {
+        name: sequence_tangents(x, level) if isinstance(x, (tuple, list)) else operand_tangent(x, level)
+        for name, x in zip(op.operands, operands)
+    }
     return {name: t for name, t in found.items() if t is not None}
 
 
@@ -683,7 +733,7 @@ def operand_tangent(x: Any, level: DualLevel) -> Any:
 def sequence_tangents(members: tuple | list, level: DualLevel) -> Any:
     """The tangents of a sequence of tensors, with None for those that have none."""
     tangents = tuple([operand_tangent(x, level) for x in members])
-    kinds = {*map(id, tangents)}        # by identity: == is an operation
+    kinds = {*map(id, tangents)}  # by identity: == is an operation
     if id(MANY) in kinds:
         return MANY
     return None if kinds == {id(None)} else tangents
@@ -727,12 +777,13 @@ def plan_of(op: Any, key: Any) -> Any:
     """The operation's ordinary plan, if there is one."""
     try:
         return CALLS[op.name].plans.get(key)
-    except (AttributeError, TypeError):             # there are no plans; a list among the attributes
+    except (AttributeError, TypeError):  # there are no plans; a list among the attributes
         return None
 
 
-def pushed_forward(op: General, plan: Plan, operands: tuple, tangents: dict[str, Tensor], level: DualLevel,
-                   values: tuple) -> Tensor | None:
+def pushed_forward(
+    op: General, plan: Plan, operands: tuple, tangents: dict[str, Tensor], level: DualLevel, values: tuple
+) -> Tensor | None:
     """The result of a linear operation, and what it makes of the tangents."""
     groups = linear_places(op, tuple(tangents))
     if groups is None or len(plan.outs) > 1 or not plan.outs[0].layout.dtype.differentiable:
@@ -762,9 +813,8 @@ def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: D
     given = flat(tangents)
     if mode.enabled and is_recorded((*tensors_in(operands), *given)):
         return None
-    group, = groups
-    places = tuple([in_place_of(x, tangents[name]) if k in group else x
-                    for k, (name, x) in enumerate(zip(op.operands, operands))])
+    (group,) = groups
+    places = tuple([in_place_of(x, tangents[name]) if k in group else x for k, (name, x) in enumerate(zip(op.operands, operands))])
     out, t = beneath(0, run_twice, op, operands, places, attributes)
     if type(out) is tuple:
         return None

@@ -1,12 +1,13 @@
 """The tangent of a result from those of the operands, derived from the declaration of the operation.
 
-  elementwise   ``Op.jvp``, an expression over tangents, operands and result: one fused kernel where nothing is recorded, calls of
-                operations where something is;
-  movement      the same movement of the tangent;
-  the others    where an operation is linear (``General.linear_groups``) the operation itself, of tangents in place of operands;
-                of a reduction the products of tangents and slopes, summed (``reduced``); everywhere else the transpose of the
-                cotangent formula (``transposed``). No derivative is written twice.
+elementwise   ``Op.jvp``, an expression over tangents, operands and result: one fused kernel where nothing is recorded, calls of
+              operations where something is;
+movement      the same movement of the tangent;
+the others    where an operation is linear (``General.linear_groups``) the operation itself, of tangents in place of operands;
+              of a reduction the products of tangents and slopes, summed (``reduced``); everywhere else the transpose of the
+              cotangent formula (``transposed``). No derivative is written twice.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -37,7 +38,7 @@ from .tangents import tangent_of, visible_levels
 
 __all__ = ["tangents_of_call", "needed_values"]
 
-Tangents = dict[str, Any]       # by operand; of a sequence of tensors a tuple with None for those that have none
+Tangents = dict[str, Any]  # by operand; of a sequence of tensors a tuple with None for those that have none
 
 
 def tangents_of_call(call: Call, tangents: Tangents, result: Any) -> tuple:
@@ -71,6 +72,7 @@ def needed_values(op: Any, names: tuple[str, ...]) -> frozenset[str]:
 
 # ---- elementwise ---------------------------------------------------------------------------------------------------
 
+
 def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     """``Op.jvp`` by one kernel, or by calls if it is to be recorded or an operand has tangents of outer levels."""
     op: Any = call.op
@@ -94,8 +96,11 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
         return wrap(launched(op, names, formula, inside, batched_layout(levels, layout)), levels)
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
     dtype = out.layout.dtype
-    made, = evaluate((guarded(expression),), values,
-                     lambda name, operands: choose(dtype, *operands) if name == "where" else apply(name, operands))
+    (made,) = evaluate(
+        (guarded(expression),),
+        values,
+        lambda name, operands: choose(dtype, *operands) if name == "where" else apply(name, operands),
+    )
     made = full_like(out, made)
     return made if made.layout.shape == out.layout.shape else CALLS["expand_shape"](made, out.layout.shape)
 
@@ -123,8 +128,11 @@ def is_plain(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool:
     """
     levels, recording = visible_levels(), mode.enabled
     for x in values:
-        if isinstance(x, Tensor) and (x.layout.special or (recording and x._needs_grad_ and requires_grad(x))
-                                      or (levels and any(tangent_of(x, level) is not None for level in levels))):
+        if isinstance(x, Tensor) and (
+            x.layout.special
+            or (recording and x._needs_grad_ and requires_grad(x))
+            or (levels and any(tangent_of(x, level) is not None for level in levels))
+        ):
             return False
     return dtype.is_complex or not any(t.layout.dtype.is_complex for t in tangents)
 
@@ -166,6 +174,7 @@ def launched(op: Elementwise, names: tuple[str, ...], formula: Formula, values: 
 
 # ---- movements -----------------------------------------------------------------------------------------------------
 
+
 def movement_tangent(call: Call, tangents: Tangents, out: Tensor) -> Any:
     """The same movement: it finds the tangent's memory as the operand's.
 
@@ -174,12 +183,15 @@ def movement_tangent(call: Call, tangents: Tangents, out: Tensor) -> Any:
     """
     t, own = tangents["x"], call.operands[0].layout
     if call.op.unbounded and any(s != u for n, s, u in zip(own.shape, own.strides, t.layout.strides) if n != 1):
-        raise NotSupportedError(f"as_strided: the operand has strides {list(own.strides)}, its tangents {list(t.layout.strides)}, "
-                                "so they are not in the same places. Hint: x.contiguous(), or indexing and reshape.")
+        raise NotSupportedError(
+            f"as_strided: the operand has strides {list(own.strides)}, its tangents {list(t.layout.strides)}, "
+            "so they are not in the same places. Hint: x.contiguous(), or indexing and reshape."
+        )
     return CALLS[call.op.name](t, **call.attributes)
 
 
 # ---- operations with formulas of tensors ---------------------------------------------------------------------------
+
 
 def general_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     """One term for every group of operands in which the operation is linear, one for all others."""
@@ -188,8 +200,9 @@ def general_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | Non
     terms = []
     for group in op.linear_groups():
         if any(name in left for name in group):
-            operands = tuple(in_place_of(x, left.pop(name, None)) if name in group else x
-                             for name, x in zip(op.operands, call.operands))
+            operands = tuple(
+                in_place_of(x, left.pop(name, None)) if name in group else x for name, x in zip(op.operands, call.operands)
+            )
             terms.append(CALLS[op.name](*operands, **call.attributes))
     if left:
         terms.append(reduced(call, left["x"], out) if is_real_reduction(call, left, out) else transposed(call, left, out))
@@ -215,8 +228,13 @@ def in_place_of(x: Any, tangent: Any) -> Any:
 def is_real_reduction(call: Call, tangents: Tangents, out: Tensor) -> bool:
     """Whether ``reduced`` gives the tangent: the formula of complex numbers conjugates, and half types would round every slope."""
     dtype = out.layout.dtype
-    return (isinstance(call.op, Reduction) and dtype.compute == dtype.name and not dtype.is_complex
-            and call.operands[0].layout.dtype is dtype and tangents["x"].layout.dtype is dtype)
+    return (
+        isinstance(call.op, Reduction)
+        and dtype.compute == dtype.name
+        and not dtype.is_complex
+        and call.operands[0].layout.dtype is dtype
+        and tangents["x"].layout.dtype is dtype
+    )
 
 
 def reduced(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
@@ -289,8 +307,13 @@ def seeds_of(call: Call, tangents: Tangents, values: dict[str, Any]) -> list[tup
 
 def leads_only_to(edge: Any, leaf: Tensor) -> bool:
     """Whether an edge leads to the one node between a cotangent formula's result and its ``g``: no pass is needed to run it."""
-    return (isinstance(edge, Node) and edge._outputs_ == 1 and len(edge._edges_) == 1 and edge._edges_[0] is leaf
-            and edge._meta_ is None)
+    return (
+        isinstance(edge, Node)
+        and edge._outputs_ == 1
+        and len(edge._edges_) == 1
+        and edge._edges_[0] is leaf
+        and edge._meta_ is None
+    )
 
 
 def run_alone(node: Node, cotangent: Tensor) -> Tensor:
@@ -322,5 +345,9 @@ def parameters_of(op: General, name: str) -> tuple[str, ...]:
     return tuple(inspect.signature(op.vjps[name]).parameters)
 
 
-RULES: dict[str, Callable] = {Elementwise.kind: elementwise_tangent, Movement.kind: movement_tangent, General.kind: general_tangent,
-                              Reduction.kind: general_tangent}
+RULES: dict[str, Callable] = {
+    Elementwise.kind: elementwise_tangent,
+    Movement.kind: movement_tangent,
+    General.kind: general_tangent,
+    Reduction.kind: general_tangent,
+}

@@ -14,6 +14,7 @@ NOTE [Place of a tangent]: a tensor and its tangent have the same sizes, strides
 
 Source of the rules: torch's ``autograd_meta.cpp``.
 """
+
 from __future__ import annotations
 
 import threading
@@ -34,11 +35,27 @@ from ..tensors.layout import layout_of
 from ..tensors.tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
 from ..views import CopySlicesRule, replay
 
-__all__ = ["push_level", "pop_level", "visible_levels", "beneath", "sight", "are_tangents_seen", "set_tangents_seen",
-           "tangent_of", "hold", "give", "write", "fitted", "share_memory", "node_of", "share_with_overwritten"]
+__all__ = [
+    "push_level",
+    "pop_level",
+    "visible_levels",
+    "beneath",
+    "sight",
+    "are_tangents_seen",
+    "set_tangents_seen",
+    "tangent_of",
+    "hold",
+    "give",
+    "write",
+    "fitted",
+    "share_memory",
+    "node_of",
+    "share_with_overwritten",
+]
 
 
 # ---- levels --------------------------------------------------------------------------------------------------------
+
 
 class DualLevel(Presence):
     """An open level: while there is one, calls go through the interpreters.
@@ -125,8 +142,10 @@ def level_of(number: int) -> DualLevel:
     for level in dual_levels[:]:
         if level.number == number:
             return level
-    raise GradError(f"forward_ad: level {number} is not open; open are {[level.number for level in dual_levels]}. "
-                    "Hint: with nbgrad.forward_ad.dual_level(): ...")
+    raise GradError(
+        f"forward_ad: level {number} is not open; open are {[level.number for level in dual_levels]}. "
+        "Hint: with nbgrad.forward_ad.dual_level(): ..."
+    )
 
 
 def visible_levels() -> list[int]:
@@ -172,6 +191,7 @@ bystanders[DualLevel] = sees_no_tangent
 
 
 # ---- the tangent of a tensor ---------------------------------------------------------------------------------------
+
 
 def tangent_of(x: Tensor, level: int) -> Tensor | None:
     """The tangent of ``x`` at a level; for a view without one its part of the base's, if that has one."""
@@ -272,6 +292,7 @@ def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
 
 # ---- tangents of batches -------------------------------------------------------------------------------------------
 
+
 def hidden_levels_of(x: Tensor) -> set[Level]:
     """The levels of a batch that tangents of ``x`` depend on and ``x`` does not."""
     value = whole(x)
@@ -328,6 +349,7 @@ def widened(x: Tensor, level: int, held: Tensor, tangent: Tensor) -> Tensor:
 
 # ---- place in memory -----------------------------------------------------------------------------------------------
 
+
 def has_memory(x: Tensor) -> bool:
     """Whether the layout says where the elements are: of a marked tensor, a batched one first of all, its interpreter knows."""
     return isinstance(x.layout.special, bool)
@@ -357,9 +379,18 @@ def lies_alike(tangent: Tensor, x: Tensor) -> bool:
         return False
     if own is layout and x._offset_ == tangent._offset_:
         return True
-    return (own.shape == layout.shape and own.conj is layout.conj and own.neg is layout.neg
-            and (own.numel == 0 or (x._offset_ // size == tangent._offset_ // other
-                                    and all(s == t or n == 1 for n, s, t in zip(own.shape, own.strides, layout.strides)))))
+    return (
+        own.shape == layout.shape
+        and own.conj is layout.conj
+        and own.neg is layout.neg
+        and (
+            own.numel == 0
+            or (
+                x._offset_ // size == tangent._offset_ // other
+                and all(s == t or n == 1 for n, s, t in zip(own.shape, own.strides, layout.strides))
+            )
+        )
+    )
 
 
 def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
@@ -371,6 +402,7 @@ def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
 
 
 # ---- results in the graph ------------------------------------------------------------------------------------------
+
 
 def share_with_saved(x: Tensor, level: int) -> None:
     """Give the tangents of a result to the alias of it that its node saved, for backward passes that differentiate forward."""

@@ -1,4 +1,5 @@
 """Functions of functions: gradients, products with Jacobians, Jacobians, Hessians; they compose, also with ``vmap``."""
+
 from __future__ import annotations
 
 from ..batch.vmap import vmap
@@ -8,5 +9,20 @@ from .modules import functional_call, replace_all_batch_norm_modules_, stack_mod
 from .purity import debug_unwrap, functionalize
 from .reverse import grad, grad_and_value, value_and_grad, vjp
 
-__all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
-           "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap"]
+__all__ = [
+    "debug_unwrap",
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "replace_all_batch_norm_modules_",
+    "stack_module_state",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

@@ -1,4 +1,5 @@
 """The tensors that a function captures: what its body names and nobody passes to it."""
+
 from __future__ import annotations
 
 import functools
@@ -11,7 +12,7 @@ from ..tensors.tensor import Tensor
 
 __all__ = ["captured"]
 
-MOST_MEMBERS = 64               # of a collection that is looked through
+MOST_MEMBERS = 64  # of a collection that is looked through
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -54,12 +55,12 @@ def captured(func: Any) -> list[Tensor]:
 
 def named_by(function: FunctionType) -> list:
     """The values of a function's closure, defaults and globals that may be, hold or capture tensors."""
-    ours = function.__code__.co_filename.startswith(PACKAGE)        # as the wrappers that transforms return
+    ours = function.__code__.co_filename.startswith(PACKAGE)  # as the wrappers that transforms return
     values = []
     for cell in function.__closure__ or ():
         try:
             value = cell.cell_contents
-        except ValueError:          # not assigned yet
+        except ValueError:  # not assigned yet
             continue
         if not ours or callable(value):
             values.append(value)

@@ -1,4 +1,5 @@
 """Forward mode: ``jvp``; and ``linearize``, which records once and pushes forward often."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -41,8 +42,9 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
         return pushed_forward(func, leaves, directions, tree, strict, has_aux)
 
 
-def pushed_forward(func: Callable, leaves: list[Tensor], directions: list[Tensor], tree: Tree, strict: bool,
-                   has_aux: bool) -> tuple:
+def pushed_forward(
+    func: Callable, leaves: list[Tensor], directions: list[Tensor], tree: Tree, strict: bool, has_aux: bool
+) -> tuple:
     """``jvp`` at a level of its own."""
     level = push_level()
     try:
@@ -65,8 +67,10 @@ def checked_directions(primals: Any, tangents: Any) -> tuple[list[Tensor], list[
         GradError: see ``jvp``.
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise GradError("jvp: primals and tangents must be tuples, func is called with their members; got "
-                        f"{type(primals).__name__} and {type(tangents).__name__}.")
+        raise GradError(
+            "jvp: primals and tangents must be tuples, func is called with their members; got "
+            f"{type(primals).__name__} and {type(tangents).__name__}."
+        )
     leaves, tree = flatten(primals)
     directions, structure = flatten(tangents)
     if tree != structure:
@@ -83,7 +87,7 @@ def dual_of(x: Tensor, tangent: Tensor, level: int) -> Tensor:
     """An argument with its tangent."""
     if x.shape != tangent.shape:
         raise ShapeError(f"jvp: a tangent has shape {list(tangent.shape)}, its primal {list(x.shape)}.")
-    x = CALLS["contiguous_copy"](x) if x.layout.expanded else x         # a tangent needs memory of its own at every position
+    x = CALLS["contiguous_copy"](x) if x.layout.expanded else x  # a tangent needs memory of its own at every position
     return make_dual(ordinary(x), ordinary(tangent), level=level)
 
 

@@ -3,6 +3,7 @@
 Functions take tensors and return a tensor or a tuple of them; the structure of a result follows that of arguments and results. The
 caller's tensors are left alone: the function gets views or detached aliases of them.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -29,6 +30,7 @@ class StrategyError(RangeError, AssertionError):
 
 # ---- what comes in and goes out ------------------------------------------------------------------------------------
 
+
 def as_tensors(op: str, what: str, value: Any) -> tuple[bool, Tensors]:
     """Whether a value is a tuple, and its tensors.
 
@@ -47,7 +49,7 @@ def fresh_inputs(inputs: Tensors, create_graph: bool, need_graph: bool) -> Tenso
     """What the function is called with: views of tensors to be differentiated later, detached aliases otherwise."""
     if not create_graph:
         return tuple(x.detach().requires_grad_(need_graph) for x in inputs)
-    views = tuple(x.view_as(x) for x in inputs)         # not detached: tangents of an enclosing jvp remain
+    views = tuple(x.view_as(x) for x in inputs)  # not detached: tangents of an enclosing jvp remain
     return tuple(x if requires_grad(x) or not need_graph else x.requires_grad_() for x in views)
 
 
@@ -92,8 +94,9 @@ def require_dependence(op: str, tensors: Tensors, what: str, strict: bool) -> No
     """
     for position, x in enumerate(tensors if strict else ()):
         if not requires_grad(x):
-            raise GradError(f"{op}: {what} {position} does not depend on the inputs, which strict=True refuses. "
-                            "Hint: strict=False gives zeros.")
+            raise GradError(
+                f"{op}: {what} {position} does not depend on the inputs, which strict=True refuses. Hint: strict=False gives zeros."
+            )
 
 
 def gradients(outputs: Tensors, inputs: Tensors, vectors: Tensors | None = None, create_graph: bool = False) -> tuple:
@@ -102,8 +105,14 @@ def gradients(outputs: Tensors, inputs: Tensors, vectors: Tensors | None = None,
     if not chosen:
         return (None,) * len(inputs)
     cotangents = None if vectors is None else [vectors[k] for k in chosen]
-    return grad([outputs[k] for k in chosen], inputs, cotangents, create_graph=create_graph, retain_graph=create_graph or None,
-                allow_unused=True)
+    return grad(
+        [outputs[k] for k in chosen],
+        inputs,
+        cotangents,
+        create_graph=create_graph,
+        retain_graph=create_graph or None,
+        allow_unused=True,
+    )
 
 
 def with_zeros(op: str, grads: tuple, like: Tensors, strict: bool, create_graph: bool, what: str = "input") -> Tensors:
@@ -115,13 +124,15 @@ def with_zeros(op: str, grads: tuple, like: Tensors, strict: bool, create_graph:
     made = []
     for position, (g, x) in enumerate(zip(grads, like)):
         if strict and (g is None or (create_graph and not requires_grad(g))):
-            raise GradError(f"{op}: the result does not depend on {what} {position}, which strict=True refuses. "
-                            "Hint: strict=False gives zeros.")
+            raise GradError(
+                f"{op}: the result does not depend on {what} {position}, which strict=True refuses. Hint: strict=False gives zeros."
+            )
         made.append(CALLS["zeros_like"](x) if g is None else g)
     return tuple(made)
 
 
 # ---- products with vectors -----------------------------------------------------------------------------------------
+
 
 def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """``func(*inputs)`` and the product of ``v`` with its Jacobian, from the left.
@@ -152,8 +163,7 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
         vectors = vectors_like("vjp", v, outputs, is_outputs_tuple, "the result", create_graph)
     with set_grad_enabled(create_graph or mode.enabled):
         product = with_zeros("vjp", gradients(outputs, given, vectors, create_graph), given, strict, create_graph)
-    return (as_given(finished(outputs, create_graph), is_outputs_tuple),
-            as_given(finished(product, create_graph), is_inputs_tuple))
+    return (as_given(finished(outputs, create_graph), is_outputs_tuple), as_given(finished(product, create_graph), is_inputs_tuple))
 
 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -180,8 +190,10 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     with set_grad_enabled(create_graph or mode.enabled):
         products = gradients(back, dummies, vectors, create_graph)
         product = with_zeros("jvp", products, outputs, strict, create_graph, "the input: result")
-    return (as_given(finished(outputs, create_graph), is_outputs_tuple),
-            as_given(finished(product, create_graph), is_outputs_tuple))
+    return (
+        as_given(finished(outputs, create_graph), is_outputs_tuple),
+        as_given(finished(product, create_graph), is_outputs_tuple),
+    )
 
 
 def number_from(op: str, func: Callable, given: Tensors, strict: bool) -> Tensor:
@@ -193,8 +205,10 @@ def number_from(op: str, func: Callable, given: Tensors, strict: bool) -> Tensor
     is_tuple, outputs = as_tensors(op, "the result of func", func(*given))
     require_dependence(op, outputs, "result", strict)
     if is_tuple or outputs[0].numel() != 1:
-        raise GradError(f"{op}: func must return one tensor of one element, got "
-                        f"{f'{len(outputs)} tensors' if is_tuple else list(outputs[0].shape)}.")
+        raise GradError(
+            f"{op}: func must return one tensor of one element, got "
+            f"{f'{len(outputs)} tensors' if is_tuple else list(outputs[0].shape)}."
+        )
     return outputs[0]
 
 
@@ -251,8 +265,15 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 # ---- Jacobians -----------------------------------------------------------------------------------------------------
 
-def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-             strategy: str = "reverse-mode") -> Any:
+
+def jacobian(
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian of a function.
 
     Args:
@@ -310,7 +331,7 @@ def looped_rows(output: Tensor, given: Tensors, create_graph: bool, strict: bool
     """The Jacobians of one result by every input: a pass for each of its elements."""
     rows: list[Tensors] = []
     flat = output.reshape(-1)
-    for k in range(flat.numel() if requires_grad(output) else 0):       # select by select: the transpose of unbind fills all rows
+    for k in range(flat.numel() if requires_grad(output) else 0):  # select by select: the transpose of unbind fills all rows
         grads = grad(flat[k], given, create_graph=create_graph, retain_graph=True, allow_unused=True)
         rows.append(with_zeros("jacobian", grads, given, strict, create_graph))
     if not rows:
@@ -324,8 +345,10 @@ def batched_rows(output: Tensor, given: Tensors, create_graph: bool, strict: boo
         return tuple(x.detach().new_zeros((*output.shape, *x.shape)) for x in given)
     rows = unit_vectors(output)
     grads = grad(output, given, rows, create_graph=create_graph, retain_graph=True, allow_unused=True, is_grads_batched=True)
-    return tuple(x.detach().new_zeros((*output.shape, *x.shape)) if g is None else g.reshape((*output.shape, *x.shape))
-                 for g, x in zip(grads, given))
+    return tuple(
+        x.detach().new_zeros((*output.shape, *x.shape)) if g is None else g.reshape((*output.shape, *x.shape))
+        for g, x in zip(grads, given)
+    )
 
 
 def unit_vectors(x: Tensor) -> Tensor:
@@ -343,14 +366,22 @@ def forward_jacobian(func: Callable, inputs: Any) -> Any:
         is_tuple, outputs = as_tensors("jacobian", "the result of func", func(*args))
         seen.append(is_tuple)
         return outputs
+
     columns = forward_columns(checked, given)
     return as_given(tuple(as_given(row, is_inputs_tuple) for row in columns), seen[0])
 
 
 # ---- Hessians ------------------------------------------------------------------------------------------------------
 
-def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-            outer_jacobian_strategy: str = "reverse-mode") -> Any:
+
+def hessian(
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The Hessian of a function that returns one number: the Jacobian of its gradient.
 
     Args:

@@ -1,4 +1,5 @@
 """Jacobians and Hessians: batches of pull-backs, or of tangents."""
+
 from __future__ import annotations
 
 import functools
@@ -54,9 +55,11 @@ def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk
         real_tensors("jacrev", "results", outputs)
         bases = unit_batches(outputs)
         rows = vmap(lambda *g: flatten(pull_back(out_tree.unflatten(g))[0])[0], chunk_size=chunk_size)(*bases)
-        made = out_tree.unflatten([in_tree.unflatten(blocks) for blocks in zip(*(row_blocks(row, x, outputs)
-                                                                                 for row, x in zip(rows, inputs)))])
+        made = out_tree.unflatten(
+            [in_tree.unflatten(blocks) for blocks in zip(*(row_blocks(row, x, outputs) for row, x in zip(rows, inputs)))]
+        )
         return (made, aux[0]) if has_aux else made
+
     return jacobian
 
 
@@ -98,9 +101,11 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
         def of_leaves(*leaves: Tensor) -> Any:
             return func(*with_arguments(args, argnums, in_tree.unflatten(leaves)), **kwargs)
+
         blocks, out_tree, aux = columns_of(of_leaves, tuple(inputs), has_aux, randomness)
         made = out_tree.unflatten([in_tree.unflatten(row) for row in blocks])
         return (made, aux) if has_aux else made
+
     return jacobian
 
 

@@ -1,4 +1,5 @@
 """Modules as functions of their parameters, and many modules as one."""
+
 from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Sequence
@@ -10,8 +11,15 @@ from ..tensors.tensor import Tensor
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
-def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *,
-                    tie_weights: bool = True, strict: bool = False) -> Any:
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Call a module with other tensors in the place of its parameters and buffers.
 
     Args:
@@ -40,8 +48,9 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     places = {name: (owner, attribute) for name, owner, attribute, _ in state_of(module)}
     changes = with_ties(module, given) if tie_weights else given
     if strict and set(places) != set(changes):
-        raise GradError(f"functional_call: missing {sorted(set(places) - set(changes))}, "
-                        f"unexpected {sorted(set(changes) - set(places))}.")
+        raise GradError(
+            f"functional_call: missing {sorted(set(places) - set(changes))}, unexpected {sorted(set(changes) - set(places))}."
+        )
     before = [(places[name], getattr(*places[name])) for name in changes if name in places]
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     try:
@@ -98,8 +107,9 @@ def with_ties(module: Any, given: dict[str, Tensor]) -> dict[str, Tensor]:
     for names in names_of.values():
         values = [given[name] for name in names if name in given]
         if any(value is not values[0] for value in values):
-            raise RangeError(f"functional_call: {names} are one tensor in the module and are given different ones. "
-                             "Hint: tie_weights=False.")
+            raise RangeError(
+                f"functional_call: {names} are one tensor in the module and are given different ones. Hint: tie_weights=False."
+            )
         if values:
             changes.update(dict.fromkeys(names, values[0]))
     return changes
@@ -127,10 +137,11 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
     if any(type(model) is not type(models[0]) for model in models):
         raise GradError("stack_module_state: the modules are of different classes.")
     if any(model.training is not models[0].training for model in models):
-        raise GradError("stack_module_state: some modules are in training and others are not. "
-                        "Hint: call train() or eval() on all.")
-    return (stacked([dict(model.named_parameters()) for model in models]),
-            stacked([dict(model.named_buffers()) for model in models]))
+        raise GradError("stack_module_state: some modules are in training and others are not. Hint: call train() or eval() on all.")
+    return (
+        stacked([dict(model.named_parameters()) for model in models]),
+        stacked([dict(model.named_buffers()) for model in models]),
+    )
 
 
 def stacked(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:

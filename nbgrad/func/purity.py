@@ -1,4 +1,5 @@
 """Functions without side effects on their arguments, and what stands behind a tensor inside of a transform."""
+
 from __future__ import annotations
 
 import functools
@@ -57,6 +58,7 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
                 same[id(copied)] = x
         output = map_leaves(lambda x: same.get(id(x), x), output)
         return output if remove == "mutations" else map_leaves(Apart(), output)
+
     return functional
 
 
@@ -64,7 +66,7 @@ class Apart:
     """``apart(x)``: a result itself, or a copy where it is a view or one before it has the same memory."""
 
     def __init__(self) -> None:
-        self.seen: list = []            # they stay alive, so that no other storage gets their place
+        self.seen: list = []  # they stay alive, so that no other storage gets their place
 
     def __call__(self, x: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -110,5 +112,6 @@ def is_transformed(x: Tensor) -> bool:
     if x.__dict__.get("_run_") is not None:
         return True
     root = target(x._edge_ or edge_of(x))
-    return root is not None and any(isinstance(place, Tensor) and getattr(place.__dict__.get("_run_"), "live", False)
-                                    for place in count_edges([root]))
+    return root is not None and any(
+        isinstance(place, Tensor) and getattr(place.__dict__.get("_run_"), "live", False) for place in count_edges([root])
+    )

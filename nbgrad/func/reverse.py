@@ -1,4 +1,5 @@
 """Reverse mode: ``grad``, ``grad_and_value``, ``vjp``."""
+
 from __future__ import annotations
 
 import functools
@@ -54,6 +55,7 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
     def gradient(*args: Any, **kwargs: Any) -> Any:
         found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
+
     return gradient
 
 
@@ -82,6 +84,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
             found = pulled_back([value], starts, [None], outside)
         result = released(value, run, recorded)
         return tree.unflatten(found), (result, released(aux, run, recorded)) if has_aux else result
+
     return both
 
 
@@ -93,8 +96,9 @@ def check_number(value: Any) -> None:
     if not isinstance(value, Tensor):
         raise GradError(f"grad: the function must return a Tensor, got {type(value).__name__}.")
     if value.ndim:
-        raise GradError(f"grad: the function must return a 0-d tensor, got shape {list(value.shape)}. "
-                        "Hint: vjp, jacrev, or x.sum().")
+        raise GradError(
+            f"grad: the function must return a 0-d tensor, got shape {list(value.shape)}. Hint: vjp, jacrev, or x.sum()."
+        )
 
 
 def pulled_back(outputs: list[Tensor], starts: list[Tensor], cotangents: list, create_graph: bool) -> list[Tensor]:
@@ -102,8 +106,14 @@ def pulled_back(outputs: list[Tensor], starts: list[Tensor], cotangents: list, c
     used = [k for k, x in enumerate(outputs) if requires_grad(value_of(x))]
     found: Any = (None,) * len(starts)
     if used and starts:
-        found = gradients_of([outputs[k] for k in used], starts, [cotangents[k] for k in used], retain_graph=True,
-                             create_graph=create_graph, allow_unused=True)
+        found = gradients_of(
+            [outputs[k] for k in used],
+            starts,
+            [cotangents[k] for k in used],
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
     return [CALLS["zeros_like"](x.detach()) if g is None else g for g, x in zip(found, starts)]
 
 
@@ -136,8 +146,10 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         outputs, out_tree = tensor_leaves("vjp", output)
         for x in outputs:
             if not x.dtype.differentiable:
-                raise DTypeError(f"vjp: the function returned a tensor of {x.dtype.name}, expected floating or complex ones. "
-                                 "Hint: return others by has_aux=True.")
+                raise DTypeError(
+                    f"vjp: the function returned a tensor of {x.dtype.name}, expected floating or complex ones. "
+                    "Hint: return others by has_aux=True."
+                )
 
     def pull_back(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vectors = matching_cotangents(cotangents, outputs, out_tree)

@@ -7,6 +7,7 @@ NOTE [Transforms]: reverse mode has one graph. A transform gives its function *s
   each. Inside of ``vmap`` a start has the batch of every open level, so that gradients are those of single elements.
   Leaves that the function makes belong to its run. What it captures is sealed: see ``sealed``.
 """
+
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -27,13 +28,29 @@ from ..tensors.storage import GUARDED, Storage, guards
 from ..tensors.tensor import Tensor, require_differentiable
 from .captures import captured
 
-__all__ = ["Argnums", "Run", "chosen_arguments", "depends_outside", "ordinary", "outside_inference_mode", "pair_of", "real_tensors",
-           "released", "running", "sealed", "start", "tensor_leaves", "value_of", "with_arguments"]
+__all__ = [
+    "Argnums",
+    "Run",
+    "chosen_arguments",
+    "depends_outside",
+    "ordinary",
+    "outside_inference_mode",
+    "pair_of",
+    "real_tensors",
+    "released",
+    "running",
+    "sealed",
+    "start",
+    "tensor_leaves",
+    "value_of",
+    "with_arguments",
+]
 
 Argnums = int | tuple[int, ...]
 
 
 # ---- starts ------------------------------------------------------------------------------------------------------------
+
 
 class Run:
     """One run of a transformed function. ``live`` while the function is running: its starts are then differentiated by it."""
@@ -103,8 +120,10 @@ class Seal:
             InplaceError: it comes from the function.
         """
         if get_ident() == self.thread:
-            raise InplaceError("func: the function that a transform (grad, vjp, jvp, ...) runs writes to a tensor that it "
-                               "captures. Hint: pass the tensor as an argument and return its new value.")
+            raise InplaceError(
+                "func: the function that a transform (grad, vjp, jvp, ...) runs writes to a tensor that it "
+                "captures. Hint: pass the tensor as an argument and return its new value."
+            )
 
 
 @contextmanager
@@ -158,10 +177,12 @@ def depends_outside(tensors: Sequence[Any], run: Run) -> bool:
 
 def released(values: Any, run: Run, outside: bool) -> Any:
     """Results as they are seen outside of the run: with history only where it leads outside; ``outside`` says if it may."""
+
     def release(x: Any) -> Any:
         if not isinstance(x, Tensor) or not requires_grad(value_of(x)):
             return x
         return x if outside and depends_outside([x], run) else without_history(x)
+
     return map_leaves(release, values)
 
 
@@ -174,6 +195,7 @@ def without_history(x: Tensor) -> Tensor:
 
 
 # ---- arguments and results ---------------------------------------------------------------------------------------------
+
 
 def positions_of(op: str, argnums: Any, count: int) -> list[int]:
     """The positions that ``argnums`` names, from the front.

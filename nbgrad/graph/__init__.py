@@ -7,6 +7,7 @@ The names are found when they are asked for: some are written in modules that ne
 >>> nbgrad.graph.get_gradient_edge(x * 2).node.name()
 'MulBackward0'
 """
+
 from __future__ import annotations
 
 from functools import cache

@@ -1,4 +1,5 @@
 """Cotangents in the shape and dtype of what they belong to."""
+
 from __future__ import annotations
 
 from typing import Any

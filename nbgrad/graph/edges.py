@@ -1,4 +1,5 @@
 """Edges: where the cotangents of tensors go; hooks on tensors. Nodes are in graph/node.py, what they keep in graph/saved.py."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
@@ -25,8 +26,18 @@ from .node import (
     shown,
 )
 
-__all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "edge_of", "next_seq", "number_node",
-           "get_gradient_edge", "requires_grad"]
+__all__ = [
+    "Node",
+    "Edge",
+    "AccumulateGrad",
+    "GradientEdge",
+    "RemovableHandle",
+    "edge_of",
+    "next_seq",
+    "number_node",
+    "get_gradient_edge",
+    "requires_grad",
+]
 
 # Where the cotangent of a view goes whose memory was written to since: views.py enters it, which knows how to replay views. Native
 # functions are linked before that.
@@ -36,8 +47,8 @@ known.update(flows_by_name=recording.flows, edge_by_name=recording.own_edge)
 
 requires_grad = native.requires_grad
 edge_of = native.edge_of
-next_seq = native.next_seq         # one native call under the interpreter lock: atomic
-number_node = native.number_node   # the same for a node made in Python, whose place in the program anomaly mode wants to know
+next_seq = native.next_seq  # one native call under the interpreter lock: atomic
+number_node = native.number_node  # the same for a node made in Python, whose place in the program anomaly mode wants to know
 
 
 class GradientEdge(NamedTuple):
@@ -62,6 +73,7 @@ def is_leaf_edge(edge) -> bool:
 
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------
+
 
 def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     """Call ``hook(g)`` with the cotangent of ``x`` before it is used; a tensor returned replaces it.
@@ -95,9 +107,10 @@ def grad_dtype_of(leaf: Tensor) -> DType | None:
 def register_post_accumulate_grad_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     """Call ``hook(x)`` after a pass has added to ``x.grad``; for leaves that require grad."""
     if not requires_grad(x) or x.grad_fn is not None:
-        raise GradError("register_post_accumulate_grad_hook: expected a leaf that requires grad. "
-                        "Hint: register_hook works on other tensors.")
-    leaf_hooks(x)       # the engine announces the leaf's node to hooks
+        raise GradError(
+            "register_post_accumulate_grad_hook: expected a leaf that requires grad. Hint: register_hook works on other tensors."
+        )
+    leaf_hooks(x)  # the engine announces the leaf's node to hooks
     return add_hook(made_once(meta_of(x), "post_hooks", Hooks), hook)
 
 

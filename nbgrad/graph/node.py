@@ -8,6 +8,7 @@ graph owns the leaf. Its AccumulateGrad is made when somebody asks for it (``nex
 the edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one (0.5 us
 a leaf and step).
 """
+
 from __future__ import annotations
 
 from functools import cache, cached_property
@@ -24,9 +25,26 @@ from ..native.handle import known
 from ..tensors.tensor import Tensor, meta_of, native
 from .cotangents import given_cotangent
 
-__all__ = ["AccumulateGrad", "Node", "Resting", "Rule", "NodeMeta", "Edge", "Hooks", "LeafHooks", "OWN_DTYPE",
-           "RemovableHandle", "accumulator_of", "add_hook", "blank_node", "by_operand", "name_of", "node_meta", "saved_slots",
-           "shown"]
+__all__ = [
+    "AccumulateGrad",
+    "Node",
+    "Resting",
+    "Rule",
+    "NodeMeta",
+    "Edge",
+    "Hooks",
+    "LeafHooks",
+    "OWN_DTYPE",
+    "RemovableHandle",
+    "accumulator_of",
+    "add_hook",
+    "blank_node",
+    "by_operand",
+    "name_of",
+    "node_meta",
+    "saved_slots",
+    "shown",
+]
 
 
 class RemovableHandle:
@@ -71,7 +89,7 @@ class RemovableHandle:
         extras = state[2] if len(state) > 2 else ()
         self.hooks_dict_ref = ref(Hooks() if hooks is None else hooks)
         self.extra_dict_ref = tuple(ref(Hooks() if extra is None else extra) for extra in extras or ())
-        if self.id >= RemovableHandle.next_id:      # no new handle may get the number of one that was read back
+        if self.id >= RemovableHandle.next_id:  # no new handle may get the number of one that was read back
             RemovableHandle.next_id = self.id + 1
             _hook_ids = count(self.id + 1)
 
@@ -91,7 +109,7 @@ class Hooks(dict):
     __slots__ = ("__weakref__",)
 
 
-OWN_DTYPE = object()        # a leaf's ``grad_dtype`` until it is set: that of the leaf, whatever it is then
+OWN_DTYPE = object()  # a leaf's ``grad_dtype`` until it is set: that of the leaf, whatever it is then
 
 
 class LeafHooks(Hooks):
@@ -206,9 +224,11 @@ def chosen_edges(number: int) -> tuple[bool, ...]:
 
 def masked(chosen: tuple[bool, ...]) -> Callable:
     """A ``backward`` that runs a node and forgets the results that are not of interest."""
+
     def part(node: Node, g: Any, create_graph: bool) -> tuple | None:
         results = node._backward_(node, g, create_graph)
         return None if results is None else tuple([g if of_interest else None for g, of_interest in zip(results, chosen)])
+
     return part
 
 
@@ -240,8 +260,23 @@ class Node(Placed):
     ('SumBackward0', 'MulBackward0')
     """
 
-    __slots__ = ("_seq_", "_rule_", "_plan_", "_edges_", "_s0_", "_s1_", "_s2_", "_v0_", "_v1_", "_v2_", "_attrs_", "_backward_",
-                 "_outputs_", "_meta_", "__weakref__")
+    __slots__ = (
+        "_seq_",
+        "_rule_",
+        "_plan_",
+        "_edges_",
+        "_s0_",
+        "_s1_",
+        "_s2_",
+        "_v0_",
+        "_v1_",
+        "_v2_",
+        "_attrs_",
+        "_backward_",
+        "_outputs_",
+        "_meta_",
+        "__weakref__",
+    )
     _seq_: int
     _rule_: Any
     _plan_: Any
@@ -255,7 +290,7 @@ class Node(Placed):
     _attrs_: Any
     _backward_: Callable
     _outputs_: int
-    _meta_: Any             # NodeMeta or None
+    _meta_: Any  # NodeMeta or None
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``; of what is no operation's, as torch's engine calls it."""
@@ -266,8 +301,9 @@ class Node(Placed):
     def next_functions(self) -> tuple:
         """``(node, output number)`` for every operand; ``(None, 0)`` where no gradient is wanted."""
         if any(e is not None and not isinstance(e, (Node, Edge)) for e in self._edges_):
-            self._edges_ = tuple(e if e is None or isinstance(e, (Node, Edge)) else accumulator_of(e, self._seq_)
-                                 for e in self._edges_)
+            self._edges_ = tuple(
+                e if e is None or isinstance(e, (Node, Edge)) else accumulator_of(e, self._seq_) for e in self._edges_
+            )
         pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self._edges_)
         places = self._rule_.places(self)
         if places is None:
@@ -297,8 +333,11 @@ class Node(Placed):
             raise ArgumentError(f"{name_of(self)}: got {len(grads)} gradients, expected {self._outputs_}, one for each result.")
         grads = tuple(given_cotangent(name_of(self), g, layout) for g, layout in zip(grads, self._input_metadata))
         undefined = all(g is None for g in grads) and not self._rule_.takes_undefined
-        results = None if undefined else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads),
-                                                          mode.enabled or bool(special))      # kernels know no special modes
+        results = (
+            None
+            if undefined
+            else self._backward_(self, grads[0] if self._outputs_ == 1 else list(grads), mode.enabled or bool(special))
+        )  # kernels know no special modes
         inputs = by_operand(self, results)
         return inputs[0] if len(inputs) == 1 else inputs
 
@@ -334,9 +373,9 @@ class Node(Placed):
 
     def __getattr__(self, name: str):
         if name.startswith("_raw_saved_"):
-            return self._rule_.raw_saved(self, name[len("_raw_saved_"):])
+            return self._rule_.raw_saved(self, name[len("_raw_saved_") :])
         if name.startswith("_saved_"):
-            return self._rule_.saved(self, name[len("_saved_"):])
+            return self._rule_.saved(self, name[len("_saved_") :])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
     def __dir__(self):
@@ -389,7 +428,7 @@ def saved_slots(count: int) -> tuple[str, ...]:
     return tuple(f"_{kind}{k}_" for k in range(count) for kind in "sv")
 
 
-NODE_SAVES, MOST_SAVED = 3, 41          # values that a Node keeps, and a WideNode
+NODE_SAVES, MOST_SAVED = 3, 41  # values that a Node keeps, and a WideNode
 
 
 class WideNode(Node):
@@ -439,7 +478,7 @@ def node_meta(node: Node) -> NodeMeta:
     if meta is None:
         meta = made_once(node, "_meta_", NodeMeta)
         with _tracking:
-            if not is_tracked(node):        # see NOTE [Collector] in native/launches.py; twice is fatal
+            if not is_tracked(node):  # see NOTE [Collector] in native/launches.py; twice is fatal
                 show_collector()(node)
     return meta
 
@@ -448,6 +487,7 @@ def node_meta(node: Node) -> NodeMeta:
 def show_collector() -> Callable[[Any], None]:
     """``track(object)``: have the cyclic collector look at an object that it did not see."""
     from ctypes import py_object, pythonapi
+
     track = pythonapi.PyObject_GC_Track
     track.argtypes, track.restype = (py_object,), None
     return track
@@ -455,7 +495,7 @@ def show_collector() -> Callable[[Any], None]:
 
 # ---- leaves ----------------------------------------------------------------------------------------------------------
 
-LEAF_SEQ = (1 << 64) - 1           # an AccumulateGrad runs before everything else that is ready
+LEAF_SEQ = (1 << 64) - 1  # an AccumulateGrad runs before everything else that is ready
 
 
 class LeafRule(Rule):
@@ -492,7 +532,7 @@ class AccumulateGrad(Node):
     requires_grad = True
 
     def __del__(self) -> None:
-        rare = getattr(self, "_meta_", None)        # not of one whose making failed
+        rare = getattr(self, "_meta_", None)  # not of one whose making failed
         if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
             self._variable_._meta_.accumulator = Resting(rare, native.next_seq())
 
@@ -510,7 +550,7 @@ _new_accumulator: Callable | None = None
 _making_accumulators = new_rlock()
 
 # What an AccumulateGrad that is called by hand does with a gradient, as a node's ``backward``; set by accumulate.py.
-leaf_backward: Callable = None       # type: ignore[assignment]
+leaf_backward: Callable = None  # type: ignore[assignment]
 
 
 def accumulator_builder() -> Callable:

@@ -7,6 +7,7 @@ NOTE [Saved]: what a rule mentions is kept in the slots ``_s0_.._s2_`` with the 
   4. under saved-tensor hooks -> a ``SavedTensor`` holding what ``pack`` returned.
 Attributes that hold tensors (indices, masks) are kept as ``Guarded``, with their versions, or behind hooks like operands.
 """
+
 from __future__ import annotations
 
 import threading
@@ -37,13 +38,14 @@ class SavedTensor:
         self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, value.layout, edge, tangent
         self.limits = None if value.layout.dtype.differentiable else limits_of(value)
 
-    class _storage_:          # looked at as `saved._storage_.version` by generated code
+    class _storage_:  # looked at as `saved._storage_.version` by generated code
         """Never at the version that a node noted."""
 
         version = None
 
 
 # ---- what is kept --------------------------------------------------------------------------------------------------
+
 
 def unpack(node: Node, slot: int):
     """The value of a saved slot whose version check failed: behind hooks, freed, or written to.
@@ -66,7 +68,8 @@ def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionEr
     return VersionError(
         f"{op}: {what} ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: "
         f"it is at version {value._storage_.version}, expected {expected}{writer_of(value._storage_, expected)}.\n"
-        "Hint: clone it before the update, or find the update with nbgrad.detect_anomaly().")
+        "Hint: clone it before the update, or find the update with nbgrad.detect_anomaly()."
+    )
 
 
 def unpack_alike(node: Node, slot: int):
@@ -104,8 +107,10 @@ def require_history(node: Node, place: int, value: Tensor) -> None:
     """
     edge = node._edges_[place]
     if not value._needs_grad_ and isinstance(edge, (Node, Edge)) and not isinstance(edge, AccumulateGrad):
-        raise GradError(f"{name_of(node)}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
-                        "place after it was used. Hint: y = x.detach() instead of x.detach_().")
+        raise GradError(
+            f"{name_of(node)}: a saved tensor ({value.layout.dtype.name} {list(value.layout.shape)}) was detached in "
+            "place after it was used. Hint: y = x.detach() instead of x.detach_()."
+        )
 
 
 class Kept:
@@ -162,6 +167,7 @@ class Guarded:
 
             def keeper(name: str) -> Callable[[Tensor], Kept]:
                 return lambda x: Kept(self.op, name, *next(versions))
+
             self.attributes = {name: with_tensors(value, keeper(name), Tensor) for name, value in self.attributes.items()}
         return tensors_in(self.attributes.values(), Kept)
 
@@ -186,8 +192,10 @@ def with_tensors(value: Any, change: Callable[[Any], Any], kind: type) -> Any:
 
 def freed_error(node: Node) -> GradError:
     """The error of a second pass through freed saved tensors."""
-    return GradError(f"{name_of(node)}: backward through the graph a second time: its saved tensors were freed by the first "
-                     "pass. Hint: pass retain_graph=True to the first one.")
+    return GradError(
+        f"{name_of(node)}: backward through the graph a second time: its saved tensors were freed by the first "
+        "pass. Hint: pass retain_graph=True to the first one."
+    )
 
 
 def freed_backward(node: Node, g, create_graph: bool):
@@ -206,7 +214,7 @@ def free_all(node: Node) -> None:
 
 # Where storages were written to, last writes last: ``{storage: [(version before, place or None)]}``, in anomaly mode.
 writes: WeakKeyDictionary = WeakKeyDictionary()
-MOST_WRITES = 8                             # remembered per storage
+MOST_WRITES = 8  # remembered per storage
 
 
 def written(storage: Storage) -> None:
@@ -254,6 +262,7 @@ def increment_version(tensor) -> None:
 
 
 # ---- saved-tensor hooks --------------------------------------------------------------------------------------------
+
 
 class EnteredHooks:
     """Saved-tensor hooks that a context entered: one each time. The context itself has no names but its users'.
@@ -340,7 +349,7 @@ def drop(entries: list, entry: EnteredHooks) -> None:
         entries.remove(entry)
 
 
-class saved_tensors_hooks:      # torch's name
+class saved_tensors_hooks:  # torch's name
     """Inside, ``pack(tensor)`` decides what is kept for backward, and ``unpack(packed)`` gives the tensor back.
 
     ``pack`` sees all tensors that a node keeps: operands, results, indices and masks.
@@ -363,20 +372,22 @@ class saved_tensors_hooks:      # torch's name
         try:
             special.append(entry)
             entered.append(entry)
-        except BaseException:           # an interrupt between the steps: the block is not entered, and nobody will leave it
+        except BaseException:  # an interrupt between the steps: the block is not entered, and nobody will leave it
             drop(entered, entry)
             drop(special, entry)
             raise
 
     def __exit__(self, *error: object) -> None:
         entered = _hook_stack.entered
-        if entered and entered[-1].context is self:     # at once: an interrupt on a longer way would leave the hooks behind
+        if entered and entered[-1].context is self:  # at once: an interrupt on a longer way would leave the hooks behind
             special.remove(entered.pop())
             return
         place = next((k for k in reversed(range(len(entered))) if entered[k].context is self), None)
         if place is None:
-            raise GradError("saved_tensors_hooks: the context is not active in this thread, so it cannot be left. "
-                            "Hint: a with statement enters and leaves it.")
+            raise GradError(
+                "saved_tensors_hooks: the context is not active in this thread, so it cannot be left. "
+                "Hint: a with statement enters and leaves it."
+            )
         special.remove(entered.pop(place))
 
 
@@ -471,7 +482,7 @@ def behind_hooks(node: Node, name: str, value: Tensor, pack: Callable, unpack_ho
     shown = native.alias(value)
     shown._edge_, shown._needs_grad_ = node, True
     saved = pack_tensor(shown, pack, unpack_hook)
-    saved.edge = None           # these would make a cycle: node -> saved -> node
+    saved.edge = None  # these would make a cycle: node -> saved -> node
     if saved.packed is shown:
         saved.packed = value
     return saved
@@ -533,8 +544,13 @@ class RawNothing(RawSaved):
 def raw_of_several(node: Node, name: str) -> tuple[RawSaved, ...]:
     """The places of the tensors, and of None, in an attribute that holds several."""
     values = node._attrs_.attributes[name]
-    return tuple([RawNothing(node, name) if value is None else RawAttribute(node, value) for value in values
-                  if value is None or isinstance(value, Kept)])
+    return tuple(
+        [
+            RawNothing(node, name) if value is None else RawAttribute(node, value)
+            for value in values
+            if value is None or isinstance(value, Kept)
+        ]
+    )
 
 
 def raw_attributes(node: Node, name: str | None = None) -> list[RawSaved]:
@@ -606,12 +622,12 @@ def unpacked(saved: SavedTensor) -> Tensor:
     """
     enabled = mode.enabled
     value = saved.unpack(saved.packed)
-    mode.enabled = enabled          # NOTE [Grad mode of a pass]
+    mode.enabled = enabled  # NOTE [Grad mode of a pass]
     if not isinstance(value, Tensor):
         raise ArgumentError(f"saved_tensors_hooks: unpack_hook returned {type(value).__name__}, expected a Tensor.")
     if saved.edge is not None or saved.tangent:
         value = alias_with(value, saved.tangent)
-    if saved.edge is not None:      # of a leaf its AccumulateGrad: the tensor is that leaf's equal, and a leaf like it
+    if saved.edge is not None:  # of a leaf its AccumulateGrad: the tensor is that leaf's equal, and a leaf like it
         value._edge_, value._needs_grad_ = saved.edge, True
     return value
 

@@ -1,4 +1,5 @@
 """One backward pass as an object: where it starts, what it runs, and what hooks and tools may ask about it while it runs."""
+
 from __future__ import annotations
 
 import logging
@@ -15,16 +16,34 @@ from ..tensors.tensor import Tensor, native
 from .edges import AccumulateGrad, Edge, Node, accumulator_of
 from .node import NodeMeta, Resting, add_hook, node_meta, shown
 
-__all__ = ["GraphTask", "Captures", "PassState", "state", "Target", "target", "count_edges", "queue_callback",
-           "current_graph_task_id", "current_graph_task", "current_autograd_node", "current_graph_task_keep_graph",
-           "will_execute", "execution_order", "set_multithreading_enabled", "is_multithreading_enabled", "LOG", "log_nodes"]
+__all__ = [
+    "GraphTask",
+    "Captures",
+    "PassState",
+    "state",
+    "Target",
+    "target",
+    "count_edges",
+    "queue_callback",
+    "current_graph_task_id",
+    "current_graph_task",
+    "current_autograd_node",
+    "current_graph_task_keep_graph",
+    "will_execute",
+    "execution_order",
+    "set_multithreading_enabled",
+    "is_multithreading_enabled",
+    "LOG",
+    "log_nodes",
+]
 
-Target = Any                # where an edge leads: a Node, or the leaf itself
+Target = Any  # where an edge leads: a Node, or the leaf itself
 _task_ids = count()
 LOG = logging.getLogger("nbgrad.graph")
 
 
 # ---- what a pass runs ----------------------------------------------------------------------------------------------
+
 
 def target(edge) -> Target:
     """What an edge leads to: a node, or a leaf (through its AccumulateGrad, if that has been made)."""
@@ -57,8 +76,9 @@ def count_edges(roots: Iterable[Target]) -> dict[Target, int]:
     return survey(roots)[0]
 
 
-def nodes_needed(counts: dict[Target, int], nodes: list[Node],
-                 wanted: Iterable[Target]) -> tuple[dict[Target, bool], set[Target], dict[Node, int]]:
+def nodes_needed(
+    counts: dict[Target, int], nodes: list[Node], wanted: Iterable[Target]
+) -> tuple[dict[Target, bool], set[Target], dict[Node, int]]:
     """The nodes on a path to a wanted node or leaf.
 
     Args:
@@ -164,7 +184,7 @@ class GraphTask:
                 self.plain = False
             elif place in counts:
                 other_leaves -= 1
-        if ends or other_leaves:        # else every path ends in a wanted leaf, as where the gradients of all leaves are asked for
+        if ends or other_leaves:  # else every path ends in a wanted leaf, as where the gradients of all leaves are asked for
             self.needed = self.lead_to(counts, nodes, wanted)
 
     def accumulate_only(self, sinks: set[Target]) -> None:
@@ -218,6 +238,7 @@ def hooks_at_rest(leaf: Tensor, task: GraphTask) -> NodeMeta | None:
 
 
 # ---- what a thread's pass shows ------------------------------------------------------------------------------------
+
 
 class PassState(threading.local):
     """What this thread's engine is doing: the innermost pass, and the node or leaf that it has come to."""
@@ -307,8 +328,10 @@ def will_execute(node: Node) -> bool:
         raise GradError(f"will_execute: expected a node of the graph, got {type(node).__name__}. Hint: y.grad_fn.")
     task, below = running_task("will_execute"), target(node)
     if isinstance(below, Tensor) and below in task.wanted:
-        raise GradError("will_execute: the AccumulateGrad of an input of grad() does not run, its gradient is returned. "
-                        "Hint: ask about nodes that do not belong to leaves.")
+        raise GradError(
+            "will_execute: the AccumulateGrad of an input of grad() does not run, its gradient is returned. "
+            "Hint: ask about nodes that do not belong to leaves."
+        )
     return below in task.seen and task.runs(below)
 
 
@@ -328,12 +351,14 @@ def execution_order() -> list[Node]:
     """
     task = running_task("execution_order")
     if state.multithreading:
-        raise GradError("execution_order: the order is defined for passes of one thread only. "
-                        "Hint: run the pass inside set_multithreading_enabled(False).")
+        raise GradError(
+            "execution_order: the order is defined for passes of one thread only. "
+            "Hint: run the pass inside set_multithreading_enabled(False)."
+        )
     return [accumulator_of(node) if isinstance(node, Tensor) else shown(node) for node in task.order()]
 
 
-class set_multithreading_enabled:       # torch's name
+class set_multithreading_enabled:  # torch's name
     """Allow or forbid passes of this thread to use several threads: at once, and until the end of the block as a context manager.
 
     Passes run in the caller's thread either way; what asks about their order wants them forbidden. Also a decorator.
@@ -354,7 +379,7 @@ class set_multithreading_enabled:       # torch's name
         state.multithreading = self.before
 
     def __call__(self, function: Callable) -> Callable:
-        state.multithreading = self.before      # used as a decorator, the call alone changes nothing
+        state.multithreading = self.before  # used as a decorator, the call alone changes nothing
         return decorate(lambda: set_multithreading_enabled(self.mode), function)
 
 
@@ -370,6 +395,7 @@ def is_multithreading_enabled() -> bool:
 
 # ---- the log of a pass ---------------------------------------------------------------------------------------------
 
+
 def log_nodes(roots: Iterable[Target]) -> Callable[[], None]:
     """Have every node below ``roots`` tell the logger ``nbgrad.graph`` when it runs, and with what; returns what ends that."""
     nodes = [accumulator_of(node) if isinstance(node, Tensor) else node for node in count_edges(roots)]
@@ -379,6 +405,7 @@ def log_nodes(roots: Iterable[Target]) -> Callable[[], None]:
     def unregister() -> None:
         for _, handle in hooked:
             handle.remove()
+
     return unregister
 
 

@@ -3,6 +3,7 @@
 The text uses Python arithmetic and the names of ``scalars.FUNCTIONS`` and ``prims.PRIMS``; ``instantiate`` binds those to a
 target and a dtype. Nothing here knows a target.
 """
+
 from __future__ import annotations
 
 import linecache
@@ -16,6 +17,8 @@ from ..ops.expr import Expr, postorder
 __all__ = ["Scalar", "scalar_function", "register_source", "run_text"]
 
 REAL = ("float32", "float64")
+
+
 class Scalar(NamedTuple):
     """What determines a scalar function.
 
@@ -68,7 +71,7 @@ def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
         kind = "bool"
     if kind in texts:
         return texts[kind].format(*args, one=literal(1, dtype))
-    if kind == "complex" and "real" in texts and len(args) > 1:      # Numba would take a constant for a real number
+    if kind == "complex" and "real" in texts and len(args) > 1:  # Numba would take a constant for a real number
         args = [f"complex({a})" if e.op == "constant" else a for a, e in zip(args, node.args)]
     return f"{function_name(op, dtype)}({', '.join(args)})"
 
@@ -149,10 +152,14 @@ def guard_table(dtype: str) -> dict[str, Guard]:
     """The guards at a dtype, by operation."""
     if dtype in REAL:
         from .scalars import COMMON, FUNCTIONS, GUARDS
-        return {**{op: Guard(test, FUNCTIONS[op], precise) for op, (test, precise) in GUARDS.items()},
-                **{op: Guard(test, fast, FUNCTIONS[op], True) for op, (test, fast) in COMMON.items()}}
+
+        return {
+            **{op: Guard(test, FUNCTIONS[op], precise) for op, (test, precise) in GUARDS.items()},
+            **{op: Guard(test, fast, FUNCTIONS[op], True) for op, (test, fast) in COMMON.items()},
+        }
     if dtype.startswith("complex"):
         from .complex_scalars import COMPLEX_FUNCTIONS, COMPLEX_GUARDS
+
         return {op: Guard(test, COMPLEX_FUNCTIONS[op], precise) for op, (test, precise) in COMPLEX_GUARDS.items()}
     return {}
 
@@ -225,9 +232,11 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
 def scalar_names(dtype: str) -> dict[str, Callable]:
     """The scalar functions that source text at a dtype may call, by the names that ``function_name`` gives."""
     from . import scalars
+
     if dtype in REAL:
         return dict(scalars.FUNCTIONS)
     if dtype.startswith("complex"):
         from .complex_scalars import COMPLEX_FUNCTIONS
+
         return {f"complex_{name}": function for name, function in COMPLEX_FUNCTIONS.items()}
     return {f"int_{name}": function for name, function in scalars.INT_FUNCTIONS.items()}

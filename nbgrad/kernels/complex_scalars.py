@@ -9,6 +9,7 @@ that (``abs(weight) < 0.5``): for the user complex numbers have no order, and ``
 
 Source: W. Kahan, "Branch cuts for complex elementary functions" (1987), for the inverse functions.
 """
+
 from __future__ import annotations
 
 from typing import Callable
@@ -30,6 +31,7 @@ __all__ = ["COMPLEX_FUNCTIONS", "COMPLEX_GUARDS"]
 
 
 # ---- parts, choice, order ------------------------------------------------------------------------------------------
+
 
 def conj(z):
     """The conjugate."""
@@ -88,6 +90,7 @@ def isfinite(z):
 
 # ---- quotients and roots -------------------------------------------------------------------------------------------
 
+
 def div(x, y):
     """x / y by Smith's method, without overflow of |y|**2; by zero part by part, as NumPy's."""
     by_rows = fabs(y.real) < fabs(y.imag)
@@ -103,8 +106,8 @@ def div(x, y):
 def root(z):
     """The root with a real part >= 0: one part by the root of (|x| + |z|) / 2, the other by a quotient, without cancellation."""
     big = where(fabs(z.real) > fabs(z.imag), fabs(z.real), fabs(z.imag))
-    scale = where(big > HUGE, 0.0625, where(big < 1.0 / HUGE, 2.0 ** 60, 1.0))
-    back = where(big > HUGE, 4.0, where(big < 1.0 / HUGE, 2.0 ** -30, 1.0))
+    scale = where(big > HUGE, 0.0625, where(big < 1.0 / HUGE, 2.0**60, 1.0))
+    back = where(big > HUGE, 4.0, where(big < 1.0 / HUGE, 2.0**-30, 1.0))
     x, y = z.real * scale, z.imag * scale
     t = sqrt(0.5 * (fabs(x) + hypot(x, y)))
     other = where(t == 0.0, 0.0, fabs(y) / (t + t))
@@ -120,6 +123,7 @@ def rsqrt(z):
 
 
 # ---- exponentials --------------------------------------------------------------------------------------------------
+
 
 def no_angle(y):
     """Whether y is infinite or NaN."""
@@ -166,7 +170,7 @@ def cosh(z):
     """cosh x cos y + i sinh x sin y."""
     x, y = z.real, z.imag
     re = where((fabs(x) == INF) & no_angle(y), INF, real_cosh(x) * real_cos(y))
-    vanishes = ((x == 0.0) & no_angle(y)) | (y == 0.0)      # also where sinh overflows
+    vanishes = ((x == 0.0) & no_angle(y)) | (y == 0.0)  # also where sinh overflows
     return complex(re, where(vanishes, copysign(0.0, x) * copysign(1.0, y), real_sinh(x) * real_sin(y)))
 
 
@@ -218,6 +222,7 @@ def sigmoid(z):
 
 # ---- logarithms and powers -----------------------------------------------------------------------------------------
 
+
 def log(z):
     """log |z| + i arg z; log |z| = log a + log1p((b / a)**2) / 2 for the greater part a and the smaller b."""
     ax, ay = fabs(z.real), fabs(z.imag)
@@ -262,6 +267,7 @@ def pow_(x, y):
 
 
 # ---- inverse functions: products of the roots of 1 - z and 1 + z, whose terms have one sign ----------------------------
+
 
 def direction(x):
     """A part of an infinite number: of what is finite nothing is left but the sign."""
@@ -317,15 +323,46 @@ def atan(z):
 
 
 COMPLEX_FUNCTIONS: dict[str, Callable] = {
-    "conj_physical": conj, "where": choose, "real": real_part, "abs": modulus, "lt": lt, "le": le, "gt": gt, "ge": ge,
-    "isnan": isnan, "isinf": isinf, "isfinite": isfinite, "div": div, "sqrt": root, "rsqrt": rsqrt,
-    "exp": exp, "exp2": exp2, "expm1": expm1, "sinh": sinh, "cosh": cosh, "tanh": tanh, "sin": sin, "cos": cos, "tan": tan,
-    "sigmoid": sigmoid, "log": log, "log2": log2, "log10": log10, "log1p": log1p, "pow": pow_,
-    "asin": asin, "acos": acos, "atan": atan, "asinh": asinh, "acosh": acosh, "atanh": atanh,
+    "conj_physical": conj,
+    "where": choose,
+    "real": real_part,
+    "abs": modulus,
+    "lt": lt,
+    "le": le,
+    "gt": gt,
+    "ge": ge,
+    "isnan": isnan,
+    "isinf": isinf,
+    "isfinite": isfinite,
+    "div": div,
+    "sqrt": root,
+    "rsqrt": rsqrt,
+    "exp": exp,
+    "exp2": exp2,
+    "expm1": expm1,
+    "sinh": sinh,
+    "cosh": cosh,
+    "tanh": tanh,
+    "sin": sin,
+    "cos": cos,
+    "tan": tan,
+    "sigmoid": sigmoid,
+    "log": log,
+    "log2": log2,
+    "log10": log10,
+    "log1p": log1p,
+    "pow": pow_,
+    "asin": asin,
+    "acos": acos,
+    "atan": atan,
+    "asinh": asinh,
+    "acosh": acosh,
+    "atanh": atanh,
 }
 
 
 # ---- angles of any size: see NOTE [Guards] in scalars -------------------------------------------------------------------
+
 
 def imaginary_is_huge(z):
     """True where the fast sine of the imaginary part is wrong."""

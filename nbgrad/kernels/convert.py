@@ -3,6 +3,7 @@
 Half types are integers to the kernels: float16 and bfloat16 are read and written as uint16, by integer arithmetic of ours, so
 that no helper function of the compiler's runtime is ever needed.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
@@ -121,15 +122,17 @@ def conversion(source: str, target: str, bits: str = "") -> int:
         bits: ``"conj"``, ``"neg"`` or ``"conjneg"``: one side is memory that is conjugated, negated, or both, when it is read.
     """
     from .cpu.build import Program, address
+
     if not (source.startswith("complex") and target.startswith("complex")):
-        bits = bits.removeprefix("conj")        # the real part is the same
+        bits = bits.removeprefix("conj")  # the real part is the same
     if target == "bool":
         bits = ""
     if source == target and not bits:
         return 0
     scalar = _scalar(source, target)
-    bindings = (("scalar", scalar),) if not bits else (
-        ("scalar", cast_of_negated if target in HALVES else LAZY[bits]), ("cast", scalar))
+    bindings = (
+        (("scalar", scalar),) if not bits else (("scalar", cast_of_negated if target in HALVES else LAZY[bits]), ("cast", scalar))
+    )
     stored = tuple("uint16" if name in HALVES else name for name in (target, source))
     loop = elementwise_loop((stored[0],), ((stored[1], False),))
     return address(Program(f"convert_{source}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
@@ -141,16 +144,20 @@ def rounding(source: str, half: str, target: str, bits: str = "") -> int:
     if half in (source, target):
         return conversion(source, target, bits)
     from .cpu.build import Program, address
+
     bits = bits.removeprefix("conj")
     before, after = _scalar(source, half), _scalar(half, target)
-    bindings = (("scalar", through_half), ("before", before), ("after", after)) if not bits else (
-        ("scalar", cast_of_negated), ("cast", through_half), ("before", before), ("after", after))
+    bindings = (
+        (("scalar", through_half), ("before", before), ("after", after))
+        if not bits
+        else (("scalar", cast_of_negated), ("cast", through_half), ("before", before), ("after", after))
+    )
     stored = tuple("uint16" if name in HALVES else name for name in (target, source))
     loop = elementwise_loop((stored[0],), ((stored[1], False),))
     return address(Program(f"round_{source}_{half}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
 
 
-_CONSTANTS = (("TWO_POW_MINUS_24", 2.0 ** -24), ("HALF", 0.5))
+_CONSTANTS = (("TWO_POW_MINUS_24", 2.0**-24), ("HALF", 0.5))
 
 
 def _scalar(source: str, target: str):

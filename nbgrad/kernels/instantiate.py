@@ -1,4 +1,5 @@
 """One source, many targets: copy a plain Python function with its names bound to one target's and one dtype's."""
+
 from __future__ import annotations
 
 import builtins
@@ -24,8 +25,14 @@ def part_of_loop(function: Callable) -> Callable:
     return copied
 
 
-def instantiate(function: Callable, target: dict[str, Any], source: dict[str, Any] | None = None, dtype=None,
-                wrap: Callable = lambda function: function, cache: dict | None = None) -> Callable:
+def instantiate(
+    function: Callable,
+    target: dict[str, Any],
+    source: dict[str, Any] | None = None,
+    dtype=None,
+    wrap: Callable = lambda function: function,
+    cache: dict | None = None,
+) -> Callable:
     """Copy ``function`` with its global names rebound, and so on through the functions it calls.
 
     Args:
@@ -49,8 +56,10 @@ def instantiate(function: Callable, target: dict[str, Any], source: dict[str, An
     copies = {} if cache is None else cache
     code, scope = function.__code__, {**function.__globals__, **(source or {})}
     if code.co_freevars or any(isinstance(c, types.CodeType) for c in code.co_consts):
-        raise KernelError(f"instantiate: {function.__qualname__} has a closure or an inner function, expected a plain "
-                          "function. Hint: use global names, or pass them as source.")
+        raise KernelError(
+            f"instantiate: {function.__qualname__} has a closure or an inner function, expected a plain "
+            "function. Hint: use global names, or pass them as source."
+        )
 
     def bind(name):
         if name in target:
@@ -83,6 +92,13 @@ def numba_wrap(function: Callable) -> Callable:
     ``error_model="numpy"``: a division by zero must not raise, and its branch would stop the vectoriser.
     """
     import numba
-    options: dict[str, Any] = {"forceinline": True, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
-                               "error_model": "numpy", "fastmath": False}
+
+    options: dict[str, Any] = {
+        "forceinline": True,
+        "_nrt": False,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "error_model": "numpy",
+        "fastmath": False,
+    }
     return numba.njit(**options)(function)

@@ -17,6 +17,7 @@ one, and the kernel still waits for memory. So the results of the two differ in 
 NOTE [Reordered sums]: inside a block the CPU's compiler may reorder what is combined, which is how the loop vectorises. It does so
 once, at compile time; the bits of a result never depend on a run, or on the number of threads.
 """
+
 # ruff: noqa: F821  (where and where_index are bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -72,6 +73,7 @@ class Monoid(NamedTuple):
 
 # ---- two numbers become one --------------------------------------------------------------------------------------------
 
+
 def add(x, y):
     """The sum."""
     return x + y
@@ -116,6 +118,7 @@ def first_smallest(x, i, y, j):
 
 # ---- sums that carry their errors --------------------------------------------------------------------------------------
 
+
 def add_carried(total, carry, x):
     """``total + x``, the rounding error of which goes to ``carry`` (Knuth's TwoSum)."""
     new = total + x
@@ -135,15 +138,18 @@ def carried_total(total, carry):
     return total + carry if carry == carry else total
 
 
-_LEAST, _GREATEST = -2**63, 2**63 - 1
-MONOIDS = {monoid.name: monoid for monoid in (
-    Monoid("sum", 0.0, add, "+", carries=True, repeats=True, shared=True, eights=("float64", "complex128"), narrow=True),
-    # One product waits for the last one, and Numba's complex ones do not vectorise: eight side by side.
-    Monoid("product", 1.0, multiply, "*", eights=("complex128",)),
-    Monoid("any", 0, either, "|"),
-    Monoid("all", 1, both, "&"),
-    Monoid("greatest", -math.inf, greater, whole=_LEAST, shared=True, order="greatest"),
-    Monoid("smallest", math.inf, smaller, whole=_GREATEST, shared=True, order="smallest"),
-    Monoid("first greatest", -math.inf, first_greatest, whole=_LEAST, order="greatest", indexed=True),
-    Monoid("first smallest", math.inf, first_smallest, whole=_GREATEST, order="smallest", indexed=True),
-)}
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+MONOIDS = {
+    monoid.name: monoid
+    for monoid in (
+        Monoid("sum", 0.0, add, "+", carries=True, repeats=True, shared=True, eights=("float64", "complex128"), narrow=True),
+        # One product waits for the last one, and Numba's complex ones do not vectorise: eight side by side.
+        Monoid("product", 1.0, multiply, "*", eights=("complex128",)),
+        Monoid("any", 0, either, "|"),
+        Monoid("all", 1, both, "&"),
+        Monoid("greatest", -math.inf, greater, whole=_LEAST, shared=True, order="greatest"),
+        Monoid("smallest", math.inf, smaller, whole=_GREATEST, shared=True, order="smallest"),
+        Monoid("first greatest", -math.inf, first_greatest, whole=_LEAST, order="greatest", indexed=True),
+        Monoid("first smallest", math.inf, first_smallest, whole=_GREATEST, order="smallest", indexed=True),
+    )
+}

@@ -18,6 +18,7 @@ Integer steps of a float function are primitives, not ``+`` and ``>>``, because 
 ``numpy_prims`` work on scalars and whole arrays (the oracle and the interpreter); ``llvm_prims`` are Numba intrinsics
 whose LLVM bodies the CPU and the CUDA target share, so that the two compilers cannot drift apart.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -29,10 +30,17 @@ from ..base.errors import DTypeError
 __all__ = ["PRIMS", "FLOAT_PRIMS", "INT_PRIMS", "POINTER_TYPES", "numpy_prims", "llvm_prims", "cpu_prims", "declare"]
 
 ROUNDINGS = ("rint", "floor", "ceil", "trunc", "sqrt")  # one operand, a function of the target's library each
-INT_ARITHMETIC = {"iadd": "add", "isub": "sub", "imul": "mul", "iand": "and_", "ior": "or_", "ixor": "xor",
-                  "ishl": "shl", "ishr": "ashr"}
-FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits", "to_int", "to_float", "widen",
-               *INT_ARITHMETIC)
+INT_ARITHMETIC = {
+    "iadd": "add",
+    "isub": "sub",
+    "imul": "mul",
+    "iand": "and_",
+    "ior": "or_",
+    "ixor": "xor",
+    "ishl": "shl",
+    "ishr": "ashr",
+}
+FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits", "to_int", "to_float", "widen", *INT_ARITHMETIC)
 INT_PRIMS = ("where", "wrap")
 PRIMS = (*FLOAT_PRIMS, "wrap")
 # What a kernel's arguments may point to.
@@ -65,8 +73,16 @@ def numpy_prims(dtype) -> dict[str, Callable]:
     def binary(ufunc):
         return lambda i, j: ufunc(narrow(i), narrow(j))
 
-    ufuncs = {"iadd": np.add, "isub": np.subtract, "imul": np.multiply, "iand": np.bitwise_and, "ior": np.bitwise_or,
-              "ixor": np.bitwise_xor, "ishl": np.left_shift, "ishr": np.right_shift}
+    ufuncs = {
+        "iadd": np.add,
+        "isub": np.subtract,
+        "imul": np.multiply,
+        "iand": np.bitwise_and,
+        "ior": np.bitwise_or,
+        "ixor": np.bitwise_xor,
+        "ishl": np.left_shift,
+        "ishr": np.right_shift,
+    }
     return {
         "where": _numpy_where,
         "fma": {"float32": _fma_float32, "float64": _fma_float64}[dtype.name],
@@ -85,8 +101,9 @@ def numpy_prims(dtype) -> dict[str, Callable]:
 def _checked(dtype) -> np.dtype:
     dtype = np.dtype(dtype)
     if dtype.name not in _INTEGERS and dtype.name not in _WHOLE:
-        raise DTypeError(f"prims: {dtype}, expected one of {', '.join((*_INTEGERS, *_WHOLE))}. "
-                         "Hint: half types compute in float32.")
+        raise DTypeError(
+            f"prims: {dtype}, expected one of {', '.join((*_INTEGERS, *_WHOLE))}. Hint: half types compute in float32."
+        )
     return dtype
 
 
@@ -110,6 +127,7 @@ def _fma_float32(x, y, z):
 def _libm_fma() -> Any:
     """libm's fma: NumPy has none, and Python's comes with 3.13."""
     import ctypes.util
+
     function = ctypes.CDLL(ctypes.util.find_library("m")).fma
     function.argtypes, function.restype = [ctypes.c_double] * 3, ctypes.c_double
     return np.frompyfunc(function, 3, 1)
@@ -144,6 +162,7 @@ def llvm_prims(intrinsic, types, dtype, rint_symbol: str) -> dict[str, Any]:
     if dtype.name in _WHOLE:
         return _whole_prims(intrinsic, types, dtype)
     from llvmlite import ir
+
     real, integer = getattr(types, dtype.name), getattr(types, _INTEGERS[dtype.name].name)
     bits = ir.IntType(real.bitwidth)
     llvm_real = {32: ir.FloatType(), 64: ir.DoubleType()}[real.bitwidth]
@@ -160,8 +179,8 @@ def llvm_prims(intrinsic, types, dtype, rint_symbol: str) -> dict[str, Any]:
         symbol = rint_symbol.replace("rint", name)
 
         def rounding(typing, x):
-            return real(real), lambda cx, b, s, a: b.call(
-                declare(b.module, ir.FunctionType(llvm_real, [llvm_real]), symbol), a)
+            return real(real), lambda cx, b, s, a: b.call(declare(b.module, ir.FunctionType(llvm_real, [llvm_real]), symbol), a)
+
         return rounding
 
     def magnitude(b, x):
@@ -172,24 +191,32 @@ def llvm_prims(intrinsic, types, dtype, rint_symbol: str) -> dict[str, Any]:
 
     def copysign(typing, x, y):
         return real(real, real), lambda cx, b, s, a: b.bitcast(
-            b.or_(magnitude(b, a[0]), b.and_(b.bitcast(a[1], bits), sign)), llvm_real)
+            b.or_(magnitude(b, a[0]), b.and_(b.bitcast(a[1], bits), sign)), llvm_real
+        )
 
     def convert(result, operand, method, llvm_type):
         def conversion(typing, x):
             return result(operand), lambda cx, b, s, a: getattr(b, method)(a[0], llvm_type)
+
         return conversion
 
     def arithmetic(method):
         # Numba has widened a constant to 64 bits by now; the signature narrows it back, and LLVM folds that.
         def operation(typing, i, j):
             return integer(integer, integer), lambda cx, b, s, a: getattr(b, method)(*a)
+
         return operation
 
     rules = {
-        "where": where, "fma": fma, "fabs": fabs, "copysign": copysign,
+        "where": where,
+        "fma": fma,
+        "fabs": fabs,
+        "copysign": copysign,
         **{name: library(name) for name in ROUNDINGS},
-        "ibits": convert(integer, real, "bitcast", bits), "fbits": convert(real, integer, "bitcast", llvm_real),
-        "to_int": convert(integer, real, "fptosi", bits), "to_float": convert(real, integer, "sitofp", llvm_real),
+        "ibits": convert(integer, real, "bitcast", bits),
+        "fbits": convert(real, integer, "bitcast", llvm_real),
+        "to_int": convert(integer, real, "fptosi", bits),
+        "to_float": convert(real, integer, "sitofp", llvm_real),
         "widen": lambda typing, i: (types.int64(types.int64), lambda cx, b, s, a: a[0]),
         **{name: arithmetic(method) for name, method in INT_ARITHMETIC.items()},
     }
@@ -230,18 +257,42 @@ def cpu_prims(dtype) -> dict[str, Any]:
     """The primitives for Numba's CPU target. Imports Numba."""
     from numba import types
     from numba.extending import intrinsic
+
     return llvm_prims(intrinsic, types, dtype, f"llvm.rint.f{8 * np.dtype(dtype).itemsize}")
 
 
 def declare(module, function_type, name: str):
     """The function ``name`` of an LLVM module, declared at its first use."""
     from llvmlite import ir
+
     return module.globals.get(name) or ir.Function(module, function_type, name)
 
 
 # The bare names mean NumPy float64, so that a scalar function can be called, and debugged, as it stands.
-(where, fma, rint, floor, ceil, trunc, sqrt, fabs, copysign, ibits, fbits, to_int, to_float, widen,
- iadd, isub, imul, iand, ior, ixor, ishl, ishr) = numpy_prims(np.float64).values()
+(
+    where,
+    fma,
+    rint,
+    floor,
+    ceil,
+    trunc,
+    sqrt,
+    fabs,
+    copysign,
+    ibits,
+    fbits,
+    to_int,
+    to_float,
+    widen,
+    iadd,
+    isub,
+    imul,
+    iand,
+    ior,
+    ixor,
+    ishl,
+    ishr,
+) = numpy_prims(np.float64).values()
 
 
 def wrap(i):

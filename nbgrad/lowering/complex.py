@@ -1,4 +1,5 @@
 """Complex numbers from their parts."""
+
 from __future__ import annotations
 
 from functools import cache

@@ -1,4 +1,5 @@
 """Copies and conversions: one kernel for every element size, one for every pair of dtypes."""
+
 from __future__ import annotations
 
 import math
@@ -43,7 +44,7 @@ def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
     return elementwise_plan(IDENTITY, target.dtype, (source,), (target,), plan_type=GeneralPlan)
 
 
-NARROW = 64         # elements side by side below which the iterator spends most of its time between them
+NARROW = 64  # elements side by side below which the iterator spends most of its time between them
 
 
 def repeat_plan(x: Layout, rows: int, count: int, width: int, shape: tuple) -> GeneralPlan:
@@ -69,9 +70,9 @@ def repeated_dim(layout: Layout) -> int | None:
 
 @lowering("contiguous_copy")
 def _contiguous(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     d = repeated_dim(x) if x.expanded else None
-    if d is not None and (width := math.prod(x.shape[d + 1:])) < NARROW:
+    if d is not None and (width := math.prod(x.shape[d + 1 :])) < NARROW:
         return repeat_plan(x, math.prod(x.shape[:d]), x.shape[d], width, x.shape)
     return copy_plan(x, x.like())
 

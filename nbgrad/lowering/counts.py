@@ -1,4 +1,5 @@
 """Comparisons, counts and searches: NumPy's functions, and prepared runs of a launch or two in the place of their several steps."""
+
 from __future__ import annotations
 
 import math
@@ -68,6 +69,7 @@ def recorded(x: Tensor) -> bool:
 
 # ---- comparisons -------------------------------------------------------------------------------------------------------
 
+
 @prepared("equal", tensors=("other",))
 def _quick_equal(op, layouts, attributes):
     operands = *layouts, attributes["other"]
@@ -78,7 +80,7 @@ def _quick_equal(op, layouts, attributes):
     return lambda x, y: fresh(plan, x, y)._storage_.array.item() == 1
 
 
-MOST_TESTS = 32         # with which each element is compared
+MOST_TESTS = 32  # with which each element is compared
 
 
 @prepared("are_members")
@@ -99,12 +101,14 @@ def _quick_isin(op, layouts, attributes):
 
 # ---- places in sorted sequences ----------------------------------------------------------------------------------------
 
+
 @cache
 def insertion_kernel(dtype: str) -> int:
     """Address of the search."""
     memory, _, rank = rank_of(dtype, True)
-    return address(Program("insertion", insertion_loop(memory), dtype, (("rank", rank), ("before", before),
-                                                                           *KEY_CONSTANTS.get(dtype, ()))))
+    return address(
+        Program("insertion", insertion_loop(memory), dtype, (("rank", rank), ("before", before), *KEY_CONSTANTS.get(dtype, ())))
+    )
 
 
 def insertion_plan(sequence: Layout, x: Layout, right: bool) -> GeneralPlan | None:
@@ -113,8 +117,15 @@ def insertion_plan(sequence: Layout, x: Layout, right: bool) -> GeneralPlan | No
         return None
     lines = math.prod(sequence.shape[:-1])
     words = struct.pack("3q", x.numel // lines, sequence.shape[-1], int(right))
-    record = pack_record(insertion_kernel(sequence.dtype.name), lines, max(1, PARALLEL_FROM // 8 // max(x.numel // lines, 1)), 1,
-                         (0, 0), PARALLEL if x.numel >= PARALLEL_FROM else 0, words)
+    record = pack_record(
+        insertion_kernel(sequence.dtype.name),
+        lines,
+        max(1, PARALLEL_FROM // 8 // max(x.numel // lines, 1)),
+        1,
+        (0, 0),
+        PARALLEL if x.numel >= PARALLEL_FROM else 0,
+        words,
+    )
     return GeneralPlan(record, (x.like(int64).template,), (sequence, x))
 
 
@@ -152,7 +163,7 @@ def ends_finder(x: Layout) -> Callable[[Tensor], list[int]]:
     return lambda x: fresh(plan, x)._storage_.array.tolist()
 
 
-MOST_COUNTS = 1 << 16       # of which a table keeps plans
+MOST_COUNTS = 1 << 16  # of which a table keeps plans
 
 
 @prepared("bincount", tensors=("weights",))
@@ -172,6 +183,7 @@ def _quick_bincount(op, layouts, attributes):
             out = layout_of(int64, (size,), None, x.layout.device)
             plan = keep(plans, size, counting_plan("counts", x.layout.dtype.name, (out,), (x.layout,), x.layout.numel, size), 256)
         return fresh(plan, x)
+
     return quick
 
 
@@ -190,6 +202,7 @@ def _quick_one_hot(op, layouts, attributes):
             plan = keep(plans, size, counting_plan("one_hot", "int64", (out, ONE_STATUS), (x.layout,), x.layout.numel, size), 256)
         out, status = fresh(plan, x)
         return None if status._storage_.array[0] else out
+
     return quick
 
 
@@ -211,10 +224,12 @@ def _quick_histogram(op, layouts, attributes):
         if status._storage_.array[0]:
             return None
         return Histogram(hist, *edges) if whole else hist
+
     return quick
 
 
 # ---- different elements ------------------------------------------------------------------------------------------------
+
 
 def distinct_finder(x: Layout) -> Callable[[Tensor], Tensor]:
     """``distinct(x)``: the elements that differ from the one before them, in a row."""
@@ -230,12 +245,13 @@ def distinct_finder(x: Layout) -> Callable[[Tensor], Tensor]:
             return out
         layout = layouts.get(count) or keep(layouts, count, layout_of(dtype, (count,), None, device), 256)
         return new_tensor(wrap_array(array[:count].copy()), layout)
+
     return distinct
 
 
 @prepared("unique_consecutive")
 def _quick_unique_consecutive(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     if memory_of(x) is None or not x.numel or any(attributes.values()) or attributes["dim"] is not None:
         return None
     distinct = distinct_finder(x)
@@ -244,7 +260,7 @@ def _quick_unique_consecutive(op, layouts, attributes):
 
 @prepared("unique")
 def _quick_unique(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     wanted = attributes["return_inverse"] or attributes["return_counts"] or attributes["dim"] is not None
     if memory_of(x) is None or wanted or not is_short(row := x.like(None, (x.numel,)), 0):
         return None
@@ -264,6 +280,7 @@ def _quick_take_along_dim(op, layouts, attributes):
 
 # ---- by NumPy ---------------------------------------------------------------------------------------------------------
 
+
 @lowering("insertion_places", style="run")
 def _searchsorted(op, tensors, attributes):
     sequence, x = tensors
@@ -282,7 +299,7 @@ def _searchsorted(op, tensors, attributes):
     return tensor_of(found.astype(np.int64).reshape(values.shape), x)
 
 
-FEW_PAIRS = 1 << 12         # that are compared one by one in less time than it takes to sort
+FEW_PAIRS = 1 << 12  # that are compared one by one in less time than it takes to sort
 
 
 @lowering("are_members", style="run")
@@ -314,7 +331,7 @@ def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) 
 
 @lowering("bin_counts", style="run")
 def _bin_counts(op, tensors, attributes):
-    input, = tensors
+    (input,) = tensors
     bins, min, max = attributes["bins"], attributes["min"], attributes["max"]
     array = values_of(input).reshape(-1)
     array = array if input.dtype.is_floating_point else array.astype(np.float64)

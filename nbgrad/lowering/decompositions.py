@@ -1,4 +1,5 @@
 """The work of ``ops/decompositions.py``: LAPACK, by kernels that call it or by NumPy's functions, in batches."""
+
 from __future__ import annotations
 
 import math
@@ -26,7 +27,7 @@ __all__: list[str] = []
 def packed(*parts: np.ndarray) -> np.ndarray:
     """The parts of a result in a row (``parts_of``): matrices first; each with the batch's dimensions and one or two of its own."""
     batch = parts[0].shape[:-2]
-    return np.concatenate([part.reshape(*batch, math.prod(part.shape[len(batch):])) for part in parts], -1)
+    return np.concatenate([part.reshape(*batch, math.prod(part.shape[len(batch) :])) for part in parts], -1)
 
 
 def eigh_array(x: np.ndarray, upper: bool) -> np.ndarray:
@@ -86,7 +87,7 @@ def regular_cofactors(x: np.ndarray) -> np.ndarray | None:
     except np.linalg.LinAlgError:
         return None
     condition = np.abs(x).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
-    size = np.linalg.det(x.astype(np.result_type(x, np.float64)))       # whose range is that of products of many numbers
+    size = np.linalg.det(x.astype(np.result_type(x, np.float64)))  # whose range is that of products of many numbers
     if not (condition < WELL_CONDITIONED[x.dtype.name]).all() or not np.isfinite(size).all() or not size.all():
         return None
     return np.swapaxes(np.asarray(size)[..., None, None] * inverse, -1, -2).conj().astype(x.dtype)
@@ -125,8 +126,10 @@ def cholesky_array(x: np.ndarray, strict: bool) -> np.ndarray:
     info = info_array(x)
     if strict:
         place = tuple(np.argwhere(info)[0].tolist())
-        raise np.linalg.LinAlgError(f"{f'matrix {list(place)}' if place else 'the matrix'} is not positive definite: "
-                                    f"its leading part of order {info[place]} is not")
+        raise np.linalg.LinAlgError(
+            f"{f'matrix {list(place)}' if place else 'the matrix'} is not positive definite: "
+            f"its leading part of order {info[place]} is not"
+        )
     out = np.full_like(x, np.nan)
     for place in map(tuple, np.argwhere(info == 0)):
         out[place] = np.linalg.cholesky(x[place])
@@ -263,7 +266,7 @@ def elimination(x: np.ndarray) -> np.ndarray:
     out, steps = np.empty_like(x), np.arange(min(x.shape[-2:]))
     done = 0
     for place, factors, exchanged in by_lapack(x):
-        if (exchanged != steps).any():              # of columns whose pivots tie
+        if (exchanged != steps).any():  # of columns whose pivots tie
             break
         out[place], done = factors, done + 1
     return out if done and done == math.prod(x.shape[:-2]) else elimination_in_order(x)
@@ -275,8 +278,8 @@ def elimination_in_order(x: np.ndarray) -> np.ndarray:
     for k in range(min(x.shape[-2:])):
         pivot = x[..., k, k, None]
         nothing = pivot == 0
-        x[..., k + 1:, k] = np.where(nothing, x[..., k + 1:, k], x[..., k + 1:, k] / np.where(nothing, 1, pivot))
-        x[..., k + 1:, k + 1:] -= x[..., k + 1:, k, None] * x[..., k, None, k + 1:]
+        x[..., k + 1 :, k] = np.where(nothing, x[..., k + 1 :, k], x[..., k + 1 :, k] / np.where(nothing, 1, pivot))
+        x[..., k + 1 :, k + 1 :] -= x[..., k + 1 :, k, None] * x[..., k, None, k + 1 :]
     return x
 
 
@@ -306,18 +309,32 @@ def exchanges_in_order(x: np.ndarray) -> np.ndarray:
     for place in np.ndindex(x.shape[:-2]):
         a = x[place]
         for k in range(steps):
-            best = k + int(np.argmax(np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)))      # LAPACK's magnitude
+            best = k + int(np.argmax(np.abs(a[k:, k].real) + np.abs(a[k:, k].imag)))  # LAPACK's magnitude
             found[(*place, k)] = best
             a[[k, best]] = a[[best, k]]
             if a[k, k]:
-                a[k + 1:, k] /= a[k, k]
-                a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
+                a[k + 1 :, k] /= a[k, k]
+                a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
     return found
 
 
 # Of the diagonal Pade approximant of degree 13 (N. J. Higham, 2005), and the norm up to which it has all digits.
-PADE = (64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800., 129060195264000., 10559470521600.,
-        670442572800., 33522128640., 1323241920., 40840800., 960960., 16380., 182., 1.)
+PADE = (
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
 PADE_RANGE = 5.37
 
 
@@ -327,7 +344,7 @@ def exponential_array(x: np.ndarray) -> np.ndarray:
     x = x.astype(np.result_type(kind, np.float64))
     size = np.abs(x).sum(-2).max(initial=0.0)
     squarings = max(0, math.ceil(math.log2(size / PADE_RANGE))) if size > 0 and math.isfinite(size) else 0
-    x = x / 2.0 ** squarings
+    x = x / 2.0**squarings
     power, even, odd = np.broadcast_to(np.eye(x.shape[-1]), x.shape), np.zeros_like(x), np.zeros_like(x)
     square = x @ x
     for k in range(0, 14, 2):
@@ -413,7 +430,7 @@ def read(x: Tensor) -> np.ndarray:
     if not layout.contiguous or array.dtype != layout.descr:
         return array_of(x)
     first = x._offset_ // layout.dtype.itemsize
-    return array[first:first + layout.numel].reshape(layout.shape)
+    return array[first : first + layout.numel].reshape(layout.shape)
 
 
 def launched(plan, count: int) -> Callable:
@@ -423,6 +440,7 @@ def launched(plan, count: int) -> Callable:
     def quick(*values):
         out = fresh(plan, *values[:count])
         return out[0] if went_well(out) else None
+
     return quick
 
 
@@ -435,7 +453,7 @@ def prepare_routine(routine: Routine, op, layouts, attributes):
         return launched(plan, len(layouts))
     function, iterates = routine.array, routine.iterates
     count, device = len(layouts), layouts[0].device
-    kinds: dict = {}            # of results
+    kinds: dict = {}  # of results
 
     def quick(*values):
         arrays = [read(x) for x in values[:count]]
@@ -474,14 +492,23 @@ lapack("complete_qr_row", lambda x: packed(*np.linalg.qr(x, "complete")))
 lapack("eigh_row", eigh_array, "eigh", square=True, iterates=True)
 lapack("eig_row", eig_array, "eig", square=True, iterates=True)
 lapack("svd_row", svd_array, "svd", iterates=True)
-lapack("inverse_of_factored",
-       lambda x, upper: factored_array(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), upper),
-       "cholesky_inverse", square=True)
+lapack(
+    "inverse_of_factored",
+    lambda x, upper: factored_array(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), upper),
+    "cholesky_inverse",
+    square=True,
+)
 lapack("solve_factored", factored_array, "cholesky_solve", square=True)
-lapack("hermitian_eigenvalues", lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"), "eigvalsh", square=True,
-       iterates=True)
-lapack("eigenvalues", lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)), "eigvals", square=True,
-       iterates=True)
+lapack(
+    "hermitian_eigenvalues", lambda x, upper: np.linalg.eigvalsh(x, "U" if upper else "L"), "eigvalsh", square=True, iterates=True
+)
+lapack(
+    "eigenvalues",
+    lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
+    "eigvals",
+    square=True,
+    iterates=True,
+)
 lapack("singular_values", lambda x: np.linalg.svd(x, compute_uv=False), "svdvals", iterates=True)
 
 
@@ -515,7 +542,7 @@ def _quick_known_values(op, layouts, attributes):
 
 # ---- what may be decomposed -------------------------------------------------------------------------------------------
 
-PASSED: dict[tuple, bool] = {}      # what require_matrices has found to be right
+PASSED: dict[tuple, bool] = {}  # what require_matrices has found to be right
 
 
 def require_matrices(name: str, x: Tensor, square: bool) -> None:
@@ -532,8 +559,10 @@ def require_matrices(name: str, x: Tensor, square: bool) -> None:
     if square and layout.shape[-1] != layout.shape[-2]:
         raise ShapeError(f"{name}: expected square matrices, got {layout.shape[-2]} by {layout.shape[-1]}.")
     if layout.dtype.name not in ("float32", "float64", "complex64", "complex128"):
-        raise DTypeError(f"{name}: expected a floating or complex tensor of single or double precision, got {layout.dtype.name}. "
-                         "Hint: x.to(nbgrad.float32).")
+        raise DTypeError(
+            f"{name}: expected a floating or complex tensor of single or double precision, got {layout.dtype.name}. "
+            "Hint: x.to(nbgrad.float32)."
+        )
     keep(PASSED, (layout, square), True)
 
 
@@ -547,11 +576,14 @@ def require_finite(name: str, x: np.ndarray, upper: bool | None) -> None:
     finite = np.isfinite(seen).all((-2, -1))
     if not finite.all():
         place = np.argwhere(~finite)[0].tolist()
-        raise LinAlgError(f"{name}: {f'matrix {place}' if place else 'the matrix'} has infinite elements or NaN, and no such "
-                          "decomposition. Hint: x.isfinite() shows where.")
+        raise LinAlgError(
+            f"{name}: {f'matrix {place}' if place else 'the matrix'} has infinite elements or NaN, and no such "
+            "decomposition. Hint: x.isfinite() shows where."
+        )
 
 
 # ---- rows in another order, systems by factors ------------------------------------------------------------------------
+
 
 def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
     """The order of rows after exchanging them step by step."""
@@ -582,7 +614,7 @@ def _quick_exchange_rows(op, layouts, attributes):
 
 @lowering("exchange_rows", style="run")
 def _exchange_rows(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     plan = exchange_plan(x.layout, attributes["pivots"].layout, attributes["back"])
     if plan is not None:
         out = native.fresh(plan, x, attributes["pivots"])

@@ -1,4 +1,5 @@
 """Distances between points: which kernel of ``templates/distances`` is launched."""
+
 from __future__ import annotations
 
 import math
@@ -49,8 +50,9 @@ def new_plan(name: str, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
     kernel, bindings = distance_kernel("distances" if name == "distances" else "pull", x.dtype.name)
     code = address(Program(name, kernel, x.dtype.name, bindings, name != "distances"))
     units = math.prod(batch)
-    record = pack_record(code, units, units, 2, (0,) * len(layouts), PARALLEL if m * n * k >= LARGE else 0,
-                         struct.pack("5q", m, n, k, down, across))
+    record = pack_record(
+        code, units, units, 2, (0,) * len(layouts), PARALLEL if m * n * k >= LARGE else 0, struct.pack("5q", m, n, k, down, across)
+    )
     return GeneralPlan(record, (out.template, memory.template), layouts)
 
 
@@ -60,7 +62,7 @@ def _distances(op, tensors, attributes):
     if plan is None:
         tensors = tuple([CALLS["contiguous_copy"](x) for x in tensors])
         plan = plan_of(op.name, tuple([x.layout for x in tensors]))
-    if plan is None:            # nothing to compute
+    if plan is None:  # nothing to compute
         x, y = tensors[-2:]
         shape = (*x.layout.shape[:-1], y.layout.shape[-2]) if op.name == "distances" else x.layout.shape
         return CALLS["new_full"](x.layout.like(shape=shape), 0)

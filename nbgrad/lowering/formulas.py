@@ -1,4 +1,5 @@
 """Operations of one formula that are computed in a dtype of their own: neighbours and exponents, incomplete gamma functions."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,7 +21,7 @@ BINARY_EXPONENT = Formula("binary_exponent", (("x", False),), (operation("binary
 @lowering("adjacent")
 def _adjacent(op, layouts, attributes):
     x, y = layouts
-    if x.dtype.itemsize == 2:           # what kernels compute half types in has other neighbours
+    if x.dtype.itemsize == 2:  # what kernels compute half types in has other neighbours
         return lambda op, tensors, attributes: tensor_of(np.nextafter(*map(values_of, tensors)), tensors[0], x.dtype)
     out = layout_of(x.dtype, broadcast_shapes("nextafter", [x.shape, y.shape]), None, x.device)
     return elementwise_plan(ADJACENT, x.dtype, layouts, (out,), plan_type=GeneralPlan)
@@ -28,7 +29,7 @@ def _adjacent(op, layouts, attributes):
 
 @lowering("binary_exponent")
 def _binary_exponent(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     return elementwise_plan(BINARY_EXPONENT, x.dtype, layouts, (layout_of(int32, x.shape, None, x.device),), plan_type=GeneralPlan)
 
 

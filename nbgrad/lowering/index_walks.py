@@ -3,6 +3,7 @@
 NOTE [Index checks]: reads note out-of-range indices while they run (and give 0 there); the result is thrown away with
 an error. Writers scan the index first, so that an error leaves the tensor as it was.
 """
+
 from __future__ import annotations
 
 import struct
@@ -62,6 +63,7 @@ def array_of(x: Tensor) -> np.ndarray:
 
 # ---- indices ----------------------------------------------------------------------------------------------------------
 
+
 def zeros(layout: Layout) -> Tensor:
     """A row-major tensor of zeros of a layout's dtype and shape."""
     return new_tensor(wrap_array(np.zeros(layout.numel, layout.descr)), layout.like())
@@ -77,9 +79,7 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
         ArgumentError, DTypeError: it is no tensor, or not of integers.
     """
     if not isinstance(index, Tensor):
-        raise ArgumentError(
-            f"{op}: index must be a Tensor of integers, got {type(index).__name__}. Hint: nbgrad.asarray(index)."
-        )
+        raise ArgumentError(f"{op}: index must be a Tensor of integers, got {type(index).__name__}. Hint: nbgrad.asarray(index).")
     dtype = index.layout.dtype
     if dtype is not int64:
         if dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")) and (index.layout.numel or not strict):
@@ -115,8 +115,7 @@ def range_error(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
     bad = values[(values >= limit) | (values < (-limit if wraps else 0))]
     where = "" if dim is None else f" for dimension {dim} of size {limit}"
     return DimError(
-        f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; "
-        f"expected {-limit if wraps else 0} to {limit - 1}."
+        f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; expected {-limit if wraps else 0} to {limit - 1}."
     )
 
 
@@ -144,6 +143,7 @@ def range_plan(layout: Layout, limit: int, wraps: bool) -> GeneralPlan:
 
 # ---- walks ------------------------------------------------------------------------------------------------------------
 
+
 class Walk:
     """How an index leads through a tensor: see NOTE [Walk record].
 
@@ -156,16 +156,7 @@ class Walk:
 
     __slots__ = ("shape", "index_strides", "strides", "step", "limit", "wraps", "dim")
 
-    def __init__(
-        self,
-        shape: tuple,
-        index_strides: tuple,
-        strides: tuple,
-        step: int,
-        limit: int,
-        wraps: bool,
-        dim: int | None,
-    ):
+    def __init__(self, shape: tuple, index_strides: tuple, strides: tuple, step: int, limit: int, wraps: bool, dim: int | None):
         self.shape, self.index_strides, self.strides = shape, index_strides, strides
         self.step, self.limit, self.wraps, self.dim = step, limit, wraps, dim
 
@@ -232,9 +223,7 @@ HALF = ("float16", "bfloat16")
 ONE_STATUS = layout_of(int64, (1,))
 
 
-def write(
-    op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fresh: bool, walk_of: Callable, *where
-) -> None:
+def write(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fresh: bool, walk_of: Callable, *where) -> None:
     """Write ``values`` into ``x`` along the walk ``walk_of(op, x.layout, index.layout, *where)``; nothing is recorded.
 
     Args:
@@ -296,6 +285,7 @@ def write_plan(layout: Layout, index: Layout, values: Layout, walk: Walk, reduct
 
 # ---- prepared runs: see NOTE [Prepared runs] --------------------------------------------------------------------------
 
+
 def is_index(layout) -> bool:
     """Whether an index is walked as it lies."""
     return type(layout) is Layout and layout.dtype is int64 and layout.contiguous
@@ -324,9 +314,7 @@ def prepared_read(layout: Layout, index, walk_of: Callable, *where) -> Callable 
     return None if known is None or layout.conj or layout.neg else checked(known[0])
 
 
-def prepared_write(
-    source: Layout | None, out: Layout, index, values, reduction: str, walk_of: Callable, *where
-) -> Callable | None:
+def prepared_write(source: Layout | None, out: Layout, index, values, reduction: str, walk_of: Callable, *where) -> Callable | None:
     """``launch(x, index, values)``: a copy of x, or (without ``source``) zeros, with values written; one launch."""
     lazy = source is not None and (source.conj or source.neg) or values.conj or values.neg
     narrow = out.dtype.name in HALF and reduction != "set"
@@ -364,6 +352,7 @@ def changed_address() -> int:
 
 # ---- along dimensions -------------------------------------------------------------------------------------------------
 
+
 def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
     """The walk of gather and scatter: an index of x's rank replaces the coordinate of one dimension.
 
@@ -372,9 +361,7 @@ def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
     """
     shape = index.shape
     if (len(shape) or 1) != (layout.ndim or 1):
-        raise ShapeError(
-            f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each."
-        )
+        raise ShapeError(f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each.")
     if not layout.ndim:
         return Walk(shape, index.strides, (0,) * len(shape), 1, 1, False, 0)
     if not shape:
@@ -382,8 +369,7 @@ def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
     for d, (size, own) in enumerate(zip(shape, layout.shape)):
         if d != dim and size > own and index.numel:
             raise ShapeError(
-                f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at "
-                f"dimension {dim}."
+                f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at dimension {dim}."
             )
     strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
     return Walk(shape, index.strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
@@ -417,6 +403,7 @@ def flat_walk(op: str, layout: Layout, index: Layout) -> Walk:
 
 # ---- points, masks ----------------------------------------------------------------------------------------------------
 
+
 def point_index(op: str, layout: Layout, indices: tuple) -> tuple[Tensor, tuple[int, ...]]:
     """The indexed dimensions, and one index that leads through all of them: see ``points_walk``.
 
@@ -432,9 +419,7 @@ def point_index(op: str, layout: Layout, indices: tuple) -> tuple[Tensor, tuple[
     shape = tensors[0].layout.shape
     if any(t.layout.shape != shape for t in tensors):
         shape = broadcast_shapes(op, [t.layout.shape for t in tensors])
-        tensors = [
-            t if t.layout.shape == shape else CALLS["contiguous_copy"](CALLS["expand_shape"](t, shape)) for t in tensors
-        ]
+        tensors = [t if t.layout.shape == shape else CALLS["contiguous_copy"](CALLS["expand_shape"](t, shape)) for t in tensors]
     return offsets(op, layout, dims, tensors), dims
 
 

@@ -1,4 +1,5 @@
 """Writes where an index leads: each into its first operand, unrecorded; and into a copy, which is the operation."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -164,7 +165,7 @@ def _quick_index_into(op, layouts, attributes):
 @prepared("index_fill_value", "scatter_value", "index_zeroed", tensors=("index", "indices"))
 def _quick_fill(op, layouts, attributes):
     (x,), value = layouts, attributes.get("value", 0)
-    if type(value) is float and not value:          # -0.0 equals 0.0
+    if type(value) is float and not value:  # -0.0 equals 0.0
         return None
     number = scalar_values(op, new_tensor(wrap_array(np.empty(0, x.descr)), x), value)
     if op.name == "index_zeroed":
@@ -181,9 +182,7 @@ def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Cal
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
     if source.layout.dtype is not x.layout.dtype:
-        raise DTypeError(
-            f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
-        )
+        raise DTypeError(f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
 
     index, dim = int64_index(name, index), shapes.wrap(name, dim, x.layout.ndim)
     if source.layout.ndim:
@@ -233,8 +232,7 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
         raise ShapeError(f"masked_scatter: the mask selects {count} elements, source has {source.layout.numel}.")
     if source.layout.dtype is not x.layout.dtype:
         raise DTypeError(
-            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; "
-            "expected the same."
+            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
         )
     values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
     if x.layout.contiguous:
@@ -260,8 +258,10 @@ def _quick_index_write(op, layouts, attributes):
 def _put(op, tensors, attributes):
     x, source = tensors
     if x.layout.dtype is not source.layout.dtype:
-        raise DTypeError(f"put: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
-                         "Hint: source.to(x.dtype).")
+        raise DTypeError(
+            f"put: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
+            "Hint: source.to(x.dtype)."
+        )
     index, out = int64_index("put", attributes["index"]), CALLS["clone_like"](x, x.layout.like())
     values = CALLS["reshape"](source, index.layout.shape)
     write("put", out, index, values, "add" if attributes["accumulate"] else "set", True, flat_walk)

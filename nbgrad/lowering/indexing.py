@@ -1,4 +1,5 @@
 """Reads where an index leads, and their cotangents: elements, slices, what masks show."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -35,6 +36,7 @@ __all__: list[str] = []
 
 
 # ---- points --------------------------------------------------------------------------------------------------------
+
 
 @lowering("index", style="run")
 def _index(op, tensors, attributes):
@@ -73,6 +75,7 @@ def _index_backward(op, tensors, attributes):
 
 
 # ---- along one dimension -------------------------------------------------------------------------------------------
+
 
 def zeros_for(g: Tensor, attributes: dict) -> Tensor:
     """Zeros of the operand's shape, to collect a cotangent."""
@@ -189,6 +192,7 @@ def _take_backward(op, tensors, attributes):
 
 # ---- masks ---------------------------------------------------------------------------------------------------------
 
+
 @lowering("masked_select", style="run")
 def _masked_select(op, tensors, attributes):
     x, mask = tensors[0], attributes["mask"]
@@ -200,7 +204,7 @@ def _masked_select(op, tensors, attributes):
     return read("masked_select", x, positions, flat_walk)
 
 
-MOST_BY_NUMPY = 1 << 12         # elements of which NumPy picks quicker than positions are found and read
+MOST_BY_NUMPY = 1 << 12  # elements of which NumPy picks quicker than positions are found and read
 
 
 @prepared("masked_select", tensors=("mask",))
@@ -215,7 +219,7 @@ def _quick_masked_select(op, layouts, attributes):
     def quick(x, mask):
         first, at = x._offset_ // width, mask._offset_
         array, chosen = x._storage_.array, mask._storage_.array
-        if array.dtype != dtype.numpy or chosen.dtype != np.bool_:          # seen through another dtype
+        if array.dtype != dtype.numpy or chosen.dtype != np.bool_:  # seen through another dtype
             return None
         found = array[first : first + count][chosen[at : at + count]]
         return new_tensor(wrap_array(found), layout_of(dtype, found.shape))

@@ -26,7 +26,7 @@ __all__ = ["place_plan", "Part"]
 # share.
 PARALLEL_FROM, GRAIN = 1 << 15, 1 << 13
 
-MOST_PARTS = 22         # what `place` is given in one launch
+MOST_PARTS = 22  # what `place` is given in one launch
 
 
 @lru_cache(maxsize=1)
@@ -56,9 +56,15 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
     first = 8 * (2 + 6 * len(parts))
     for k, part in enumerate(parts):
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
-        kernel, = struct.unpack_from("q", plan.record)
-        entries += [kernel, plan.outs[0].layout.numel, part.offset * itemsize, first + len(params),
-                    k if whole is None else 0, part.first * part.layout.dtype.itemsize]
+        (kernel,) = struct.unpack_from("q", plan.record)
+        entries += [
+            kernel,
+            plan.outs[0].layout.numel,
+            part.offset * itemsize,
+            first + len(params),
+            k if whole is None else 0,
+            part.first * part.layout.dtype.itemsize,
+        ]
         params += plan.record[8 * 9 :]
     head = struct.pack(f"{2 + len(entries)}q", out.numel * itemsize if zero else 0, len(parts), *entries)
     # One unit of work: the flag only lets other Python threads run during a large copy.
@@ -69,6 +75,7 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
 
 
 # ---- cotangents of views -------------------------------------------------------------------------------------------
+
 
 def region(op, g: Layout, shape: tuple, attributes: tuple):
     """The part of a result of that shape that ``g`` belongs to."""
@@ -170,7 +177,7 @@ def _unfold_backward(op, tensors, attributes):
 
 @prepared("unfold_backward")
 def _quick_unfold_backward(op, layouts, attributes):
-    g, = layouts
+    (g,) = layouts
     shape, *rest = attributes.values()
     whole, _, strides, offset = region(op, g, shape, tuple(rest))
     plan, fresh = added_up(g, whole, strides, offset), native.fresh
@@ -179,7 +186,7 @@ def _quick_unfold_backward(op, layouts, attributes):
 
 @prepared("as_strided_backward")
 def _quick_as_strided_backward(op, layouts, attributes):
-    g, = layouts
+    (g,) = layouts
     layout, stride, offset = attributes["layout"], attributes["stride"], attributes["offset"]
     if not layout.dense or offset < 0 or offset + reach(g.shape, stride) >= layout.numel:
         return None
@@ -267,9 +274,7 @@ def joined_parts(op, layouts: tuple, dim: int) -> tuple[tuple, list[Part | None]
         raise ShapeError(f"{op.name}: 0-d tensors cannot be concatenated. Hint: stack.")
     dim = shapes.wrap(op.name, dim, first.ndim)
     for layout in filled:
-        if layout.ndim != first.ndim or any(
-            a != b for d, (a, b) in enumerate(zip(layout.shape, first.shape)) if d != dim
-        ):
+        if layout.ndim != first.ndim or any(a != b for d, (a, b) in enumerate(zip(layout.shape, first.shape)) if d != dim):
             raise ShapeError(
                 f"{op.name}: shapes {list(first.shape)} and {list(layout.shape)} must match except in dimension {dim}."
             )
@@ -318,9 +323,7 @@ def _cat(op, tensors, attributes):
     members, dim = check_members(op, tensors[0]), attributes["dim"]
     while len(members) > MOST_PARTS:
         # In groups: every element moves once a level, and three levels join 10,000 tensors.
-        members = tuple(
-            _cat(op, (members[k : k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS)
-        )
+        members = tuple(_cat(op, (members[k : k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS))
     plan, used, out = cat_plan(op, tuple([x.layout for x in members]), dim)
     if plan is None:
         return CALLS["new_full"](out, 0)
@@ -339,7 +342,8 @@ def _quick_join(op, layouts, attributes):
 
     def quick(tensors, dim):
         return fresh(plan, *tensors)
-    quick.plan = plan           # all that it is
+
+    quick.plan = plan  # all that it is
     return quick
 
 
@@ -466,14 +470,19 @@ def _roll(op, layouts, attributes):
 def rolled_plan(x: Layout, shifts: list[int]) -> GeneralPlan:
     """The launch that moves every part of ``x`` between the places where dimensions are cut."""
     out = x.like()
-    parts: list[tuple[tuple[int, ...], int, int]] = [((), 0, 0)]        # shape, place in x, place in the result
+    parts: list[tuple[tuple[int, ...], int, int]] = [((), 0, 0)]  # shape, place in x, place in the result
     for size, own, step, shift in zip(x.shape, x.strides, out.strides, shifts):
         cut = -shift % size
         pieces = ((size - cut, cut, 0), (cut, 0, size - cut)) if cut else ((size, 0, 0),)
-        parts = [((*shape, length), source + start * own, target + to * step)
-                 for shape, source, target in parts for length, start, to in pieces]
-    read = [Part(layout_of(x.dtype, shape, x.strides, x.device, x.conj, x.neg), shape, out.strides, target, source)
-            for shape, source, target in parts]
+        parts = [
+            ((*shape, length), source + start * own, target + to * step)
+            for shape, source, target in parts
+            for length, start, to in pieces
+        ]
+    read = [
+        Part(layout_of(x.dtype, shape, x.strides, x.device, x.conj, x.neg), shape, out.strides, target, source)
+        for shape, source, target in parts
+    ]
     return place_plan(out, read, zero=False, whole=x)
 
 

@@ -1,4 +1,5 @@
 """Which kernel of ``templates/lapack`` is launched for matrices of given layouts, and where its results go."""
+
 from __future__ import annotations
 
 import math
@@ -121,8 +122,20 @@ def launch(name: str, layouts: tuple[Layout, ...], attributes: dict, flat: bool 
     if made is None or found is None:
         return None
     outs, places = results(made, first, flat and len(made.parts) > 1)
-    words = [*made.sizes, min(made.sizes[:2]), made.work, made.integers, *made.letters, 1, *strides_of(layouts, 0),
-             *strides_of(layouts, 1), int(is_wide()), *made.flags, *found, *[0] * (4 - len(found))]
+    words = [
+        *made.sizes,
+        min(made.sizes[:2]),
+        made.work,
+        made.integers,
+        *made.letters,
+        1,
+        *strides_of(layouts, 0),
+        *strides_of(layouts, 1),
+        int(is_wide()),
+        *made.flags,
+        *found,
+        *[0] * (4 - len(found)),
+    ]
     for place in (*places, *[(0, 0, 0)] * (3 - len(places)), (len(outs) + 1, 0, 4)):
         words += place
     words += [len(outs) + 2, len(outs) + 3, len(batch), *batch]
@@ -133,8 +146,15 @@ def launch(name: str, layouts: tuple[Layout, ...], attributes: dict, flat: bool 
     work = 2 * (m * n * size + 64) + made.work * size + made.more + 256
     kernel, bindings = lapack_kernel(made.name, dtype)
     report, memory = layout_of(int32, batch, None, first.device), layout_of(float64, (-(-work // 8),), None, first.device)
-    record = pack_record(address(Program(made.name, kernel, "float64", bindings)), units, units, len(outs) + 2, (0,) * len(layouts),
-                         PARALLEL if m * n * max(k, min(m, n)) >= LARGE else 0, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(
+        address(Program(made.name, kernel, "float64", bindings)),
+        units,
+        units,
+        len(outs) + 2,
+        (0,) * len(layouts),
+        PARALLEL if m * n * max(k, min(m, n)) >= LARGE else 0,
+        struct.pack(f"{len(words)}q", *words),
+    )
     return GeneralPlan(record, (*(out.template for out in outs), report.template, memory.template), layouts)
 
 
@@ -166,6 +186,7 @@ def results(made: Routine, first: Layout, flat: bool) -> tuple[list[Layout], lis
 
 # ---- calls of one launch -----------------------------------------------------------------------------------------------
 
+
 def went_well(out: tuple) -> bool:
     """Whether LAPACK had nothing to say of any matrix."""
     said = out[-2]._storage_.array
@@ -188,6 +209,7 @@ def at_once(choose: Callable) -> Callable:
     say. ``choose`` takes the arguments: ``(routine, operands, attributes, finish)``, or None where it is more than a launch;
     ``finish`` makes of the results, the reports and the memory behind them what the function returns.
     """
+
     def decorate(formula: Callable) -> Callable:
         table: dict = {}
         fresh, found = native.fresh, table.get
@@ -197,7 +219,7 @@ def at_once(choose: Callable) -> Callable:
             if key in table:
                 return table[key]
             ready = None
-            args = [x.detach() if isinstance(x, Tensor) else x for x in args]      # which are told apart, also if they were one
+            args = [x.detach() if isinstance(x, Tensor) else x for x in args]  # which are told apart, also if they were one
             named = {name: x.detach() if isinstance(x, Tensor) else x for name, x in named.items()}
             chosen = choose(*args, **named)
             if chosen is not None:
@@ -220,7 +242,7 @@ def at_once(choose: Callable) -> Callable:
                 ready = found(args[0].layout if len(args) == 1 and not named else key_of(args, named), ABSENT)
             except (AttributeError, IndexError, TypeError):
                 return formula(*args, **named)
-            if ready is ABSENT:         # the formula checks the arguments; what it returns may differ in the last bits
+            if ready is ABSENT:  # the formula checks the arguments; what it returns may differ in the last bits
                 out = formula(*args, **named)
                 ready = prepare(args, named)
                 if ready is None:
@@ -235,7 +257,9 @@ def at_once(choose: Callable) -> Callable:
                         return formula(*args, **named)
             out = fresh(plan, *operands)
             return finish(out) if went_well(out) else formula(*args, **named)
+
         return call
+
     return decorate
 
 
@@ -279,8 +303,9 @@ def exchange(layouts, back):
     (m, n), pivots = sides(layouts[0]), layouts[1]
     if pivots.dtype not in (int32, int64) or not is_row(pivots):
         return None
-    return Routine("exchange", (), (m, n, pivots.shape[-1]), (((m, n), layouts[0].dtype),),
-                   flags=(int(back), int(pivots.dtype is int64)))
+    return Routine(
+        "exchange", (), (m, n, pivots.shape[-1]), (((m, n), layouts[0].dtype),), flags=(int(back), int(pivots.dtype is int64))
+    )
 
 
 @routine
@@ -341,8 +366,9 @@ def triangle(layouts, upper, unit):
     n, k, stored = x.shape[-1], y.shape[-1], as_stored(x, upper)
     if stored is None:
         return None
-    return Routine("triangle", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), letters=stored[:2],
-                   flags=(UNIT if unit else PLAIN, stored[2]))
+    return Routine(
+        "triangle", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), letters=stored[:2], flags=(UNIT if unit else PLAIN, stored[2])
+    )
 
 
 def as_stored(x: Layout, upper: bool) -> tuple[int, int, int] | None:
@@ -366,8 +392,15 @@ def determinant(layouts):
 def cofactors(layouts):
     """The determinant times the turned inverse, of well-conditioned matrices."""
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
-    return Routine("cofactors", ("getrf", "getri"), (n, n, 0), (((n, n), dtype),), work=64 * n, more=8 * n,
-                   flags=(WELL_CONDITIONED[dtype.name], 0))
+    return Routine(
+        "cofactors",
+        ("getrf", "getri"),
+        (n, n, 0),
+        (((n, n), dtype),),
+        work=64 * n,
+        more=8 * n,
+        flags=(WELL_CONDITIONED[dtype.name], 0),
+    )
 
 
 @routine
@@ -382,8 +415,9 @@ def eigh_routine(name: str, job: str, layouts: tuple, upper: bool, parts: tuple)
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
     which, integers = "U" if upper else "L", 3 + 5 * n
     work = asked("syevd", dtype.name, (job, which, n, None, n, None, "work", -1, None, -1, None))
-    return Routine(name, ("syevd",), (n, n, 0), parts, work=work, more=8 * integers, letters=(ord(job), ord(which)),
-                   integers=integers)
+    return Routine(
+        name, ("syevd",), (n, n, 0), parts, work=work, more=8 * integers, letters=(ord(job), ord(which)), integers=integers
+    )
 
 
 @routine
@@ -405,8 +439,16 @@ def svd_routine(name: str, job: str, layouts: tuple, parts: tuple, full: bool = 
     k = min(m, n)
     work = asked("gesdd", dtype.name, (job, m, n, None, m, None, None, m, None, n if full else k, "work", -1, None, None))
     vectors = 0 if job == "N" else m * (m if full else k) + n * (n if full else k)
-    return Routine(name, ("gesdd",), (m, n, 0), parts, work=work, more=64 * k + vectors * dtype.itemsize + 128,
-                   letters=(ord(job), 0), flags=(int(full), 0))
+    return Routine(
+        name,
+        ("gesdd",),
+        (m, n, 0),
+        parts,
+        work=work,
+        more=64 * k + vectors * dtype.itemsize + 128,
+        letters=(ord(job), 0),
+        flags=(int(full), 0),
+    )
 
 
 @routine
@@ -425,8 +467,11 @@ def pinv(layouts, rtol, atol, hermitian):
         return None
     (m, n), dtype = sides(layouts[0]), layouts[0].dtype
     made = svd_routine("pinv", "S", layouts, (((n, m), dtype),))
-    return made._replace(functions=("gesdd", "cblas_gemm"), more=made.more + min(m, n) * dtype.itemsize + 64,
-                         flags=struct.unpack("2q", struct.pack("2d", rtol, atol)))
+    return made._replace(
+        functions=("gesdd", "cblas_gemm"),
+        more=made.more + min(m, n) * dtype.itemsize + 64,
+        flags=struct.unpack("2q", struct.pack("2d", rtol, atol)),
+    )
 
 
 @routine
@@ -478,10 +523,17 @@ def gelsy(layouts, rcond):
     """The shortest least-squares solutions, and the rank."""
     (m, n), k, dtype = sides(layouts[0]), layouts[1].shape[-1], layouts[0].dtype
     tall = max(m, n)
-    bits, = struct.unpack("q", struct.pack("f4x" if dtype.name == "float32" else "d", rcond))
+    (bits,) = struct.unpack("q", struct.pack("f4x" if dtype.name == "float32" else "d", rcond))
     work = asked("gelsy", dtype.name, (m, n, k, None, m, None, tall, None, None, None, "work", -1, None))
-    return Routine("gelsy", ("gelsy",), (m, n, k), (((n, k), dtype), ((), int64)), work=work,
-                   more=tall * k * dtype.itemsize + 64 + 8 * n, flags=(bits, tall))
+    return Routine(
+        "gelsy",
+        ("gelsy",),
+        (m, n, k),
+        (((n, k), dtype), ((), int64)),
+        work=work,
+        more=tall * k * dtype.itemsize + 64 + 8 * n,
+        flags=(bits, tall),
+    )
 
 
 @routine
@@ -499,8 +551,9 @@ def cholesky_solve(layouts, upper):
     if stored is None:
         return None
     turned = stored[1] if not upper else TURNED + AS_GIVEN - stored[1]
-    return Routine("cholesky_solve", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), letters=(stored[0], turned),
-                   flags=(0, stored[2]))
+    return Routine(
+        "cholesky_solve", ("cblas_gemm",), (n, n, k), (((n, k), x.dtype),), letters=(stored[0], turned), flags=(0, stored[2])
+    )
 
 
 @routine

@@ -4,6 +4,7 @@ NOTE [Stored as]: BLAS takes a matrix by rows or by columns, with a step between
 as such, never copied. Only layouts that are neither (every second column, an expanded column) are copied first; those,
 and half types, take ``in_steps``. Integers go through a loop of ours, which wraps around.
 """
+
 from __future__ import annotations
 
 import struct
@@ -34,8 +35,8 @@ from .reduce import reduction
 PARALLEL_FROM = 1 << 20
 CUT_FROM = 1 << 23
 BLOCK = 1 << 26
-LEAST_BLOCK = 128       # rows or columns
-TILE = 64               # blocks are multiples of it
+LEAST_BLOCK = 128  # rows or columns
+TILE = 64  # blocks are multiples of it
 
 
 class Matrix(NamedTuple):
@@ -100,16 +101,17 @@ def product_of(name: str, x: Layout, y: Layout, turn_x: bool, turn_y: bool) -> P
     left, left_batch, left_steps = as_matrix(x, True, turn_x)
     right, right_batch, right_steps = as_matrix(y, False, turn_y)
     if left.columns != right.rows:
-        raise ShapeError(f"{name}: cannot multiply x {turned_text(x, turn_x)} by y {turned_text(y, turn_y)}: "
-                         f"x has {left.columns} columns, y has {right.rows} rows.")
+        raise ShapeError(
+            f"{name}: cannot multiply x {turned_text(x, turn_x)} by y {turned_text(y, turn_y)}: "
+            f"x has {left.columns} columns, y has {right.rows} rows."
+        )
     batch = broadcast_shapes(name, (left_batch, right_batch))
     shape = batch + (left.rows,) * (x.ndim > 1) + (right.columns,) * (y.ndim > 1)
     own, step = [], left.rows * right.columns
     for size in reversed(batch):
         own.append(step)
         step *= size
-    steps = tuple(zip(padded(left_batch, left_steps, len(batch)), padded(right_batch, right_steps, len(batch)),
-                      reversed(own)))
+    steps = tuple(zip(padded(left_batch, left_steps, len(batch)), padded(right_batch, right_steps, len(batch)), reversed(own)))
     return folded(Product(left, right, batch, steps, shape))
 
 
@@ -165,8 +167,7 @@ def kernel(dtype: str) -> int:
     return address(Program("gemm", gemm, dtype, typed_parts(dtype)))
 
 
-def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
-                 bias: Layout | None = None) -> GeneralPlan | None:
+def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bias: Layout | None = None) -> GeneralPlan | None:
     """The launch of a product, or None where an operand has to be copied first; ``bias`` broadcasts to the result."""
     left, right, batch, steps, shape = product
     a, b = left.stored(), right.stored()
@@ -181,8 +182,26 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
     size, name = dtype.itemsize, dtype.compute
     blocks, block, by_columns = cuts(m, n, k)
     across, down, over = addend or (0, 0, 0)
-    words = [gemm_address(name), a[0], b[0], m, n, k, a[1], b[1], max(n, 1), int(bias is not None), across * size,
-             blocks, block, int(by_columns), down * size, over * size, len(batch), *batch]
+    words = [
+        gemm_address(name),
+        a[0],
+        b[0],
+        m,
+        n,
+        k,
+        a[1],
+        b[1],
+        max(n, 1),
+        int(bias is not None),
+        across * size,
+        blocks,
+        block,
+        int(by_columns),
+        down * size,
+        over * size,
+        len(batch),
+        *batch,
+    ]
     for triple in steps:
         words += [step * size for step in triple]
     units = blocks
@@ -192,8 +211,9 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...],
     flags = PARALLEL if m * n * k * (units // blocks) >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // max(1, m * n * k // blocks))
     operands = layouts if bias is None or len(layouts) == 3 else (*layouts, bias)
-    record = pack_record(kernel(name), units if out.numel else 0, grain, 1, (0,) * len(operands), flags,
-                         struct.pack(f"{len(words)}q", *words))
+    record = pack_record(
+        kernel(name), units if out.numel else 0, grain, 1, (0,) * len(operands), flags, struct.pack(f"{len(words)}q", *words)
+    )
     return GeneralPlan(record, (out.template,), operands)
 
 
@@ -204,7 +224,7 @@ def addend_steps(bias: Layout, product: Product) -> tuple[int, int, int] | None:
         return 0, 0, 0
     steps = padded(bias.shape, bias.strides, len(shape))
     if len(bias.shape) == 1 and right.columns == bias.shape[0] and len(shape) > 1:
-        return steps[-1], 0, 0              # one row for all, in whichever way the product is folded
+        return steps[-1], 0, 0  # one row for all, in whichever way the product is folded
     if len(shape) == 1:
         return (0, steps[0], 0) if right.columns == 1 else (steps[0], 0, 0)
     if len(batch) != len(shape) - 2 or len(batch) > 1:
@@ -241,8 +261,7 @@ def vector_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...]) -> 
         units *= extent
     out = layout_of(dtype, shape, None, layouts[0].device)
     flags = PARALLEL if units * block * matrix.columns >= DOTTED else 0
-    record = pack_record(code, units if out.numel else 0, 1, 1, (0,) * len(layouts), flags,
-                         struct.pack(f"{len(words)}q", *words))
+    record = pack_record(code, units if out.numel else 0, 1, 1, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
     return GeneralPlan(record, (out.template,), layouts)
 
 
@@ -286,6 +305,7 @@ def copied(layouts: tuple[Layout, ...]) -> Callable:
         x, y = tensors
         copy = CALLS["contiguous_copy"]
         return CALLS[op.name](copy(x) if first else x, copy(y) if second else y, *attributes.values())
+
     return run
 
 
@@ -316,20 +336,28 @@ def _gemm_bias(op, layouts, attributes):
 def check_ranks(op, x: Layout, y: Layout) -> None:
     """Refuse other ranks than the operation's, and batches of unequal size."""
     if (x.ndim, y.ndim) != op.ranks:
-        raise ShapeError(f"{op.name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {op.ranks[0]}-d and "
-                         f"{op.ranks[1]}-d. Hint: matmul takes all ranks and broadcasts.")
+        raise ShapeError(
+            f"{op.name}: x is {list(x.shape)}, y is {list(y.shape)}, expected {op.ranks[0]}-d and "
+            f"{op.ranks[1]}-d. Hint: matmul takes all ranks and broadcasts."
+        )
     if op.name == "bmm" and x.shape[0] != y.shape[0]:
         raise ShapeError(f"bmm: x has {x.shape[0]} matrices, y has {y.shape[0]}. Hint: matmul broadcasts.")
 
 
 # ---- with an addend ------------------------------------------------------------------------------------------------
 
+
 @lowering("addmm", "addmv", "baddbmm", "addr", "addbmm", style="run")
 def _with_addend(op, tensors, attributes):
     input, first, second = tensors
     beta, alpha = (constant_number(op.name, name, attributes[name]) for name in ("beta", "alpha"))
-    if op.name == "addmm" and beta == 1 and alpha == 1 and first.layout.ndim == second.layout.ndim == 2 and (
-            input.layout.shape == second.layout.shape[1:]):
+    if (
+        op.name == "addmm"
+        and beta == 1
+        and alpha == 1
+        and first.layout.ndim == second.layout.ndim == 2
+        and (input.layout.shape == second.layout.shape[1:])
+    ):
         return CALLS["gemm_bias"](first, second, input, False)
     return with_addend(op, input, first, second, beta, alpha)
 
@@ -349,7 +377,7 @@ def _quick_with_addend(op, layouts, attributes):
         plan = outer_sum(input, first, second)
         return lambda input, first, second, *numbers: fresh(plan, input, first, second)
     product = product_of(op.name, first, second, False, False)
-    large = dtype.is_floating_point and vector_plan(product, dtype, (first, second)) is not None     # two loops are quicker then
+    large = dtype.is_floating_point and vector_plan(product, dtype, (first, second)) is not None  # two loops are quicker then
     made = None if large else product_plan(product, dtype, (first, second), input)
     return None if made is None else lambda input, first, second, *numbers: fresh(made, first, second, input)
 
@@ -368,8 +396,7 @@ def batch_summed(product: GeneralPlan | None, input: Layout) -> Callable | None:
 
 
 SUM = Formula("sum_of_two", (("x", False), ("y", False)), (symbol("x") + symbol("y"),))
-OUTER_SUM = Formula("outer_sum", (("x", False), ("y", False), ("z", False)),
-                    (symbol("x") + symbol("y") * symbol("z"),))
+OUTER_SUM = Formula("outer_sum", (("x", False), ("y", False), ("z", False)), (symbol("x") + symbol("y") * symbol("z"),))
 
 
 def outer_sum(x: Layout, y: Layout, z: Layout) -> GeneralPlan:

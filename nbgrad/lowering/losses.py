@@ -1,4 +1,5 @@
 """Losses by class index: rows over the pool, then one pass that averages them and checks the targets."""
+
 from __future__ import annotations
 
 import math
@@ -24,10 +25,17 @@ PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the loops."""
     from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import (7 ms)
-    bindings = (("finite_or_zero", finite_or_zero), ("INF", math.inf), ("exp", FUNCTIONS["exp"]),
-                ("log", FUNCTIONS["log"]), ("key_max", key_max), ("float_of_max", float_of_max),
-                ("least_key", least_key),
-                *KEY_CONSTANTS[dtype])
+
+    bindings = (
+        ("finite_or_zero", finite_or_zero),
+        ("INF", math.inf),
+        ("exp", FUNCTIONS["exp"]),
+        ("log", FUNCTIONS["log"]),
+        ("key_max", key_max),
+        ("float_of_max", float_of_max),
+        ("least_key", least_key),
+        *KEY_CONSTANTS[dtype],
+    )
     return address(Program(name, loss_loop(name, dtype), dtype, bindings, True))
 
 
@@ -49,8 +57,7 @@ def ready(*layouts: Layout) -> bool:
 def arranged_call(op, tensors, attributes):
     """Several steps: contiguous operands, half types widened and the result narrowed."""
     dtype = tensors[0].layout.dtype
-    tensors = tuple(x if x.layout.dtype.compute == x.layout.dtype.name else CALLS["to_dtype"](x, float32)
-                    for x in tensors)
+    tensors = tuple(x if x.layout.dtype.compute == x.layout.dtype.name else CALLS["to_dtype"](x, float32) for x in tensors)
     result = CALLS[op.name](*(CALLS["contiguous_copy"](x) for x in tensors), **attributes)
     if type(result) is tuple:
         return (narrowed(result[0], dtype), *result[1:])
@@ -67,8 +74,9 @@ def rows_plan(op, layouts, x: Layout, out: Layout, ignore_index: int, step: int 
     rows, classes = x.shape
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
     params = struct.pack("5q", rows, classes, ignore_index, step, 0)
-    record = pack_record(kernel(op.name, x.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0,) * len(layouts),
-                         flags, params)
+    record = pack_record(
+        kernel(op.name, x.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0,) * len(layouts), flags, params
+    )
     return GeneralPlan(record, (out.template,), layouts)
 
 
@@ -98,8 +106,7 @@ def _nll_backward(op, layouts, attributes):
     rows, classes = g.shape[0], attributes["classes"]
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
     params = struct.pack("5q", rows, classes, attributes["ignore_index"], 1, 0)
-    record = pack_record(kernel(op.name, g.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0, 0), flags,
-                         params)
+    record = pack_record(kernel(op.name, g.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0, 0), flags, params)
     return GeneralPlan(record, (g.like(None, (rows, classes)).template,), layouts)
 
 
@@ -108,8 +115,7 @@ def _valid_mean(op, layouts, attributes):
     losses, target = layouts
     if not ready(losses, target):
         return arranged_call
-    params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0,
-                         int(attributes["divide"]))
+    params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0, int(attributes["divide"]))
     record = pack_record(kernel(op.name, losses.dtype.name), 1, 1, 2, (0, 0), 0, params)
     return GeneralPlan(record, (losses.like(None, ()).template, losses.like(uint8, ()).template), layouts)
 
@@ -138,4 +144,5 @@ def _quick_loss(op, layouts, attributes):
     def quick(x, target, *rest):
         result, wrong = mean(rows(x, target, ignore_index), target, classes, ignore_index, divide)
         return None if wrong._storage_.array[0] else result
+
     return quick

@@ -1,4 +1,5 @@
 """Positions of what is not zero, and prepared runs of what moves through masks: one launch each."""
+
 from __future__ import annotations
 
 import math
@@ -35,13 +36,16 @@ def positions_kernel(memory: str) -> int:
 def positions_plan(x: Layout, shape: tuple, count: int, apart: bool) -> GeneralPlan:
     """The launch that writes ``count`` positions of an operand seen in a shape: a row each, or ``apart`` a vector a dimension."""
     words = struct.pack(f"{4 + len(shape)}q", math.prod(shape[:-1]), shape[-1], len(shape), count, int(apart), *shape[:-1])
-    outs = (layout_of(int64, (count,), None, x.device).template,) * len(shape) if apart else (
-        layout_of(int64, (count, len(shape)), None, x.device).template,)
+    outs = (
+        (layout_of(int64, (count,), None, x.device).template,) * len(shape)
+        if apart
+        else (layout_of(int64, (count, len(shape)), None, x.device).template,)
+    )
     record = pack_record(positions_kernel("uint8" if x.dtype is bool_ else x.dtype.name), 1, 1, len(outs), (0,), 0, words)
     return GeneralPlan(record, outs, (x,))
 
 
-SEEN_BY_NUMPY = 1 << 12         # elements up to which NumPy counts floats sooner than a kernel
+SEEN_BY_NUMPY = 1 << 12  # elements up to which NumPy counts floats sooner than a kernel
 
 
 def counter(x: Layout) -> Callable[[Tensor], int]:
@@ -50,7 +54,8 @@ def counter(x: Layout) -> Callable[[Tensor], int]:
 
     def of_array(x: Tensor) -> int:
         first, array = x._offset_ // width, x._storage_.array
-        return int(count(array[first:first + size] if array.dtype == descr else typed(x, (size,))))
+        return int(count(array[first : first + size] if array.dtype == descr else typed(x, (size,))))
+
     if x.dtype is bool_ or size <= SEEN_BY_NUMPY:
         return of_array
     return lambda x: int(CALLS["count_nonzero"](x)._storage_.array[0])
@@ -70,6 +75,7 @@ def positions_finder(x: Layout, apart: bool, flat: bool = False) -> Callable | N
         number = count(x)
         plan = plans.get(number) or keep(plans, number, positions_plan(x.layout, shape, number, apart), 256)
         return fresh(plan, x)
+
     return find
 
 
@@ -92,6 +98,7 @@ def _quick_argwhere(op, layouts, attributes):
 
 
 # ---- moves -------------------------------------------------------------------------------------------------------------
+
 
 @cache
 def masked_kernel(name: str, bits: str) -> int:

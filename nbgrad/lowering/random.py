@@ -1,4 +1,5 @@
 """Random numbers: which kernel, with which numbers, and what a call draws. See NOTE [Counter] in kernels/templates/philox.py."""
+
 from __future__ import annotations
 
 import struct
@@ -27,6 +28,7 @@ PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
 def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
     from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two  # with the scalar functions 7 ms
+
     loop = fill_four if dtype == "float32" else fill_two
     bindings = (("distribution", DISTRIBUTIONS[distribution, dtype]), ("p_out", POINTERS[dtype]))
     return address(Program(distribution, loop, dtype, bindings))
@@ -34,15 +36,20 @@ def kernel(distribution: str, dtype: str) -> int:
 
 @lru_cache(maxsize=1024)
 def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
-    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype.
-    """
+    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype."""
     dtype = layout.dtype.name
     per_block = 4 if dtype == "float32" else 2
     blocks = -(-layout.numel // per_block)
     codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[dtype], NUMBER_CODES[dtype])
-    record = pack_record(kernel(distribution, dtype), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM
-                         else 0,
-                         struct.pack("q", layout.numel))
+    record = pack_record(
+        kernel(distribution, dtype),
+        blocks,
+        GRAIN,
+        1,
+        codes,
+        PARALLEL if blocks >= PARALLEL_FROM else 0,
+        struct.pack("q", layout.numel),
+    )
     return GeneralPlan(record, (layout.template,), (None,) * 4)
 
 
@@ -65,7 +72,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
     dtype = layout.dtype
     work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
     if distribution == "uniform" and dtype in (float16, bfloat16):
-        distribution = f"uniform_{dtype.name}"          # fewer bits: none may round to 1
+        distribution = f"uniform_{dtype.name}"  # fewer bits: none may round to 1
     out = native.fresh(random_plan(distribution, layout_of(work, layout.shape)), *numbers, a, b)
     if work is not dtype:
         out = CALLS["to_dtype"](out, dtype)

@@ -10,6 +10,7 @@ NOTE [Several steps]: a lowering that cannot do with one launch returns a functi
 (widened first, narrowed last), layouts that have no walk, and results of so many elements each that threads should
 share one.
 """
+
 from __future__ import annotations
 
 import math
@@ -169,8 +170,7 @@ def launch_record(fold: Fold, walk: Walk, over: int) -> bytes:
         words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, over)
     else:
         units, work = walk.outer, walk.length * walk.segments
-        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times,
-                 over)
+        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, over)
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 4 // max(work, 1))
     return pack_record(code, units, grain, 1, (0,), parallel, struct.pack("7q", *words))
@@ -192,6 +192,7 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
         if 0 < numel < PARALLEL_FROM:
             return head + pack(numel, 0, 1, 0, 1 << 62, 1, numel)
         return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
+
     return record
 
 
@@ -204,8 +205,7 @@ def whole_head(fold: Fold, large: bool) -> bytes:
 WALK_WORDS = struct.Struct("7q")
 
 
-def reduce_plan(fold: Fold, layout: Layout, dims: tuple[int, ...], out: Layout,
-                multiplies: bool = False) -> GeneralPlan | None:
+def reduce_plan(fold: Fold, layout: Layout, dims: tuple[int, ...], out: Layout, multiplies: bool = False) -> GeneralPlan | None:
     """One launch that reduces ``dims`` into ``out`` (contiguous, an element a result); None if there is no walk."""
     walk = walk_of(layout, dims, multiplies)
     if walk is None:
@@ -290,10 +290,11 @@ def stepwise(folded: General, dims: tuple[int, ...], out: Layout) -> Callable:
         return plan, True
 
     def run(op, tensors, attributes):
-        x, = tensors
+        (x,) = tensors
         plan, copied = known.get(x.layout) or keep(known, x.layout, planned(x))
         result = native.fresh(plan, CALLS["contiguous_copy"](kept_first(x, dims)) if copied else x)
         return result if target is out else CALLS["to_dtype"](result, out.dtype)
+
     return run
 
 
@@ -321,6 +322,7 @@ _DTYPES = {d.name: d for d in (float32, float64, int32, int64, complex128)}
 
 # ---- what follows from a declaration ---------------------------------------------------------------------------------
 
+
 def in_dtype(x: Layout, dtype: DType | None) -> Callable | None:
     """The steps of a sum or product in a given dtype; None where it is what the operand has without one.
 
@@ -333,13 +335,16 @@ def in_dtype(x: Layout, dtype: DType | None) -> Callable | None:
         converted = tensors[0] if x.dtype is dtype else CALLS["to_dtype"](tensors[0], dtype)
         out = CALLS[op.name](converted, **{**attributes, "dtype": None})
         return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
+
     return steps
 
 
 def converted_first(dtype: DType):
     """Convert the operand, then call the operation again."""
+
     def steps(op, tensors, attributes):
         return CALLS[op.name](CALLS["to_dtype"](tensors[0], dtype), **{**attributes, "dtype": None})
+
     return steps
 
 
@@ -361,19 +366,23 @@ def _fold(op: General, layouts, attributes):
 
 # The dtype of a result from the operand's.
 RESULTS: dict[str, Callable[[DType], DType | None]] = {
-    "same": lambda dtype: None, "floating": lambda dtype: None, "total": lambda dtype: dtype if dtype.differentiable else int64,
-    "truth": lambda dtype: dtype if dtype is uint8 else bool_, "count": lambda dtype: int64}
+    "same": lambda dtype: None,
+    "floating": lambda dtype: None,
+    "total": lambda dtype: dtype if dtype.differentiable else int64,
+    "truth": lambda dtype: dtype if dtype is uint8 else bool_,
+    "count": lambda dtype: int64,
+}
 
 
 @lowering("trace")
 def _trace(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     if x.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got {list(x.shape)}. Hint: x.diagonal(0, -2, -1).sum(-1).")
     shape, strides, _ = diagonal_of(x, 0, 0, 1)
     layout = layout_of(x.dtype, shape, strides, x.device)
     plan = reduction(OPS["sum"], layout, (0,), x.like(x.dtype if x.dtype.differentiable else int64, ()))
-    if isinstance(plan, GeneralPlan):       # the diagonal begins where the matrix does
+    if isinstance(plan, GeneralPlan):  # the diagonal begins where the matrix does
         return GeneralPlan(plan.record, plan.outs, layouts)
     return lambda op, tensors, attributes: plan(op, (CALLS["diagonal"](tensors[0]),), attributes)
 
@@ -400,9 +409,10 @@ def require_order(op: str, x: Layout, dims: tuple[int, ...]) -> None:
 
 # ---- along one dimension of [outer, length, width] -------------------------------------------------------------------
 
+
 def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     """``(outer, length, width)``: the elements before, along and after a dimension."""
-    return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1:])
+    return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1 :])
 
 
 def split_launch(code: int, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int, outs: int = 1) -> bytes:
@@ -451,8 +461,11 @@ def _argmax(op, layouts, attributes):
     by_columns = split[2] > 1
     floating = x.dtype.is_floating_point
     made, bindings = arg_loop(x.dtype.compute, by_columns)
-    bindings = (*bindings, *key_bindings(x.dtype.name, MONOIDS[op.monoid].order == "greatest"),
-                ("joined", joined_zeros if floating else own_key))
+    bindings = (
+        *bindings,
+        *key_bindings(x.dtype.name, MONOIDS[op.monoid].order == "greatest"),
+        ("joined", joined_zeros if floating else own_key),
+    )
     code = address(Program(op.name, made, x.dtype.name if floating else None, bindings))
     out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
     return GeneralPlan(split_launch(code, split, 1, by_columns), (out.template,), layouts)

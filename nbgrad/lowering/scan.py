@@ -1,4 +1,5 @@
 """Scans, and elements picked and placed, along one dimension."""
+
 from __future__ import annotations
 
 import math
@@ -74,13 +75,13 @@ def running_plan(x: Layout, dim: int, largest: bool, values: bool) -> GeneralPla
     """The launch of that search: the indices, and before them the elements themselves if ``values``."""
     split = split_at(x.shape, wrap("cummax", dim, x.ndim))
     code = running_kernel(x.dtype.name, largest, split[2] > 1, values)
-    outs = (x.like().template, x.like(int64).template)[1 - values:]
+    outs = (x.like().template, x.like(int64).template)[1 - values :]
     return GeneralPlan(split_launch(code, split, 1, split[2] > 1, outs=len(outs)), outs, (x,))
 
 
 @lowering("running_indices")
 def _running_indices(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     if x.dtype.is_complex:
         raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
     return running_plan(x, attributes["dim"], attributes["largest"], False) if ready(x) else arranged_call
@@ -113,12 +114,12 @@ def _pick(op, layouts, attributes):
         raise ShapeError(f"place: values {list(x.shape)} and index {list(index.shape)} must have one shape.")
     shape = index.shape
     if op.name == "place" and shape:
-        shape = (*shape[:dim], attributes["size"], *shape[dim + 1:])
+        shape = (*shape[:dim], attributes["size"], *shape[dim + 1 :])
     outer, count, width = split_at(index.shape, dim)
     length = split_at(x.shape if op.name == "pick" else shape, dim)[1]
     record = split_launch(mover(op.name, _BITS[x.dtype.itemsize]), (outer, length, width), 2, False, 0, count)
     if op.name == "pick" and not attributes["keepdim"]:
-        shape = (*shape[:dim], *shape[dim + 1:])
+        shape = (*shape[:dim], *shape[dim + 1 :])
     return GeneralPlan(record, (x.like(None, shape).template,), layouts)
 
 
@@ -129,15 +130,16 @@ def _shared_pick(op, tensors, attributes):
 
 # ---- running logarithms of sums ---------------------------------------------------------------------------------------
 
+
 @lowering("running_logsumexp", style="run")
 def _running_logsumexp(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     if x.layout.dtype.is_complex:
         return complex_running_logsumexp(x, attributes["dim"])
     if not x.layout.dtype.is_floating_point:
         raise DTypeError(f"logcumsumexp: x is {x.layout.dtype}, expected a floating dtype.")
     dim, dtype = wrap("logcumsumexp", attributes["dim"], x.layout.ndim), x.layout.dtype
-    x, = arranged((x,))
+    (x,) = arranged((x,))
     out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
     return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
 
@@ -146,6 +148,7 @@ def _running_logsumexp(op, tensors, attributes):
 def running_logsumexp_kernel(dtype: str) -> int:
     """Address of the loop."""
     from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
+
     bindings = (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("LOWEST", -math.inf))
     return address(Program("running_logsumexp", running_logsumexp_loop(dtype), "float64", bindings))
 
@@ -153,14 +156,21 @@ def running_logsumexp_kernel(dtype: str) -> int:
 def running_logsumexp_plan(x: Layout, dim: int) -> GeneralPlan:
     """The launch over a contiguous tensor of float32 or float64."""
     outer, length, width = split_at(x.shape, dim)
-    record = pack_record(running_logsumexp_kernel(x.dtype.name), outer * width, max(1, 2048 // max(length, 1)), 1, (0,),
-                         PARALLEL if x.numel >= 4096 else 0, struct.pack("2q", length, max(width, 1)))
+    record = pack_record(
+        running_logsumexp_kernel(x.dtype.name),
+        outer * width,
+        max(1, 2048 // max(length, 1)),
+        1,
+        (0,),
+        PARALLEL if x.numel >= 4096 else 0,
+        struct.pack("2q", length, max(width, 1)),
+    )
     return GeneralPlan(record, (x.like().template,), (x,))
 
 
 @prepared("running_logsumexp")
 def _quick_running_logsumexp(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     if x.dtype not in (float32, float64) or not ready(x):
         return None
     plan, fresh = running_logsumexp_plan(x, wrap("logcumsumexp", attributes["dim"], x.ndim)), native.fresh

@@ -1,4 +1,5 @@
 """Copies that are written into: where an index leads, with a reduction; and into a part that a view shows."""
+
 from __future__ import annotations
 
 from typing import Callable
@@ -20,6 +21,7 @@ from .join import Part, may_overlap, place_plan
 __all__: list[str] = []
 
 # ---- by index, with a reduction --------------------------------------------------------------------------------------
+
 
 def places_along(dim: int, index: np.ndarray) -> tuple:
     """Where ``index`` sends elements along a dimension, as NumPy's index; of a 0-d array the whole."""
@@ -78,6 +80,7 @@ def _scatter_product(op, tensors, attributes):
 
 
 # ---- into a part of a copy -------------------------------------------------------------------------------------------
+
 
 @lowering("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter", style="run")
 def _scatter_to_view(op, tensors, attributes):

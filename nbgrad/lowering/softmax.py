@@ -1,4 +1,5 @@
 """Softmax, log_softmax, logsumexp, standardised rows and their cotangents: one fused launch over ``[outer, length, width]``."""
+
 from __future__ import annotations
 
 import math
@@ -21,16 +22,26 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import native
 from .reduce import arranged_call, converted_first, kept_first, ready, split_at
 
-COST = 0.12         # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
+COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 
 
 @cache
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
     from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import (7 ms)
-    bindings = (("larger", larger), ("below", below), ("finite_or_zero", finite_or_zero), ("INF", math.inf),
-                ("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("key_max", key_max),
-                ("float_of_max", float_of_max), ("least_key", least_key), *KEY_CONSTANTS[dtype])
+
+    bindings = (
+        ("larger", larger),
+        ("below", below),
+        ("finite_or_zero", finite_or_zero),
+        ("INF", math.inf),
+        ("exp", FUNCTIONS["exp"]),
+        ("log", FUNCTIONS["log"]),
+        ("key_max", key_max),
+        ("float_of_max", float_of_max),
+        ("least_key", least_key),
+        *KEY_CONSTANTS[dtype],
+    )
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 
@@ -92,7 +103,7 @@ def _logsumexp(op, layouts, attributes):
     x = layouts[0]
     if x.dtype.is_complex:
         return complex_logsumexp
-    if not x.dtype.is_floating_point:       # the default dtype may be another one at the next call
+    if not x.dtype.is_floating_point:  # the default dtype may be another one at the next call
         return lambda op, tensors, attributes: CALLS[op.name](CALLS["to_dtype"](tensors[0], get_default_dtype()), **attributes)
     dims = reduced_dims("logsumexp", x.ndim, attributes["dim"])
     out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))

@@ -3,6 +3,7 @@
 NOTE [Selections]: what chooses elements along a dimension (``sort``, ``median``, ``max``, ...) returns them with their indices, and
 is recorded as the pick of elements at those indices. Prepared, it is one launch, or two.
 """
+
 from __future__ import annotations
 
 import math
@@ -44,7 +45,7 @@ def rows_of(op: str, x: Tensor, dim: int) -> tuple[np.ndarray, int]:
     if x.layout.dtype.is_complex:
         raise DTypeError(f"{op}: complex numbers have no order, got {x.layout.dtype}.")
     dim = wrap(op, dim, x.layout.ndim)
-    x, = arranged((x,))
+    (x,) = arranged((x,))
     array = typed(x, x.layout.shape or (1,))
     return array if dim == array.ndim - 1 else np.moveaxis(array, dim, -1), dim
 
@@ -69,6 +70,7 @@ def ordered(rows: np.ndarray, descending: bool) -> np.ndarray:
 
 # ---- short lines -------------------------------------------------------------------------------------------------------
 
+
 @cache
 def order_kernel(dtype: str, search: str, descending: bool) -> int:
     """Address of a kernel that sorts lines."""
@@ -91,8 +93,9 @@ def is_brief(layout: Layout, dim: int) -> bool:
 SUITS = {"sort": is_short, "mode": is_short}
 
 
-def order_plan(x: Layout, dim: int, search: str, shape: tuple, places: tuple, first: int = 0,
-               descending: bool = False, share: float = 0.0) -> GeneralPlan:
+def order_plan(
+    x: Layout, dim: int, search: str, shape: tuple, places: tuple, first: int = 0, descending: bool = False, share: float = 0.0
+) -> GeneralPlan:
     """The launch that finds elements and their places in the sorted lines of a layout that is ``ready``.
 
     Args:
@@ -100,8 +103,15 @@ def order_plan(x: Layout, dim: int, search: str, shape: tuple, places: tuple, fi
     """
     outer, length, width = split_at(x.shape, dim)
     flags = PARALLEL if x.numel >= PARALLEL_FROM else 0
-    record = pack_record(order_kernel(x.dtype.name, search, descending), outer * width, max(1, PARALLEL_FROM // 8 // length), 2,
-                         (0,), flags, struct.pack("3qd", length, width, first, share))
+    record = pack_record(
+        order_kernel(x.dtype.name, search, descending),
+        outer * width,
+        max(1, PARALLEL_FROM // 8 // length),
+        2,
+        (0,),
+        flags,
+        struct.pack("3qd", length, width, first, share),
+    )
     return GeneralPlan(record, (x.like(None, shape).template, x.like(int64, places).template), (x,))
 
 
@@ -110,7 +120,7 @@ def places_in_order(x: Tensor, dim: int, search: str, first: int = 0, descending
     dim = wrap(search, dim, x.layout.ndim)
     if not SUITS.get(search, is_brief)(x.layout, dim):
         return None
-    x, = arranged((x,))
+    (x,) = arranged((x,))
     shape = x.layout.shape if search == "sort" else kept_shape(x.layout.shape, (dim,), True)
     return native.fresh(order_plan(x.layout, dim, search, shape, shape, first, descending), x)[1]
 
@@ -126,6 +136,7 @@ def quick_places(x: Layout, dim: int, search: str, first: int = 0, descending: b
 
 # ---- prepared selections: see NOTE [Selections] ------------------------------------------------------------------------
 
+
 def selecting(x: Layout, dim: int, keepdim: bool, node: str, plain: Callable, kept: Callable) -> Callable:
     """``quick(x, ...)`` -> Extremum.
 
@@ -136,8 +147,9 @@ def selecting(x: Layout, dim: int, keepdim: bool, node: str, plain: Callable, ke
     return recording(x, dim, keepdim, node, x.like(int64, whole), None if keepdim else shape, plain, kept)
 
 
-def recording(x: Layout, dim: int, keepdim: bool, node: str, index: Layout, shape: tuple | None, plain: Callable,
-              kept: Callable) -> Callable:
+def recording(
+    x: Layout, dim: int, keepdim: bool, node: str, index: Layout, shape: tuple | None, plain: Callable, kept: Callable
+) -> Callable:
     """The same; ``index`` is the layout of the indices of ``kept``, ``shape`` theirs in the result where it is another one."""
     pick = CALLS["pick"].plans[x, index, dim, keepdim, node]
     record, view, new = recorder(OPS["pick"], 1), CALLS["view_shape"], tuple.__new__
@@ -148,6 +160,7 @@ def recording(x: Layout, dim: int, keepdim: bool, node: str, index: Layout, shap
             record(pick, values, x, indices)
             return new(Extremum, (values, indices if shape is None else view(indices, shape)))
         return new(Extremum, plain(x))
+
     return quick
 
 
@@ -162,7 +175,7 @@ def in_order(x: Layout, dim: int, keepdim: bool, node: str, search: str, first: 
 
 @prepared("sort")
 def _quick_sort(op, layouts, attributes):
-    x, = layouts
+    (x,) = layouts
     if not (x.ndim and ready(x)) or not is_short(x, dim := wrap("sort", attributes["dim"], x.ndim)):
         return None
     find = partial(native.fresh, order_plan(x, dim, "sort", x.shape, x.shape, 0, bool(attributes["descending"])))
@@ -188,6 +201,7 @@ def _quick_topk(op, layouts, attributes):
     def find(x):
         indices = fresh(search, x)
         return fresh(pick, x, indices), indices
+
     return recording(x, dim, True, "TopkBackward0", index, None, find, find)
 
 
@@ -208,14 +222,16 @@ def _quick_extremum(op, layouts, attributes):
     def find(search, pick, x):
         indices = fresh(search, x)
         return fresh(pick, x, indices), indices
+
     return selecting(x, dim, keepdim, node, *[partial(find, *plans) for plans in zip(searches, picks)])
 
 
 # ---- orders ------------------------------------------------------------------------------------------------------------
 
+
 @lowering("argsort", style="run")
 def _argsort(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     places = places_in_order(x, attributes["dim"], "sort", 0, bool(attributes["descending"]))
     if places is not None:
         return places
@@ -269,9 +285,16 @@ def best_kernel(dtype: str, largest: bool) -> int:
 def best_plan(layout: Layout, k: int, largest: bool) -> GeneralPlan:
     """The launch that finds positions along the last dimension; of a contiguous tensor of a dtype that kernels have."""
     length, rows = layout.shape[-1], math.prod(layout.shape[:-1])
-    share, shared_from = shares(0.3)        # nanoseconds an element
-    record = pack_record(best_kernel(layout.dtype.name, largest), rows, max(1, share // length), 1, (0,),
-                         PARALLEL if layout.numel >= shared_from else 0, struct.pack("2q", length, k))
+    share, shared_from = shares(0.3)  # nanoseconds an element
+    record = pack_record(
+        best_kernel(layout.dtype.name, largest),
+        rows,
+        max(1, share // length),
+        1,
+        (0,),
+        PARALLEL if layout.numel >= shared_from else 0,
+        struct.pack("2q", length, k),
+    )
     out = layout_of(int64, (*layout.shape[:-1], int(k)), None, layout.device)
     return GeneralPlan(record, (out.template,), (layout,))
 
@@ -295,16 +318,16 @@ def is_for_kernel(layout: Layout, k: int, dim: int) -> bool:
 
 @lowering("top_indices", style="run")
 def _top_indices(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     if is_for_kernel(x.layout, attributes["k"], attributes["dim"]):
-        x, = arranged((x,))
+        (x,) = arranged((x,))
         return native.fresh(best_plan(x.layout, attributes["k"], attributes["largest"]), x)
     rows, dim = rows_of("topk", x, attributes["dim"])
     k, size = attributes["k"], rows.shape[-1]
     if not 0 <= k <= size:
         raise RangeError(f"topk: k = {k}, expected 0 to {size}, the size of dimension {dim}.")
     if not x.layout.ndim:
-        k = 1               # torch's: a tensor without dimensions has no room for fewer than its element
+        k = 1  # torch's: a tensor without dimensions has no room for fewer than its element
     largest = attributes["largest"]
     if x.layout.ndim and is_brief(x.layout, dim):
         places = places_in_order(x, dim, "sort", 0, largest)
@@ -312,13 +335,14 @@ def _top_indices(op, tensors, attributes):
     if k * 8 < size:
         pivot = size - k if largest else max(k - 1, 0)
         parts = np.argpartition(rows, min(pivot, size - 1), axis=-1)
-        chosen = np.sort(parts[..., size - k:] if largest else parts[..., :k], axis=-1)
+        chosen = np.sort(parts[..., size - k :] if largest else parts[..., :k], axis=-1)
         order = ordered(np.take_along_axis(rows, chosen, -1), largest)
         return indices_tensor(np.take_along_axis(chosen, order, -1), dim, x)
     return indices_tensor(ordered(rows, largest)[..., :k], dim, x)
 
 
 # ---- medians and modes: indices ---------------------------------------------------------------------------------------
+
 
 def missing(rows: np.ndarray) -> np.ndarray:
     """Where numbers are NaN; integers never are."""
@@ -327,7 +351,7 @@ def missing(rows: np.ndarray) -> np.ndarray:
 
 def place_in_order(rows: np.ndarray, k: int) -> np.ndarray:
     """Of every row the index of the element at place ``k`` of a stable order; there is no NaN."""
-    value = np.partition(rows, k, axis=-1)[..., k:k + 1]
+    value = np.partition(rows, k, axis=-1)[..., k : k + 1]
     equal, before = rows == value, k - np.count_nonzero(rows < value, -1).reshape(-1)
     if not before.any():
         return equal.argmax(-1)[..., None]
@@ -338,7 +362,7 @@ def place_in_order(rows: np.ndarray, k: int) -> np.ndarray:
 
 @lowering("median_indices", style="run")
 def _median_indices(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     places = places_in_order(x, attributes["dim"], "median", int(attributes["ignore_nan"]))
     if places is not None:
         return places
@@ -365,9 +389,10 @@ def _quick_median(op, layouts, attributes):
     middle = (layouts[0].shape[attributes["dim"]] - 1) // 2 if layouts[0].ndim else 0
 
     def find(rows):
-        if (rows != rows).any():        # NaN goes the long way
+        if (rows != rows).any():  # NaN goes the long way
             return None
         return place_in_order(rows, middle)
+
     quick = quick_indices(layouts[0], attributes["dim"], find)
     return quick and (lambda x, *rest: quick(x))
 
@@ -391,7 +416,7 @@ def modes(rows: np.ndarray) -> np.ndarray:
 
 @lowering("mode_indices", style="run")
 def _mode_indices(op, tensors, attributes):
-    x, = tensors
+    (x,) = tensors
     places = places_in_order(x, attributes["dim"], "mode")
     if places is not None:
         return places

@@ -3,6 +3,7 @@
 ``install`` hangs them on the class, which cannot import the modules that they need, and so it does for the doors,
 conversions, texts and pickles of the modules beside this one.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -28,6 +29,7 @@ __all__ = ["install"]
 
 
 # ---- place in the graph --------------------------------------------------------------------------------------------
+
 
 def node_of(x: Tensor) -> Node | None:
     """The node that computed the tensor; None for a leaf."""
@@ -69,15 +71,14 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
     if not isinstance(value, bool):
         raise GradError(f"requires_grad: expected a bool, got {type(value).__name__}.")
     if not is_leaf(x):
-        raise GradError("requires_grad: only a leaf's can be assigned. "
-                        "Hint: y = x.detach() is a leaf on the same memory.")
+        raise GradError("requires_grad: only a leaf's can be assigned. Hint: y = x.detach() is a leaf on the same memory.")
     if value:
         require_differentiable("requires_grad", x.layout.dtype)
         inference.require_ordinary("requires_grad", x)
         if unusual:
             note_leaf(x)
     if value:
-        x._needs_grad_ = True         # a view becomes a leaf of its own, even if its base makes it require grad already
+        x._needs_grad_ = True  # a view becomes a leaf of its own, even if its base makes it require grad already
         if is_view(x):
             note_view_made_leaf(x)
     elif x._needs_grad_ is True:
@@ -129,13 +130,18 @@ def detach_(x: Tensor) -> Tensor:
 
 # ---- gradients -----------------------------------------------------------------------------------------------------
 
+
 def get_grad(x: Tensor) -> Tensor | None:
     """The gradient accumulated so far; of leaves, and of tensors that retain it."""
     meta = x._meta_
     grad = None if meta is None else meta.grad
     if grad is None and not (meta is not None and meta.retains) and has_history(x):
-        warnings.warn("grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
-                      "backward(), or look at the leaf's.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
+            "backward(), or look at the leaf's.",
+            UserWarning,
+            stacklevel=2,
+        )
     return grad
 
 
@@ -166,8 +172,9 @@ def check_grad(x: Tensor, grad: Tensor) -> None:
         raise ShapeError(f"grad: got shape {list(grad.layout.shape)}, the tensor has {list(x.layout.shape)}.")
     expected = graph.grad_dtype_of(x)
     if expected is not None and grad.layout.dtype is not expected:
-        raise DTypeError(f"grad: got {grad.layout.dtype.name}, expected {expected.name}. "
-                         "Hint: x.grad = g.to(x.dtype), or another x.grad_dtype.")
+        raise DTypeError(
+            f"grad: got {grad.layout.dtype.name}, expected {expected.name}. Hint: x.grad = g.to(x.dtype), or another x.grad_dtype."
+        )
     if grad.layout.device is not x.layout.device:
         raise DeviceError(f"grad: got a tensor on {grad.layout.device}, expected one on {x.layout.device}.")
 
@@ -194,15 +201,19 @@ def set_grad_dtype(x: Tensor, dtype: DType | None) -> None:
         raise GradError(f"grad_dtype: expected a dtype or None, got {type(dtype).__name__}.")
     held = None if x._meta_ is None else x._meta_.grad
     if held is not None and dtype is not None and held.layout.dtype is not dtype:
-        raise GradError(f"grad_dtype: the tensor has a gradient of {held.layout.dtype.name}, expected none or one of {dtype.name}. "
-                        "Hint: set .grad = None first.")
+        raise GradError(
+            f"grad_dtype: the tensor has a gradient of {held.layout.dtype.name}, expected none or one of {dtype.name}. "
+            "Hint: set .grad = None first."
+        )
     graph.leaf_hooks(x).grad_dtype = dtype
 
 
 def undeletable(name: str, instead: str) -> Callable[[Tensor], None]:
     """The deleter of a property that can be set and not deleted."""
+
     def delete(x: Tensor) -> None:
         raise ArgumentError(f"del: {name} of a tensor cannot be deleted. Hint: {instead}.")
+
     return delete
 
 
@@ -244,13 +255,15 @@ def retains_grad(x: Tensor) -> bool:
     return x._meta_ is not None and bool(x._meta_.retains)
 
 
-def backward(x: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
-             inputs=None) -> None:
+def backward(
+    x: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
+) -> None:
     """Add to ``.grad`` of the leaves the gradient of this tensor, weighted by ``gradient``: see ``nbgrad.backward``."""
     run_backward(x, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 # ---- installation --------------------------------------------------------------------------------------------------
+
 
 def register_hook(x: Tensor, hook: Callable) -> RemovableHandle:
     """Call ``hook(g)`` with the gradient of the tensor in every pass; a tensor returned replaces it.
@@ -273,27 +286,46 @@ def flipped(x: Tensor) -> Tensor:
 
 PROPERTIES = {
     "grad": property(get_grad, set_grad, delete_grad, get_grad.__doc__),
-    "requires_grad": property(requires_grad, set_requires_grad, undeletable("requires_grad", "x.requires_grad = False"),
-                              doc="Whether gradients flow into the tensor; of leaves assignable."),
+    "requires_grad": property(
+        requires_grad,
+        set_requires_grad,
+        undeletable("requires_grad", "x.requires_grad = False"),
+        doc="Whether gradients flow into the tensor; of leaves assignable.",
+    ),
     "data": property(get_data, set_data, undeletable("data", "del x"), doc=get_data.__doc__),
-    "grad_fn": property(grad_fn), "is_leaf": property(is_leaf), "output_nr": property(output_nr),
-    "_grad": property(kept_grad, set_grad), "_grad_fn": property(grad_fn),
+    "grad_fn": property(grad_fn),
+    "is_leaf": property(is_leaf),
+    "output_nr": property(output_nr),
+    "_grad": property(kept_grad, set_grad),
+    "_grad_fn": property(grad_fn),
     "grad_dtype": property(get_grad_dtype, set_grad_dtype, doc=get_grad_dtype.__doc__),
     "_backward_hooks": property(get_backward_hooks, set_backward_hooks, undeletable("_backward_hooks", "x._backward_hooks = None")),
     "retains_grad": property(retains_grad),
     "_base": property(base_of),
-    "real": property(lambda x: CALLS["real"](x),
-                     lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),
-                     doc="The real parts: a view of a complex tensor, a real tensor itself."),
-    "imag": property(lambda x: CALLS["imag"](x),
-                     lambda x, value: CALLS["copy_"](CALLS["imag"](x), as_operand(value, x)),
-                     doc="The imaginary parts of a complex tensor, as a view."),
+    "real": property(
+        lambda x: CALLS["real"](x),
+        lambda x, value: CALLS["copy_"](CALLS["real"](x), as_operand(value, x)),
+        doc="The real parts: a view of a complex tensor, a real tensor itself.",
+    ),
+    "imag": property(
+        lambda x: CALLS["imag"](x),
+        lambda x, value: CALLS["copy_"](CALLS["imag"](x), as_operand(value, x)),
+        doc="The imaginary parts of a complex tensor, as a view.",
+    ),
 }
 METHODS = {
-    "requires_grad_": requires_grad_, "detach": detach, "detach_": detach_, "backward": backward,
-           "register_hook": register_hook, "set_": set_, "resize_": resize_, "resize_as_": resize_as_,
-    "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook, "retain_grad": graph.retain_grad,
-    "_is_view": is_view, "__reversed__": flipped,
+    "requires_grad_": requires_grad_,
+    "detach": detach,
+    "detach_": detach_,
+    "backward": backward,
+    "register_hook": register_hook,
+    "set_": set_,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook,
+    "retain_grad": graph.retain_grad,
+    "_is_view": is_view,
+    "__reversed__": flipped,
 }
 
 

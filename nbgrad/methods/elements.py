@@ -1,4 +1,5 @@
 """Methods that run Python functions on elements, and what fills a diagonal."""
+
 from __future__ import annotations
 
 from typing import Callable

@@ -1,4 +1,5 @@
 """``nbgrad.relu_(x)``: in-place methods as functions."""
+
 from __future__ import annotations
 
 import inspect
@@ -12,15 +13,45 @@ __all__ = ["inplace_functions"]
 
 
 # In-place methods of several operands, or of no operation of the table, that torch has as functions.
-ALSO_FUNCTIONS = ("addmv_", "alpha_dropout_", "as_strided_", "celu_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "detach_",
-                  "dropout_", "feature_alpha_dropout_", "feature_dropout_", "fill_", "gcd_", "index_put_", "lcm_", "ldexp_",
-                  "logit_", "nan_to_num_", "relu_", "resize_as_", "round_", "rrelu_", "selu_", "threshold_", "xlogy_", "zero_")
+ALSO_FUNCTIONS = (
+    "addmv_",
+    "alpha_dropout_",
+    "as_strided_",
+    "celu_",
+    "clamp_",
+    "clamp_max_",
+    "clamp_min_",
+    "clip_",
+    "detach_",
+    "dropout_",
+    "feature_alpha_dropout_",
+    "feature_dropout_",
+    "fill_",
+    "gcd_",
+    "index_put_",
+    "lcm_",
+    "ldexp_",
+    "logit_",
+    "nan_to_num_",
+    "relu_",
+    "resize_as_",
+    "round_",
+    "rrelu_",
+    "selu_",
+    "threshold_",
+    "xlogy_",
+    "zero_",
+)
 
 
 def inplace_functions() -> dict[str, Callable]:
     """``nbgrad.relu_(x)``: in-place methods of one operand as functions, and what else torch has of that kind."""
-    names = {name for op in OPS.values() if isinstance(op, Elementwise) and op.inplace and op.function and len(op.operands) == 1
-             for name in (op.name, *op.aliases)}
+    names = {
+        name
+        for op in OPS.values()
+        if isinstance(op, Elementwise) and op.inplace and op.function and len(op.operands) == 1
+        for name in (op.name, *op.aliases)
+    }
     wanted = {*(name + "_" for name in names), *ALSO_FUNCTIONS}
     return {name: by_input(getattr(Tensor, name)) for name in sorted(wanted) if hasattr(Tensor, name)}
 
@@ -33,6 +64,7 @@ def by_input(method: Callable) -> Callable:
 
     def function(input: Tensor, *args: Any, **named: Any) -> Any:
         return method(input, *args, **named)
+
     function.__name__ = function.__qualname__ = method.__name__
     function.__doc__ = method.__doc__
     attach(function, __signature__=inspect.Signature([first.replace(name="input"), *others]))

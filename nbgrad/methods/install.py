@@ -1,4 +1,5 @@
 """From the table to the public names: functions, methods, operators, in-place and ``out=`` forms, documentation."""
+
 from __future__ import annotations
 
 import inspect
@@ -98,6 +99,7 @@ def install_elementwise(op: Elementwise) -> None:
 
 def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
     """The function of an operation that also takes ``out=``; ``public``: see ``document``."""
+
     def general(operands, out, named):
         if out is None:
             try:
@@ -113,14 +115,17 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
     # What operators and methods run, without their frame in between.
     run = getattr(call, "run", None)
     if run is None:
+
         def function(*operands, out=None, **named):
             return general(operands, out, named)
     elif len(op.operands) == 1:
+
         def function(x=MISSING, /, *more, out=None, **named):
             if x is not MISSING and out is None and not named and not more:
                 return run(x)
             return general(given(x, *more), out, named)
     else:
+
         def function(x=MISSING, y=MISSING, /, *more, out=None, **named):
             if y is not MISSING and out is None and not named and not more:
                 try:
@@ -128,11 +133,12 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
                 except OverflowError as error:
                     raise dispatch.misfit(op, (x, y), error) from None
             return general(given(x, y, *more), out, named)
+
     document(function, op, public)
     return function
 
 
-MISSING = object()      # an operand that was not given
+MISSING = object()  # an operand that was not given
 
 
 def given(*operands: Any) -> tuple:
@@ -144,7 +150,7 @@ def document(function: Callable, op: Op, public: str = "") -> None:
     """Name, signature and docstring from the declaration; ``public``: the name below the package, where it is another."""
     function.__name__ = function.__qualname__ = op.name
     attach(function, __signature__=public_signature(op))
-    function.__doc__ = Docstring(op.name, op.doc, public)       # see NOTE [Docstrings]
+    function.__doc__ = Docstring(op.name, op.doc, public)  # see NOTE [Docstrings]
 
 
 def publish(op: Op, call: Callable) -> None:
@@ -181,7 +187,8 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
         except TypeError:
             if not foreign_names(op, named):
                 raise
-        return otherwise(op, call, args, named)     # see NOTE [Spellings]
+        return otherwise(op, call, args, named)  # see NOTE [Spellings]
+
     document(function, op, public)
     for attribute in ("plain", "plans"):
         if hasattr(call, attribute):
@@ -191,6 +198,7 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
 
 def method_form(op: Op, call: Callable) -> Callable:
     """The method of a composite that has other names of arguments in torch, see NOTE [Spellings], or whose errors get its name."""
+
     def method(*args, **named):
         try:
             return call(*args, **named)
@@ -201,6 +209,7 @@ def method_form(op: Op, call: Callable) -> Callable:
                 raise
         args, named = own_arguments(op, args, named)
         return call(*args, **named)
+
     document(method, op)
     return method
 
@@ -269,33 +278,40 @@ def install_operators() -> None:
 
 def inversion(call: Callable) -> Callable:
     """``~x``."""
+
     def invert(self):
         try:
             return call(self)
         except DTypeError as error:
             raise OperatorError(str(error)) from None
+
     return invert
 
 
 def equality(call: Callable) -> Callable:
     """``==`` and ``!=`` leave what is neither tensor nor number to Python, which compares identity: ``x == None`` is False."""
+
     def compare(self, other):
         try:
             return call(self, other)
         except ArgumentError:
             return NotImplemented
+
     return compare
 
 
 def reflected(call: Callable) -> Callable:
     """``other op self``."""
+
     def reverse(self, other):
         return call(other, self)
+
     reverse.__name__ = call.__name__
     return reverse
 
 
 # ---- declarations at run time --------------------------------------------------------------------------------------
+
 
 def declare(name: str, forward: Callable, partials: dict[str, Callable] | None = None, **options: Any) -> Callable:
     """Add an elementwise operation: its formula and its partial derivatives, nothing else (docs/adding-an-op.md).
@@ -332,7 +348,7 @@ def declare(name: str, forward: Callable, partials: dict[str, Callable] | None =
     return FUNCTIONS.get(name, CALLS[name])
 
 
-MOST_DECLARED = 40      # operands: nodes keep them and the result, and a kernel of tangents takes two pointers for each
+MOST_DECLARED = 40  # operands: nodes keep them and the result, and a kernel of tangents takes two pointers for each
 
 
 def check_declaration(op: Elementwise) -> None:
@@ -342,21 +358,28 @@ def check_declaration(op: Elementwise) -> None:
         ArgumentError: see ``declare``.
     """
     if len(op.operands) > MOST_DECLARED:
-        raise ArgumentError(f"{op.name}: {len(op.operands)} operands, expected at most {MOST_DECLARED}. Hint: declare it in parts, "
-                            "of which one takes the others' results.")
+        raise ArgumentError(
+            f"{op.name}: {len(op.operands)} operands, expected at most {MOST_DECLARED}. Hint: declare it in parts, "
+            "of which one takes the others' results."
+        )
     for operand, formula in op.partial_formulas.items():
         strange = {*inspect.signature(formula).parameters, operand} - {*op.operands, "out", "g"}
         if strange:
-            raise ArgumentError(f"{op.name}: the partial derivative by {operand!r} mentions {sorted(strange)}; "
-                                f"expected operands {list(op.operands)}, out or g.")
+            raise ArgumentError(
+                f"{op.name}: the partial derivative by {operand!r} mentions {sorted(strange)}; "
+                f"expected operands {list(op.operands)}, out or g."
+            )
     roots: list[Expr] = [op.expression(), *(op.partial(operand) for operand in op.partial_formulas)]
     for node in postorder(roots):
         if node.op not in ("symbol", "constant") and not (computable(node.op, "float32") and node.op in CALLS):
-            raise ArgumentError(f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it "
-                                "with arithmetic and the functions that ops/elementwise.py uses.")
+            raise ArgumentError(
+                f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it "
+                "with arithmetic and the functions that ops/elementwise.py uses."
+            )
 
 
 # ---- variants: see NOTE [Variants] ---------------------------------------------------------------------------------
+
 
 def install_variants() -> None:
     """Function, method, in-place method and operator of every variant, over the operations' own."""
@@ -387,19 +410,23 @@ def inplace_of(name: str) -> Callable:
 
 def into(out, name: str) -> Callable:
     """The form of an operation that writes into ``out``."""
+
     def write(*xs):
         return write_result(OPS[name], xs, out)
+
     attach(write, writes=True)
     return write
 
 
 def variant_with_out(variant: Variant, plain: Callable) -> Callable:
     """The function of a variant that also takes ``out=``."""
+
     def function(*operands, out=None, **named):
         if out is None:
             return plain(*operands, **named)
         into_out = variant.build(partial(into, out))
         return into_out(*operands, **named)
+
     function.__name__ = function.__qualname__ = variant.names[0]
     function.__doc__ = plain.__doc__
     attach(function, __signature__=inspect.signature(plain))

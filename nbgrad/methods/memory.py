@@ -1,4 +1,5 @@
 """Which memory a tensor stands on, unwatched by autograd: ``data``, ``set_``, ``resize_``; and memory that is kept for later."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -47,13 +48,19 @@ def set_data(x: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise ArgumentError(f"data: expected a Tensor, got {type(value).__name__}.")
     if requires_grad(x) and not value.layout.dtype.differentiable:
-        raise DTypeError(f"data: the tensor requires grad and cannot become {value.layout.dtype}; "
-                         "expected a floating or complex tensor.")
+        raise DTypeError(
+            f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex tensor."
+        )
     require_values("data", value.layout)
-    if (value.layout.shape != x.layout.shape and requires_grad(x)
-            and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)):
-        raise ShapeError(f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
-                         f"become {list(value.layout.shape)}. Hint: assign to x.detach().")
+    if (
+        value.layout.shape != x.layout.shape
+        and requires_grad(x)
+        and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)
+    ):
+        raise ShapeError(
+            f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
+            f"become {list(value.layout.shape)}. Hint: assign to x.detach()."
+        )
     if not stays(x, value):
         exchange(x, value)
     put_layout(x, value.layout)
@@ -86,8 +93,12 @@ def stays(x: Tensor, value: Tensor) -> bool:
 
     A view that is to show other elements leaves: its movements do not lead to them.
     """
-    return (x._storage_.array is value._storage_.array and x._offset_ == value._offset_ and x.layout.dtype is value.layout.dtype
-            and (x.layout is value.layout or not is_view(x)))
+    return (
+        x._storage_.array is value._storage_.array
+        and x._offset_ == value._offset_
+        and x.layout.dtype is value.layout.dtype
+        and (x.layout is value.layout or not is_view(x))
+    )
 
 
 def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
@@ -109,8 +120,9 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
     """
     source = memory_of(x, source)
     if source.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. "
-                         "Hint: source.to(x.dtype).")
+        raise DTypeError(
+            f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. Hint: source.to(x.dtype)."
+        )
     require_values("set_", source.layout)
     if size is not None:
         source = part_of(source, storage_offset, size, stride)
@@ -118,8 +130,9 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise ArgumentError("set_: storage_offset and stride go with a size. Hint: set_(source, storage_offset, size, stride).")
     if mode.enabled and requires_grad(x):
         check_inplace("set_", x, True)
-        raise InplaceError("set_: the tensor has a history that would not belong to its new memory. "
-                           "Hint: x.detach(), or no_grad().")
+        raise InplaceError(
+            "set_: the tensor has a history that would not belong to its new memory. Hint: x.detach(), or no_grad()."
+        )
     inferred = is_inference(x)
     if inferred:
         x._storage_.require_writable("set_")
@@ -215,10 +228,11 @@ def grow(storage: Storage, nbytes: int) -> None:
     """Exchange the memory of a storage for more of it."""
     array = storage.array
     if not array.flags.owndata:
-        raise InplaceError(f"resize_: {nbytes} bytes are needed, the tensor shares {array.nbytes} with a NumPy array. "
-                           "Hint: clone it first.")
+        raise InplaceError(
+            f"resize_: {nbytes} bytes are needed, the tensor shares {array.nbytes} with a NumPy array. Hint: clone it first."
+        )
     larger = np.empty(-(-nbytes // array.itemsize), array.dtype)
-    larger[:array.size] = array
+    larger[: array.size] = array
     storage.array = larger
 
 

@@ -1,4 +1,5 @@
 """Copies in an order of dimensions: ``clone`` and ``contiguous`` with a memory format, and the order that a tensor has."""
+
 from __future__ import annotations
 
 import inspect
@@ -29,19 +30,22 @@ def clone_method(plain: Any) -> Callable:
     """The method ``clone`` with ``memory_format=``."""
     run: Callable = plain.run
 
-    def clone(input: Tensor, memory_format: Any = None) -> Tensor:      # by position too: keywords alone cost 25 ns a call
+    def clone(input: Tensor, memory_format: Any = None) -> Tensor:  # by position too: keywords alone cost 25 ns a call
         if memory_format is None:
             return run(input)
         order = order_of("clone", memory_format, input.layout.ndim)
         return run(input) if order is None else ordered_copy(input, order)
+
     clone.__doc__ = plain.__doc__
     return clone
 
 
 def clone_function(plain: Callable) -> Callable:
     """The function ``clone`` with ``memory_format=``."""
+
     def clone(*operands: Any, memory_format: Any = None, **named: Any) -> Tensor:
         return plain(*operands, **named) if memory_format is None else operands[0].clone(memory_format=memory_format)
+
     clone.__doc__ = plain.__doc__
     option = inspect.Parameter("memory_format", inspect.Parameter.KEYWORD_ONLY, default=None)
     attach(clone, __signature__=inspect.Signature([*inspect.signature(plain).parameters.values(), option]))

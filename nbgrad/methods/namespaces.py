@@ -2,6 +2,7 @@
 
 ``from nbgrad.utils.checkpoint import checkpoint`` finds in ``sys.modules`` a module that loads nothing until a name is asked of it.
 """
+
 from __future__ import annotations
 
 import sys
@@ -71,7 +72,7 @@ class Namespace(ModuleType):
         super().__init__(path, f"The names of nbgrad.{source}." if source else "A package of namespaces.")
         self.__dict__["__source__"] = source
         if any(place.startswith(path.partition(".")[2] + ".") for place in PLACES):
-            self.__dict__["__path__"] = []          # a package, of these modules alone
+            self.__dict__["__path__"] = []  # a package, of these modules alone
 
     def __getattr__(self, name: str) -> Any:
         below = sys.modules.get(f"{self.__name__}.{name}")

@@ -3,6 +3,7 @@
 Where nbgrad has the function, it is called: the result is a tensor, recorded as any other. What nbgrad has not is computed by NumPy
 on the values, unless a tensor requires grad: then it is refused, since the gradient would be lost.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -26,6 +27,7 @@ _names: dict[str, str] = {}
 
 
 # ---- universal functions -------------------------------------------------------------------------------------------
+
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
     """NumPy's protocol for universal functions.
@@ -72,6 +74,7 @@ def reduced(name: str, x: Tensor, axis: Any = 0, keepdims: bool = False, dtype: 
 def dtype_named(dtype: Any):
     """nbgrad's dtype for one of NumPy's."""
     from ..base.dtypes import dtype_of
+
     return dtype_of(np.dtype(dtype))
 
 
@@ -82,8 +85,10 @@ def into_array(name: str, result: Tensor, target: np.ndarray) -> np.ndarray:
         GradError: the result requires grad, which an array cannot.
     """
     if requires_grad(result):
-        raise GradError(f"{name}: the result requires grad and cannot be written into an array. Hint: x.detach(), or a tensor "
-                        "in the place of the array.")
+        raise GradError(
+            f"{name}: the result requires grad and cannot be written into an array. Hint: x.detach(), or a tensor "
+            "in the place of the array."
+        )
     np.copyto(target, values_of(result), casting="same_kind")
     return target
 
@@ -97,6 +102,7 @@ def by_numpy(name: str, function: Callable, args: Any, kwargs: dict, constant: b
     Raises:
         GradError: a tensor requires grad.
     """
+
     def value(x: Any) -> Any:
         if isinstance(x, Tensor):
             if not constant and requires_grad(x):
@@ -125,21 +131,43 @@ _AXIS = {"axis": "dim"}
 _REDUCE = {"axis": "dim", "keepdims": "keepdim", "dtype": "dtype"}
 _DIM = {"axis": "dim", "keepdims": "keepdim"}
 FUNCTIONS: dict[str, tuple[str, dict[str, str]]] = {
-    **dict.fromkeys(("sum", "mean"), ("", _REDUCE)), **dict.fromkeys(("all", "any", "amax", "amin", "argmax", "argmin"), ("",
-    _DIM)),
-    "max": ("amax", _DIM), "min": ("amin", _DIM),
-    **dict.fromkeys(("stack", "concatenate", "squeeze"), ("", _AXIS)), "roll": ("", {"axis": "dims", "shift": "shifts"}),
-    "expand_dims": ("unsqueeze", _AXIS), **dict.fromkeys(("vstack", "hstack", "dstack", "tril", "triu", "trace", "outer", "inner",
-    "dot",
-                                                           "kron", "tile", "moveaxis", "swapaxes"), ("", {})),
-    "diagonal": ("", {"axis1": "dim1", "axis2": "dim2"}), "where": ("", {}), "real": ("", {}), "imag": ("", {}), "angle": ("", {}),
-    "broadcast_to": ("", {}), "copy": ("clone", {}),
+    **dict.fromkeys(("sum", "mean"), ("", _REDUCE)),
+    **dict.fromkeys(("all", "any", "amax", "amin", "argmax", "argmin"), ("", _DIM)),
+    "max": ("amax", _DIM),
+    "min": ("amin", _DIM),
+    **dict.fromkeys(("stack", "concatenate", "squeeze"), ("", _AXIS)),
+    "roll": ("", {"axis": "dims", "shift": "shifts"}),
+    "expand_dims": ("unsqueeze", _AXIS),
+    **dict.fromkeys(
+        ("vstack", "hstack", "dstack", "tril", "triu", "trace", "outer", "inner", "dot", "kron", "tile", "moveaxis", "swapaxes"),
+        ("", {}),
+    ),
+    "diagonal": ("", {"axis1": "dim1", "axis2": "dim2"}),
+    "where": ("", {}),
+    "real": ("", {}),
+    "imag": ("", {}),
+    "angle": ("", {}),
+    "broadcast_to": ("", {}),
+    "copy": ("clone", {}),
     **dict.fromkeys(("zeros_like", "ones_like"), ("", {})),
 }
 # What has no gradient in any case, so that NumPy may compute it on the values of tensors that require grad.
-PREDICATES = {"isclose", "allclose", "array_equal", "array_equiv", "count_nonzero", "nonzero", "flatnonzero", "argwhere",
-"searchsorted",
-              "digitize", "may_share_memory", "shares_memory", "iscomplexobj", "isrealobj"}
+PREDICATES = {
+    "isclose",
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "count_nonzero",
+    "nonzero",
+    "flatnonzero",
+    "argwhere",
+    "searchsorted",
+    "digitize",
+    "may_share_memory",
+    "shares_memory",
+    "iscomplexobj",
+    "isrealobj",
+}
 
 
 def transposed(a: Tensor, axes: Any = None) -> Tensor:
@@ -149,9 +177,11 @@ def transposed(a: Tensor, axes: Any = None) -> Tensor:
 
 def spread_about_mean(name: str) -> Callable:
     """``np.var`` and ``np.std``, whose divisor is the number of elements less ``ddof``."""
+
     def function(a, axis=None, dtype=None, ddof=0, keepdims=False):
         a = a if dtype is None else a.to(dtype_named(dtype))
         return getattr(a, name)(axis, correction=ddof, keepdim=keepdims)
+
     return function
 
 
@@ -174,9 +204,11 @@ def reshaped(a: Tensor, shape: Any, order: str = "C") -> Tensor:
 
 def scanned(name: str) -> Callable:
     """``np.cumsum`` and ``np.cumprod``, which flatten by default."""
+
     def function(a, axis=None, dtype=None):
         a = a if dtype is None else a.to(dtype_named(dtype))
         return getattr(a if axis is not None else a.reshape(-1), name)(0 if axis is None else axis)
+
     return function
 
 
@@ -187,20 +219,34 @@ def product(a, axis=None, dtype=None, keepdims=False):
 
 def sorted_along(name: str) -> Callable:
     """``np.sort`` and ``np.argsort``: along the last dimension by default."""
+
     def function(a, axis=-1, kind=None):
         a, axis = (a.reshape(-1), -1) if axis is None else (a, axis)
         result = getattr(a, name)(axis, stable=True)
         return result[0] if isinstance(result, tuple) else result
+
     return function
 
 
 ADAPTED: dict[str, Callable] = {
-    "transpose": transposed, "permute_dims": transposed, "var": spread_about_mean("var"), "std": spread_about_mean("std"),
-    "clip": clipped, "flip": flipped, "round": lambda a, decimals=0: a.round(decimals=decimals), "reshape": reshaped,
-    "cumsum": scanned("cumsum"), "cumprod": scanned("cumprod"), "prod": product,
-    "sort": sorted_along("sort"), "argsort": sorted_along("argsort"), "ravel": lambda a: a.reshape(-1),
+    "transpose": transposed,
+    "permute_dims": transposed,
+    "var": spread_about_mean("var"),
+    "std": spread_about_mean("std"),
+    "clip": clipped,
+    "flip": flipped,
+    "round": lambda a, decimals=0: a.round(decimals=decimals),
+    "reshape": reshaped,
+    "cumsum": scanned("cumsum"),
+    "cumprod": scanned("cumprod"),
+    "prod": product,
+    "sort": sorted_along("sort"),
+    "argsort": sorted_along("argsort"),
+    "ravel": lambda a: a.reshape(-1),
     "einsum": lambda subscripts, *operands: CALLS["einsum"](subscripts, *operands),
-    "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": lambda a: a.numel(),
+    "shape": lambda a: a.shape,
+    "ndim": lambda a: a.ndim,
+    "size": lambda a: a.numel(),
     "result_type": lambda *a: np.result_type(*(x.layout.dtype.numpy if isinstance(x, Tensor) else x for x in a)),
 }
 
@@ -223,8 +269,14 @@ def array_function(self: Tensor, func: Callable, types: Any, args: tuple, kwargs
     if known is None:
         return by_numpy(full, func, args, kwargs, name in PREDICATES)
     function, named = known
-    lists = tuple(tuple(map(as_operand, x)) if type(x) in (list, tuple) and any(isinstance(y, Tensor) for y in x) else
-                  as_operand(x) if isinstance(x, np.ndarray) else x for x in args)
+    lists = tuple(
+        tuple(map(as_operand, x))
+        if type(x) in (list, tuple) and any(isinstance(y, Tensor) for y in x)
+        else as_operand(x)
+        if isinstance(x, np.ndarray)
+        else x
+        for x in args
+    )
     return function(*lists, **named)
 
 
@@ -249,10 +301,12 @@ def function_of(module: str, name: str, kwargs: dict) -> tuple[Callable, dict] |
 
 def norm_of(kwargs: dict) -> tuple[Callable, dict]:
     """``np.linalg.norm``, of vectors and, elementwise, of everything."""
+
     def norm(x, ord=None, axis=None, keepdims=False):
         if ord is not None and axis is None and x.layout.ndim > 1:
             raise ArgumentError("numpy.linalg.norm: matrix norms of a Tensor are not available. Hint: axis= for vector norms.")
         return x.norm(2 if ord is None else ord, axis, keepdims)
+
     return norm, kwargs
 
 
@@ -261,6 +315,6 @@ def install_numpy_protocol(functions: dict[str, Callable]) -> None:
     global _functions
     _functions = functions
     _names.update((theirs, op.name) for op in OPS.values() for theirs in op.numpy)
-    _names["nextafter"] = ""        # NumPy's takes numbers too
+    _names["nextafter"] = ""  # NumPy's takes numbers too
     for name, protocol in {"__array_ufunc__": array_ufunc, "__array_function__": array_function}.items():
         setattr(Tensor, name, protocol)

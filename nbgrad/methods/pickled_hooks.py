@@ -1,4 +1,5 @@
 """Hooks and files: a pickled tensor has none, which a warning says unless the hook says that this is known."""
+
 from __future__ import annotations
 
 import warnings
@@ -30,5 +31,9 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     hooks = tensor._meta_.hooks if tensor._meta_ is not None and not isinstance(tensor, Parameter) else None
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__nbgrad_unserializable__"):
-            warnings.warn(f"pickle: the hook {getattr(hook, '__name__', hook)!r} stays behind. Hint: decorate it with "
-                          "@nbgrad.utils.hooks.unserializable_hook if that is intended.", UserWarning, stacklevel=3)
+            warnings.warn(
+                f"pickle: the hook {getattr(hook, '__name__', hook)!r} stays behind. Hint: decorate it with "
+                "@nbgrad.utils.hooks.unserializable_hook if that is intended.",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -4,6 +4,7 @@ deep copy.
 A history cannot be copied. A result is pickled without it, as a leaf that requires grad if the result did: for a file, or another
 process. A deep copy, which stays in the same program, is refused instead of losing it.
 """
+
 from __future__ import annotations
 
 import copy
@@ -24,6 +25,7 @@ __all__ = ["install_pickling"]
 
 
 # ---- storages ------------------------------------------------------------------------------------------------------
+
 
 def reduce_storage(storage: Storage):
     """A storage as bytes: they survive any protocol, and bfloat16 has no pickle of its own."""
@@ -46,6 +48,7 @@ def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
 
 # ---- tensors -------------------------------------------------------------------------------------------------------
 
+
 def reduce_tensor(x: Tensor, protocol):
     """Storage, layout and the state that makes a leaf; hooks, gradient and history stay behind."""
     warn_if_has_hooks(x)
@@ -57,8 +60,15 @@ def attributes_of(x: Tensor) -> dict | None:
     return vars(x) or None
 
 
-def tensor_of(kind: type[Tensor], storage: Storage, layout: Layout, offset: int, needs_grad: bool, attributes: dict | None,
-              grad: Tensor | None = None) -> Tensor:
+def tensor_of(
+    kind: type[Tensor],
+    storage: Storage,
+    layout: Layout,
+    offset: int,
+    needs_grad: bool,
+    attributes: dict | None,
+    grad: Tensor | None = None,
+) -> Tensor:
     """A leaf of type ``kind`` on a storage."""
     new: Tensor = object.__new__(kind)
     new._storage_, new._offset_ = storage, offset
@@ -85,11 +95,20 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
         return found
     node = x.grad_fn
     if node is not None:
-        raise GradError(f"deepcopy: only leaves can be copied, this tensor was computed by {name_of(node)}. "
-                        "Hint: x.detach(), or x.clone() to stay in the graph.")
+        raise GradError(
+            f"deepcopy: only leaves can be copied, this tensor was computed by {name_of(node)}. "
+            "Hint: x.detach(), or x.clone() to stay in the graph."
+        )
     grad = None if x._meta_ is None or isinstance(x, Parameter) else x._meta_.grad
-    new = tensor_of(type(x), copy.deepcopy(x._storage_, memo), x.layout.unmarked(), x._offset_, bool(requires_grad(x)), None,
-                    copy.deepcopy(grad, memo))
+    new = tensor_of(
+        type(x),
+        copy.deepcopy(x._storage_, memo),
+        x.layout.unmarked(),
+        x._offset_,
+        bool(requires_grad(x)),
+        None,
+        copy.deepcopy(grad, memo),
+    )
     memo[id(x)] = made(new)
     vars(new).update(copy.deepcopy(vars(x), memo))
     return new
@@ -114,7 +133,8 @@ def install_pickling() -> None:
     """Hang the protocols on Tensor and Storage."""
     protocols: tuple[tuple[type, dict], ...] = (
         (Tensor, {"__reduce_ex__": reduce_tensor, "__deepcopy__": deepcopy_tensor, "__copy__": copy_tensor}),
-        (Storage, {"__reduce__": reduce_storage, "__deepcopy__": deepcopy_storage}))
+        (Storage, {"__reduce__": reduce_storage, "__deepcopy__": deepcopy_storage}),
+    )
     for kind, methods in protocols:
         for name, method in methods.items():
             setattr(kind, name, method)

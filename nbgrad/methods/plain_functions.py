@@ -1,4 +1,5 @@
 """Functions of the package that are no operations of the table: a few calls each."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -38,8 +39,10 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 def reshaped(op: str, tensors: tuple, shape: Any) -> Any:
     """``shape(sizes)`` for one tensor, or for each of several."""
-    made = tuple(CALLS["view_shape"](x, shape(x.layout.shape)) if shape(x.layout.shape) != x.layout.shape else x
-                 for x in (require_tensor(op, x) for x in several(tensors)))
+    made = tuple(
+        CALLS["view_shape"](x, shape(x.layout.shape)) if shape(x.layout.shape) != x.layout.shape else x
+        for x in (require_tensor(op, x) for x in several(tensors))
+    )
     return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
 
 
@@ -108,5 +111,5 @@ def fill(input: Tensor, value: Any) -> Tensor:
     """
     x = require_tensor("fill", input)
     if x.layout.numel < 4096 or special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
-        return x.clone().fill_(value)           # of few elements the quicker way
-    return empty_like(x).fill_(value)           # no history, so nothing of it is copied
+        return x.clone().fill_(value)  # of few elements the quicker way
+    return empty_like(x).fill_(value)  # no history, so nothing of it is copied

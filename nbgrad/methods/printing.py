@@ -3,6 +3,7 @@
 All elements of a tensor share one format, chosen from the finite nonzero ones that are shown: whole numbers get a bare
 point, others ``precision`` digits, and where the magnitudes span too much, scientific notation.
 """
+
 from __future__ import annotations
 
 import math
@@ -39,8 +40,7 @@ class PrintOptions(NamedTuple):
     sci_mode: bool | None = None
 
 
-PROFILES = {"default": PrintOptions(), "short": PrintOptions(precision=2, edgeitems=2),
-            "full": PrintOptions(threshold=math.inf)}
+PROFILES = {"default": PrintOptions(), "short": PrintOptions(precision=2, edgeitems=2), "full": PrintOptions(threshold=math.inf)}
 _options = PrintOptions()
 
 
@@ -53,8 +53,14 @@ def get_printoptions() -> dict:
     return _options._asdict()
 
 
-def set_printoptions(precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
-                     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None) -> None:
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """Change how tensors print; what is not given stays, except ``sci_mode``, which becomes automatic again.
 
     Args:
@@ -72,10 +78,10 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
     global _options
     if profile is not None and profile not in PROFILES:
         raise RangeError(f"set_printoptions: profile is {profile!r}, expected one of {', '.join(PROFILES)}.")
-    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems,
-                             "linewidth": linewidth}
+    given: dict[str, Any] = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     _options = (PROFILES[profile] if profile else _options)._replace(
-        sci_mode=sci_mode, **{name: value for name, value in given.items() if value is not None})
+        sci_mode=sci_mode, **{name: value for name, value in given.items() if value is not None}
+    )
 
 
 class printoptions:
@@ -101,6 +107,7 @@ class printoptions:
 
 # ---- one element ---------------------------------------------------------------------------------------------------
 
+
 class Format(NamedTuple):
     """How the elements of one tensor are written: ``text(value)``, aligned; ``width`` is what a line reckons with."""
 
@@ -124,7 +131,7 @@ def float_text(shown: np.ndarray) -> Callable[[float], str]:
     """The notation that suits finite nonzero numbers."""
     precision, sci_mode = _options.precision, _options.sci_mode
     whole = bool((shown == np.ceil(shown)).all())
-    if (needs_exponent(np.abs(shown), whole) if sci_mode is None else sci_mode and shown.size):
+    if needs_exponent(np.abs(shown), whole) if sci_mode is None else sci_mode and shown.size:
         return lambda v: f"{v:.{precision}e}"
     if whole:
         return lambda v: f"{v:.0f}" + "." * math.isfinite(v)
@@ -147,10 +154,12 @@ def complex_format(values: np.ndarray) -> Format:
     def text(value):
         part = imag.text(value.imag).lstrip() + "j"
         return real.text(value.real) + ("" if part[0] in "+-" else "+") + part
+
     return Format(text, real.width + imag.width + 1)
 
 
 # ---- arrays --------------------------------------------------------------------------------------------------------
+
 
 def edges_of(values: np.ndarray) -> np.ndarray:
     """The elements of a summary: ``edgeitems`` at each end of each long dimension."""
@@ -165,7 +174,7 @@ def lines_of(values: np.ndarray, indent: int, summarize: bool, element: Format) 
     """The nested brackets of an array of one or more dimensions; continuation lines are indented."""
     n = _options.edgeitems
     summarize_here = summarize and len(values) > 2 * n
-    shown = [*values[:n], None, *values[len(values) - n:]] if summarize_here else values
+    shown = [*values[:n], None, *values[len(values) - n :]] if summarize_here else values
     if values.ndim == 1:
         texts = [" ..." if v is None else element.text(v.item()) for v in shown]
         return bracketed(texts, indent, max(1, (_options.linewidth - indent) // (element.width + 2)))
@@ -175,7 +184,7 @@ def lines_of(values: np.ndarray, indent: int, summarize: bool, element: Format) 
 
 def bracketed(texts: list[str], indent: int, per_line: int) -> str:
     """Elements in brackets, so many a line."""
-    lines = [", ".join(texts[k:k + per_line]) for k in range(0, len(texts), per_line)]
+    lines = [", ".join(texts[k : k + per_line]) for k in range(0, len(texts), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
@@ -185,7 +194,7 @@ def body_of(x: Tensor, indent: int) -> str:
         return "[]"
     values = values_of(x)
     if x.layout.dtype.compute == "float32":
-        values = values.astype(np.float32)          # half types print as float32
+        values = values.astype(np.float32)  # half types print as float32
     summarize = x.layout.numel > _options.threshold
     shown = edges_of(values) if summarize else values
     if summarize and not shown.size:
@@ -195,6 +204,7 @@ def body_of(x: Tensor, indent: int) -> str:
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------------
+
 
 def implied(dtype: DType, numel: int) -> bool:
     """Whether printed values imply the dtype."""
@@ -251,9 +261,11 @@ def formatted(x: Tensor, spec: str) -> str:
     if not x.layout.ndim and type(x) is Tensor:
         return format(item(x), spec)
     if spec:
-        raise ArgumentError(f"format: {spec!r} for a tensor of shape {list(x.layout.shape)}; only a 0-d "
-                            "tensor takes a format. "
-                            "Hint: f'{x.item():.3f}', or set_printoptions.")
+        raise ArgumentError(
+            f"format: {spec!r} for a tensor of shape {list(x.layout.shape)}; only a 0-d "
+            "tensor takes a format. "
+            "Hint: f'{x.item():.3f}', or set_printoptions."
+        )
     return str(x)
 
 

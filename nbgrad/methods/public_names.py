@@ -1,4 +1,5 @@
 """The names of the package that are neither operations nor factories."""
+
 from __future__ import annotations
 
 import math
@@ -16,10 +17,13 @@ __all__ = ["public_names"]
 
 def public_names() -> dict[str, Any]:
     """What the package's namespace gets: functions, constants, constructors, types."""
-    names: dict[str, Any] = {name: getattr(module, name) for module in (tensor_info, plain_functions, settings)
-                             for name in module.__all__}
+    names: dict[str, Any] = {
+        name: getattr(module, name) for module in (tensor_info, plain_functions, settings) for name in module.__all__
+    }
     names |= {"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "newaxis": None}
     names |= {"Size": Size, "device": Device, "dtype": DType, "memory_format": memory_format.MemoryFormat}
-    names |= {name: getattr(memory_format, name) for name in ("contiguous_format", "preserve_format", "channels_last",
-                                                              "channels_last_3d", "strided")}
+    names |= {
+        name: getattr(memory_format, name)
+        for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
+    }
     return names | {name: constructor(name, dtype) for dtype, name in CONSTRUCTOR_NAMES.items()}

@@ -2,6 +2,7 @@
 
 Found as ``nbgrad.utils._pytree``. What ``nbgrad.func`` and ``nbgrad.vmap`` take apart, these functions take apart in the same way.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterable, Iterator
@@ -9,10 +10,34 @@ from typing import Any, Callable, Iterable, Iterator
 from ..base.errors import ArgumentError, RangeError
 from ..base.nested import LEAF, Tree, flatten, parts_of, registered
 
-__all__ = ["LeafSpec", "PyTree", "PyTreeSpec", "TreeSpec", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance",
-           "keystr", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
-           "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_",
-           "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten"]
+__all__ = [
+    "LeafSpec",
+    "PyTree",
+    "PyTreeSpec",
+    "TreeSpec",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "keystr",
+    "register_pytree_node",
+    "tree_all",
+    "tree_all_only",
+    "tree_any",
+    "tree_any_only",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_is_leaf",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
+    "tree_structure",
+    "tree_unflatten",
+]
 
 PyTree = Any
 Predicate = Callable[[Any], bool]
@@ -57,7 +82,7 @@ class TreeSpec(Tree):
         return self.children[index]
 
 
-def LeafSpec() -> TreeSpec:     # torch's name: a class there
+def LeafSpec() -> TreeSpec:  # torch's name: a class there
     """The structure of a leaf."""
     return as_spec(LEAF)
 
@@ -68,6 +93,7 @@ def as_spec(tree: Tree) -> TreeSpec:
 
 
 # ---- apart and together --------------------------------------------------------------------------------------------
+
 
 def tree_flatten(tree: PyTree, is_leaf: Predicate | None = None) -> tuple[list, TreeSpec]:
     """The leaves of a nested value, and its structure.
@@ -130,8 +156,9 @@ def tree_is_leaf(tree: PyTree, is_leaf: Predicate | None = None) -> bool:
     return is_leaf is not None and is_leaf(tree) or parts_of(tree) is None
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[Iterable, Any]],
-                         unflatten_fn: Callable[[Iterable, Any], Any], **names: Any) -> None:
+def register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], tuple[Iterable, Any]], unflatten_fn: Callable[[Iterable, Any], Any], **names: Any
+) -> None:
     """Say how values of a type are taken apart and put together.
 
     Args:
@@ -149,6 +176,7 @@ def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[Iterable, 
 
 
 # ---- maps ----------------------------------------------------------------------------------------------------------
+
 
 def tree_map(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Predicate | None = None) -> PyTree:
     """The nested value with every leaf changed; of several, ``func`` gets the leaves at the same place.
@@ -227,6 +255,7 @@ def tree_any_only(type_or_types: Any, /, pred: Predicate, tree: PyTree, is_leaf:
 
 # ---- paths ---------------------------------------------------------------------------------------------------------
 
+
 def steps(tree: PyTree) -> list[tuple[str, Any]]:
     """The values of a container, each with how Python reaches it: ``[0]``, ``['key']``, ``.field``."""
     keys, values = parts_of(tree) or ((), [])
@@ -251,6 +280,7 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: Predicate | None = None) -> tu
             return
         for step, each in steps(value):
             walk(each, (*path, step))
+
     walk(tree, ())
     return found, tree_structure(tree, is_leaf)
 
@@ -273,6 +303,7 @@ def keystr(kp: tuple[str, ...]) -> str:
 
 
 # ---- named tuples --------------------------------------------------------------------------------------------------
+
 
 def is_namedtuple_class(cls: Any) -> bool:
     """Whether it is a type made by ``collections.namedtuple`` or ``typing.NamedTuple``, or a subclass of one."""

@@ -1,4 +1,5 @@
 """``nbgrad.random``: functions and methods that draw random tensors, and the names of the default generator."""
+
 from __future__ import annotations
 
 import operator
@@ -39,11 +40,29 @@ from ..tensors.storage import Device, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace
 
-__all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
-           "multinomial", "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm",
-           "seed", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+    "set_rng_state",
+]
 
 # ---- drawing -------------------------------------------------------------------------------------------------------
+
 
 def draw_floating(op: str, distribution: str, layout: Layout, generator, a: float, b: float) -> Tensor:
     """``draw`` for a floating layout; real and imaginary part apart for a complex one."""
@@ -64,12 +83,20 @@ def uniform_numbers(op: str, layout: Layout, generator) -> Tensor:
 
 def normal_numbers(op: str, layout: Layout, generator) -> Tensor:
     """Normal with mean 0 and variance 1, which real and imaginary part share."""
-    return draw_floating(op, "normal", layout, generator, 0.0, 0.5 ** 0.5 if layout.dtype.is_complex else 1.0)
+    return draw_floating(op, "normal", layout, generator, 0.0, 0.5**0.5 if layout.dtype.is_complex else 1.0)
 
 
-def rand(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, generator: Generator | None = None,
-         dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
-         pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def rand(
+    *sizes: int | Sequence[int],
+    size: int | Sequence[int] | None = None,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """Uniform numbers from [0, 1).
 
     Raises:
@@ -82,13 +109,20 @@ def rand(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, g
     """
     if out is not None:
         return into(out, rand, *sizes, size=size, generator=generator, dtype=dtype, device=device)
-    return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator),
-                requires_grad)
+    return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator), requires_grad)
 
 
-def randn(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, generator: Generator | None = None,
-          dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
-          pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def randn(
+    *sizes: int | Sequence[int],
+    size: int | Sequence[int] | None = None,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """Normal numbers of mean 0 and variance 1.
 
     Raises:
@@ -100,26 +134,44 @@ def randn(*sizes: int | Sequence[int], size: int | Sequence[int] | None = None, 
     """
     if out is not None:
         return into(out, randn, *sizes, size=size, generator=generator, dtype=dtype, device=device)
-    return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator),
-                requires_grad)
+    return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator), requires_grad)
 
 
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: DTypeLike | None = None,
-              device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-              memory_format: MemoryFormat | None = None) -> Tensor:
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """``rand`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
     >>> nbgrad.rand_like(nbgrad.ones(2, 3)).shape
     nbgrad.Size([2, 3])
     """
-    return leaf("rand_like", uniform_numbers("rand_like", layout_like("rand_like", input, dtype, device, memory_format), generator),
-                requires_grad)
+    return leaf(
+        "rand_like",
+        uniform_numbers("rand_like", layout_like("rand_like", input, dtype, device, memory_format), generator),
+        requires_grad,
+    )
 
 
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: DTypeLike | None = None,
-               device: Device | str | None = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-               memory_format: MemoryFormat | None = None) -> Tensor:
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """``randn`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
@@ -130,9 +182,19 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: DTyp
     return leaf("randn_like", normal_numbers("randn_like", layout, generator), requires_grad)
 
 
-def randint(low: int | None = None, high: int | None = None, size: int | Sequence[int] | None = None, *,
-            generator: Generator | None = None, dtype: DTypeLike | None = None, device: Device | str | None = None,
-            requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def randint(
+    low: int | None = None,
+    high: int | None = None,
+    size: int | Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """Integers from ``low`` to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``; int64 by default.
 
     Raises:
@@ -155,9 +217,19 @@ def randint(low: int | None = None, high: int | None = None, size: int | Sequenc
     return leaf("randint", integers("randint", layout, generator, low, high), requires_grad)
 
 
-def randint_like(input: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None,
-                 dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False,
-                 layout: Any = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
+def randint_like(
+    input: Tensor,
+    low: int | None = None,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor:
     """``randint`` in the shape, dtype and memory order of ``input``.
 
     >>> import nbgrad
@@ -200,8 +272,17 @@ def whole_numbers(dtype: DType) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: DTypeLike | None = int64, device: Device | str | None = None,
-             requires_grad: bool = False, layout: Any = None, pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = int64,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """The integers 0 to n - 1 in random order.
 
     Raises:
@@ -226,8 +307,10 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DTypeLike | N
 
 # ---- from parameters -----------------------------------------------------------------------------------------------
 
-def bernoulli(input: Tensor, p: float | Tensor | None = None, *, generator: Generator | None = None,
-              out: Tensor | None = None) -> Tensor:
+
+def bernoulli(
+    input: Tensor, p: float | Tensor | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
     """1 with the probability that ``input`` (or the number or tensor ``p``) says, else 0; in the shape and dtype of ``input``.
 
     Raises:
@@ -266,9 +349,19 @@ def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0), p.detach())
 
 
-def normal(mean: Any, std: Any = 1.0, size: int | Sequence[int] | None = None, *, generator: Generator | None = None,
-           dtype: DTypeLike | None = None, device: Device | str | None = None, requires_grad: bool = False, layout: Any = None,
-           pin_memory: bool = False, out: Tensor | None = None) -> Tensor:
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: int | Sequence[int] | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """Normal numbers: ``normal(mean, std, size)`` with numbers, or with tensors that broadcast for mean, std or both.
 
     The derivative by the parameters is 0: no gradient flows through the numbers that are drawn.
@@ -309,8 +402,9 @@ def of_parameter(op: str, result: Tensor, parameter) -> Tensor:
     return CALLS[op](result, parameter if parameter.layout.dtype is dtype else CALLS["to_dtype"](parameter, dtype))
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
-                generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
     """Indices drawn from the weights in each row of ``input``: int64, ``num_samples`` a row.
 
     Without replacement the samples are the largest of weight / exponential number, which is a race that each index wins
@@ -343,8 +437,10 @@ def levels_to_draw(x: Tensor) -> tuple:
     """
     levels = random_levels()
     if is_batched(x) and not set(x._levels_) <= set(levels):
-        raise BatchingError("vmap: with randomness='same' what numbers are drawn by (probabilities, weights, means) must be the "
-                            "same for the whole batch too. Hint: randomness='different'.")
+        raise BatchingError(
+            "vmap: with randomness='same' what numbers are drawn by (probabilities, weights, means) must be the "
+            "same for the whole batch too. Hint: randomness='different'."
+        )
     return levels
 
 
@@ -373,8 +469,7 @@ def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.nd
     if layout.ndim not in (1, 2) or not layout.shape[-1]:
         raise ShapeError(f"multinomial: expected weights (n,) or (rows, n) with n > 0, got {list(layout.shape)}.")
     if num_samples <= 0 or (not replacement and num_samples > layout.shape[-1]):
-        raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. "
-                         "Hint: replacement=True.")
+        raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. Hint: replacement=True.")
     weights = values_of(x).astype(np.float64).reshape(-1, layout.shape[-1])
     if not (np.isfinite(weights) & (weights >= 0)).all() or not (weights.sum(-1) > 0).all():
         raise RangeError("multinomial: weights must be finite and >= 0, and one in each row > 0.")
@@ -382,6 +477,7 @@ def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.nd
 
 
 # ---- in place ------------------------------------------------------------------------------------------------------
+
 
 def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
     """Write random numbers into ``x``. What ``x`` was before has no influence, so its gradient is 0.
@@ -392,8 +488,15 @@ def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
     recorded = mode.enabled and has_grad(x)
     check_inplace(op, x, recorded)
     layout = x.layout
-    if (recorded or special or open_levels or not layout.contiguous or layout.conj or layout.neg
-            or layout.dtype not in DIRECT[distribution]):
+    if (
+        recorded
+        or special
+        or open_levels
+        or not layout.contiguous
+        or layout.conj
+        or layout.neg
+        or layout.dtype not in DIRECT[distribution]
+    ):
         target = layout if layout.dense else layout.like()
         if layout.dtype.is_complex:
             return CALLS["copy_"](x, draw_floating(op, distribution, target.like(), generator, a, b))
@@ -429,7 +532,7 @@ def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Genera
     require_floating("normal_", x.layout.dtype)
     if not std >= 0:
         raise RangeError(f"normal_: std must be >= 0, got {std}.")
-    return fill("normal_", x, "normal", generator, mean, std * 0.5 ** 0.5 if x.layout.dtype.is_complex else std)
+    return fill("normal_", x, "normal", generator, mean, std * 0.5**0.5 if x.layout.dtype.is_complex else std)
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -459,8 +562,9 @@ def bernoulli_(x: Tensor, p: float | Tensor = 0.5, *, generator: Generator | Non
     return fill("bernoulli_", x, "bernoulli", generator, p, 1.0)
 
 
-def random_(x: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None,
-            **bounds: Any) -> Tensor:
+def random_(
+    x: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None, **bounds: Any
+) -> Tensor:
     """In place: integers from ``low`` to ``high - 1``; ``random_(high)`` starts at 0, ``random_()`` takes all the
     non-negative ones that the dtype counts without gaps.
 

@@ -1,4 +1,5 @@
 """What programs set for torch and may read again, and the device of new tensors."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,8 +8,14 @@ from ..base.errors import RangeError
 from ..creation.casting import on_device
 from ..tensors.storage import CPU, Device
 
-__all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision", "set_default_device",
-           "set_float32_matmul_precision", "use_deterministic_algorithms"]
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "get_default_device",
+    "get_float32_matmul_precision",
+    "set_default_device",
+    "set_float32_matmul_precision",
+    "use_deterministic_algorithms",
+]
 
 
 class Settings:

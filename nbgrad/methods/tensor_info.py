@@ -1,4 +1,5 @@
 """What things are, and which dtype or shape a result would have: functions that compute nothing."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,8 +12,18 @@ from ..tensors.storage import UntypedStorage
 from ..tensors.tensor import Tensor
 from .typed_constructors import CONSTRUCTOR_NAMES
 
-__all__ = ["broadcast_shapes", "get_device", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor", "numel",
-           "result_type", "typename"]
+__all__ = [
+    "broadcast_shapes",
+    "get_device",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_storage",
+    "is_tensor",
+    "numel",
+    "result_type",
+    "typename",
+]
 
 
 def require_tensor(op: str, x: Any) -> Tensor:
@@ -27,6 +38,7 @@ def require_tensor(op: str, x: Any) -> Tensor:
 
 
 # ---- what things are -----------------------------------------------------------------------------------------------
+
 
 def is_tensor(obj: Any) -> bool:
     """Whether it is a Tensor.
@@ -116,6 +128,7 @@ def typename(obj: Any) -> str:
 
 # ---- what a result would be ----------------------------------------------------------------------------------------
 
+
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype of an operation on two tensors or Python numbers.
 
@@ -124,8 +137,10 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     nbgrad.float32
     """
     operands = (tensor1, tensor2)
-    return result_dtype([(x.layout.dtype, x.layout.ndim) for x in operands if isinstance(x, Tensor)],
-                        [x for x in operands if not isinstance(x, Tensor)])
+    return result_dtype(
+        [(x.layout.dtype, x.layout.ndim) for x in operands if isinstance(x, Tensor)],
+        [x for x in operands if not isinstance(x, Tensor)],
+    )
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

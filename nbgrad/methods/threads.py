@@ -1,4 +1,5 @@
 """Threads of the kernel pool."""
+
 from __future__ import annotations
 
 from ..tensors.tensor import native

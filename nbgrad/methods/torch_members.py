@@ -2,6 +2,7 @@
 
 Nothing here has a derivative of its own: what is recorded is written in operations that have one.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -26,6 +27,7 @@ __all__ = ["UntypedStorage", "install_forms"]
 
 # ---- memory --------------------------------------------------------------------------------------------------------
 
+
 def untyped_storage(x: Tensor) -> UntypedStorage:
     """The memory behind the tensor."""
     return UntypedStorage(x._storage_)
@@ -33,8 +35,12 @@ def untyped_storage(x: Tensor) -> UntypedStorage:
 
 def is_set_to(x: Tensor, other: Tensor) -> bool:
     """Whether both are the same part of the same memory in the same shape."""
-    return (x._storage_.array is other._storage_.array and x._offset_ == other._offset_
-            and x.layout.shape == other.layout.shape and x.layout.strides == other.layout.strides)
+    return (
+        x._storage_.array is other._storage_.array
+        and x._offset_ == other._offset_
+        and x.layout.shape == other.layout.shape
+        and x.layout.strides == other.layout.strides
+    )
 
 
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
@@ -52,8 +58,10 @@ def share_memory_(x: Tensor) -> Tensor:
     Raises:
         ArgumentError: always. Hint: a NumPy array on ``multiprocessing.shared_memory`` can be shared by ``nbgrad.from_numpy``.
     """
-    raise ArgumentError("share_memory_: tensors do not share memory with other processes by themselves. "
-                        "Hint: nbgrad.from_numpy(array) of an array on multiprocessing.shared_memory.")
+    raise ArgumentError(
+        "share_memory_: tensors do not share memory with other processes by themselves. "
+        "Hint: nbgrad.from_numpy(array) of an array on multiprocessing.shared_memory."
+    )
 
 
 def record_stream(x: Tensor, stream: Any) -> None:
@@ -72,6 +80,7 @@ def sparse_dim(x: Tensor) -> int:
 
 # ---- new tensors ---------------------------------------------------------------------------------------------------
 
+
 def new(x: Tensor, *args: Any) -> Tensor:
     """A tensor of the dtype of this one: of sizes (without particular values), or of data.
 
@@ -89,8 +98,17 @@ def new(x: Tensor, *args: Any) -> Tensor:
     return tensor(args[0], dtype=x.layout.dtype)
 
 
-def new_empty_strided(x: Tensor, size: Any, stride: Any, *, dtype: Any = None, device: Any = None,
-                      requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
+def new_empty_strided(
+    x: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
     return empty_strided(size, stride, dtype=x.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
@@ -124,6 +142,7 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
 
 # ---- installation --------------------------------------------------------------------------------------------------
 
+
 def constant(value: Any, doc: str) -> property:
     """A property that is the same for all tensors."""
     return property(lambda x: value, doc=doc)
@@ -131,27 +150,57 @@ def constant(value: Any, doc: str) -> property:
 
 def answer(value: bool, doc: str) -> Callable:
     """A method that says the same of all tensors."""
+
     def method(x: Tensor) -> bool:
         return value
+
     method.__doc__ = doc
     return method
 
 
-ABSENT = ("is_sparse", "is_sparse_csr", "is_nested", "is_quantized", "is_mkldnn", "is_meta", "is_mps", "is_xpu", "is_xla", "is_ipu",
-          "is_maia", "is_mtia", "is_vulkan")
+ABSENT = (
+    "is_sparse",
+    "is_sparse_csr",
+    "is_nested",
+    "is_quantized",
+    "is_mkldnn",
+    "is_meta",
+    "is_mps",
+    "is_xpu",
+    "is_xla",
+    "is_ipu",
+    "is_maia",
+    "is_mtia",
+    "is_vulkan",
+)
 PROPERTIES = {name: constant(False, "False: a kind of tensor that torch has and nbgrad has not.") for name in ABSENT}
-PROPERTIES |= {
-    "is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory."),
-}
+PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
 METHODS: dict[str, Callable] = {
-    "untyped_storage": untyped_storage, "is_set_to": is_set_to, "is_same_size": is_same_size, "pin_memory": pin_memory,
-    "share_memory_": share_memory_, "record_stream": record_stream, "get_device": get_device, "dim_order": dim_order, "new": new,
-    "new_empty_strided": new_empty_strided, "resize": resize, "sum_to_size": sum_to_size, "apply_": apply_, "map_": map_,
-    "map2_": map2_, "fill_diagonal_": fill_diagonal_, "const_data_ptr": Tensor.data_ptr,
-    "is_signed": is_signed, "is_nonzero": is_nonzero,
-    "is_pinned": answer(False, "False: memory is never pinned."), "is_shared": answer(False, "False: see ``share_memory_``."),
+    "untyped_storage": untyped_storage,
+    "is_set_to": is_set_to,
+    "is_same_size": is_same_size,
+    "pin_memory": pin_memory,
+    "share_memory_": share_memory_,
+    "record_stream": record_stream,
+    "get_device": get_device,
+    "dim_order": dim_order,
+    "new": new,
+    "new_empty_strided": new_empty_strided,
+    "resize": resize,
+    "sum_to_size": sum_to_size,
+    "apply_": apply_,
+    "map_": map_,
+    "map2_": map2_,
+    "fill_diagonal_": fill_diagonal_,
+    "const_data_ptr": Tensor.data_ptr,
+    "is_signed": is_signed,
+    "is_nonzero": is_nonzero,
+    "is_pinned": answer(False, "False: memory is never pinned."),
+    "is_shared": answer(False, "False: see ``share_memory_``."),
     "is_distributed": answer(False, "False, as of all tensors."),
-    "to_dense": to_dense, "dense_dim": Tensor.dim, "sparse_dim": sparse_dim,
+    "to_dense": to_dense,
+    "dense_dim": Tensor.dim,
+    "sparse_dim": sparse_dim,
 }
 
 

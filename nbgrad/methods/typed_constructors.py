@@ -1,4 +1,5 @@
 """``FloatTensor`` and its like: constructors by dtype, as old programs have them."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +25,7 @@ class TensorType(type):
             return empty(*(args or (0,)), dtype=cls.dtype)
         if len(args) != 1:
             raise ArgumentError(f"{cls.__name__}: expected sizes, or data; got {len(args)} arguments.")
-        data, = args
+        (data,) = args
         return empty(*data, dtype=cls.dtype) if isinstance(data, Size) else tensor(data, dtype=cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:

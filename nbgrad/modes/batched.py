@@ -1,4 +1,5 @@
 """Tensors that hide dimensions of a batch: what ``vmap`` maps a function over. What operations mean on them: batch/tensors.py."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -34,11 +35,13 @@ class Batched(Tensor):
         dims = ", ".join(str(level.number) for level in self._levels_)
         return f"Batched(shape={list(self.shape)}, levels=({dims}), value=\n    {str(self._value_)}\n)"
 
-    __str__ = __format__ = lambda self, *spec: repr(self)       # type: ignore[assignment]
+    __str__ = __format__ = lambda self, *spec: repr(self)  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        raise BatchingError("bool: the truth value differs from element to element of the batch, and a program takes one way. "
-                            "Hint: choose with nbgrad.where.")
+        raise BatchingError(
+            "bool: the truth value differs from element to element of the batch, and a program takes one way. "
+            "Hint: choose with nbgrad.where."
+        )
 
     def __reduce_ex__(self, *protocol: Any) -> Any:
         raise BatchingError("a batched tensor can be neither pickled nor copied by module copy. Hint: clone it.")

@@ -8,6 +8,7 @@ NOTE [Inference tensors]: a tensor is one if its layout is marked ``INFERENCE``;
      is saving it for backward.
 Neither costs an ordinary call anything: marked layouts have no plans among the ordinary ones, and the mode is in ``special``.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -27,7 +28,6 @@ from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
 from .interpreters import Call, interpret, register
 
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
-
 
 
 def is_inference(input: Tensor) -> bool:
@@ -62,8 +62,10 @@ def refuse_saving(op: str) -> None:
     Raises:
         GradError: always.
     """
-    raise GradError(f"{op}: an inference tensor cannot be saved for backward. Hint: clone it outside of inference mode, or make it "
-                    "under no_grad() instead.")
+    raise GradError(
+        f"{op}: an inference tensor cannot be saved for backward. Hint: clone it outside of inference mode, or make it "
+        "under no_grad() instead."
+    )
 
 
 def require_ordinary(op: str, x: Tensor) -> None:
@@ -113,8 +115,11 @@ class Inference:
         """All calls inside of the mode; outside those of inference tensors. Functions see the tensors themselves."""
         if call.op.kind == "function":
             return False
-        return mode.inference or call.marked and any(
-            x.layout.special is INFERENCE for x in tensors_in((call.operands, call.attributes, call.out)))
+        return (
+            mode.inference
+            or call.marked
+            and any(x.layout.special is INFERENCE for x in tensors_in((call.operands, call.attributes, call.out)))
+        )
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The call on plain tensors; its results marked, or checked."""
@@ -178,7 +183,7 @@ def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
         if id(x) in known:
             return known[id(x)]
         owner = owners.get(id(x._storage_))
-        if owner is None:           # new memory; a view of what was made on the way is nobody's view
+        if owner is None:  # new memory; a view of what was made on the way is nobody's view
             x._meta_, x._needs_grad_ = None, False
             return mark(x)
         if owner.layout.special is INFERENCE:
@@ -187,6 +192,7 @@ def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
         if x._needs_grad_ is ASK:
             x._meta_.creation = INFERENCE
         return x
+
     return replaced(result, finish)
 
 
@@ -201,6 +207,7 @@ def finish_outside(result: Any, stand_ins: StandIns) -> Any:
             x._meta_, x._edge_, x._needs_grad_ = None, None, False
             return mark(x)
         return x
+
     return replaced(result, finish)
 
 
@@ -225,8 +232,8 @@ def check_saved(result: Any, op: str, stand_ins: StandIns) -> None:
 # marked layouts in its operands' and results' places. The next one of its layouts costs 0.5 us instead of 10, if no other special
 # mode is active anywhere (``special`` has one member, see grad_mode.Inferring).
 
-NEVER: list = []        # what native calls test instead of ``special``
-Quick = Any             # a Plan; a QuickView; the ordinary ViewPlan of an ordinary tensor's view
+NEVER: list = []  # what native calls test instead of ``special``
+Quick = Any  # a Plan; a QuickView; the ordinary ViewPlan of an ordinary tensor's view
 
 
 def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable:
@@ -254,6 +261,7 @@ def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable
         if type(out) is Tensor and out.layout.special is INFERENCE and out._storage_.writable:
             out._storage_.writable = IN_INFERENCE_MODE
         return out
+
     return call
 
 
@@ -290,8 +298,11 @@ def unmarked(layout: Layout | type) -> Layout | type:
 
 def plan_like(plan: Plan, layouts: tuple, results: tuple) -> Plan:
     """A plan of the same launch for operands and results of other layouts."""
-    return Plan(plan.record, tuple(x.layout.template for x in results),
-                tuple(layout if isinstance(layout, Layout) else None for layout in layouts))
+    return Plan(
+        plan.record,
+        tuple(x.layout.template for x in results),
+        tuple(layout if isinstance(layout, Layout) else None for layout in layouts),
+    )
 
 
 class QuickView:
@@ -311,12 +322,12 @@ def general_in_mode(op: Op, tensors: tuple, attributes: dict) -> Any:
     key: tuple = ()
     if len(special) == 1:
         try:
-            if len(tensors) == 1:       # 0.1 us less than the general form
+            if len(tensors) == 1:  # 0.1 us less than the general form
                 key = (op.name, tensors[0].layout, *attributes.values())
             else:
                 key = (op.name, *[x.layout for x in tensors], *attributes.values())
             plan = general_plans.get(key)
-        except (AttributeError, TypeError):     # a number or a sequence for a tensor, a list among the attributes
+        except (AttributeError, TypeError):  # a number or a sequence for a tensor, a list among the attributes
             return direct(Call(op, tensors, attributes, CALLS[op.name].plain))
         if plan is not None:
             return run_quickly(op, plan, tensors)
@@ -363,7 +374,7 @@ def write_in_mode(op: Any, operands: tuple, plans: dict, beneath: Callable, chec
     direct(Call(op, operands, {}, beneath, "_"))
     plan = plans.get(tuple(map(unmarked, layouts)))
     if plan is not None and not op.integer_divisor:
-        keep(general_plans, key, plan_like(plan, layouts[len(layouts) - len(plan.layouts):], (x,)))
+        keep(general_plans, key, plan_like(plan, layouts[len(layouts) - len(plan.layouts) :], (x,)))
     return x
 
 
@@ -399,6 +410,7 @@ def learn_general(key: tuple, call: Call, function: Any) -> Any:
 
 # ---- on Tensor -----------------------------------------------------------------------------------------------------
 
+
 def version(x: Tensor) -> int:
     """Number of in-place writes to the memory.
 
@@ -407,7 +419,7 @@ def version(x: Tensor) -> int:
     """
     if x.layout.special is INFERENCE:
         raise GradError("_version: inference tensors have no version counter. Hint: clone it outside of inference mode.")
-    return +x._storage_.version         # an int, also of an Exchanged
+    return +x._storage_.version  # an int, also of an Exchanged
 
 
 def install_inference() -> None:

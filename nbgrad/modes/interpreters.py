@@ -18,6 +18,7 @@ NOTE [Quick calls]: asking takes 3 us. Where all members of ``special`` say that
 marked, no other interpreter is concerned. And a kind of mode or of tensor may have *quick calls* (``quick_calls``), which find at
 once what its interpreter would do, or return None.
 """
+
 from __future__ import annotations
 
 from functools import partial
@@ -28,9 +29,27 @@ from ..graph.edges import Edge, Node, next_seq
 from ..ops.core import Op
 from ..tensors.tensor import ASK, Tensor
 
-__all__ = ["Call", "Interpreter", "Presence", "register", "interpret", "is_marked", "announce", "has_tangent", "known_call",
-           "known_calls", "quick_call", "quick_calls", "quick_write", "quick_writes", "bystanders", "is_bystander", "run_plainly",
-           "tangent_tests", "RANKS"]
+__all__ = [
+    "Call",
+    "Interpreter",
+    "Presence",
+    "register",
+    "interpret",
+    "is_marked",
+    "announce",
+    "has_tangent",
+    "known_call",
+    "known_calls",
+    "quick_call",
+    "quick_calls",
+    "quick_write",
+    "quick_writes",
+    "bystanders",
+    "is_bystander",
+    "run_plainly",
+    "tangent_tests",
+    "RANKS",
+]
 
 # From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
 # function keeps, inference tensors, lazy bits.
@@ -60,8 +79,13 @@ class Call:
     def marked(self) -> bool:
         """Whether an argument is of a kind that needs an interpreter; looked for once, since nearly no call has any."""
         if self._marked is None:
-            self._marked = (is_marked(self.operands) or bool(self.attributes) and is_marked(tuple(self.attributes.values()))
-                            or self.out is not None and bool(self.out.layout.special))
+            self._marked = (
+                is_marked(self.operands)
+                or bool(self.attributes)
+                and is_marked(tuple(self.attributes.values()))
+                or self.out is not None
+                and bool(self.out.layout.special)
+            )
         return self._marked
 
     def with_operands(self, operands: tuple, attributes: dict | None = None) -> Call:
@@ -82,9 +106,14 @@ class Call:
 
     def map(self, change: Callable[[Tensor], Any]) -> tuple:
         """The operands with every tensor changed, inside of sequences too."""
-        return tuple(change(x) if isinstance(x, Tensor) else
-                     tuple(change(y) if isinstance(y, Tensor) else y for y in x) if isinstance(x, (tuple, list)) else x
-                     for x in self.operands)
+        return tuple(
+            change(x)
+            if isinstance(x, Tensor)
+            else tuple(change(y) if isinstance(y, Tensor) else y for y in x)
+            if isinstance(x, (tuple, list))
+            else x
+            for x in self.operands
+        )
 
     @property
     def name(self) -> str:
@@ -113,7 +142,7 @@ def quick_call(op: Op, operands: tuple, attributes: dict | None = None) -> Any:
     if quick is None:
         try:
             quick = quick_calls.get(type(special[-1]))
-        except IndexError:                  # another thread may empty the list at any time
+        except IndexError:  # another thread may empty the list at any time
             return None
     return None if quick is None else quick(op, operands, attributes)
 
@@ -127,7 +156,7 @@ def known_call(op: Op, operands: tuple) -> Any:
     """The result of a call of a kind that is known; None where it must be looked at."""
     try:
         call = known_calls.get(type(special[-1]))
-    except IndexError:                      # another thread may empty the list at any time
+    except IndexError:  # another thread may empty the list at any time
         return None
     return None if call is None else call(op, operands)
 
@@ -141,7 +170,7 @@ def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
     """What a quick call makes of a call in place; None if there is none for it."""
     try:
         write = quick_writes.get(type(special[-1]))
-    except IndexError:                      # another thread may empty the list at any time
+    except IndexError:  # another thread may empty the list at any time
         return None
     return None if write is None else write(op, operands, plain)
 
@@ -208,7 +237,7 @@ def interpret(call: Call, place: int = 0) -> Any:
 def sole_interpreter() -> Interpreter | None:
     """The one for which all members of ``special`` stand, if there is one: see NOTE [Quick calls]."""
     rank = None
-    for active in special:      # another thread may empty the list at any time
+    for active in special:  # another thread may empty the list at any time
         own = getattr(active, "rank", None)
         if own is None or (rank is not None and own is not rank):
             return None

@@ -1,4 +1,5 @@
 """Lazy conjugation and negation in operations that do not know them: NOTE [Lazy bits] in ops/complex.py."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -27,8 +28,7 @@ class Bits:
 
     def concerns(self, call: Call) -> bool:
         """Elementwise operations, views and copies read and write such memory by themselves."""
-        return (isinstance(call.op, General) and not call.op.resolves
-                and any(is_lazy(x.layout) for x in call.tensors()))
+        return isinstance(call.op, General) and not call.op.resolves and any(is_lazy(x.layout) for x in call.tensors())
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Resolve the operands; the one that is written to stays: what writes knows the bits of its target."""

@@ -8,6 +8,7 @@ NOTE [Twins]: beneath its interpreter a subclass's tensor stands as a plain Tens
 place in the graph under an unmarked layout. A leaf's twin leads to the leaf's AccumulateGrad. A write, which changes the tensor's
 history, and a view, which knows its base, need the tensor itself: its layout is exchanged for the duration of the call.
 """
+
 from __future__ import annotations
 
 import functools
@@ -28,9 +29,22 @@ from ..tensors.tensor import ASK, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
 from .interpreters import Call, Presence, interpret, register
 
-__all__ = ["FunctionMode", "as_subclass", "disabled", "functions_of", "get_overridable_functions", "handle_function",
-           "handle_torch_function", "has_function", "has_torch_function", "install_overrides", "is_tensor_like",
-           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+__all__ = [
+    "FunctionMode",
+    "as_subclass",
+    "disabled",
+    "functions_of",
+    "get_overridable_functions",
+    "handle_function",
+    "handle_torch_function",
+    "has_function",
+    "has_torch_function",
+    "install_overrides",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]
 
 # The public function or method of every call, by the call's name; filled by methods/install.py.
 functions_of: dict[str, Callable] = {}
@@ -84,6 +98,7 @@ def arguments_of(call: Call) -> tuple:
 
 # ---- asking --------------------------------------------------------------------------------------------------------
 
+
 class Overrides:
     """The interpreter of overriding types and modes."""
 
@@ -100,7 +115,7 @@ class Overrides:
         enabled = grad_mode.enabled
         result = ask(function, kinds_of(arguments_of(call)), call.operands, kwargs)
         if pass_state.task is not None:
-            grad_mode.enabled = enabled        # NOTE [Grad mode of a pass]
+            grad_mode.enabled = enabled  # NOTE [Grad mode of a pass]
         return result
 
 
@@ -129,8 +144,10 @@ def ask(function: Callable, kinds: tuple[Any, ...], args: tuple, kwargs: dict) -
         if result is not NotImplemented:
             return result
     names = ", ".join(kind.__name__ for kind in kinds) or "the active mode"
-    raise ArgumentError(f"{getattr(function, '__name__', function)}: not implemented for {names}: __nbgrad_function__ returned "
-                        "NotImplemented. Hint: handle the function there, or call super().__nbgrad_function__.")
+    raise ArgumentError(
+        f"{getattr(function, '__name__', function)}: not implemented for {names}: __nbgrad_function__ returned "
+        "NotImplemented. Hint: handle the function there, or call super().__nbgrad_function__."
+    )
 
 
 def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -186,6 +203,7 @@ def plain_layout(x: Tensor):
 
 # ---- plain tensors beneath: NOTE [Twins] ----------------------------------------------------------------------------
 
+
 def on_plain(call: Call, below: Callable[[Call], Any]) -> Any:
     """The call with plain tensors in the place of a subclass's."""
     if call.form or call.op.kind == "movement":
@@ -198,6 +216,7 @@ def on_plain(call: Call, below: Callable[[Call], Any]) -> Any:
         plain = twin(x)
         own[id(plain)] = x
         return plain
+
     result = below(call.with_operands(call.map(change)))
     if isinstance(result, tuple):
         return tuple(own.get(id(x), x) for x in result)
@@ -232,6 +251,7 @@ def on_unmarked(call: Call, below: Callable[[Call], Any]) -> Any:
 
 # ---- subclasses ----------------------------------------------------------------------------------------------------
 
+
 def as_subclass(x: Tensor, cls: type) -> Tensor:
     """The same memory and history as a tensor of a subclass.
 
@@ -253,6 +273,7 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Tensor
 
 
 # ---- functions that are no operations ------------------------------------------------------------------------------
+
 
 def has_function(*arguments: Any) -> bool:
     """Whether a function that is written in nbgrad's must ask an argument's ``__nbgrad_function__`` first.
@@ -292,6 +313,7 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
     >>> mean_of(nbgrad.ones(1), nbgrad.zeros(1))
     tensor([0.5000])
     """
+
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
         def asking(*args: Any, **kwargs: Any) -> Any:
@@ -299,7 +321,9 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
             if has_function(*relevant):
                 return handle_function(asking, relevant, *args, **kwargs)
             return function(*args, **kwargs)
+
         return asking
+
     return decorate
 
 
@@ -376,6 +400,7 @@ class FunctionMode(Presence):
 
 # ---- what a Tensor has beside its operations -----------------------------------------------------------------------
 
+
 class Method:
     """Stands where an operation of the table stands in a Call: a method of Tensor that the table does not declare."""
 
@@ -401,17 +426,20 @@ def interpreted_method(name: str, method: Callable) -> Callable:
         if x.layout.special:
             return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
         return method(x, *args, **kwargs)
+
     CALLS[name] = call
     return call
 
 
 def asking_method(method: Callable) -> Callable:
     """A method of subclasses that override functions, in the place of Tensor's: their ``__nbgrad_function__`` is asked about it."""
+
     @functools.wraps(method)
     def call(x: Tensor, *args: Any, **kwargs: Any) -> Any:
         if has_function(x):
             return handle_function(method, (x,), x, *args, **kwargs)
         return method(x, *args, **kwargs)
+
     return call
 
 
@@ -434,8 +462,12 @@ def prepare_subclass(cls: type) -> None:
 def install_overrides() -> None:
     """Hang the protocol on Tensor."""
     told_of_subclasses.append(prepare_subclass)
-    members = {"__nbgrad_function__": classmethod(default_function), "as_subclass": as_subclass,
-               "_make_subclass": staticmethod(make_subclass), "detach": interpreted_method("detach", vars(Tensor)["detach"])}
+    members = {
+        "__nbgrad_function__": classmethod(default_function),
+        "as_subclass": as_subclass,
+        "_make_subclass": staticmethod(make_subclass),
+        "detach": interpreted_method("detach", vars(Tensor)["detach"]),
+    }
     for name, member in members.items():
         setattr(Tensor, name, member)
     register("overrides", Overrides())

@@ -5,6 +5,7 @@ The C library hands large blocks back to the system, or cuts them out of a heap 
 NumPy asks the *handler* that is set when an array is made, and frees by the handler that the array was made with. Ours is set
 only while nbgrad makes a large array; those of others are untouched.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -20,14 +21,18 @@ from .objects import NEW_FROM_DESCR, numpy_function
 
 __all__ = ["Blocks", "blocks"]
 
-SET_HANDLER = 304               # index in NumPy's C API table (1.22 and later)
+SET_HANDLER = 304  # index in NumPy's C API table (1.22 and later)
 
 
 class Handler(ctypes.Structure):
     """NumPy's PyDataMem_Handler."""
 
-    _fields_ = [("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), ("context", ctypes.c_void_p),
-                *[(name, ctypes.c_void_p) for name in ("malloc", "calloc", "realloc", "free")]]
+    _fields_ = [
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("context", ctypes.c_void_p),
+        *[(name, ctypes.c_void_p) for name in ("malloc", "calloc", "realloc", "free")],
+    ]
 
 
 class Blocks:
@@ -45,7 +50,7 @@ class Blocks:
         capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         functions = [entries[f"memory_{name}"] for name in ("malloc", "calloc", "realloc", "free")]
         self._handler = Handler(b"nbgrad", 1, None, *functions)
-        self._name = b"mem_handler"             # a capsule keeps the pointer
+        self._name = b"mem_handler"  # a capsule keeps the pointer
         self.capsule = capsule(ctypes.addressof(self._handler), self._name, None)
         self._set = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(numpy_function(SET_HANDLER))
         self._release = ctypes.PYFUNCTYPE(ctypes.c_int64)(entries["memory_release"])
@@ -94,7 +99,7 @@ _loading = new_rlock()
 
 def blocks() -> Blocks | None:
     """The allocator; None where it is not sound (another system, interpreter or NumPy, no lock) or with ``NBGRAD_NATIVE=0``."""
-    with _loading:              # threads that make their first large tensors at the same time: there is one allocator
+    with _loading:  # threads that make their first large tensors at the same time: there is one allocator
         return load_blocks()
 
 
@@ -107,6 +112,7 @@ def load_blocks() -> Blocks | None:
     from ..kernels.cpu.store import loader
     from . import memory
     from .link import Module
+
     store = loader()
     made = Blocks(Module(store, (memory,), {}).entries)
     # Arrays may be freed after everything else: what frees them is never unloaded.

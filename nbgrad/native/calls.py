@@ -2,6 +2,7 @@
 
 Whatever is unusual goes to the Python function ``slow`` of each: modes, operands of other kinds, layouts never seen.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ def key_of(x):
     if isinstance(x, Tensor):
         if hasattr(x, "layout"):
             return x.layout
-        return None                                             # object.__new__(Tensor)
+        return None  # object.__new__(Tensor)
     kind = type(x)
     if kind is float or kind is int or kind is bool:
         return kind
@@ -148,7 +149,7 @@ class Writer:
         if not plain and of_thread(self.mode).get("enabled") is not False:
             return self.slow(*operands)
         # A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
-        into(plan, x, *operands[len(operands) - len(plan.layouts):])
+        into(plan, x, *operands[len(operands) - len(plan.layouts) :])
         return x
 
 
@@ -285,7 +286,7 @@ def placed(facts: Words, g, out):
     if results == 0:
         return out
     if results == 1:
-        return g                                                # the one result is the cotangent
+        return g  # the one result is the cotangent
     parts = 5 + 4 * facts[0]
     return tuple([chosen(facts[parts + k], g, out, facts[3]) for k in range(results)])
 

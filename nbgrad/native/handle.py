@@ -1,4 +1,5 @@
 """The native launcher and its blocks, each loaded when it is first needed."""
+
 from __future__ import annotations
 
 import ctypes
@@ -8,7 +9,7 @@ from ..kernels.cpu import LARGE
 
 __all__ = ["from_blocks", "known", "native", "release_blocks", "use_blocks"]
 
-_natives: list[Any] = []        # launchers that do not ask for blocks yet
+_natives: list[Any] = []  # launchers that do not ask for blocks yet
 _uses_blocks = False
 
 
@@ -20,6 +21,7 @@ known: dict[str, Any] = {}
 def launcher() -> Any:
     """The native functions: see ``link.launcher``."""
     from .link import launcher
+
     made = launcher(known)
     if hasattr(made, "entries"):
         _natives.append(made)
@@ -37,9 +39,29 @@ class _Lazy:
         if name.startswith("__") or "fresh" in vars(self):
             raise AttributeError(f"native has no {name!r}.")
         made = launcher()
-        for function in ("fresh", "into", "tensor", "alias", "next_seq", "number_node", "requires_grad", "edge_of", "builder",
-                         "viewer", "recorder", "caller", "differentiator", "steps", "surveyor", "leader", "writer", "place",
-                         "watch", "nan_finder", "pool"):
+        for function in (
+            "fresh",
+            "into",
+            "tensor",
+            "alias",
+            "next_seq",
+            "number_node",
+            "requires_grad",
+            "edge_of",
+            "builder",
+            "viewer",
+            "recorder",
+            "caller",
+            "differentiator",
+            "steps",
+            "surveyor",
+            "leader",
+            "writer",
+            "place",
+            "watch",
+            "nan_finder",
+            "pool",
+        ):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)
 
@@ -55,6 +77,7 @@ def use_blocks() -> None:
     if not _natives:
         return
     from .blocks import blocks
+
     allocator = blocks()
     for native in tuple(_natives):
         if allocator is not None:
@@ -67,6 +90,7 @@ def from_blocks(make: Callable[..., Any], count: int, *args: Any, **keywords: An
     if count < LARGE:
         return make(count, *args, **keywords)
     from .blocks import blocks
+
     allocator = blocks()
     return make(count, *args, **keywords) if allocator is None else allocator.make(make, count, *args, **keywords)
 
@@ -74,5 +98,6 @@ def from_blocks(make: Callable[..., Any], count: int, *args: Any, **keywords: An
 def release_blocks() -> int:
     """Give blocks that are kept back to the system; returns how many bytes that were."""
     from .blocks import blocks
+
     allocator = blocks()
     return 0 if allocator is None else allocator.release()

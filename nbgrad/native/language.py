@@ -25,6 +25,7 @@ NOTE [Ints]: a machine number has 64 bits and wraps around; Python's do not. A f
 ``float(x)`` are of numbers: of a text, and ``int`` of a float, they raise TypeError. An index counts from the beginning: a negative
 one is an IndexError; words have no bounds.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -56,6 +57,7 @@ class Static(list, Words):
 if TYPE_CHECKING:
     Row = tuple
 else:
+
     class Row(tuple):
         """Operands of a call: a pointer and a count. In Python: a tuple. All of it lives as long as the call."""
 
@@ -80,20 +82,28 @@ class Primitive(NamedTuple):
 
 def primitive(body: str, **flags: bool) -> Callable[[F], F]:
     """Give a Python function its meaning in machine code: see ``Primitive``."""
+
     def give(function: F) -> F:
-        setattr(function, "primitive", Primitive(body, **flags))        # noqa: B010
+        setattr(function, "primitive", Primitive(body, **flags))  # noqa: B010
         return function
+
     return give
 
 
 def mark(function: F, style: str) -> F:
     """Say what kind of native function it is."""
-    setattr(function, "native", style)          # noqa: B010
+    setattr(function, "native", style)  # noqa: B010
     return function
 
 
-def native(function: F | None = None, *, inline: bool = False, cold: bool = False, borrows: bool = False,
-           python: Callable[..., Any] | None = None) -> Any:
+def native(
+    function: F | None = None,
+    *,
+    inline: bool = False,
+    cold: bool = False,
+    borrows: bool = False,
+    python: Callable[..., Any] | None = None,
+) -> Any:
     """A function that native code calls.
 
     Args:
@@ -137,10 +147,13 @@ def c_function(name: str, count: int, result: str = "i32") -> Callable[..., int]
     Args:
         result: LLVM's type of what it returns, ``void`` for nothing; a pointer counts as ``i64``.
     """
+
     def call(*args: Any) -> int:
         import ctypes
+
         function = getattr(ctypes.CDLL(None), name)
         function.restype = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "void": None}[result]
         return function(*args)
-    setattr(call, "c_function", (name, count, result))          # noqa: B010
+
+    setattr(call, "c_function", (name, count, result))  # noqa: B010
     return call

@@ -8,6 +8,7 @@ then: a hook may hold its own node or tensor. Other cycles that users close *thr
 NOTE [Trust]: a plan was found by the operands' layouts. Another thread may have exchanged a tensor's memory since, so each
 operand's type and layout are compared again before a pointer is read; and where the lock is dropped the arrays are held.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -58,10 +59,11 @@ __all__ = ["CHANGED", "alias", "data", "fresh", "into", "next_seq", "of_thread",
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
 MISCOUNTED = "launch: the plan expects other operand count"
 NO_TENSOR = "launch: expected a Tensor."
-COUNTER_KEY = "nbgrad.native: sequence number"      # in the dict of a thread's state
+COUNTER_KEY = "nbgrad.native: sequence number"  # in the dict of a thread's state
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------------
+
 
 @native(inline=True)
 def data(x: Tensor) -> int:
@@ -73,27 +75,35 @@ def data(x: Tensor) -> int:
 def make(template: Tensor) -> Tensor:
     """An uninitialised Tensor like the template, with memory of its own."""
     storage = new(Storage, array=new_array(template.layout.descr, template.layout.record), version=0, device=CPU, writable=True)
-    hide(storage)                                               # NOTE [Collector]
+    hide(storage)  # NOTE [Collector]
     return tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)
 
 
 @entry
 def tensor(template: Tensor, storage: Storage, offset, needs_grad, meta) -> Tensor:
     """A Tensor on memory that exists."""
-    return new(Tensor, layout=template.layout, _edge_=template._edge_, _storage_=storage, _offset_=offset, _needs_grad_=needs_grad,
-               _meta_=meta)
+    return new(
+        Tensor,
+        layout=template.layout,
+        _edge_=template._edge_,
+        _storage_=storage,
+        _offset_=offset,
+        _needs_grad_=needs_grad,
+        _meta_=meta,
+    )
 
 
 @entry
 def alias(x) -> Tensor:
     """A Tensor on x's memory and version, without history."""
-    if not isinstance(x, Tensor) or not hasattr(x, "layout"):       # object.__new__(Tensor) has none
+    if not isinstance(x, Tensor) or not hasattr(x, "layout"):  # object.__new__(Tensor) has none
         raise TypeError(NO_TENSOR)
     template = x.layout.template
     return tensor(template, x._storage_, x._offset_, template._needs_grad_, template._meta_)
 
 
 # ---- launches ------------------------------------------------------------------------------------------------------
+
 
 @native
 def put_number(cell: int, code: int, x) -> None:
@@ -205,7 +215,7 @@ def into(plan: Plan, *tensors) -> None:
 # NOTE [Sequence]: numbers are counted by thread, in eight bytes that the thread's dict holds. Kept at hand: the number (used once)
 # of the thread that counted last, and where it counts.
 counting = Static(-1, 0)
-asking = Static(-1, 0)          # the thread that asked last, and its dict
+asking = Static(-1, 0)  # the thread that asked last, and its dict
 
 
 class ThreadNumbers(threading.local):

@@ -3,6 +3,7 @@
 The object code is kept like kernels, under a name made of the sources, the offsets of slots and the platform: a warm process
 translates nothing.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -35,12 +36,18 @@ else:
     from . import serial as threads  # type: ignore[no-redef]
 
 MODULES = (threads, launches, places, calls, recording, steps, nans)
-GLOBALS = {"ndarray_type": lambda: id(np.ndarray), "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
-           "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR)}
-UNBOUND = {launches: ("fresh", "into", "tensor", "alias", "next_seq"), recording: ("number_node", "requires_grad", "edge_of"),
-           places: ("place", "watch")}
-FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")       # their fields never change
-META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")      # slots that a Viewer fills in
+GLOBALS = {
+    "ndarray_type": lambda: id(np.ndarray),
+    "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
+    "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR),
+}
+UNBOUND = {
+    launches: ("fresh", "into", "tensor", "alias", "next_seq"),
+    recording: ("number_node", "requires_grad", "edge_of"),
+    places: ("place", "watch"),
+}
+FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
+META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")  # slots that a Viewer fills in
 
 
 def recorded_slots(saved: int) -> tuple[str, ...]:
@@ -110,8 +117,16 @@ class Functions:
         """See ``Writer``."""
         return self.method(Writer(plans, special, slow, mode))
 
-    def differentiator(self, node_type: type, mask: int, saved: tuple[tuple[int, bool, int], ...], parts: tuple[int, ...],
-                       rounds: bool, *calls: Callable, listed: bool = True) -> Callable:
+    def differentiator(
+        self,
+        node_type: type,
+        mask: int,
+        saved: tuple[tuple[int, bool, int], ...],
+        parts: tuple[int, ...],
+        rounds: bool,
+        *calls: Callable,
+        listed: bool = True,
+    ) -> Callable:
         """See ``Differentiator``, whose functions ``calls`` are.
 
         Args:
@@ -185,19 +200,34 @@ class Module:
         entries: addresses of the functions and variables of the module.
     """
 
-    def __init__(self, loader: Any, modules: tuple, known: dict[str, Any], frozen: tuple[str, ...] = (),
-                 more: tuple[str, Iterable[str]] = ("", ()), checked: bool = False, faults: bool = False):
+    def __init__(
+        self,
+        loader: Any,
+        modules: tuple,
+        known: dict[str, Any],
+        frozen: tuple[str, ...] = (),
+        more: tuple[str, Iterable[str]] = ("", ()),
+        checked: bool = False,
+        faults: bool = False,
+    ):
         classes = {name: each for name, each in known.items() if isinstance(each, type)}
         values = filled_in()
         sources = [source_of(each) for each in (*modules, language, primitives, support, plans)] + [source_of(name="translate")]
-        offsets = [(name, slot, slot_offset(each, slot)) for name, each in sorted(classes.items())
-                   for cls in each.__mro__ for slot in vars(cls).get("__slots__", ()) if not slot.startswith("__")]
+        offsets = [
+            (name, slot, slot_offset(each, slot))
+            for name, each in sorted(classes.items())
+            for cls in each.__mro__
+            for slot in vars(cls).get("__slots__", ())
+            if not slot.startswith("__")
+        ]
         from ..kernels.cpu.store import content_key
+
         names = " ".join(module.__name__ for module in modules)
         key = content_key("native", *sources, more[0], repr(offsets), repr(sorted(values.items())), f"{names} {checked} {faults}")
 
         def compile() -> tuple[bytes, list[str]]:
             from .translate import Unit, declarations
+
             unit = Unit(modules, classes, slot_offset, [classes[name] for name in frozen], plans.MOST_OPERANDS, checked, faults)
             text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + more[0]
             text += "".join(f"@{name} = global ptr null\n" for name in GLOBALS)
@@ -210,8 +240,11 @@ class Module:
         self.entries: dict[str, int] = loader.load(key, compile)
         # Machine code, what it refers to and what leads to it live as long as the process: others may have loaded the same code.
         LOADED.append((self, loader))
-        self._definitions = {name: MethodDef(name[2:].encode(), address, objects.METH_FASTCALL, None)
-                             for name, address in self.entries.items() if name.startswith("e.")}
+        self._definitions = {
+            name: MethodDef(name[2:].encode(), address, objects.METH_FASTCALL, None)
+            for name, address in self.entries.items()
+            if name.startswith("e.")
+        }
         self._kept: list[Any] = []
         for name, value in GLOBALS.items():
             ctypes.c_size_t.from_address(self.entries[name]).value = value()
@@ -245,15 +278,14 @@ class Native(Functions):
     def __init__(self, loader: Any, known: dict[str, Any], checked: bool = False, faults: bool = False):
         introduce(known)
         own = (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)
-        self.module = Module(loader, MODULES, known | {each.__name__: each for each in own}, FROZEN,
-                             checked=checked, faults=faults)
+        self.module = Module(loader, MODULES, known | {each.__name__: each for each in own}, FROZEN, checked=checked, faults=faults)
         for names in UNBOUND.values():
             for name in names:
                 setattr(self, name, self.module.function(name))
         self.entries = self.module.entries
         self.pool = Pool(self.entries)
 
-    slot = staticmethod(slot_offset)        # type: ignore[assignment]
+    slot = staticmethod(slot_offset)  # type: ignore[assignment]
     words = staticmethod(pack_words)
 
     def method(self, owner: Any, name: str = "__call__") -> Callable:
@@ -268,9 +300,24 @@ def optimise(module: Any, builder: Any) -> None:
     passes.run(module, builder)
 
 
-PASSES = ("always_inliner", "sroa", "simplify_cfg", "instruction_combine", "jump_threading",
-          "sroa", "simplify_cfg", "new_gvn", "sccp", "instruction_combine", "dead_store_elimination", "jump_threading",
-          "simplify_cfg", "sinking", "instruction_combine", "global_dead_code_eliminate")
+PASSES = (
+    "always_inliner",
+    "sroa",
+    "simplify_cfg",
+    "instruction_combine",
+    "jump_threading",
+    "sroa",
+    "simplify_cfg",
+    "new_gvn",
+    "sccp",
+    "instruction_combine",
+    "dead_store_elimination",
+    "jump_threading",
+    "simplify_cfg",
+    "sinking",
+    "instruction_combine",
+    "global_dead_code_eliminate",
+)
 
 
 def source_of(module: Any = None, name: str = "") -> bytes:
@@ -285,9 +332,16 @@ PAUSES = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @l
 
 def filled_in() -> dict[str, Any]:
     """What stands for the names in capitals in the text of primitives."""
-    return {"ARRAY_DATA": objects.ARRAY_DATA, "ARRAY_BASE": objects.ARRAY_BASE, "TUPLE_ITEMS": objects.TUPLE_ITEMS,
-            "BYTES_ITEMS": objects.BYTES_ITEMS, "LARGE_ARRAY": LARGE, "ARGUMENTS_OFFSET": 1 << 63,
-            "PAUSE": "  " + PAUSES.get(platform.machine(), ""), "TRIPLE": llvm.get_process_triple()}
+    return {
+        "ARRAY_DATA": objects.ARRAY_DATA,
+        "ARRAY_BASE": objects.ARRAY_BASE,
+        "TUPLE_ITEMS": objects.TUPLE_ITEMS,
+        "BYTES_ITEMS": objects.BYTES_ITEMS,
+        "LARGE_ARRAY": LARGE,
+        "ARGUMENTS_OFFSET": 1 << 63,
+        "PAUSE": "  " + PAUSES.get(platform.machine(), ""),
+        "TRIPLE": llvm.get_process_triple(),
+    }
 
 
 def launcher(known: dict[str, Any]) -> Functions:
@@ -295,4 +349,5 @@ def launcher(known: dict[str, Any]) -> Functions:
     if not config.NATIVE or objects.check_layouts(known["Tensor"], known["Storage"]) is not None:
         return Uncompiled(known)
     from ..kernels.cpu.store import loader
+
     return Native(loader(), known, checked=config.NATIVE == 2, faults=config.NATIVE == 3)

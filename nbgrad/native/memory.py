@@ -13,6 +13,7 @@ All of it runs under the interpreter's lock, as NumPy allocates.
 
 NOTE [C's int]: an argument that is an ``int`` to C has 32 bits that say something; they are handed on as they came.
 """
+
 from __future__ import annotations
 
 from .language import Static, c_entry, c_function, raw
@@ -20,25 +21,25 @@ from .primitives import call_eight, call_one, get_int64, put_int64
 
 __all__ = ["LEAST", "MOST", "PATIENCE"]
 
-LEAST = 1 << 18                 # bytes of the smallest block
-PATIENCE = 4096                 # requests after which a block that is kept has been kept for nothing
-MOST = 64                       # blocks kept
+LEAST = 1 << 18  # bytes of the smallest block
+PATIENCE = 4096  # requests after which a block that is kept has been kept for nothing
+MOST = 64  # blocks kept
 HEADER, STEP, PLACES = 64, 832, 5
 ROOM = HEADER + (PLACES - 1) * STEP + HEADER
 UNIT, HUGE = 1 << 16, 1 << 21
-MAPPED, ASKED, START, FRESH = -64, -56, -48, -40        # a header's words, before the data
-ENTRY = 3                       # words of an entry of the list
+MAPPED, ASKED, START, FRESH = -64, -56, -48, -40  # a header's words, before the data
+ENTRY = 3  # words of an entry of the list
 
 malloc, free = c_function("malloc", 1, "i64"), c_function("free", 1, "void")
 mmap, munmap, madvise = c_function("mmap", 6, "i64"), c_function("munmap", 2), c_function("madvise", 3)
 memcpy, memset = c_function("memcpy", 3, "i64"), c_function("memset", 3, "i64")
 Py_DecRef = c_function("Py_DecRef", 1, "void")
 
-functions = Static(0, 0, 0)     # NumPy's PyArray_NewFromDescr and PyDataMem_SetHandler, and our handler
-limit = Static(0)               # bytes that may be kept
+functions = Static(0, 0, 0)  # NumPy's PyArray_NewFromDescr and PyDataMem_SetHandler, and our handler
+limit = Static(0)  # bytes that may be kept
 # Blocks kept, the one freed first in front: address of the data, mapped bytes, and the request after which it was freed.
 kept = Static(*[0] * 192)
-counters = Static(0, 0, 0, 0)   # blocks kept, bytes kept, bytes mapped, requests
+counters = Static(0, 0, 0, 0)  # blocks kept, bytes kept, bytes mapped, requests
 place = Static(0)
 
 
@@ -121,7 +122,7 @@ def extent(size: int) -> int:
 def pages(mapped: int) -> int:
     """New pages; -1 as an address where there are none."""
     spare = HUGE if mapped >= HUGE else 0
-    start = mmap(0, mapped + spare, 3, 34, -1, 0)           # PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS
+    start = mmap(0, mapped + spare, 3, 34, -1, 0)  # PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS
     if start == -1 or spare == 0:
         return start
     first = start + HUGE - 1 & -HUGE
@@ -129,7 +130,7 @@ def pages(mapped: int) -> int:
         munmap(start, first - start)
     if first - start < spare:
         munmap(first + mapped, spare - (first - start))
-    madvise(first, mapped & -HUGE, 14)                      # MADV_HUGEPAGE
+    madvise(first, mapped & -HUGE, 14)  # MADV_HUGEPAGE
     return first
 
 
@@ -162,7 +163,7 @@ def block(size: int) -> int:
 @c_entry
 def memory_malloc(context: int, size: int) -> int:
     """Memory for an array."""
-    if size >= LEAST or size < 0:                           # C's sizes have no sign
+    if size >= LEAST or size < 0:  # C's sizes have no sign
         return block(size)
     start = malloc(size + HEADER)
     if start == 0:

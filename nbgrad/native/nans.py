@@ -1,4 +1,5 @@
 """Native code: the search for NaN in results, for anomaly mode."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

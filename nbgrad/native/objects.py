@@ -1,4 +1,5 @@
 """Where CPython and NumPy keep things, found out at run time, and whether that is known of this interpreter."""
+
 from __future__ import annotations
 
 import ctypes
@@ -8,21 +9,32 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ARRAY_BASE", "ARRAY_DATA", "BYTES_ITEMS", "NEW_FROM_DESCR", "TUPLE_ITEMS", "builtin", "check_layouts", "MethodDef",
-           "copied_slots", "numpy_function", "read_word", "slot_offset"]
+__all__ = [
+    "ARRAY_BASE",
+    "ARRAY_DATA",
+    "BYTES_ITEMS",
+    "NEW_FROM_DESCR",
+    "TUPLE_ITEMS",
+    "builtin",
+    "check_layouts",
+    "MethodDef",
+    "copied_slots",
+    "numpy_function",
+    "read_word",
+    "slot_offset",
+]
 
 # Offsets in PyArrayObject, PyTupleObject, PyBytesObject.
 ARRAY_DATA, ARRAY_BASE, BYTES_ITEMS = 16, 48, 32
-TUPLE_ITEMS = tuple.__basicsize__       # since Python 3.14 behind the hash
+TUPLE_ITEMS = tuple.__basicsize__  # since Python 3.14 behind the hash
 METH_FASTCALL = 0x80
-NEW_FROM_DESCR = 94                     # index in NumPy's C API table, part of its stable ABI
+NEW_FROM_DESCR = 94  # index in NumPy's C API table, part of its stable ABI
 
 
 class MethodDef(ctypes.Structure):
     """CPython's PyMethodDef."""
 
-    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-                ("doc", ctypes.c_char_p)]
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
 def builtin(definition: MethodDef, owner: Any) -> Any:
@@ -41,7 +53,7 @@ def slot_offset(owner: type, name: str) -> int:
     """Where an instance of ``owner`` keeps the slot ``name``, from its member descriptor."""
     for cls in owner.__mro__:
         if name in vars(cls):
-            return read_word(read_word(id(vars(cls)[name]) + 40) + 16)        # d_member->offset
+            return read_word(read_word(id(vars(cls)[name]) + 40) + 16)  # d_member->offset
     raise AttributeError(f"launch: {owner.__name__} has no slot {name!r}.")
 
 
@@ -66,12 +78,15 @@ def check_layouts(tensor_type: type, storage_type: type) -> str | None:
     single, part = (marker,), array[:2]
     instance: Any = object.__new__(storage_type)
     instance.array = marker
-    sound = (read_word(id(array) + ARRAY_DATA) == array.ctypes.data
-             and read_word(id(array) + ARRAY_BASE) == 0 and read_word(id(part) + ARRAY_BASE) == id(array)
-             and read_word(id(single) + TUPLE_ITEMS) == id(marker)
-             and ctypes.string_at(id(text) + BYTES_ITEMS, 4) == text
-             and read_word(id(tensor_type) + 32) == tensor_type.__basicsize__
-             and read_word(id(instance) + slot_offset(storage_type, "array")) == id(marker))
+    sound = (
+        read_word(id(array) + ARRAY_DATA) == array.ctypes.data
+        and read_word(id(array) + ARRAY_BASE) == 0
+        and read_word(id(part) + ARRAY_BASE) == id(array)
+        and read_word(id(single) + TUPLE_ITEMS) == id(marker)
+        and ctypes.string_at(id(text) + BYTES_ITEMS, 4) == text
+        and read_word(id(tensor_type) + 32) == tensor_type.__basicsize__
+        and read_word(id(instance) + slot_offset(storage_type, "array")) == id(marker)
+    )
     return None if sound else "unknown object layout"
 
 
@@ -79,5 +94,5 @@ def numpy_function(index: int) -> int:
     """Address of an entry of NumPy's C API table."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    core: Any = np._core        # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
+    core: Any = np._core  # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
     return read_word(get(core._multiarray_umath._ARRAY_API, None) + 8 * index)

@@ -9,6 +9,7 @@ their layout changes with its version, and ``FRAMES`` names the ones that were t
 walk, or None instead of it; ``capture(walk, index)``, which makes a place; a list that is empty while no pass runs;
 ``induced(place)``, asked while one does; ``written(storage)``, told before a write.
 """
+
 from __future__ import annotations
 
 import sys
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["FRAMES", "MOST_FRAMES", "PLACES", "note_place", "note_write", "place", "watch"]
 
 PLACE_BITS = 12
-PLACES = 1 << PLACE_BITS        # entries of the table
-MOST_FRAMES = 256               # the outermost frames of a deeper stack are left out
+PLACES = 1 << PLACE_BITS  # entries of the table
+MOST_FRAMES = 256  # the outermost frames of a deeper stack are left out
 
 # Where things lie, by version of Python: the steps from the thread's state to its innermost frame; in a frame its caller and its
 # instruction.
@@ -35,7 +36,7 @@ FRAMES: dict[tuple[int, int], tuple[tuple[int, ...], int, int]] = {
     (3, 13): ((72,), 8, 56),
     (3, 14): ((72,), 8, 56),
 }
-_steps, CALLER, INSTRUCTION = FRAMES.get(sys.version_info[:2], FRAMES[3, 11])       # of an unknown one any: nobody asks
+_steps, CALLER, INSTRUCTION = FRAMES.get(sys.version_info[:2], FRAMES[3, 11])  # of an unknown one any: nobody asks
 FIRST_STEP, SECOND_STEP = (*_steps, -1)[:2]
 
 Watcher = tuple[Any, Any, list, Any, Any]

@@ -6,6 +6,7 @@ the interpreter lock and use the pool), 6 elements from which units of -1 imply 
 (``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is called as ``kernel(start, stop, args)`` with
 ``args`` = pointers to the parameters, the outputs, the inputs.
 """
+
 from __future__ import annotations
 
 import struct
@@ -18,11 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_OPERANDS", "NUMBER_CODES", "PARALLEL", "ElementwisePlan", "MovementPlan", "Plan", "pack_record"]
 
-MOST_OPERANDS = 128              # pointers of a launch: to its parameters, results and operands
-PARALLEL = 1                    # flag of a record
+MOST_OPERANDS = 128  # pointers of a launch: to its parameters, results and operands
+PARALLEL = 1  # flag of a record
 # How a Python number is stored for the kernel; integers of every width are read little-endian from an int64.
-NUMBER_CODES = {"float32": 1, "float64": 2, "int64": 3, "int32": 3, "int16": 3, "int8": 3, "uint8": 3,
-                "complex64": 4, "complex128": 5}
+NUMBER_CODES = {
+    "float32": 1,
+    "float64": 2,
+    "int64": 3,
+    "int32": 3,
+    "int16": 3,
+    "int8": 3,
+    "uint8": 3,
+    "complex64": 4,
+    "complex128": 5,
+}
 
 
 class Plan:
@@ -82,14 +92,17 @@ class MovementPlan(Plan):
     offset: Any
 
 
-def pack_record(address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int,
-                params: bytes = b"", shared_from: int = 0) -> bytes:
+def pack_record(
+    address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int, params: bytes = b"", shared_from: int = 0
+) -> bytes:
     """Build ``Plan.record``.
 
     Raises:
         KernelError: more results and operands than a launch has pointers for.
     """
     if outs + len(codes) >= MOST_OPERANDS:
-        raise KernelError(f"launch: {outs} results and {len(codes)} operands, expected fewer than {MOST_OPERANDS} together. "
-                          "Hint: compute it in steps.")
+        raise KernelError(
+            f"launch: {outs} results and {len(codes)} operands, expected fewer than {MOST_OPERANDS} together. "
+            "Hint: compute it in steps."
+        )
     return struct.pack(f"{8 + len(codes)}q", address, units, grain, outs, len(codes), flags, shared_from, 0, *codes) + params

@@ -32,6 +32,7 @@ every core busy: 0.93 to 1.03 times the speed of one thread). Processor time, no
 wakes on the caller's own core makes the caller look slow. A loss counts as ``MOST_LOSS`` at most, since a process
 that was stopped comes back with hours.
 """
+
 from __future__ import annotations
 
 from .language import Static, Words, c_entry, c_function, raw
@@ -45,7 +46,7 @@ SPIN = 32
 # The caller waits as briefly: if the worker it waits for sits on its own core, spinning keeps that worker from running.
 PATIENCE = 50
 DEBT = 16
-MOST_LOSS = 20_000_000          # nanoseconds
+MOST_LOSS = 20_000_000  # nanoseconds
 HALF = 1 << 32
 
 sem_init, sem_wait, sem_post = c_function("sem_init", 3), c_function("sem_wait", 1), c_function("sem_post", 1)
@@ -57,10 +58,10 @@ pthread_sigmask, sigfillset = c_function("pthread_sigmask", 3), c_function("sigf
 
 # One cache line each, so that claims do not disturb the readers of the run.
 pool_word, pool_done, pool_busy, pool_sleepers = Static(0), Static(0), Static(0), Static(0)
-pool_run = Static(0, 0, 0, 0, 0, 0)             # kernel, units, grain, pointers, chunks; the caller's core
+pool_run = Static(0, 0, 0, 0, 0, 0)  # kernel, units, grain, pointers, chunks; the caller's core
 pool_semaphore, pool_stopping = Static(0, 0, 0, 0, 0, 0, 0, 0), Static(0)
-pool_wanted = Static(0, 0, 1, 0)                # workers that there ought to be, and are; losses are counted; semaphore is ready
-pool_owed, pool_shared, pool_aside = Static(0), Static(0), Static(0)   # nanoseconds; runs that were shared, that stepped aside
+pool_wanted = Static(0, 0, 1, 0)  # workers that there ought to be, and are; losses are counted; semaphore is ready
+pool_owed, pool_shared, pool_aside = Static(0), Static(0), Static(0)  # nanoseconds; runs that were shared, that stepped aside
 pool_threads, pool_cores = Static(*[0] * 256), Static(*[0] * 16)
 
 
@@ -138,7 +139,7 @@ def worker(unused: int) -> int:
     """The life of a worker."""
     while load(pool_stopping) == 0:
         if rest():
-            wake()                                              # two more, each of which wakes two: the caller cannot do all
+            wake()  # two more, each of which wakes two: the caller cannot do all
             avoid_caller()
             drain()
     return 0
@@ -153,7 +154,7 @@ def avoid_caller() -> None:
         for k in range(16):
             cores[k] = pool_cores[k]
         cores[here >> 6] = cores[here >> 6] & ((1 << (here & 63)) ^ -1)
-        sched_setaffinity(0, 128, cores)                        # refused where no other core is left: then we stay
+        sched_setaffinity(0, 128, cores)  # refused where no other core is left: then we stay
 
 
 @raw
@@ -169,7 +170,7 @@ def spawn() -> None:
     wanted, count = load(pool_wanted), 0
     while count < wanted:
         if pthread_create(address_of(pool_threads) + 8 * count, 0, function_address(worker), 0) != 0:
-            store(pool_wanted, count)                           # refused: no more are tried again
+            store(pool_wanted, count)  # refused: no more are tried again
             break
         count += 1
     pool_wanted[1] = count
@@ -195,7 +196,7 @@ def pool_configure(wanted: int, steps_aside: int) -> None:
     pool_wanted[1] = 0
     store(pool_stopping, 0)
     store(pool_sleepers, 0)
-    pool_wanted[3] = 0                                          # a fresh semaphore next time: no token is left over
+    pool_wanted[3] = 0  # a fresh semaphore next time: no token is left over
     store(pool_wanted, wanted)
     pool_wanted[2] = steps_aside
     store(pool_owed, 0)
@@ -265,7 +266,7 @@ def share(kernel: int, units: int, grain: int, chunks: int, pointers: int) -> No
 def parallel(kernel: int, units: int, grain: int, pointers: int) -> None:
     """Run a kernel over ``[0, units)``, shared if that promises anything."""
     if load(pool_wanted) > 0 and grain < units:
-        if load(pool_owed) > 0:                                 # a serial run, whose duration pays off what is owed
+        if load(pool_owed) > 0:  # a serial run, whose duration pays off what is owed
             before = clock(1)
             run_chunk(kernel, 0, units, pointers)
             subtract(pool_owed, clock(1) - before)
@@ -275,7 +276,7 @@ def parallel(kernel: int, units: int, grain: int, pointers: int) -> None:
             if pool_wanted[1] == 0:
                 spawn()
             if pool_wanted[1] != 0:
-                if grain <= units >> 31:                        # the number of chunks has 32 bits
+                if grain <= units >> 31:  # the number of chunks has 32 bits
                     grain = (units >> 31) + 1
                 share(kernel, units, grain, (units - 1) // grain + 1, pointers)
                 store(pool_busy, 0)

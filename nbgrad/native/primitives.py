@@ -3,6 +3,7 @@
 A body is LLVM's: its names are the parameters', and names in capitals behind an ``@`` are filled in by ``link``. The functions
 without a body are forms that the translator knows. What native code calls without a name in the language is in ``support``.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -11,21 +12,67 @@ from typing import TYPE_CHECKING, Any
 
 from .language import Words, primitive
 
-__all__ = ["Slot", "add", "address_of", "address_of_bytes", "allocate", "array_data", "as_tuple", "bytes_of", "call_eight",
-           "call_one", "copy_slots", "exchange", "forget", "function_address", "get", "get_int64", "give_lock", "hide",
-           "imag_part", "keep", "kept", "load", "new", "new_array", "new_word", "others", "owns_memory", "pause", "put",
-           "put_float32", "put_float64", "put_int64", "real_part", "reraise", "run_chunk", "run_kernel", "same_words", "store",
-           "subtract", "swap", "switch", "take_lock", "thread_dict", "thread_number", "thread_state", "top_bits", "words",
-           "words_of"]
+__all__ = [
+    "Slot",
+    "add",
+    "address_of",
+    "address_of_bytes",
+    "allocate",
+    "array_data",
+    "as_tuple",
+    "bytes_of",
+    "call_eight",
+    "call_one",
+    "copy_slots",
+    "exchange",
+    "forget",
+    "function_address",
+    "get",
+    "get_int64",
+    "give_lock",
+    "hide",
+    "imag_part",
+    "keep",
+    "kept",
+    "load",
+    "new",
+    "new_array",
+    "new_word",
+    "others",
+    "owns_memory",
+    "pause",
+    "put",
+    "put_float32",
+    "put_float64",
+    "put_int64",
+    "real_part",
+    "reraise",
+    "run_chunk",
+    "run_kernel",
+    "same_words",
+    "store",
+    "subtract",
+    "swap",
+    "switch",
+    "take_lock",
+    "thread_dict",
+    "thread_number",
+    "thread_state",
+    "top_bits",
+    "words",
+    "words_of",
+]
 
 if TYPE_CHECKING:
     Slot = int
 else:
+
     class Slot(int):
         """A slot, by its offset; in Python by its name."""
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
+
 
 def words(count: int) -> Words:
     """Uninitialised memory for as long as the function runs; the count is a constant."""
@@ -41,7 +88,7 @@ def address_of(words: Words) -> int:
 @primitive("  %at = getelementptr i8, ptr %data, i64 @BYTES_ITEMS\n  ret ptr %at")
 def words_of(data: bytes) -> Words:
     """The content of a bytes object."""
-    return memoryview(data)[:len(data) & -8].cast("q") if isinstance(data, bytes) else data
+    return memoryview(data)[: len(data) & -8].cast("q") if isinstance(data, bytes) else data
 
 
 @primitive("  %at = getelementptr i8, ptr %data, i64 @BYTES_ITEMS\n  %i = ptrtoint ptr %at to i64\n  ret i64 %i")
@@ -52,15 +99,18 @@ def address_of_bytes(data: bytes) -> int:
 
 def _poke(name: str, llvm: str, python: str, c_type: Any, narrow: str = "") -> Callable[[int, Any], None]:
     """A primitive that stores a number at an address."""
+
     def put(address, value):
         if python == "int" and not -1 << 63 <= value < 1 << 63:
             raise OverflowError(f"{name}: a machine number has 64 bits.")
         c_type.from_address(address).value = value
+
     put.__name__, put.__annotations__ = name, {"address": "int", "value": python, "return": "None"}
     kind = {"int": "i64", "float": "double"}[python]
     cast = f"  %v = {narrow} {kind} %value to {llvm}\n" if narrow else ""
-    return primitive(f"  %at = inttoptr i64 %address to ptr\n{cast}  store {llvm} %{'v' if narrow else 'value'}, ptr %at\n"
-                     "  ret void")(put)
+    return primitive(
+        f"  %at = inttoptr i64 %address to ptr\n{cast}  store {llvm} %{'v' if narrow else 'value'}, ptr %at\n  ret void"
+    )(put)
 
 
 put_int64 = _poke("put_int64", "i64", "int", ctypes.c_int64)
@@ -74,12 +124,16 @@ def get_int64(address: int) -> int:
     return ctypes.c_int64.from_address(address).value
 
 
-@primitive("""  %at = getelementptr ptr, ptr %words, i64 %k
+@primitive(
+    """  %at = getelementptr ptr, ptr %words, i64 %k
   %old = load ptr, ptr %at
   call void @incref(ptr %x)
   store ptr %x, ptr %at
   call void @xdecref(ptr %old)
-  ret void""", yields=True, late=True)
+  ret void""",
+    yields=True,
+    late=True,
+)
 def keep(words: Words, k: int, x: object) -> None:
     """Hold an object in a static word."""
     words[k] = x
@@ -91,17 +145,22 @@ def kept(words: Words, k: int) -> object:
     return words[k]
 
 
-@primitive("""  %at = getelementptr ptr, ptr %words, i64 %k
+@primitive(
+    """  %at = getelementptr ptr, ptr %words, i64 %k
   %old = load ptr, ptr %at
   store ptr null, ptr %at
   call void @xdecref(ptr %old)
-  ret void""", yields=True, late=True)
+  ret void""",
+    yields=True,
+    late=True,
+)
 def forget(words: Words, k: int) -> None:
     """Empty a static word that holds an object."""
     words[k] = 0
 
 
 # ---- objects -------------------------------------------------------------------------------------------------------
+
 
 def new(cls: type, **slots: Any) -> Any:
     """An instance with these slots, the others unset; slots that can only be read have a function ``_put_NAME_`` on the class."""
@@ -123,12 +182,16 @@ def hide(x: object) -> None:
     """Hide an object from the cyclic collector: NOTE [Collector]."""
 
 
-@primitive("""  %at = getelementptr i8, ptr %x, i64 %slot
+@primitive(
+    """  %at = getelementptr i8, ptr %x, i64 %slot
   %old = load ptr, ptr %at
   call void @incref(ptr %value)
   store ptr %value, ptr %at
   call void @xdecref(ptr %old)
-  ret void""", yields=True, late=True)
+  ret void""",
+    yields=True,
+    late=True,
+)
 def put(x: object, slot: Slot, value: object) -> None:
     """Set a slot."""
     setattr(x, slot, value)
@@ -180,7 +243,9 @@ def as_tuple(x: object) -> tuple:
 
 # ---- arrays and kernels --------------------------------------------------------------------------------------------
 
-@primitive("""entry:
+
+@primitive(
+    """entry:
   %dims = getelementptr i8, ptr %size, i64 @BYTES_ITEMS
   call void @incref(ptr %descr)                           ; stolen by PyArray_NewFromDescr
   %elements = load i64, ptr %dims
@@ -189,10 +254,16 @@ def as_tuple(x: object) -> tuple:
   %make = load ptr, ptr %maker
   %ndarray = load ptr, ptr @ndarray_type
   %array = call ptr %make(ptr %ndarray, ptr %descr, i32 1, ptr %dims, ptr null, ptr null, i32 0, ptr null)
-  ret ptr %array""", new=True, yields=True, late=True, raises=True)
+  ret ptr %array""",
+    new=True,
+    yields=True,
+    late=True,
+    raises=True,
+)
 def new_array(descr: object, size: bytes) -> object:
     """An uninitialised array; ``size`` is its length as an int64."""
     import numpy
+
     return numpy.empty(int.from_bytes(size, "little", signed=True), descr)
 
 
@@ -247,14 +318,18 @@ def imag_part(x: object) -> float:
     return complex(x).imag
 
 
-@primitive("""  %e = call ptr @PyErr_Occurred()
+@primitive(
+    """  %e = call ptr @PyErr_Occurred()
   %bad = icmp ne ptr %e, null
-  ret i1 %bad""", raises=True)
+  ret i1 %bad""",
+    raises=True,
+)
 def reraise() -> None:
     """Go on with the error that a primitive may have left."""
 
 
 # ---- threads -------------------------------------------------------------------------------------------------------
+
 
 @primitive("  %s = call ptr @PyThreadState_Get()\n  %n = call i64 @PyThreadState_GetID(ptr %s)\n  ret i64 %n")
 def thread_number() -> int:
@@ -270,6 +345,7 @@ def thread_dict() -> dict:
 
 # ---- raw code: atomics, the C library ------------------------------------------------------------------------------
 
+
 def switch() -> None:
     """Called before every step that other threads may see; tests put in its place what lets another one run."""
 
@@ -278,6 +354,7 @@ def _atomic(name: str, body: str, python: Callable, **notes: str) -> Callable[..
     def atomic(*operands):
         switch()
         return python(*operands)
+
     atomic.__name__, atomic.__annotations__ = name, {"words": "Words", **notes}
     return primitive(body)(atomic)
 
@@ -298,20 +375,34 @@ def _swap(words, old, value):
     return True
 
 
-load = _atomic("load", "  %v = load atomic i64, ptr %words seq_cst, align 8\n  ret i64 %v", lambda words: words[0],
-               **{"return": "int"})
-store = _atomic("store", "  store atomic i64 %value, ptr %words seq_cst, align 8\n  ret void", _exchange,
-                value="int", **{"return": "None"})
-add = _atomic("add", "  %v = atomicrmw add ptr %words, i64 %value seq_cst\n  ret void", _add,
-              value="int", **{"return": "None"})
-subtract = _atomic("subtract", "  %v = atomicrmw sub ptr %words, i64 %value seq_cst\n  ret void",
-                   lambda words, value: _add(words, -value), value="int", **{"return": "None"})
-exchange = _atomic("exchange", "  %v = atomicrmw xchg ptr %words, i64 %value seq_cst\n  ret i64 %v", _exchange,
-                   value="int", **{"return": "int"})
+load = _atomic(
+    "load", "  %v = load atomic i64, ptr %words seq_cst, align 8\n  ret i64 %v", lambda words: words[0], **{"return": "int"}
+)
+store = _atomic(
+    "store", "  store atomic i64 %value, ptr %words seq_cst, align 8\n  ret void", _exchange, value="int", **{"return": "None"}
+)
+add = _atomic("add", "  %v = atomicrmw add ptr %words, i64 %value seq_cst\n  ret void", _add, value="int", **{"return": "None"})
+subtract = _atomic(
+    "subtract",
+    "  %v = atomicrmw sub ptr %words, i64 %value seq_cst\n  ret void",
+    lambda words, value: _add(words, -value),
+    value="int",
+    **{"return": "None"},
+)
+exchange = _atomic(
+    "exchange", "  %v = atomicrmw xchg ptr %words, i64 %value seq_cst\n  ret i64 %v", _exchange, value="int", **{"return": "int"}
+)
 # Put a value there if the old one is; whether it was.
-swap = _atomic("swap", """  %v = cmpxchg ptr %words, i64 %old, i64 %value seq_cst seq_cst
+swap = _atomic(
+    "swap",
+    """  %v = cmpxchg ptr %words, i64 %old, i64 %value seq_cst seq_cst
   %won = extractvalue { i64, i1 } %v, 1
-  ret i1 %won""", _swap, old="int", value="int", **{"return": "bool"})
+  ret i1 %won""",
+    _swap,
+    old="int",
+    value="int",
+    **{"return": "bool"},
+)
 
 
 @primitive("@PAUSE\n  ret void")
@@ -353,17 +444,21 @@ def function_address(function: Callable) -> int:
 
 # ---- bytes, and the interpreter's frames ---------------------------------------------------------------------------
 
+
 @primitive("  %b = call ptr @PyBytes_FromStringAndSize(ptr @zero_word, i64 8)\n  ret ptr %b", new=True, raises=True)
 def new_word() -> bytes:
     """Bytes with an int64 in them: 0, to be changed in their place. For native code alone."""
     raise NotImplementedError
 
 
-@primitive("  %size = shl i64 %count, 3\n  %b = call ptr @PyBytes_FromStringAndSize(ptr %words, i64 %size)\n  ret ptr %b",
-           new=True, raises=True)
+@primitive(
+    "  %size = shl i64 %count, 3\n  %b = call ptr @PyBytes_FromStringAndSize(ptr %words, i64 %size)\n  ret ptr %b",
+    new=True,
+    raises=True,
+)
 def bytes_of(words: Words, count: int) -> bytes:
     """The first words, as bytes."""
-    return bytes(words)[:8 * count]
+    return bytes(words)[: 8 * count]
 
 
 @primitive("""entry:

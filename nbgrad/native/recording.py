@@ -1,4 +1,5 @@
 """Native code: nodes recorded, views, copies of templates."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,9 +29,9 @@ MISCOUNTED = "launch: build got another number of arguments than it takes"
 @native(inline=True)
 def new_node(template: Node, copies: bytes, plan, edges) -> Node:
     """A node like the template with its number, plan and edges."""
-    node = cast(Node, allocate(type(template)))                 # some save more than a Node has room for
+    node = cast(Node, allocate(type(template)))  # some save more than a Node has room for
     node._edges_, node._plan_ = edges, plan
-    node._seq_ = next_seq()                                     # younger than all that it points to
+    node._seq_ = next_seq()  # younger than all that it points to
     copy_slots(template, node, words_of(copies))
     return node
 
@@ -68,7 +69,7 @@ def requires_grad(x) -> bool:
     """
     if not isinstance(x, Tensor):
         return False
-    if not hasattr(x, "layout"):                                # object.__new__(Tensor)
+    if not hasattr(x, "layout"):  # object.__new__(Tensor)
         raise TypeError(NO_TENSOR)
     return (flows(x) if x.layout.special is False else int(flows_by_name(x))) == 1
 
@@ -88,7 +89,7 @@ def own_edge(x: Tensor):
     if own is not None:
         return own
     if x._needs_grad_ is True:
-        return x                                                # a leaf stands for itself
+        return x  # a leaf stands for itself
     if x._needs_grad_ is False:
         return None
     meta: Meta | None = x._meta_
@@ -235,7 +236,7 @@ class Builder:
             raise TypeError(MISCOUNTED)
         made = allocate(type(self.template))
         if self.untracked:
-            hide(made)                                          # NOTE [Collector]
+            hide(made)  # NOTE [Collector]
         copy_slots(self.template, made, words_of(self.copies))
         slots = words_of(self.slots)
         for k in range(len(values)):

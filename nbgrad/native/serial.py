@@ -1,4 +1,5 @@
 """Native code: the functions of ``pool`` where there are no workers."""
+
 from __future__ import annotations
 
 from .language import Words, c_entry, raw

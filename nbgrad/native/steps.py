@@ -6,6 +6,7 @@ NOTE [Sums]: a cotangent is added into the memory of one that arrived before, or
 module alone holds the tensor, the tensor its storage, the storage its array, and the array its memory; it is no part of a graph,
 may be written to, and has a layout for which there is a plan.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -34,8 +35,15 @@ def unseen(x: Tensor) -> bool:
     """Whether nobody else can see what is written to a tensor, if nobody else has the tensor itself: NOTE [Sums]."""
     storage = x._storage_
     array = storage.array
-    return (x._needs_grad_ is False and x._edge_ is None and x._meta_ is None and storage.writable is True
-            and others(storage) == 1 and others(array) == 1 and owns_memory(array))
+    return (
+        x._needs_grad_ is False
+        and x._edge_ is None
+        and x._meta_ is None
+        and storage.writable is True
+        and others(storage) == 1
+        and others(array) == 1
+        and owns_memory(array)
+    )
 
 
 @native
@@ -101,7 +109,7 @@ class Steps:
             if plan is None:
                 if held.layout not in self.plans:
                     add = self.add_and_plan
-            elif others(held) == 1 and unseen(held):            # the buffer's reference
+            elif others(held) == 1 and unseen(held):  # the buffer's reference
                 into(plan, held, value)
                 return
             elif sole and unseen(value):
@@ -133,7 +141,7 @@ class Steps:
                 if part is not None:
                     backward = part
             grads = backward(node, g, create)
-        if node._meta_ is not None:                             # in its run the node was given one
+        if node._meta_ is not None:  # in its run the node was given one
             grads = self.hooked(node, grads, g)
         return grads
 
@@ -230,7 +238,7 @@ class Surveyor:
 
     def __call__(self, counts: dict, nodes: list, ends: list) -> None:
         """Note how many edges lead to each node and leaf, the nodes in the order of their finding, and those without edges."""
-        for node in nodes:                                      # grows meanwhile
+        for node in nodes:  # grows meanwhile
             edges, alive = cast(Node, node)._edges_, False
             for edge in edges:
                 if edge is None:

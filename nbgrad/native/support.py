@@ -1,4 +1,5 @@
 """The text that all native code rests on: reference counts, errors, conversions. Beside the primitives it is all there is."""
+
 from __future__ import annotations
 
 import sys
@@ -17,10 +18,14 @@ def reference_counts(version: tuple[int, int] = sys.version_info[:2]) -> str:
         up, down = "  call void @Py_IncRef(ptr %x)\n  ret void", "  call void @Py_DecRef(ptr %x)\n  br label %done"
         free = ""
     else:
-        mortal = "" if version == (3, 11) else """
+        mortal = (
+            ""
+            if version == (3, 11)
+            else """
   %mortal = icmp sge i32 %n, 0
   br i1 %mortal, label %change, label %done, !prof !1
 change:"""
+        )
         bits = "i64" if version == (3, 11) else "i32"
         up = f"""  %n = load {bits}, ptr %x{mortal}
   %m = add {bits} %n, 1

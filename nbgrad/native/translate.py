@@ -12,6 +12,7 @@ NOTE [Errors]: every native function may fail. It returns null, or true beside i
 followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around
 it.
 """
+
 from __future__ import annotations
 
 import ast
@@ -34,9 +35,19 @@ __all__ = ["Refused", "Unit", "declarations"]
 
 # Functions of Python's own, and forms of this language, with the number of their arguments.
 FORMS: dict[Any, tuple[str, int]] = {
-    len: ("len", 1), int: ("int", 1), float: ("float", 1), cast: ("cast", 2), hasattr: ("hasattr", 2), type: ("type", 1),
-    isinstance: ("isinstance", 2), tuple: ("tuple", 1), others: ("others", 1), function_address: ("function_address", 1),
-    words: ("words", 1), new: ("new", 1)}
+    len: ("len", 1),
+    int: ("int", 1),
+    float: ("float", 1),
+    cast: ("cast", 2),
+    hasattr: ("hasattr", 2),
+    type: ("type", 1),
+    isinstance: ("isinstance", 2),
+    tuple: ("tuple", 1),
+    others: ("others", 1),
+    function_address: ("function_address", 1),
+    words: ("words", 1),
+    new: ("new", 1),
+}
 
 
 class Refused(SyntaxError):
@@ -59,7 +70,13 @@ INT, BOOL, FLOAT, NOTHING, WORDS, ROW, ANY = map(Kind, ("int", "bool", "float", 
 NONE = Kind("object", type(None), True)
 RAW = {int: INT, bool: BOOL, float: FLOAT, type(None): NOTHING, Words: WORDS, Row: ROW}
 NAMES = {t.__name__: t for t in (int, bool, float, bytes, dict, list, set, tuple, type, Words)} | {
-    "None": type(None), "Any": object, "Callable": object, "Row": Row, "Slot": Slot, "BaseException": BaseException}
+    "None": type(None),
+    "Any": object,
+    "Callable": object,
+    "Row": Row,
+    "Slot": Slot,
+    "BaseException": BaseException,
+}
 
 
 class Value(NamedTuple):
@@ -112,13 +129,21 @@ class Unit:
         faults: whether statements fail when ``fault_countdown`` comes to 0, for tests of what is let go of then.
     """
 
-    def __init__(self, modules: Iterable[ModuleType], classes: dict[str, type], slot_offset: Callable[[type, str], int],
-                 frozen: Iterable[type], most: int, checked: bool = False, faults: bool = False):
+    def __init__(
+        self,
+        modules: Iterable[ModuleType],
+        classes: dict[str, type],
+        slot_offset: Callable[[type, str], int],
+        frozen: Iterable[type],
+        most: int,
+        checked: bool = False,
+        faults: bool = False,
+    ):
         self.classes, self.slot_offset, self.frozen, self.most = classes, slot_offset, frozenset(frozen), most
         self.checked, self.faults = checked, faults
         self.functions: dict[Any, tuple[ast.FunctionDef, dict, Any]] = {}
         self.made: dict[Any, Made] = {}
-        self.constants: dict[tuple[str, str], str] = {}         # by module and expression, or "" and a literal
+        self.constants: dict[tuple[str, str], str] = {}  # by module and expression, or "" and a literal
         self.strings: dict[str, str] = {}
         self.statics: dict[int, tuple[str, Static]] = {}
         self.annotations: dict[type, dict] = {}
@@ -139,8 +164,11 @@ class Unit:
                             raise Refused(f"{tree.name}.{method.name}, line {method.lineno}: its decorators are not native")
                         self.functions[function] = method, scope, named
         made = [(f, self.function(f)) for f in list(self.functions)]
-        self.entries = [each.symbol if getattr(f, "native", "") == "c" else self.entry(each) for f, each in made
-                        if self.functions[f][2] or f.native in ("entry", "c")]
+        self.entries = [
+            each.symbol if getattr(f, "native", "") == "c" else self.entry(each)
+            for f, each in made
+            if self.functions[f][2] or f.native in ("entry", "c")
+        ]
 
     def function(self, function: Callable) -> Made:
         """A native function, translated now if it is not yet."""
@@ -213,10 +241,16 @@ class Unit:
         """The builtin (METH_FASTCALL) around a native function: it counts and converts arguments, and boxes the result."""
         name, skip = made.symbol[2:], int("." in made.symbol[2:])
         kinds = made.kinds[skip:]
-        lines = [f"define ptr @e.{name}(ptr %self, ptr %args, i64 %count) {{", f"  %rest = sub i64 %count, {len(kinds)}",
-                 f"  %bad = icmp ugt i64 %rest, {self.most if made.star else 0}",
-                 "  br i1 %bad, label %refuse, label %go, !prof !0",
-                 "refuse:", f"  call void @wrong_count(ptr {self.string(name)}, i64 %count)", "  ret ptr null", "go:"]
+        lines = [
+            f"define ptr @e.{name}(ptr %self, ptr %args, i64 %count) {{",
+            f"  %rest = sub i64 %count, {len(kinds)}",
+            f"  %bad = icmp ugt i64 %rest, {self.most if made.star else 0}",
+            "  br i1 %bad, label %refuse, label %go, !prof !0",
+            "refuse:",
+            f"  call void @wrong_count(ptr {self.string(name)}, i64 %count)",
+            "  ret ptr null",
+            "go:",
+        ]
         args = ["ptr %self"] * skip
         for k, kind in enumerate(kinds):
             lines += [f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}", f"  %x{k} = load ptr, ptr %at{k}"]
@@ -239,11 +273,10 @@ class Unit:
     def ir(self) -> str:
         """All of it as text."""
         text = "\n".join(self.text)
-        text += "".join(f"@PyExc_{name} = external global ptr\n" for name in sorted(self.errors)
-                        if f"@PyExc_{name} =" not in text)
+        text += "".join(f"@PyExc_{name} = external global ptr\n" for name in sorted(self.errors) if f"@PyExc_{name} =" not in text)
         for content, name in self.strings.items():
             data = content.encode() + b"\0"
-            text += f"{name} = private constant [{len(data)} x i8] c\"" + "".join(f"\\{b:02X}" for b in data) + '"\n'
+            text += f'{name} = private constant [{len(data)} x i8] c"' + "".join(f"\\{b:02X}" for b in data) + '"\n'
         for name, first in self.statics.values():
             values = ", ".join(f"i64 {each}" for each in first)
             text += f"@static.{name} = private global [{len(first)} x i64] [{values}], align 64\n"
@@ -273,12 +306,12 @@ class Body:
     def __init__(self, unit: Unit, tree: ast.FunctionDef, scope: dict, owner: Any, style: str, owning: frozenset[str]):
         self.unit, self.tree, self.scope, self.owning, self.late = unit, tree, scope, owning, set[str]()
         self.raw, self.borrows = style in ("raw", "c"), style == "borrows" and not unit.checked
-        self.lent: dict[str, int] = {}              # variables that borrow, and how much might have run when they were set
+        self.lent: dict[str, int] = {}  # variables that borrow, and how much might have run when they were set
         if tree.args.defaults or tree.args.posonlyargs or tree.args.kwonlyargs or tree.args.kwarg:
             raise self.refuse(tree, "parameters have names and no defaults")
         stored, given = names_set(tree), {a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)}
         self.local = {*stored, *given}
-        self.single = {name for name in stored if stored.count(name) == 1} - given      # set at one place
+        self.single = {name for name in stored if stored.count(name) == 1} - given  # set at one place
         # ... and for good: what they have lives as long as the function runs.
         again = [each for each in ast.walk(tree) if isinstance(each, (ast.For, ast.While, ast.Delete))]
         self.stable = self.single - {*names_set(*again, also=ast.Del)}
@@ -290,27 +323,39 @@ class Body:
                     raise self.refuse(each, "a variable has one annotation, and nothing else has one")
         self.lines: list[Any] = []
         self.allocas: list[str] = []
-        self.vars: dict[str, str] = {}              # where variables are
-        self.owned: dict[str, str] = {}             # ... those that own
-        self.slots: list[str] = []                  # all places of owned references
-        self.unused: list[str] = []                 # ... those that a statement may take
-        self.pending: list[tuple[str, str]] = []    # what the statement owns: place, value
-        self.kinds: dict[str, Kind] = {}            # what is known of variables, here
+        self.vars: dict[str, str] = {}  # where variables are
+        self.owned: dict[str, str] = {}  # ... those that own
+        self.slots: list[str] = []  # all places of owned references
+        self.unused: list[str] = []  # ... those that a statement may take
+        self.pending: list[tuple[str, str]] = []  # what the statement owns: place, value
+        self.kinds: dict[str, Kind] = {}  # what is known of variables, here
         self.rows: dict[str, tuple[str, str]] = {}
-        self.what: dict[str, str] = {}              # what the machine holds in them
+        self.what: dict[str, str] = {}  # what the machine holds in them
         self.loops: list[Loop] = []
         self.count = self.yields = 0
-        params = {a.arg: Kind("object", owner) if owner and a.arg == "self" else unit.kind(a.annotation or object, scope)
-                  for a in tree.args.args}
+        params = {
+            a.arg: Kind("object", owner) if owner and a.arg == "self" else unit.kind(a.annotation or object, scope)
+            for a in tree.args.args
+        }
         star = tree.args.vararg.arg if tree.args.vararg else ""
-        self.failing = "fail"                       # where errors go
-        self.unlocked = False                       # between give_lock and take_lock
+        self.failing = "fail"  # where errors go
+        self.unlocked = False  # between give_lock and take_lock
         self.statement: ast.AST = tree
         symbol = tree.name if style == "c" else f"n.{owner.__name__ + '.' if owner else ''}{tree.name}"
-        self.made = Made(symbol, tuple(params.values()), unit.kind(tree.returns or object, scope), bool(star),
-                         new=not self.borrows, raises=not self.raw, yields=not self.raw and not self.borrows)
-        if self.made.result in (WORDS, ROW) or self.raw and (star or ROW in params.values() or "object" in {
-                k.what for k in (*params.values(), self.made.result)}):
+        self.made = Made(
+            symbol,
+            tuple(params.values()),
+            unit.kind(tree.returns or object, scope),
+            bool(star),
+            new=not self.borrows,
+            raises=not self.raw,
+            yields=not self.raw and not self.borrows,
+        )
+        if (
+            self.made.result in (WORDS, ROW)
+            or self.raw
+            and (star or ROW in params.values() or "object" in {k.what for k in (*params.values(), self.made.result)})
+        ):
             raise self.refuse(tree, "raw code knows numbers and words" if self.raw else "a function returns no words and no row")
         self.what = {name: kind.what for name, kind in params.items()}
         header = [f"{k.ir} %p.{n}" for n, k in params.items() if k is not ROW]
@@ -342,13 +387,17 @@ class Body:
         if not self.raw:
             self.emit(f"ret {self.made.out} {zero}")
         inline = {"inline": " alwaysinline", "borrows": " alwaysinline", "cold": " noinline cold"}.get(style, "")
-        for k in range(len(self.lines) - 1, -1, -1):        # the ends, now that all variables are known
+        for k in range(len(self.lines) - 1, -1, -1):  # the ends, now that all variables are known
             if isinstance(self.lines[k], tuple):
                 looped, known, kept, how = self.lines[k]
-                self.lines[k:k + 1] = self.releases([s for s in (self.owned.values() if looped else known) if s != kept], how)
+                self.lines[k : k + 1] = self.releases([s for s in (self.owned.values() if looped else known) if s != kept], how)
         private = "" if style == "c" else "private "
-        self.text = "\n  ".join([f"define {private}{self.made.out} @{self.made.symbol}({', '.join(header)}){inline} {{",
-                                 *self.allocas, *self.lines]) + "\n}\n"
+        self.text = (
+            "\n  ".join(
+                [f"define {private}{self.made.out} @{self.made.symbol}({', '.join(header)}){inline} {{", *self.allocas, *self.lines]
+            )
+            + "\n}\n"
+        )
 
     # ---- text
 
@@ -538,14 +587,19 @@ class Body:
         match node:
             case ast.Raise(exc=ast.Call(func=ast.Name(id=error), args=[ast.Constant(value=str(text))], keywords=[]), cause=None):
                 pass
-            case ast.Raise(exc=ast.Call(func=ast.Name(id=error), args=[ast.Name(id=name)], keywords=[]), cause=None) \
-                    if name not in self.local and isinstance(self.scope.get(name), str):
+            case ast.Raise(exc=ast.Call(func=ast.Name(id=error), args=[ast.Name(id=name)], keywords=[]), cause=None) if (
+                name not in self.local and isinstance(self.scope.get(name), str)
+            ):
                 text = self.scope[name]
             case _:
                 raise self.refuse(node, "an error is raised with one constant text")
         own = getattr(builtins, error, None)
-        if error in self.local or self.scope.get(error, own) is not own or not isinstance(own, type) \
-                or not issubclass(own, BaseException):
+        if (
+            error in self.local
+            or self.scope.get(error, own) is not own
+            or not isinstance(own, type)
+            or not issubclass(own, BaseException)
+        ):
             raise self.refuse(node, "is no error of Python's own")
         self.raises(error, text)
         return False
@@ -586,7 +640,7 @@ class Body:
         self.label(handler)
         self.emit("call void @PyErr_Clear()")
         variables = {place for name, place in self.vars.items() if "." not in name}
-        for slot in self.slots:                     # what the failed statement owned
+        for slot in self.slots:  # what the failed statement owned
             if slot not in variables:
                 self.releases_now(slot)
         set_there = names_set(*node.body, also=ast.Del)
@@ -612,11 +666,12 @@ class Body:
                 self.kinds[name] = self.declared.get(name, ANY)
         self.emit(f"br label %{step}")
         self.label(step)
-        self.yields += 1        # what runs in the loop runs before what is in front of it, the next time
+        self.yields += 1  # what runs in the loop runs before what is in front of it, the next time
         return dict(self.kinds)
 
-    def end_loop(self, node, base: dict, facts: tuple, step: str, body: str, end: str, endless: bool = False,
-                 begin: Callable = lambda: None) -> bool:
+    def end_loop(
+        self, node, base: dict, facts: tuple, step: str, body: str, end: str, endless: bool = False, begin: Callable = lambda: None
+    ) -> bool:
         self.label(body)
         self.kinds = {**base, **facts[0]}
         loop = Loop(step, end, frozenset(base), [])
@@ -662,6 +717,7 @@ class Body:
         def begin() -> None:
             self.assign(node.target, Value(k, INT) if container is None else self.item(container, k, over))
             self.end()
+
         self.end_loop(node, base, ({}, {}), step, body, end, begin=begin)
         if where in self.owned and "." in where:
             self.releases_now(self.owned[where])
@@ -688,7 +744,7 @@ class Body:
     def do_Delete(self, node) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name) and target.id in self.kinds and self.kinds[target.id] is not ROW:
-                if target.id in self.owned:             # else it has no reference of its own
+                if target.id in self.owned:  # else it has no reference of its own
                     self.releases_now(self.owned[target.id])
                 del self.kinds[target.id]
             elif isinstance(target, ast.Subscript):
@@ -745,8 +801,9 @@ class Body:
         elif isinstance(target, ast.Tuple):
             whole = self.apart(*self.held(value))
             self.has_items(whole, len(target.elts), target)
-            items = [self.item(whole, str(k), target) if getattr(each, "id", "") != "_" else None
-                     for k, each in enumerate(target.elts)]
+            items = [
+                self.item(whole, str(k), target) if getattr(each, "id", "") != "_" else None for k, each in enumerate(target.elts)
+            ]
             found = zip([each for each, item in zip(target.elts, items) if item], self.held(*filter(None, items)))
             for each, item in found:
                 self.assign(each, item)
@@ -849,8 +906,9 @@ class Body:
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), ast.Name() as cls]):
                 return {name: self.class_of(cls)} if name in self.kinds else {}, {}
-            case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]), ops=[how],
-                             comparators=[ast.Name() as cls]):
+            case ast.Compare(
+                left=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)]), ops=[how], comparators=[ast.Name() as cls]
+            ):
                 known: tuple[dict, dict] = {name: self.class_of(cls)}, {}
             case ast.Compare(left=ast.Name(id=name), ops=[how], comparators=[ast.Constant(value=None)]):
                 known = {name: NONE}, {name: self.kinds.get(name, ANY)._replace(optional=False)}
@@ -940,7 +998,7 @@ class Body:
         note = self.unit.annotation(cls, node.attr)
         if note is None:
             name = self.known(repr(node.attr), str)
-            base, = self.held(base)
+            (base,) = self.held(base)
             return self.new(self.op(f"call ptr @PyObject_GetAttr(ptr {base.ir}, ptr {name.ir})"), ANY)
         ir = self.op(f"load ptr, ptr {self.at(base.ir, self.offset(base, node, node.attr))}")
         if self.unit.checked:
@@ -1052,7 +1110,7 @@ class Body:
             raise self.refuse(node, "division by zero")
         if not self.raw and not y.lstrip("-").isdigit():
             self.raise_if(self.op(f"icmp eq i64 {y}, 0"), "ZeroDivisionError", "integer division or modulo by zero")
-        minus = self.op(f"icmp eq i64 {y}, -1")             # the processor traps at the lowest number by -1
+        minus = self.op(f"icmp eq i64 {y}, -1")  # the processor traps at the lowest number by -1
         by = self.op(f"select i1 {minus}, i64 1, i64 {y}")
         rest = self.op(f"srem i64 {x}, {by}")
         apart = self.op(f"icmp slt i64 {self.op(f'xor i64 {rest}, {by}')}, 0")
@@ -1159,8 +1217,11 @@ class Body:
             known = {"true": "@_Py_TrueStruct", "false": "@_Py_FalseStruct"}.get(value.ir)
             return Value(known or self.op(f"select i1 {value.ir}, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct"), Kind("object", bool))
         if value.kind is INT:
-            return self.known(value.ir, int) if value.ir.isdigit() else \
-                self.new(self.op(f"call ptr @PyLong_FromSsize_t(i64 {value.ir})"), Kind("object", int))
+            return (
+                self.known(value.ir, int)
+                if value.ir.isdigit()
+                else self.new(self.op(f"call ptr @PyLong_FromSsize_t(i64 {value.ir})"), Kind("object", int))
+            )
         if value.kind is FLOAT:
             return self.new(self.op(f"call ptr @PyFloat_FromDouble(double {value.ir})"), Kind("object", float))
         if value.kind.what != "object":
@@ -1169,7 +1230,7 @@ class Body:
 
     def number(self, value: Value, kind: Kind, function: str) -> Value:
         """An object as a machine number."""
-        value, = self.held(value) if value.kind.cls is not int else [value]
+        (value,) = self.held(value) if value.kind.cls is not int else [value]
         pair = self.op(f"call {{ {kind.ir}, i1 }} @{function}(ptr {value.ir})")
         self.fail_if(self.op(f"extractvalue {{ {kind.ir}, i1 }} {pair}, 1"))
         return Value(self.op(f"extractvalue {{ {kind.ir}, i1 }} {pair}, 0"), kind)
@@ -1203,12 +1264,12 @@ class Body:
                 return self.invoke(self.unit.function(method), node, [base])
             if method in (list.append, set.add, dict.get) and len(node.args) == 1:
                 return self.method(method, base, node)
-            callee, = self.held(self.attribute(self.boxed(base), function))
+            (callee,) = self.held(self.attribute(self.boxed(base), function))
         else:
-            callee, = self.held(self.boxed(self.expr(function)))
+            (callee,) = self.held(self.boxed(self.expr(function)))
         single = len(node.args) == 1 and isinstance(node.args[0], ast.Starred)
         row = self.row(node.args, 0 if single else 1)
-        flagged = row.ir[1] if single else self.op(f"or i64 {row.ir[1]}, -9223372036854775808")   # a place in front is free
+        flagged = row.ir[1] if single else self.op(f"or i64 {row.ir[1]}, -9223372036854775808")  # a place in front is free
         return self.new(self.op(f"call ptr @PyObject_Vectorcall(ptr {callee.ir}, ptr {row.ir[0]}, i64 {flagged}, ptr null)"), ANY)
 
     def method(self, method: Any, base: Value, node: ast.Call) -> Value:
@@ -1246,7 +1307,7 @@ class Body:
         if last:
             rest = self.operands(values.pop(), last)
             if not values and not free:
-                return rest                             # as they are
+                return rest  # as they are
         values = [self.boxed(v) for v in self.held(*values)]
         memory = f"%row.{self.name()}"
         self.allocas.append(f"{memory} = alloca [{free + len(values) + (self.unit.most if rest else 0)} x ptr]")
@@ -1265,7 +1326,7 @@ class Body:
             return value
         if value.kind.cls is not tuple:
             raise self.refuse(node, "a row or a tuple is expected")
-        value, = self.held(value)
+        (value,) = self.held(value)
         return Value((self.at(value.ir, "@TUPLE_ITEMS"), self.length(value, node)), ROW)
 
     def invoke(self, made: Made, node: ast.Call, given: Sequence[Value] = ()) -> Value:
@@ -1292,7 +1353,7 @@ class Body:
                 self.fail_if(self.op(f"icmp eq ptr {ir}, null"))
             if made.new and result.what == "object":
                 return self.own(ir, result)
-            if result is WORDS:                         # live as long as what they are of
+            if result is WORDS:  # live as long as what they are of
                 self.late.update(v.lender for v in values if v.lender)
                 lasting = all(v.root == "always" or v.lender or v.slot in self.owned.values() for v in values)
                 return Value(ir, result, "always" if lasting else "")
@@ -1365,8 +1426,12 @@ class Body:
     def call_isinstance(self, node) -> Value:
         value, cls = self.values(node.args)
         known = self.scope.get(getattr(node.args[1], "id", ""))
-        if value.kind.what != "object" or not isinstance(cls.kind.cls, type) or not issubclass(cls.kind.cls, type) \
-                or cls.kind.optional:
+        if (
+            value.kind.what != "object"
+            or not isinstance(cls.kind.cls, type)
+            or not issubclass(cls.kind.cls, type)
+            or cls.kind.optional
+        ):
             raise self.refuse(node, "an object and a class are expected")
         if isinstance(known, type) and type(known).__instancecheck__ is not type.__instancecheck__:
             raise self.refuse(node, "a class that says itself what belongs to it")
@@ -1403,12 +1468,13 @@ class Body:
     def call_tuple(self, node) -> Value:
         """``tuple([value for k in range(n)])``."""
         match node.args[0]:
-            case ast.ListComp(elt=elt, generators=[ast.comprehension(target=ast.Name(id=k), iter=over, ifs=[], is_async=0)]) \
-                    if is_range(over, self.scope, self.local) and len(over.args) == 1:
+            case ast.ListComp(elt=elt, generators=[ast.comprehension(target=ast.Name(id=k), iter=over, ifs=[], is_async=0)]) if (
+                is_range(over, self.scope, self.local) and len(over.args) == 1
+            ):
                 _, stop = self.bounds(over)
             case _:
                 raise self.refuse(node, "only tuple([... for k in range(n)]) is known")
-        self.held()                                         # the collector may run
+        self.held()  # the collector may run
         stop = self.op(f"call i64 @llvm.smax.i64(i64 {stop}, i64 0)")
         new = self.new(self.op(f"call ptr @PyTuple_New(i64 {stop})"), Kind("object", tuple))
         step, body, end, since = *(self.name() for _ in range(3)), len(self.pending)
@@ -1451,8 +1517,12 @@ def names_set(*trees: ast.AST, also: type = ast.Store) -> list[str]:
 
 def is_range(node: ast.AST, scope: dict, local: Container[str]) -> TypeGuard[ast.Call]:
     """Whether something is a range of Python's own."""
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range" and "range" not in local \
+    return (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") == "range"
+        and "range" not in local
         and scope.get("range", range) is range
+    )
 
 
 def fits(given: Kind, kind: Kind) -> bool:
@@ -1478,6 +1548,9 @@ def joined(*kinds: Kind) -> Kind:
 def declarations(text: str) -> str:
     """Declarations of the C functions that a text calls and does not define or declare, by how it calls them."""
     known = set(re.findall(r"^(?:define|declare)[^@]*@\"?([\w.]+)", text, re.M))
-    found = {name: f"declare {result} @{name}({', '.join(a.split()[0] for a in args.split(',') if a)})\n"
-             for result, name, args in re.findall(r"call (\w+) @([\w.]+)\(([^)]*)\)", text) if name not in known}
+    found = {
+        name: f"declare {result} @{name}({', '.join(a.split()[0] for a in args.split(',') if a)})\n"
+        for result, name, args in re.findall(r"call (\w+) @([\w.]+)\(([^)]*)\)", text)
+        if name not in known
+    }
     return "".join(found.values())

@@ -1,4 +1,5 @@
 """Activation functions as modules, for use in ``Sequential``: the functions of ``functional`` with their settings."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,9 +15,34 @@ from . import functional as F
 from .module import Module
 
 __all__ = [
-    "Activation", "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "RReLU", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmin",
-    "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "Activation",
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "ReLU",
+    "ReLU6",
+    "RReLU",
+    "SELU",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
 ]
 
 
@@ -56,7 +82,7 @@ class Activation(Module):
         cls.__signature__ = Signature([p.replace(kind=Argument.POSITIONAL_OR_KEYWORD) for p in given])
         if cls.settings:
             cls.values = attrgetter(*cls.settings)
-            cls.forward = with_one_setting if len(cls.settings) == 1 else with_settings       # type: ignore[method-assign]
+            cls.forward = with_one_setting if len(cls.settings) == 1 else with_settings  # type: ignore[method-assign]
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
 """Modules that hold modules, or parameters, in order or by name."""
+
 from __future__ import annotations
 
 import operator
@@ -57,7 +58,7 @@ class _Ordered(Module):
         try:
             del members[index]
         except IndexError:
-            self._name_at(index)        # type: ignore[arg-type]     # says what is wrong
+            self._name_at(index)  # type: ignore[arg-type]     # says what is wrong
             raise
         self._replace(members)
 

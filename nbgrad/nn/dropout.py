@@ -1,4 +1,5 @@
 """Modules and functions that drop elements or whole channels while they train."""
+
 from __future__ import annotations
 
 import warnings
@@ -9,19 +10,34 @@ from ..base.errors import RangeError, ShapeError
 from .module import Module
 from .utils import number
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout", "dropout1d", "dropout2d",
-           "dropout3d"]
+__all__ = [
+    "AlphaDropout",
+    "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
+    "FeatureAlphaDropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+]
 
 
 def of_channels(name: str, spatial: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """``feature_dropout`` of samples, or of one sample, of so many dimensions behind the channels."""
     samples = input.ndim == spatial + 2
     if input.ndim == 3 and spatial == 2:
-        warnings.warn("dropout2d: input has 3 dimensions, (N, C, L) is assumed as in dropout1d. Hint: call dropout1d, or "
-                      "unsqueeze(0) what is one sample.", UserWarning, stacklevel=3)
+        warnings.warn(
+            "dropout2d: input has 3 dimensions, (N, C, L) is assumed as in dropout1d. Hint: call dropout1d, or "
+            "unsqueeze(0) what is one sample.",
+            UserWarning,
+            stacklevel=3,
+        )
     elif not samples and input.ndim != spatial + 1:
-        raise ShapeError(f"{name}: input has shape {list(input.shape)}, expected {spatial + 2} dimensions, "
-                         f"or {spatial + 1} of one sample. Hint: dropout takes any shape.")
+        raise ShapeError(
+            f"{name}: input has shape {list(input.shape)}, expected {spatial + 2} dimensions, "
+            f"or {spatial + 1} of one sample. Hint: dropout takes any shape."
+        )
     elif not samples:
         out = feature_dropout(input.unsqueeze(0), p, training, inplace)
         return input if inplace or not (training and p) else out.squeeze(0)

@@ -1,4 +1,5 @@
 """A table of learnt rows."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -28,9 +29,20 @@ class Embedding(Module):
     nbgrad.Size([2, 2, 3])
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
-                 _freeze: bool = False, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise DimError(f"Embedding: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
@@ -60,8 +72,9 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Numbers of any shape to ``(*, embedding_dim)``."""
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
-                           self.sparse)
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""

@@ -2,6 +2,7 @@
 
 Each is the operation of the same name in ``nbgrad``; ``layer_norm`` and ``softsign`` are composed of several.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -78,21 +79,85 @@ from .loss_functions import (
 from .normalization import as_given, batch_norm, group_norm, instance_norm, rms_norm, widened
 
 __all__ = [
-    "alpha_dropout", "celu_", "dropout1d", "dropout2d", "dropout3d", "elu_", "feature_alpha_dropout", "hardtanh_", "leaky_relu_",
-    "relu_", "rrelu_", "selu_", "threshold_",
-    "batch_norm", "cosine_embedding_loss", "embedding", "gaussian_nll_loss", "group_norm", "hinge_embedding_loss", "instance_norm",
-    "margin_ranking_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "rms_norm",
-    "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "cosine_similarity", "cross_entropy",
-    "dropout", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss",
-    "normalize", "one_hot", "pad", "pairwise_distance", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "alpha_dropout",
+    "celu_",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu_",
+    "feature_alpha_dropout",
+    "hardtanh_",
+    "leaky_relu_",
+    "relu_",
+    "rrelu_",
+    "selu_",
+    "threshold_",
+    "batch_norm",
+    "cosine_embedding_loss",
+    "embedding",
+    "gaussian_nll_loss",
+    "group_norm",
+    "hinge_embedding_loss",
+    "instance_norm",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pdist",
+    "poisson_nll_loss",
+    "rms_norm",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "elu",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "pairwise_distance",
+    "prelu",
+    "relu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
 ]
 
 
-def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5) -> Tensor:
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """Shift and scale each sample to mean 0 and variance 1 over its trailing dimensions, then by weight and bias.
 
     Args:
@@ -115,10 +180,11 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     tensor([[-1.,  1.]])
     """
     if not isinstance(input, Tensor) or isinstance(normalized_shape, int):
-        raise ArgumentError(f"layer_norm: expected a Tensor and a sequence of sizes, got {type(input).__name__} and "
-                            f"{normalized_shape!r}.")
+        raise ArgumentError(
+            f"layer_norm: expected a Tensor and a sequence of sizes, got {type(input).__name__} and {normalized_shape!r}."
+        )
     shape = tuple(normalized_shape)
-    if not shape or input.layout.shape[-len(shape):] != shape:
+    if not shape or input.layout.shape[-len(shape) :] != shape:
         raise ShapeError(f"layer_norm: input is {tuple(input.shape)}, expected a shape that ends in normalized_shape {shape}.")
     out = scalar.standardise(widened(input), len(shape), eps)
     if weight is not None:
@@ -137,6 +203,7 @@ def softsign(input: Tensor) -> Tensor:
 
 
 # ---- softmax over a dimension that may be left out -----------------------------------------------------------------
+
 
 def given_dim(name: str, dim: int | None, input: Tensor) -> int:
     """The dimension; where none is given, torch's choice of early versions, with a warning."""
@@ -198,12 +265,14 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 
 # ---- in place --------------------------------------------------------------------------------------------------------
 
+
 def overwriting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The function with ``inplace=True``, under its name with an underscore."""
     name = function.__name__ + "_"
 
     def in_place(input: Tensor, *args: Any, **named: Any) -> Tensor:
         return function(input, *args, **named, inplace=True)
+
     in_place.__name__ = in_place.__qualname__ = name
     in_place.__doc__ = f"``{function.__name__}``, written into ``input``, which is returned."
     kept = [parameter for parameter in signature(function).parameters.values() if parameter.name != "inplace"]
@@ -215,4 +284,5 @@ if TYPE_CHECKING:
     from .overwriting import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_  # a stub alone
 else:
     celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_ = map(
-        overwriting, (celu, elu, hardtanh, leaky_relu, relu, rrelu, selu, threshold))
+        overwriting, (celu, elu, hardtanh, leaky_relu, relu, rrelu, selu, threshold)
+    )

@@ -2,6 +2,7 @@
 
 A module without hooks knows nothing of this file: ``Module._hooks_`` is None.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -94,7 +95,7 @@ def replaced(value: Any, new: Any) -> Any:
     return value if new is None else new
 
 
-class BackwardHookFunction(nbgrad.Function):       # torch's name, which its nodes show
+class BackwardHookFunction(nbgrad.Function):  # torch's name, which its nodes show
     """Its operands: a place in the graph where the gradients of all of them are known at once."""
 
     @staticmethod
@@ -119,7 +120,7 @@ class BackwardWatch:
         self.module, self.hooks = module, hooks
         self.grad_outputs: tuple | None = None
         self.count = 0
-        self.inner = False          # whether a node behind the module will call the hooks
+        self.inner = False  # whether a node behind the module will call the hooks
 
     def inputs(self, args: tuple) -> tuple:
         """The arguments, those that are tensors led through a node that calls the hooks of the gradients of inputs."""
@@ -135,8 +136,11 @@ class BackwardWatch:
         single = not isinstance(result, tuple)
         values = (result,) if single else result
         if not any(isinstance(value, Tensor) for value in values):
-            warnings.warn(f"Module: backward hooks are called for a Tensor or a tuple of them, forward returned "
-                          f"{type(result).__name__}.", UserWarning, stacklevel=4)
+            warnings.warn(
+                f"Module: backward hooks are called for a Tensor or a tuple of them, forward returned {type(result).__name__}.",
+                UserWarning,
+                stacklevel=4,
+            )
             return result
         places, passed, node = led_through(values)
         if node is not None:
@@ -156,8 +160,11 @@ class BackwardWatch:
 
     def without_inputs(self) -> None:
         """Call the hooks of a module whose inputs have no gradients."""
-        warnings.warn("Module: no input requires grad, so its backward hooks are called with None for them, before its backward.",
-                      UserWarning, stacklevel=2)
+        warnings.warn(
+            "Module: no input requires grad, so its backward hooks are called with None for them, before its backward.",
+            UserWarning,
+            stacklevel=2,
+        )
         nothing = (None,) * self.count
         for hook in list(self.hooks.after_backward.values()):
             new = hook(self.module, nothing, self.grad_outputs)
@@ -166,7 +173,7 @@ class BackwardWatch:
 
     def after(self, places: list[int], grads: tuple) -> tuple | None:
         """Call the hooks with the gradients of the inputs; what they return goes on. Only after those of the outputs."""
-        if self.grad_outputs is None:       # a pass of second order, or one from a place inside of the module
+        if self.grad_outputs is None:  # a pass of second order, or one from a place inside of the module
             return None
         known = spread(places, grads, self.count)
         for hook in list(self.hooks.after_backward.values()):

@@ -2,6 +2,7 @@
 
 Every random one takes ``generator``; without it the default generator is used.
 """
+
 from __future__ import annotations
 
 import math
@@ -12,8 +13,21 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
 
-__all__ = ["calculate_gain", "constant_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "orthogonal_",
-           "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_"]
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
 
 GAINS = {"linear": 1.0, "identity": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
@@ -48,8 +62,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
         return tensor.copy_(unit.mul_(std).add_(mean))
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
-                  generator: Any = None) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
     """Normal with ``mean`` and standard deviation ``std``, of which only what lies between ``a`` and ``b`` is drawn."""
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
     with nbgrad.no_grad():
@@ -87,7 +102,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
         rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
         unit = nbgrad.randn(max(rows, columns), min(rows, columns), dtype=nbgrad.float64, generator=generator)
         q, r = nbgrad.linalg.qr(unit)
-        q = q * r.diagonal().sign()         # without the signs of r, q depends on conventions of QR
+        q = q * r.diagonal().sign()  # without the signs of r, q depends on conventions of QR
         return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)
 
 
@@ -158,8 +173,9 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                     generator: Any = None) -> Tensor:
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
     """Uniform with standard deviation ``gain / sqrt(fan)``.
 
     Args:
@@ -174,7 +190,8 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonli
     return _uniform_of_std(tensor, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                    generator: Any = None) -> Tensor:
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
     """Normal with the standard deviation of ``kaiming_uniform_``, whose arguments it takes."""
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)

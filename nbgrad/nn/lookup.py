@@ -1,4 +1,5 @@
 """Rows of a table by their numbers."""
+
 from __future__ import annotations
 
 import nbgrad
@@ -10,8 +11,15 @@ from ..ops.kinds import constant_number
 __all__ = ["embedding"]
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """The rows of ``weight`` that ``input`` numbers.
 
     Args:
@@ -38,7 +46,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         raise DTypeError(f"embedding: input is {input.dtype}, expected int64 or int32.")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise DimError(f"embedding: padding_idx is {padding_idx}, expected a row of {weight.shape[0]}.")
-    single = input.layout.ndim == 1         # as most are: two views less
+    single = input.layout.ndim == 1  # as most are: two views less
     flat = input if single else input.reshape((-1,))
     if max_norm is not None:
         length, p = constant_number("embedding", "max_norm", max_norm), constant_number("embedding", "norm_type", norm_type)

@@ -1,4 +1,5 @@
 """Losses of distances, margins and likelihoods, composed of operations. ``reduction`` is "mean", "sum" or "none"."""
+
 from __future__ import annotations
 
 import math
@@ -12,13 +13,30 @@ from ..base.errors import RangeError, ShapeError
 from ..ops.losses import old_reduction, reduced
 from ..tensors.batch_levels import is_batched
 
-__all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
-           "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",
-           "triplet_margin_with_distance_loss"]
+__all__ = [
+    "cosine_embedding_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pdist",
+    "poisson_nll_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
-                          size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """1 - cos of the angle where the target is 1, cos - margin (at least 0) where it is -1.
 
     Args:
@@ -30,8 +48,10 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """
     reduction = old_reduction(size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim + 1:
-        raise ShapeError(f"cosine_embedding_loss: inputs {list(input1.shape)} and {list(input2.shape)}, target "
-                         f"{list(target.shape)}; expected one shape and a target for each sample.")
+        raise ShapeError(
+            f"cosine_embedding_loss: inputs {list(input1.shape)} and {list(input2.shape)}, target "
+            f"{list(target.shape)}; expected one shape and a target for each sample."
+        )
     if input1.shape != input2.shape:
         input1, input2 = nbgrad.broadcast_tensors(input1, input2)
     # 1e-12 as torch: it keeps a vector of zeros from dividing.
@@ -41,38 +61,70 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced("cosine_embedding_loss", losses, reduction)
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
-                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The input where the target is 1, margin - input (at least 0) where it is -1."""
     reduction = old_reduction(size_average, reduce, reduction)
     far = nbgrad.where(target != 1, (margin - input).clamp_min(0), 0.0)
     return reduced("hinge_embedding_loss", far + nbgrad.where(target != -1, input, 0.0), reduction)
 
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
-                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """margin - target (input1 - input2), at least 0: the first input is to be greater where the target is 1, smaller where -1."""
     reduction = old_reduction(size_average, reduce, reduction)
     return reduced("margin_ranking_loss", (margin - target * (input1 - input2)).clamp_min(0), reduction)
 
 
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-                        swap: bool = False, size_average: bool | None = None, reduce: bool | None = None,
-                        reduction: str = "mean") -> Tensor:
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The distance to the positive, plus the margin, less the distance to the negative; at least 0.
 
     With ``swap`` the distance between positive and negative counts where it is smaller.
     """
     reduction = old_reduction(size_average, reduce, reduction)
+
     def distance(x: Tensor, y: Tensor) -> Tensor:
         return nbgrad.pairwise_distance(x, y, p, eps)
-    return triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=distance, margin=margin, swap=swap,
-                                             reduction=reduction)
+
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=distance, margin=margin, swap=swap, reduction=reduction
+    )
 
 
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-                                      swap: bool = False, reduction: str = "mean") -> Tensor:
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
     """``triplet_margin_loss`` with a distance of your own."""
     if margin < 0:
         raise RangeError(f"triplet_margin_loss: margin is {margin}, expected a number >= 0.")
@@ -83,15 +135,22 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     return reduced("triplet_margin_loss", (near - far + margin).clamp_min(0), reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-                     reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """log(1 + e**(-target * input)), for targets 1 and -1."""
     reduction = old_reduction(size_average, reduce, reduction)
     return reduced("soft_margin_loss", -nbgrad.logsigmoid(target * input), reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-                                reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores."""
     reduction = old_reduction(size_average, reduce, reduction)
     losses = -(target * nbgrad.logsigmoid(input) + (1 - target) * nbgrad.logsigmoid(-input))
@@ -99,24 +158,39 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return reduced("multilabel_soft_margin_loss", losses.mean(-1), reduction)
 
 
-def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean over wrong classes of (margin - right score + wrong score, at least 0) to the power p, 1 or 2."""
     reduction = old_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p is {p}, expected 1 or 2.")
     rows: Any = input.reshape((1, input.numel())) if input.ndim < 2 else input
     classes = target.reshape((target.numel(), 1))
-    gaps: Any = (margin - rows.gather(1, classes) + rows).relu()       # a margin that is met exactly costs nothing
+    gaps: Any = (margin - rows.gather(1, classes) + rows).relu()  # a margin that is met exactly costs nothing
     gaps = gaps if p == 1 else gaps * gaps
     gaps = gaps if weight is None else gaps * weight.index_select(0, classes.reshape((-1,))).unsqueeze(-1)
     losses = gaps.scatter(1, classes, 0.0).sum(1) / rows.shape[1]
     return reduced("multi_margin_loss", losses.reshape(target.shape), reduction)
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
-                     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
-                     reduction: str = "mean") -> Tensor:
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Minus the logarithm of the Poisson probability of the target, the input being the rate or its logarithm.
 
     ``full`` adds Stirling's approximation of the logarithm of the target's factorial.
@@ -124,14 +198,15 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     reduction = old_reduction(size_average, reduce, reduction)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
-        counts = nbgrad.where(target > 1, target, 1.0)      # no logarithm of 0 reaches the gradient
+        counts = nbgrad.where(target > 1, target, 1.0)  # no logarithm of 0 reaches the gradient
         stirling = counts * counts.log() - counts + 0.5 * (2 * math.pi * counts).log()
         losses = losses + nbgrad.where(target > 1, stirling, 0.0)
     return reduced("poisson_nll_loss", losses, reduction)
 
 
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
-                      reduction: str = "mean") -> Tensor:
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
     """Minus the logarithm of the normal density of the target, of mean ``input`` and variance ``var`` (taken to be at least eps).
 
     Raises:

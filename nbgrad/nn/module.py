@@ -1,4 +1,5 @@
 """Module: a function with parameters, made of other modules."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -93,8 +94,9 @@ class Module:
         """
         return self._own_hooks().add("before_forward", ForwardHook(hook, with_kwargs), prepend)
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
-                              always_call: bool = False) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """Call ``hook(module, args, result)`` after ``forward``; what it returns, unless None, takes the place of the result.
 
         Args:
@@ -123,7 +125,7 @@ class Module:
         """The module's hooks, made on first use."""
         if self._hooks_ is None:
             self.__dict__["_hooks_"] = ModuleHooks()
-        return self._hooks_      # type: ignore[return-value]
+        return self._hooks_  # type: ignore[return-value]
 
     # Registration
 
@@ -174,8 +176,10 @@ class Module:
             raise NamingError(f"{owner}: {name!r} cannot name a {kind}: it is empty or contains a dot.")
         present = self._kinds_.get(name)
         if hasattr(self, name) and present != kind and not (kind in BUFFERS and present in BUFFERS):
-            raise NamingError(f"{owner}: the attribute {name!r} exists and is {'a ' + present if present else f'no {kind}'}. "
-                              f"Hint: choose another name, or delete the attribute before registering a {kind}.")
+            raise NamingError(
+                f"{owner}: the attribute {name!r} exists and is {'a ' + present if present else f'no {kind}'}. "
+                f"Hint: choose another name, or delete the attribute before registering a {kind}."
+            )
         _check_kind(f"{owner}.{name}", kind, value)
         self._kinds_[name] = kind
         object.__setattr__(self, name, value)
@@ -185,11 +189,10 @@ class Module:
     def _own(self, *kinds: str) -> list[tuple[str, Any]]:
         """Names and values of the module's own attributes of ``kinds``, without those that are None."""
         values = self.__dict__
-        return [(name, values[name]) for name, kind in self._kinds_.items()
-                if kind in kinds and values[name] is not None]
+        return [(name, values[name]) for name, kind in self._kinds_.items() if kind in kinds and values[name] is not None]
 
     @property
-    def _parameters(self) -> Mapping[str, Any]:         # torch's names, to look at and not to write to
+    def _parameters(self) -> Mapping[str, Any]:  # torch's names, to look at and not to write to
         return self._table(PARAMETER)
 
     @property
@@ -218,13 +221,13 @@ class Module:
         members = ((_join(path, name), value) for path, module in modules for name, value in module._own(*kinds))
         return _first_seen(members, remove_duplicate)
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True,
-                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """Parameters with dotted names; a shared parameter once, under its first name, unless told otherwise."""
         return self._named(prefix, recurse, remove_duplicate, PARAMETER)
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True,
-                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """Buffers with dotted names."""
         return self._named(prefix, recurse, remove_duplicate, *BUFFERS)
 
@@ -341,16 +344,20 @@ class Module:
             raise ArgumentError(f"load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
         own = dict(self._named_state())
         given = {name: nbgrad.asarray(state_dict[name]) for name in own if name in state_dict}
-        keys = IncompatibleKeys([name for name in own if name not in given],
-                                [name for name in state_dict if name not in own])
+        keys = IncompatibleKeys([name for name in own if name not in given], [name for name in state_dict if name not in own])
         problems = list(_misfits(own, given))
         if strict:
-            problems = [*(f"missing: {name} {tuple(own[name].shape)}" for name in keys.missing_keys),
-                        *(f"unexpected: {name}" for name in keys.unexpected_keys), *problems]
+            problems = [
+                *(f"missing: {name} {tuple(own[name].shape)}" for name in keys.missing_keys),
+                *(f"unexpected: {name}" for name in keys.unexpected_keys),
+                *problems,
+            ]
         if problems:
-            raise ShapeError(f"load_state_dict: the state does not fit {type(self).__name__}:\n    "
-                             + "\n    ".join(problems)
-                             + "\nHint: strict=False permits missing and unexpected names, never another shape.")
+            raise ShapeError(
+                f"load_state_dict: the state does not fit {type(self).__name__}:\n    "
+                + "\n    ".join(problems)
+                + "\nHint: strict=False permits missing and unexpected names, never another shape."
+            )
         with nbgrad.no_grad():
             for name, value in given.items():
                 if assign:
@@ -496,8 +503,10 @@ def _check_kind(target: str, kind: str, value: Any) -> None:
     """
     expected = {PARAMETER: Parameter, MODULE: Module}.get(kind, Tensor)
     if value is not None and not isinstance(value, expected):
-        raise ArgumentError(f"{target}: it is a {kind}, so expected a {expected.__name__} or None, got "
-                            f"{type(value).__name__}. Hint: delete the attribute before using its name otherwise.")
+        raise ArgumentError(
+            f"{target}: it is a {kind}, so expected a {expected.__name__} or None, got "
+            f"{type(value).__name__}. Hint: delete the attribute before using its name otherwise."
+        )
 
 
 def _join(prefix: str, name: str) -> str:

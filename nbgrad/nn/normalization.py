@@ -1,4 +1,5 @@
 """Functions that shift and scale to mean 0 and variance 1, over other dimensions each."""
+
 from __future__ import annotations
 
 import math
@@ -44,8 +45,16 @@ def channel_shape(x: Tensor) -> tuple[int, ...]:
     return (1, x.shape[1], *(1,) * (x.ndim - 2))
 
 
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Each channel shifted and scaled to mean 0 and variance 1 over the batch, or by running statistics.
 
     Args:
@@ -90,9 +99,16 @@ def update(running: Tensor | None, value: Tensor, momentum: float) -> None:
             running.copy_(running.mul(1 - momentum).add(value, alpha=momentum))
 
 
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1,
-                  eps: float = 1e-5) -> Tensor:
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Each channel of each sample shifted and scaled to mean 0 and variance 1: see ``batch_norm``.
 
     Source: Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016.
@@ -108,8 +124,9 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     return as_given(scaled(out, weight, bias, shape), input)
 
 
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5) -> Tensor:
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """The channels of each sample in groups, each group shifted and scaled to mean 0 and variance 1.
 
     Args:
@@ -144,7 +161,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
     shape = tuple(normalized_shape)
-    if not shape or tuple(input.shape[-len(shape):]) != shape:
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise ShapeError(f"rms_norm: input is {list(input.shape)}, expected a shape that ends in {list(shape)}.")
     x = widened(input)
     eps = nbgrad.finfo(x.dtype).eps if eps is None else eps

@@ -1,4 +1,5 @@
 """The gradients of many parameters at once."""
+
 from __future__ import annotations
 
 import math
@@ -11,8 +12,15 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-           "vector_to_parameters", "zero_grads"]
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "vector_to_parameters",
+    "zero_grads",
+]
 
 
 def listed(op: str, parameters: Any) -> list[Any]:
@@ -25,8 +33,9 @@ def listed(op: str, parameters: Any) -> list[Any]:
         return [parameters]
     if not isinstance(parameters, Iterable):
         name = parameters.__name__ + "()" if isinstance(parameters, MethodType) else "parameters()"
-        raise ArgumentError(f"{op}: expected a tensor or an iterable of tensors, got {type(parameters).__name__}. "
-                            f"Hint: call model.{name}.")
+        raise ArgumentError(
+            f"{op}: expected a tensor or an iterable of tensors, got {type(parameters).__name__}. Hint: call model.{name}."
+        )
     return list(parameters)
 
 
@@ -50,8 +59,13 @@ def zero_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
             parameter.grad = parameter.grad.detach().zero_()
 
 
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
-                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scale the gradients, in place, so that the norm of all of them together is at most ``max_norm``.
 
     Args:
@@ -79,8 +93,10 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
     with nbgrad.no_grad():
         norm = _total_norm(grads, norm_type)
         if error_if_nonfinite and not math.isfinite(norm.item()):
-            raise GradError(f"clip_grad_norm_: the norm of the gradients is {norm.item()}. "
-                            "Hint: error_if_nonfinite=False scales by it all the same.")
+            raise GradError(
+                f"clip_grad_norm_: the norm of the gradients is {norm.item()}. "
+                "Hint: error_if_nonfinite=False scales by it all the same."
+            )
         # 1e-6 keeps a norm of 0 from dividing; torch adds the same.
         factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
@@ -110,8 +126,9 @@ def _power(grad: Any, p: float) -> Any:
     return grad.abs() ** p if p != 2 else grad.abs().square() if grad.is_complex() else grad * grad
 
 
-def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                   foreach: bool | None = None) -> Tensor:
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
     """The p-norm of the elements of all tensors together, a zero-dim tensor.
 
     Raises:
@@ -131,8 +148,9 @@ def gradients_of(op: str, parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     return [tensor.grad for tensor in listed(op, parameters) if tensor.grad is not None]
 
 
-def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
-                          foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Scale the gradients, in place, by what brings ``total_norm`` down to ``max_norm``; never up."""
     with nbgrad.no_grad():
         factor = (number("clip_grads_with_norm_", "max_norm", max_norm) / (total_norm + 1e-6)).clamp(max=1.0)

@@ -1,4 +1,5 @@
 """What operations exist: importing this package fills the table ``core.OPS``."""
+
 # Order does not matter.
 from . import (  # noqa: F401
     complex,

@@ -11,6 +11,7 @@ of their arguments; they never look at memory. The names of a rule's parameters 
   ``<operand>_shape``, ``<operand>_dtype``, ``out_shape``    facts about a value (nothing saved)
   an attribute     its value
 """
+
 from __future__ import annotations
 
 import inspect
@@ -21,8 +22,22 @@ from typing import Any, Callable
 from ..base.functions import attach
 from .expr import PREDICATES, Expr, conjugate, constant, plus, symbol, times
 
-__all__ = ["Op", "Elementwise", "Movement", "Reduction", "General", "Composite", "OPS", "elementwise", "movement",
-           "reduction", "general", "composite", "refusing", "undifferentiable"]
+__all__ = [
+    "Op",
+    "Elementwise",
+    "Movement",
+    "Reduction",
+    "General",
+    "Composite",
+    "OPS",
+    "elementwise",
+    "movement",
+    "reduction",
+    "general",
+    "composite",
+    "refusing",
+    "undifferentiable",
+]
 
 OPS: dict[str, Op] = {}
 
@@ -73,13 +88,31 @@ class Op:
     renamed: dict[str, str] = {}
     after: dict[str, tuple[str, Callable]] = {}
 
-    def __init__(self, name: str, formula: Callable, operands: tuple[str, ...], *, doc: str = "",
-                 node: str | Callable[[dict], str] | None = None, aliases: tuple[str, ...] = (),
-                 method: bool = True, function: bool = True, inplace: bool | str = False, out: bool = False, public: str = "",
-                 shows: dict[str, Any] | None = None, saved_as: dict[str, str] | None = None,
-                 forms: dict[str, Callable[[Any], Any]] | None = None, arguments: dict[str, str] | None = None,
-                 numpy: tuple[str, ...] = (), special: tuple[str, ...] = (), batched: str = "", variadic: bool = False,
-                 text: str | dict[str, str] | None = None, is_property: bool = False):
+    def __init__(
+        self,
+        name: str,
+        formula: Callable,
+        operands: tuple[str, ...],
+        *,
+        doc: str = "",
+        node: str | Callable[[dict], str] | None = None,
+        aliases: tuple[str, ...] = (),
+        method: bool = True,
+        function: bool = True,
+        inplace: bool | str = False,
+        out: bool = False,
+        public: str = "",
+        shows: dict[str, Any] | None = None,
+        saved_as: dict[str, str] | None = None,
+        forms: dict[str, Callable[[Any], Any]] | None = None,
+        arguments: dict[str, str] | None = None,
+        numpy: tuple[str, ...] = (),
+        special: tuple[str, ...] = (),
+        batched: str = "",
+        variadic: bool = False,
+        text: str | dict[str, str] | None = None,
+        is_property: bool = False,
+    ):
         if name in OPS:
             raise ValueError(f"{name}: declared twice.")
         self.name, self.formula, self.operands, self.doc = name, formula, operands, doc
@@ -135,14 +168,32 @@ class Elementwise(Op):
 
     kind = "elementwise"
 
-    def __init__(self, name: str, forward: Callable, partials: dict[str, Callable] | None = None, *,
-                 policy: str = "promote", predicate: bool = False, boolean: tuple[str, ...] = (), complex: bool = False,
-                 inplace: bool = True, out: bool = True, tangents: dict[str, Callable] | None = None,
-                 refuses_bool: bool = False, integer_divisor: str | None = None,
-                 nodes: dict[tuple[bool, ...], str] | None = None, of_numbers: Callable | None = None,
-                 of_integers: Callable | None = None, rounds: bool = True, cheap: bool | None = None,
-                 complex_form: Callable | None = None, backward_node: str = "", exact: tuple[str, ...] | None = None,
-                 numbers: bool = False, **options):
+    def __init__(
+        self,
+        name: str,
+        forward: Callable,
+        partials: dict[str, Callable] | None = None,
+        *,
+        policy: str = "promote",
+        predicate: bool = False,
+        boolean: tuple[str, ...] = (),
+        complex: bool = False,
+        inplace: bool = True,
+        out: bool = True,
+        tangents: dict[str, Callable] | None = None,
+        refuses_bool: bool = False,
+        integer_divisor: str | None = None,
+        nodes: dict[tuple[bool, ...], str] | None = None,
+        of_numbers: Callable | None = None,
+        of_integers: Callable | None = None,
+        rounds: bool = True,
+        cheap: bool | None = None,
+        complex_form: Callable | None = None,
+        backward_node: str = "",
+        exact: tuple[str, ...] | None = None,
+        numbers: bool = False,
+        **options,
+    ):
         super().__init__(name, forward, (), inplace=inplace, out=out, **options)
         self.operands = operands = tuple(self.signature.parameters)
         self.partial_formulas, self.tangent_formulas = partials or {}, tangents or {}
@@ -195,19 +246,24 @@ class Elementwise(Op):
         """The cotangent of an operand as an operation outside of the table; and the names of what it takes behind the cotangent."""
         partial = self.partial_formulas[operand]
         names = tuple(inspect.signature(partial).parameters)
-        parameters = [inspect.Parameter("result" if name == "out" else name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-                      for name in ("cotangent", *names)]
+        parameters = [
+            inspect.Parameter("result" if name == "out" else name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for name in ("cotangent", *names)
+        ]
 
         def formula(cotangent, *values):
             return times(cotangent, _as_expr(partial(*values)))
+
         attach(formula, __signature__=inspect.Signature(parameters))
         made = copy(self)
         made.name, made.formula, made.node_name, made.backward_node = f"{self.name}_backward", formula, self.backward_node, ""
         made.signature, made.operands = inspect.Signature(parameters), tuple(p.name for p in parameters)
         by_cotangent: Any = lambda *values: partial(*values)
         by_cotangent.__signature__ = inspect.Signature(parameters[1:])
-        made.partial_formulas = {"cotangent": by_cotangent, **{own.name: lambda: 0 for own, name in zip(parameters[1:], names)
-                                                               if name == "out" or name in self.partial_formulas}}
+        made.partial_formulas = {
+            "cotangent": by_cotangent,
+            **{own.name: lambda: 0 for own, name in zip(parameters[1:], names) if name == "out" or name in self.partial_formulas},
+        }
         made.nodes, made.shows, made.saved_as = {}, {}, {}
         made.defaults = (inspect.Signature.empty,) * len(parameters)
         made.differentiable = tuple(name in made.partial_formulas for name in made.operands)
@@ -228,11 +284,17 @@ class Elementwise(Op):
 def signature_of(formula: Callable) -> inspect.Signature:
     """``inspect.signature``; that of a lambda of positional parameters is made at once: an import makes some 200 of them."""
     code = getattr(formula, "__code__", None)
-    if code is None or code.co_name != "<lambda>" or formula.__defaults__ or code.co_kwonlyargcount or code.co_flags & VARIADIC or (
-            vars(formula)):
+    if (
+        code is None
+        or code.co_name != "<lambda>"
+        or formula.__defaults__
+        or code.co_kwonlyargcount
+        or code.co_flags & VARIADIC
+        or (vars(formula))
+    ):
         return inspect.signature(formula)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind) for name in code.co_varnames[:code.co_argcount]]
+    parameters = [inspect.Parameter(name, kind) for name in code.co_varnames[: code.co_argcount]]
     return inspect.Signature(parameters, __validate_parameters__=False)
 
 
@@ -261,9 +323,20 @@ class Movement(Op):
 
     kind = "movement"
 
-    def __init__(self, name: str, formula: Callable, inverse: Callable, *, multiple: bool = False,
-                 retype: Callable | None = None, bits: Callable | None = None, severs: bool = False, untracked: bool = False,
-                 unbounded: bool = False, **options):
+    def __init__(
+        self,
+        name: str,
+        formula: Callable,
+        inverse: Callable,
+        *,
+        multiple: bool = False,
+        retype: Callable | None = None,
+        bits: Callable | None = None,
+        severs: bool = False,
+        untracked: bool = False,
+        unbounded: bool = False,
+        **options,
+    ):
         super().__init__(name, formula, ("x",), **options)
         self.inverse, self.multiple, self.retype, self.bits = inverse, multiple, retype, bits
         self.severs, self.untracked, self.unbounded = severs, untracked, unbounded
@@ -300,13 +373,31 @@ class General(Op):
 
     kind = "general"
 
-    def __init__(self, name: str, formula: Callable, vjps: dict[str, Callable] | None = None, *,
-                 operands: tuple[str, ...] = ("x",), outputs: int = 1, constant: bool = False, out: bool = True,
-                 edges: tuple[str, ...] = (), after: dict[str, tuple[str, Callable]] | None = None,
-                 renamed: dict[str, str] | None = None, ranks: tuple[int, ...] = (), product: bool = False,
-                 summand: Callable | None = None, part: Callable | None = None, resolves: bool = False,
-                 monoid: str = "", term: Callable | None = None, near: bool = False, finish: Callable | None = None,
-                 gives: str = "same", **options):
+    def __init__(
+        self,
+        name: str,
+        formula: Callable,
+        vjps: dict[str, Callable] | None = None,
+        *,
+        operands: tuple[str, ...] = ("x",),
+        outputs: int = 1,
+        constant: bool = False,
+        out: bool = True,
+        edges: tuple[str, ...] = (),
+        after: dict[str, tuple[str, Callable]] | None = None,
+        renamed: dict[str, str] | None = None,
+        ranks: tuple[int, ...] = (),
+        product: bool = False,
+        summand: Callable | None = None,
+        part: Callable | None = None,
+        resolves: bool = False,
+        monoid: str = "",
+        term: Callable | None = None,
+        near: bool = False,
+        finish: Callable | None = None,
+        gives: str = "same",
+        **options,
+    ):
         super().__init__(name, formula, operands, out=out, **options)
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
@@ -357,8 +448,10 @@ def made_after(other: Callable, rest: Callable) -> Callable:
     def formula(*values):
         given = dict(zip(names, values))
         return rest(other(*[given[name] for name in first]), *[given[name] for name in last[1:]])
+
     vars(formula)["__signature__"] = inspect.Signature(
-        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    )
     formula.__doc__ = rest.__doc__
     return formula
 
@@ -398,8 +491,18 @@ class Composite(Op):
 
     kind = "composite"
 
-    def __init__(self, name: str, formula: Callable, *, numbers: bool = False, spelling: bool | str = False, matrices: bool = False,
-                 pure: bool = False, joint: bool = False, **options):
+    def __init__(
+        self,
+        name: str,
+        formula: Callable,
+        *,
+        numbers: bool = False,
+        spelling: bool | str = False,
+        matrices: bool = False,
+        pure: bool = False,
+        joint: bool = False,
+        **options,
+    ):
         super().__init__(name, formula, (), **options)
         self.numbers, self.spelling, self.matrices, self.pure, self.joint = numbers, spelling, matrices, pure, joint
         self.operands = tuple(self.signature.parameters)[:1]

@@ -7,6 +7,7 @@ their own, to whose derivatives equal ones do no harm.
 Source: M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation", 2008, and for
 each formula what is named beside it. x^H stands for the conjugate transpose, sym and skew for x + x^H and x - x^H.
 """
+
 from __future__ import annotations
 
 import math
@@ -23,6 +24,7 @@ INTERNAL = {"method": False, "function": False, "out": False}
 
 
 # ---- parts -------------------------------------------------------------------------------------------------------------
+
 
 def parts_of(flat, *shapes) -> list:
     """The parts that lie in a row along the last dimension, each of its own shape."""
@@ -88,41 +90,84 @@ def require_gauge(name: str, imaginary, what: str) -> None:
         GradError: it does.
     """
     from ..base.grad_mode import special
-    if special:         # no values to look at, or values of a batch
+
+    if special:  # no values to look at, or values of a batch
         return
     size = float(imaginary.detach().abs().max()) if imaginary.numel() else 0.0
     if size > 1e-2:
-        raise GradError(f"{name}: the gradient depends on the phase of the {what}, which is arbitrary: it is off by {size:.3g}. "
-                        "Hint: let the loss depend on absolute values, or on products in which phases cancel.")
+        raise GradError(
+            f"{name}: the gradient depends on the phase of the {what}, which is arbitrary: it is off by {size:.3g}. "
+            "Hint: let the loss depend on absolute values, or on products in which phases cancel."
+        )
 
 
 # ---- inverses and determinants -----------------------------------------------------------------------------------------
 
-general("inverse_matrix", lambda x: x, {"x": lambda g, out: -(h(out) @ g @ h(out))}, **INTERNAL, node="LinalgInvExBackward0",
-        public="linalg.inv", doc="The inverse.")
-general("singular_order", lambda x: x, None, **INTERNAL, public="linalg.inv_ex",
-        doc="The order of the first leading part without a pivot, 0 if the matrix has an inverse.")
-general("solve_system", lambda x, y: x, {"y": lambda g, x: scalar.solve_system(h(x), g)},
-        after={"x": ("y", lambda w, out: -(w @ h(out)))}, operands=("x", "y"), **INTERNAL, node="LinalgSolveExBackward0",
-        public="linalg.solve", doc="The z with x @ z = y.")
+general(
+    "inverse_matrix",
+    lambda x: x,
+    {"x": lambda g, out: -(h(out) @ g @ h(out))},
+    **INTERNAL,
+    node="LinalgInvExBackward0",
+    public="linalg.inv",
+    doc="The inverse.",
+)
+general(
+    "singular_order",
+    lambda x: x,
+    None,
+    **INTERNAL,
+    public="linalg.inv_ex",
+    doc="The order of the first leading part without a pivot, 0 if the matrix has an inverse.",
+)
+general(
+    "solve_system",
+    lambda x, y: x,
+    {"y": lambda g, x: scalar.solve_system(h(x), g)},
+    after={"x": ("y", lambda w, out: -(w @ h(out)))},
+    operands=("x", "y"),
+    **INTERNAL,
+    node="LinalgSolveExBackward0",
+    public="linalg.solve",
+    doc="The z with x @ z = y.",
+)
 
 
 def triangle(x, upper: bool, unit: bool):
     """The part of a matrix that a triangular solve reads."""
-    return (x.triu(int(unit)) if upper else x.tril(-int(unit)))
+    return x.triu(int(unit)) if upper else x.tril(-int(unit))
 
 
-general("solve_triangle", lambda x, y, upper, unit: x,
-        {"y": lambda g, x, upper, unit: scalar.solve_triangle(h(x), g, not upper, unit)},
-        after={"x": ("y", lambda w, out, upper, unit: triangle(-(w @ h(out)), upper, unit))},
-        operands=("x", "y"), **INTERNAL, node="LinalgSolveTriangularBackward0", public="linalg.solve_triangular",
-        doc="The z with x @ z = y, of a triangle of x, with 1 on its diagonal if it is a unit one.")
-general("determinant", lambda x: x, {"x": lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * scalar.cofactors(x)}, **INTERNAL,
-        node="LinalgDetBackward0", public="linalg.det", doc="The determinant.")
+general(
+    "solve_triangle",
+    lambda x, y, upper, unit: x,
+    {"y": lambda g, x, upper, unit: scalar.solve_triangle(h(x), g, not upper, unit)},
+    after={"x": ("y", lambda w, out, upper, unit: triangle(-(w @ h(out)), upper, unit))},
+    operands=("x", "y"),
+    **INTERNAL,
+    node="LinalgSolveTriangularBackward0",
+    public="linalg.solve_triangular",
+    doc="The z with x @ z = y, of a triangle of x, with 1 on its diagonal if it is a unit one.",
+)
+general(
+    "determinant",
+    lambda x: x,
+    {"x": lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * scalar.cofactors(x)},
+    **INTERNAL,
+    node="LinalgDetBackward0",
+    public="linalg.det",
+    doc="The determinant.",
+)
 
 
-general("cofactors", lambda x: x, {"x": lambda g, x: scalar.cofactor_slope(x, g)}, **INTERNAL, public="linalg.det",
-        doc="The conjugated cofactors: the derivative of the determinant, of singular matrices too.")
+general(
+    "cofactors",
+    lambda x: x,
+    {"x": lambda g, x: scalar.cofactor_slope(x, g)},
+    **INTERNAL,
+    public="linalg.det",
+    doc="The conjugated cofactors: the derivative of the determinant, of singular matrices too.",
+)
 
 
 def greatest(x):
@@ -143,22 +188,28 @@ def slope_cotangent(g, x, y):
     Source: J. N. Lyness and C. B. Moler, "Numerical differentiation of analytic functions", 1967.
     """
     n, large_x, large_g = x.shape[-1], greatest(x), greatest(g)
-    if n < 3:           # the slope is constant
+    if n < 3:  # the slope is constant
         return x * 0
     radius = scalar.where((large_x > 0) & (large_g > 0), large_x / large_g, 1.0)
     dtype = x.dtype.to_complex() if not x.dtype.is_complex else x.dtype
     x, y, step, dtype = x.to_dtype(dtype), y.to_dtype(dtype), (g * radius).to_dtype(dtype), x.dtype
     here, total = scalar.cofactor_slope(x, y), 0
-    for k in range(n):      # less what does not change, which is 0 in all: without a g there is nothing, exactly
+    for k in range(n):  # less what does not change, which is 0 in all: without a g there is nothing, exactly
         angle = 2 * math.pi * k / n
         total = total + turned(scalar.cofactor_slope(x + turned(step, angle), y) - here, angle)
     return in_kind(total / (n * radius), dtype)
 
 
-general("cofactor_slope", lambda x, y: x, {"x": slope_cotangent, "y": lambda g, x: scalar.cofactor_slope(x, g)},
-        operands=("x", "y"), **INTERNAL, public="linalg.det",
-        doc="The conjugate of the cofactors' derivative in the direction of y, of singular matrices too: linear in y, and its own "
-            "transpose.")
+general(
+    "cofactor_slope",
+    lambda x, y: x,
+    {"x": slope_cotangent, "y": lambda g, x: scalar.cofactor_slope(x, g)},
+    operands=("x", "y"),
+    **INTERNAL,
+    public="linalg.det",
+    doc="The conjugate of the cofactors' derivative in the direction of y, of singular matrices too: linear in y, and its own "
+    "transpose.",
+)
 
 
 def phase_cotangent(g, x, out):
@@ -169,8 +220,15 @@ def phase_cotangent(g, x, out):
     return along.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))
 
 
-general("sign_and_size", lambda x: x, {"x": phase_cotangent}, **INTERNAL, node="LinalgSlogdetBackward0", public="linalg.slogdet",
-        doc="The determinant divided by its magnitude, and the logarithm of that.")
+general(
+    "sign_and_size",
+    lambda x: x,
+    {"x": phase_cotangent},
+    **INTERNAL,
+    node="LinalgSlogdetBackward0",
+    public="linalg.slogdet",
+    doc="The determinant divided by its magnitude, and the logarithm of that.",
+)
 
 
 def pseudo_cotangent(g, x, out, x_shape):
@@ -183,8 +241,15 @@ def pseudo_cotangent(g, x, out, x_shape):
     return -h(k @ out) + (g - x @ k) @ out @ p + p @ k - (p @ k @ out) @ x
 
 
-general("pseudo_inverse", lambda x, rtol, atol, hermitian: x, {"x": pseudo_cotangent}, **INTERNAL,
-        node="LinalgPinvBackward0", public="linalg.pinv", doc="The Moore-Penrose inverse.")
+general(
+    "pseudo_inverse",
+    lambda x, rtol, atol, hermitian: x,
+    {"x": pseudo_cotangent},
+    **INTERNAL,
+    node="LinalgPinvBackward0",
+    public="linalg.pinv",
+    doc="The Moore-Penrose inverse.",
+)
 
 
 def exponential_cotangent(g, x):
@@ -203,8 +268,15 @@ def placed(x, row: int, column: int, n: int):
     return wide.slice_backward((*x.shape[:-2], 2 * n, 2 * n), -2, row, row + n, 1)
 
 
-general("matrix_exponential", lambda x: x, {"x": exponential_cotangent}, **INTERNAL, node="LinalgMatrixExpBackward0",
-        public="linalg.matrix_exp", doc="The exponential of a square matrix.")
+general(
+    "matrix_exponential",
+    lambda x: x,
+    {"x": exponential_cotangent},
+    **INTERNAL,
+    node="LinalgMatrixExpBackward0",
+    public="linalg.matrix_exp",
+    doc="The exponential of a square matrix.",
+)
 
 # ---- decompositions ----------------------------------------------------------------------------------------------------
 
@@ -217,10 +289,23 @@ def cholesky_cotangent(g, out):
     return h(scalar.solve_triangle(h(out), h(left), True, False))
 
 
-general("cholesky_factor", lambda x, strict: x, {"x": cholesky_cotangent}, **INTERNAL, node="LinalgCholeskyExBackward0",
-        public="linalg.cholesky", doc="The lower triangle L with x = L L^H; NaN where there is none, unless strict.")
-general("cholesky_info", lambda x: x, None, **INTERNAL, public="linalg.cholesky_ex",
-        doc="The order of the first leading part that is not positive definite, 0 if all are.")
+general(
+    "cholesky_factor",
+    lambda x, strict: x,
+    {"x": cholesky_cotangent},
+    **INTERNAL,
+    node="LinalgCholeskyExBackward0",
+    public="linalg.cholesky",
+    doc="The lower triangle L with x = L L^H; NaN where there is none, unless strict.",
+)
+general(
+    "cholesky_info",
+    lambda x: x,
+    None,
+    **INTERNAL,
+    public="linalg.cholesky_ex",
+    doc="The order of the first leading part that is not positive definite, 0 if all are.",
+)
 
 
 def factor_cotangent(x, outer, upper: bool):
@@ -229,14 +314,26 @@ def factor_cotangent(x, outer, upper: bool):
     return -triangle(x @ both if upper else both @ x, upper, False)
 
 
-general("inverse_of_factored", lambda x, upper: x,
-        {"x": lambda g, x, out, upper: factor_cotangent(x, h(out) @ g @ h(out), upper)}, **INTERNAL,
-        node="CholeskyInverseBackward0", public="cholesky_inverse",
-        doc="The inverse of x @ x^H, or of x^H @ x of an upper triangle.")
-general("solve_factored", lambda x, y, upper: x, {"y": lambda g, x, upper: scalar.solve_factored(x, g, upper)},
-        after={"x": ("y", lambda w, x, out, upper: factor_cotangent(x, w @ h(out), upper))}, operands=("x", "y"), **INTERNAL,
-        node="CholeskySolveBackward0", public="cholesky_solve",
-        doc="The z with x @ x^H @ z = y, or x^H @ x @ z = y of an upper triangle.")
+general(
+    "inverse_of_factored",
+    lambda x, upper: x,
+    {"x": lambda g, x, out, upper: factor_cotangent(x, h(out) @ g @ h(out), upper)},
+    **INTERNAL,
+    node="CholeskyInverseBackward0",
+    public="cholesky_inverse",
+    doc="The inverse of x @ x^H, or of x^H @ x of an upper triangle.",
+)
+general(
+    "solve_factored",
+    lambda x, y, upper: x,
+    {"y": lambda g, x, upper: scalar.solve_factored(x, g, upper)},
+    after={"x": ("y", lambda w, x, out, upper: factor_cotangent(x, w @ h(out), upper))},
+    operands=("x", "y"),
+    **INTERNAL,
+    node="CholeskySolveBackward0",
+    public="cholesky_solve",
+    doc="The z with x @ x^H @ z = y, or x^H @ x @ z = y of an upper triangle.",
+)
 
 
 def low_of(x):
@@ -265,15 +362,28 @@ def pull_of_factors(g, x, y, out):
     return by_low.tril(-1) + by_up.triu()
 
 
-general("pull_to_matrix", lambda x, y: x, {"x": lambda g, y: pull_of_pulled(g, y),
-                                           "y": lambda g, x, y, out: pull_of_factors(g, x, y, out)},
-        operands=("x", "y"), **INTERNAL, public="linalg.lu",
-        doc="The cotangent of L U, from x, that of L below the diagonal and of U, and both factors y in one matrix: "
-            "L^-H (tril(L^H x, -1) + triu(x U^H)) U^-H, of the same parts of x.")
-general("share_of_factors", lambda x, y: x, {
-    "x": lambda g, y: y.tril(-1) @ g.triu() + g.tril(-1) @ y.triu(),
-    "y": lambda g, x: (x @ h(g.triu())).tril(-1) + (h(g.tril(-1)) @ x).triu()}, operands=("x", "y"), **INTERNAL,
-    public="linalg.lu_solve", doc="tril(x U^H, -1) + triu(L^H x), of factors y: of L what is below its diagonal.")
+general(
+    "pull_to_matrix",
+    lambda x, y: x,
+    {"x": lambda g, y: pull_of_pulled(g, y), "y": lambda g, x, y, out: pull_of_factors(g, x, y, out)},
+    operands=("x", "y"),
+    **INTERNAL,
+    public="linalg.lu",
+    doc="The cotangent of L U, from x, that of L below the diagonal and of U, and both factors y in one matrix: "
+    "L^-H (tril(L^H x, -1) + triu(x U^H)) U^-H, of the same parts of x.",
+)
+general(
+    "share_of_factors",
+    lambda x, y: x,
+    {
+        "x": lambda g, y: y.tril(-1) @ g.triu() + g.tril(-1) @ y.triu(),
+        "y": lambda g, x: (x @ h(g.triu())).tril(-1) + (h(g.tril(-1)) @ x).triu(),
+    },
+    operands=("x", "y"),
+    **INTERNAL,
+    public="linalg.lu_solve",
+    doc="tril(x U^H, -1) + triu(L^H x), of factors y: of L what is below its diagonal.",
+)
 
 
 def solution_share(w, x, out, pivots, adjoint):
@@ -286,14 +396,26 @@ def solution_share(w, x, out, pivots, adjoint):
     return -(m.triu() + scalar.share_of_factors(m, x))
 
 
-general("solve_by_factors", lambda x, y, pivots, adjoint: x,
-        {"y": lambda g, x, pivots, adjoint: scalar.solve_by_factors(x, g, pivots, not adjoint)},
-        after={"x": ("y", lambda w, x, out, pivots, adjoint: solution_share(w, x, out, pivots, adjoint))}, operands=("x", "y"),
-        **INTERNAL, node="LinalgLuSolveBackward0", public="linalg.lu_solve",
-        doc="The z with P @ L @ U @ z = y, or of the adjoint matrix, from both factors in one matrix and pivots from 1 on.")
-general("lu_factors", lambda x: x, {"x": lambda g, out: scalar.pull_to_matrix(g, out)}, **INTERNAL,
-        node="LinalgLuFactorExBackward0", public="linalg.lu", doc="L below the diagonal and U on it and above, with "
-        "x = L U: without exchanging rows.")
+general(
+    "solve_by_factors",
+    lambda x, y, pivots, adjoint: x,
+    {"y": lambda g, x, pivots, adjoint: scalar.solve_by_factors(x, g, pivots, not adjoint)},
+    after={"x": ("y", lambda w, x, out, pivots, adjoint: solution_share(w, x, out, pivots, adjoint))},
+    operands=("x", "y"),
+    **INTERNAL,
+    node="LinalgLuSolveBackward0",
+    public="linalg.lu_solve",
+    doc="The z with P @ L @ U @ z = y, or of the adjoint matrix, from both factors in one matrix and pivots from 1 on.",
+)
+general(
+    "lu_factors",
+    lambda x: x,
+    {"x": lambda g, out: scalar.pull_to_matrix(g, out)},
+    **INTERNAL,
+    node="LinalgLuFactorExBackward0",
+    public="linalg.lu",
+    doc="L below the diagonal and U on it and above, with x = L U: without exchanging rows.",
+)
 
 
 def lu_parts(flat, m: int, n: int) -> list:
@@ -321,9 +443,16 @@ def lu_row_cotangent(g, out, x_shape):
     return scalar.exchange_rows(inner, real_part(pivots).detach().to_dtype(int64) - 1, True)
 
 
-general("lu_row", lambda x: x, {"x": lu_row_cotangent}, **INTERNAL, node="LinalgLuFactorExBackward0", public="linalg.lu",
-        doc="L and U in one matrix; the row, counted from 1, that each step exchanged with its own, and the first without a pivot, "
-            "as numbers of its dtype.")
+general(
+    "lu_row",
+    lambda x: x,
+    {"x": lu_row_cotangent},
+    **INTERNAL,
+    node="LinalgLuFactorExBackward0",
+    public="linalg.lu",
+    doc="L and U in one matrix; the row, counted from 1, that each step exchanged with its own, and the first without a pivot, "
+    "as numbers of its dtype.",
+)
 
 
 def qr_cotangent(g, out, x_shape):
@@ -339,19 +468,34 @@ def qr_cotangent(g, out, x_shape):
     return h(scalar.solve_triangle(r, h(g_q + q @ inner), True, False))
 
 
-general("qr_row", lambda x: x, {"x": qr_cotangent}, **INTERNAL, node="LinalgQrBackward0", public="linalg.qr",
-        doc="Q and R of a matrix that is at least as tall as wide.")
+general(
+    "qr_row",
+    lambda x: x,
+    {"x": qr_cotangent},
+    **INTERNAL,
+    node="LinalgQrBackward0",
+    public="linalg.qr",
+    doc="Q and R of a matrix that is at least as tall as wide.",
+)
 
 
 @refusing
 def no_cotangent(g, x_shape):
     """Refused: the columns that complete Q are no function of the matrix."""
-    raise NotSupportedError(f"linalg.qr: mode 'complete' of {x_shape[-2]} by {x_shape[-1]} matrices has no derivative. "
-                            "Hint: mode='reduced'.")
+    raise NotSupportedError(
+        f"linalg.qr: mode 'complete' of {x_shape[-2]} by {x_shape[-1]} matrices has no derivative. Hint: mode='reduced'."
+    )
 
 
-general("complete_qr_row", lambda x: x, {"x": no_cotangent}, **INTERNAL, node="LinalgQrBackward0", public="linalg.qr",
-        doc="A square Q, and R.")
+general(
+    "complete_qr_row",
+    lambda x: x,
+    {"x": no_cotangent},
+    **INTERNAL,
+    node="LinalgQrBackward0",
+    public="linalg.qr",
+    doc="A square Q, and R.",
+)
 
 
 def eigh_cotangent(g, out, x_shape):
@@ -365,13 +509,21 @@ def eigh_cotangent(g, out, x_shape):
     return v @ ((inner + h(inner)) / 2 + on_diagonal(real_part(g_w))) @ h(v)
 
 
-general("eigh_row", lambda x, upper: x, {"x": eigh_cotangent}, **INTERNAL, node="LinalgEighBackward0",
-        public="linalg.eigh", doc="Eigenvectors and eigenvalues of a Hermitian matrix.")
+general(
+    "eigh_row",
+    lambda x, upper: x,
+    {"x": eigh_cotangent},
+    **INTERNAL,
+    node="LinalgEighBackward0",
+    public="linalg.eigh",
+    doc="Eigenvectors and eigenvalues of a Hermitian matrix.",
+)
 
 
 def is_first_order() -> bool:
     """Whether a cotangent is computed for itself: no derivative of it is asked for, so that what was known before serves."""
     from ..base.grad_mode import mode, special
+
     return not (special or mode.enabled)
 
 
@@ -386,12 +538,24 @@ def eigvalsh_cotangent(g, x, x_shape, upper, known=None):
     return (v * g.unsqueeze(-2)) @ h(v)
 
 
-general("hermitian_eigenvalues", lambda x, upper: x, {"x": lambda g, x, x_shape, upper: eigvalsh_cotangent(g, x, x_shape, upper)},
-        **INTERNAL, node="LinalgEighBackward0", public="linalg.eigvalsh", doc="The eigenvalues of a Hermitian matrix.")
-general("known_hermitian_eigenvalues", lambda x, known, upper: x,
-        {"x": lambda g, x, known, x_shape, upper: eigvalsh_cotangent(g, x, x_shape, upper, known)}, **INTERNAL,
-        node="LinalgEighBackward0", public="linalg.eigvalsh",
-        doc="The eigenvalues of a Hermitian matrix of which ``eigh_row`` is known.")
+general(
+    "hermitian_eigenvalues",
+    lambda x, upper: x,
+    {"x": lambda g, x, x_shape, upper: eigvalsh_cotangent(g, x, x_shape, upper)},
+    **INTERNAL,
+    node="LinalgEighBackward0",
+    public="linalg.eigvalsh",
+    doc="The eigenvalues of a Hermitian matrix.",
+)
+general(
+    "known_hermitian_eigenvalues",
+    lambda x, known, upper: x,
+    {"x": lambda g, x, known, x_shape, upper: eigvalsh_cotangent(g, x, x_shape, upper, known)},
+    **INTERNAL,
+    node="LinalgEighBackward0",
+    public="linalg.eigvalsh",
+    doc="The eigenvalues of a Hermitian matrix of which ``eigh_row`` is known.",
+)
 
 
 def eig_cotangent(g, out, x_shape, x_dtype):
@@ -409,8 +573,15 @@ def eig_cotangent(g, out, x_shape, x_dtype):
     return in_kind(scalar.solve_system(h(v), inner @ h(v)), x_dtype)
 
 
-general("eig_row", lambda x: x, {"x": eig_cotangent}, **INTERNAL, node="LinalgEigBackward0", public="linalg.eig",
-        doc="Eigenvectors and eigenvalues, both complex.")
+general(
+    "eig_row",
+    lambda x: x,
+    {"x": eig_cotangent},
+    **INTERNAL,
+    node="LinalgEigBackward0",
+    public="linalg.eig",
+    doc="Eigenvectors and eigenvalues, both complex.",
+)
 
 
 def eigvals_cotangent(g, x, x_shape, x_dtype, known=None):
@@ -419,12 +590,24 @@ def eigvals_cotangent(g, x, x_shape, x_dtype, known=None):
     return in_kind(scalar.solve_system(h(v), g.unsqueeze(-1) * h(v)), x_dtype)
 
 
-general("eigenvalues", lambda x: x, {"x": lambda g, x, x_shape, x_dtype: eigvals_cotangent(g, x, x_shape, x_dtype)}, **INTERNAL,
-        node="LinalgEigBackward0", public="linalg.eigvals", doc="The eigenvalues, complex.")
-general("known_eigenvalues", lambda x, known: x,
-        {"x": lambda g, x, known, x_shape, x_dtype: eigvals_cotangent(g, x, x_shape, x_dtype, known)}, **INTERNAL,
-        node="LinalgEigBackward0", public="linalg.eigvals",
-        doc="The eigenvalues of a matrix of which ``eig_row`` is known.")
+general(
+    "eigenvalues",
+    lambda x: x,
+    {"x": lambda g, x, x_shape, x_dtype: eigvals_cotangent(g, x, x_shape, x_dtype)},
+    **INTERNAL,
+    node="LinalgEigBackward0",
+    public="linalg.eigvals",
+    doc="The eigenvalues, complex.",
+)
+general(
+    "known_eigenvalues",
+    lambda x, known: x,
+    {"x": lambda g, x, known, x_shape, x_dtype: eigvals_cotangent(g, x, x_shape, x_dtype, known)},
+    **INTERNAL,
+    node="LinalgEigBackward0",
+    public="linalg.eigvals",
+    doc="The eigenvalues of a matrix of which ``eig_row`` is known.",
+)
 
 
 def skew(x):
@@ -461,8 +644,15 @@ def svd_cotangent(g, out, x_shape, full):
     return whole
 
 
-general("svd_row", lambda x, full: x, {"x": svd_cotangent}, **INTERNAL, node="LinalgSvdBackward0", public="linalg.svd",
-        doc="Left singular vectors, singular values and right singular vectors.")
+general(
+    "svd_row",
+    lambda x, full: x,
+    {"x": svd_cotangent},
+    **INTERNAL,
+    node="LinalgSvdBackward0",
+    public="linalg.svd",
+    doc="Left singular vectors, singular values and right singular vectors.",
+)
 
 
 def svdvals_cotangent(g, x, x_shape, known=None):
@@ -471,10 +661,29 @@ def svdvals_cotangent(g, x, x_shape, known=None):
     return (u * g.unsqueeze(-2)) @ v
 
 
-general("singular_values", lambda x: x, {"x": lambda g, x, x_shape: svdvals_cotangent(g, x, x_shape)}, **INTERNAL,
-        node="LinalgSvdBackward0", public="linalg.svdvals", doc="The singular values.")
-general("known_singular_values", lambda x, known: x,
-        {"x": lambda g, x, known, x_shape: svdvals_cotangent(g, x, x_shape, known)}, **INTERNAL,
-        node="LinalgSvdBackward0", public="linalg.svdvals", doc="The singular values of a matrix of which ``svd_row`` is known.")
-general("exchange_rows", lambda x, pivots, back: x, {"x": lambda g, pivots, back: scalar.exchange_rows(g, pivots, not back)},
-        **INTERNAL, public="linalg.lu", doc="Rows exchanged step by step with those that pivots name, or taken back.")
+general(
+    "singular_values",
+    lambda x: x,
+    {"x": lambda g, x, x_shape: svdvals_cotangent(g, x, x_shape)},
+    **INTERNAL,
+    node="LinalgSvdBackward0",
+    public="linalg.svdvals",
+    doc="The singular values.",
+)
+general(
+    "known_singular_values",
+    lambda x, known: x,
+    {"x": lambda g, x, known, x_shape: svdvals_cotangent(g, x, x_shape, known)},
+    **INTERNAL,
+    node="LinalgSvdBackward0",
+    public="linalg.svdvals",
+    doc="The singular values of a matrix of which ``svd_row`` is known.",
+)
+general(
+    "exchange_rows",
+    lambda x, pivots, back: x,
+    {"x": lambda g, pivots, back: scalar.exchange_rows(g, pivots, not back)},
+    **INTERNAL,
+    public="linalg.lu",
+    doc="Rows exchanged step by step with those that pivots name, or taken back.",
+)

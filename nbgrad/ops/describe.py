@@ -3,6 +3,7 @@
 What only a run can say (an example with its results, dtypes and errors of what has a loop of its own) is read from
 ``examples.txt``, which `make docs` writes from the samples of the tests.
 """
+
 from __future__ import annotations
 
 import ast
@@ -21,14 +22,37 @@ from .expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr
 from .spellings import public_name, public_signature
 from .variants import VARIANTS
 
-__all__ = ["Shown", "Subject", "derivatives", "describe", "docstring_of", "docstring_of_variant", "dtype_rule", "infix",
-           "subject_of", "subject_of_variant"]
+__all__ = [
+    "Shown",
+    "Subject",
+    "derivatives",
+    "describe",
+    "docstring_of",
+    "docstring_of_variant",
+    "dtype_rule",
+    "infix",
+    "subject_of",
+    "subject_of_variant",
+]
 
 WIDTH = 110
 
 # How operations print, by operation: the operator and how tightly it binds.
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|", "xor": "^",
-          "lshift": "<<", "rshift": ">>", "pow": "**", "matmul": "@"}
+_SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+    "pow": "**",
+    "matmul": "@",
+}
 _COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _LEVELS = {"|": 1, "^": 2, "&": 3, "<<": 5, ">>": 5, "+": 6, "-": 6, "*": 7, "/": 7, "//": 7, "%": 7, "@": 7, "**": 9}
 BINARY = {name: (_SIGNS[symbol], _LEVELS[_SIGNS[symbol]]) for symbol, name in OPERATORS.items()}
@@ -77,6 +101,7 @@ def _within(part: tuple[str, int], level: int) -> str:
 
 # ---- derivatives -----------------------------------------------------------------------------------------------------
 
+
 def derivatives(op: Op) -> dict[str, str]:
     """The cotangent of each differentiable operand as text: ``g`` is the cotangent of the result."""
     if isinstance(op, Elementwise):
@@ -88,7 +113,7 @@ def derivatives(op: Op) -> dict[str, str]:
     return {}
 
 
-LONGEST = 400       # characters of a formula that anybody reads
+LONGEST = 400  # characters of a formula that anybody reads
 
 
 def cotangent_text(op: Elementwise, operand: str) -> str:
@@ -103,9 +128,9 @@ def formula_text(formula: Callable) -> str:
         return (inspect.getdoc(formula) or formula.__name__).split("\n\n")[0].rstrip(".").replace("\n", " ")
     code = formula.__code__
     for node in _lambdas(code.co_filename):
-        if node.lineno == code.co_firstlineno and [a.arg for a in node.args.args] == list(code.co_varnames[:code.co_argcount]):
+        if node.lineno == code.co_firstlineno and [a.arg for a in node.args.args] == list(code.co_varnames[: code.co_argcount]):
             return ast.unparse(node.body).replace("scalar.", "")
-    return "a function of " + ", ".join(code.co_varnames[:code.co_argcount])
+    return "a function of " + ", ".join(code.co_varnames[: code.co_argcount])
 
 
 @lru_cache(maxsize=64)
@@ -190,6 +215,7 @@ def implied_errors(op: Op) -> dict[str, str]:
 
 # ---- what is described -------------------------------------------------------------------------------------------------
 
+
 class Subject(NamedTuple):
     """A public name and what stands behind it.
 
@@ -220,9 +246,10 @@ def subject_of_variant(name: str) -> Subject:
     def noted(operation: str) -> Callable:
         names.append(operation)
         return CALLS[operation]
+
     function = variant.build(noted)
     like = tuple(OPS[each] for each in names if each in OPS)
-    if "args" in inspect.signature(function).parameters:        # the operation's own call
+    if "args" in inspect.signature(function).parameters:  # the operation's own call
         return Subject(name, like[0], OPS[name].doc, str(public_signature(like[0])), like)
     return Subject(name, like[0], str(function.__doc__), str(inspect.signature(function)), like)
 
@@ -259,6 +286,7 @@ def numpy_name(name: str) -> str:
 
 
 # ---- the docstring -----------------------------------------------------------------------------------------------------
+
 
 def docstring_of(name: str, public: str = "") -> str:
     """The docstring of an operation: see ``subject_of``."""
@@ -320,5 +348,11 @@ def section(title: str, lines: list[str]) -> str:
 
 def fill(text: str, indent: str = "") -> str:
     """A paragraph in lines."""
-    return textwrap.fill(" ".join(text.split()), WIDTH, initial_indent=indent, subsequent_indent=indent * 2,
-                         break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent * 2,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

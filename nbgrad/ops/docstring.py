@@ -9,6 +9,7 @@ So it is one that knows whose text it is, and derives that (``describe.py``) whe
 >>> nbgrad.tanh.__doc__.splitlines()[0]
 'The hyperbolic tangent.'
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -40,6 +41,7 @@ class Docstring(str):
 
     def __str__(self) -> str:
         from .describe import docstring_of, docstring_of_variant
+
         return docstring_of_variant(self.name) if self.variant else docstring_of(self.name, self.public)
 
     def __radd__(self, other: str) -> str:
@@ -51,8 +53,10 @@ class Docstring(str):
 
 def of_text(ask: Callable) -> Callable:
     """A method of str, asked of the derived text."""
+
     def method(self, *args: Any, **named: Any) -> Any:
         return ask(str(self), *(str(x) if isinstance(x, Docstring) else x for x in args), **named)
+
     return method
 
 

@@ -1,4 +1,5 @@
 """Einstein summation, contracted pair by pair from left to right as batched matrix products."""
+
 from __future__ import annotations
 
 import math
@@ -36,7 +37,7 @@ def einsum(equation, *operands):
     terms = [diagonals(x, names) for x, names in zip(operands, inputs)]
     total, names = terms[0]
     for k, (x, more) in enumerate(terms[1:], start=1):
-        later = set(output).union(*(rest for _, rest in terms[k + 1:]))
+        later = set(output).union(*(rest for _, rest in terms[k + 1 :]))
         total, names = contract(total, names, x, more, later)
     return arranged(total, names, output)
 
@@ -57,8 +58,7 @@ def parse(equation: str, operands) -> tuple[list[tuple], tuple]:
         output = (*hidden, *sorted(name for name in set(letters) if letters.count(name) == 1))
     known = {name for names in inputs for name in names}
     if len(set(output)) != len(output) or not known.issuperset(output):
-        raise ArgumentError(f"einsum: the result {right!r} of {equation!r} must name dimensions of the operands, "
-                            "each once.")
+        raise ArgumentError(f"einsum: the result {right!r} of {equation!r} must name dimensions of the operands, each once.")
     return inputs, output
 
 
@@ -69,8 +69,9 @@ def dimension_names(equation: str, term: str, ndim: int, shape) -> tuple:
         raise ArgumentError(f"einsum: {term!r} in {equation!r}: expected letters, and '...' at most once.")
     hidden = ndim - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
-        raise ShapeError(f"einsum: {term!r} in {equation!r} names {len(before) + len(after)} dimensions, the operand "
-                         f"has {list(shape)}.")
+        raise ShapeError(
+            f"einsum: {term!r} in {equation!r} names {len(before) + len(after)} dimensions, the operand has {list(shape)}."
+        )
     return (*before, *range(-hidden, 0), *after)
 
 
@@ -93,8 +94,7 @@ def contract(x, x_names: tuple, y, y_names: tuple, later: set):
     y, y_names = without_ones(y, y_names, x, x_names)
     for name in x_names:
         if name in y_names and x.shape[x_names.index(name)] != y.shape[y_names.index(name)]:
-            raise ShapeError(f"einsum: {name!r} names size {x.shape[x_names.index(name)]} and size "
-                             f"{y.shape[y_names.index(name)]}.")
+            raise ShapeError(f"einsum: {name!r} names size {x.shape[x_names.index(name)]} and size {y.shape[y_names.index(name)]}.")
     x, x_names = summed(x, x_names, later.union(y_names))
     y, y_names = summed(y, y_names, later.union(x_names))
     batch = tuple(n for n in x_names if n in y_names and n in later)

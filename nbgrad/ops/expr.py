@@ -14,6 +14,7 @@ Computed by operations that are differentiated in turn, it is not: its cotangent
 0 * inf is NaN. What is to be differentiated is therefore ``guarded``: where a side is not taken, its operands are numbers at
 which it is smooth.
 """
+
 from __future__ import annotations
 
 import struct
@@ -24,14 +25,39 @@ from weakref import WeakValueDictionary
 
 from ..base.errors import ArgumentError
 
-__all__ = ["Expr", "Operators", "OPERATORS", "OPERATIONS", "scalar", "symbol", "constant", "operation", "times", "conjugate",
-           "plus", "guarded", "evaluate", "ONE", "ZERO"]
+__all__ = [
+    "Expr",
+    "Operators",
+    "OPERATORS",
+    "OPERATIONS",
+    "scalar",
+    "symbol",
+    "constant",
+    "operation",
+    "times",
+    "conjugate",
+    "plus",
+    "guarded",
+    "evaluate",
+    "ONE",
+    "ZERO",
+]
 
 # Python operator -> operation. Tensor, Expr and every later interpreter take their operators from this one table.
 OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
-    "pow": "pow", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift", "matmul": "matmul",
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+    "matmul": "matmul",
 }
 UNARY_OPERATORS = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}
 COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
@@ -43,9 +69,9 @@ class Operators:
     """Python operators in terms of ``self._apply(operation, operands)``."""
 
     __slots__ = ()
-    __hash__ = object.__hash__              # == is an operation here; identity is equality
+    __hash__ = object.__hash__  # == is an operation here; identity is equality
 
-    if TYPE_CHECKING:                       # the loops below make them from the tables
+    if TYPE_CHECKING:  # the loops below make them from the tables
         _made: Any = None
         __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _made
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _made
@@ -89,8 +115,9 @@ class Expr(Operators):
         return operation(name, *operands)
 
     def __bool__(self) -> bool:
-        raise ArgumentError("a formula asks for a truth value, and symbols have none. Hint: scalar.where(condition, x, y), "
-                            "& for and, | for or.")
+        raise ArgumentError(
+            "a formula asks for a truth value, and symbols have none. Hint: scalar.where(condition, x, y), & for and, | for or."
+        )
 
     def symbols(self) -> set[str]:
         """Names of the symbols that the value depends on: for a partial derivative, what must be saved."""
@@ -239,9 +266,13 @@ def guarded(root: Expr) -> Expr:
     >>> guarded(scalar.where(x > 0, x, scalar.exp(x)))
     where(gt(x, 0), x, exp(where(gt(x, 0), 0.5, x)))
     """
+
     def choice(condition, yes, no):
-        return scalar.where(condition, inside(yes, lambda own, x: scalar.where(condition, x, own)),
-                            inside(no, lambda own, x: scalar.where(condition, own, x)))
+        return scalar.where(
+            condition,
+            inside(yes, lambda own, x: scalar.where(condition, x, own)),
+            inside(no, lambda own, x: scalar.where(condition, own, x)),
+        )
 
     def inside(branch, chosen):
         if is_affine(branch):
@@ -253,10 +284,14 @@ def guarded(root: Expr) -> Expr:
         # Of a constant and a function whose derivative may be infinite: a choice too.
         def form(x, limit):
             return choice(order(x, limit), limit, x) if limit.op == "constant" and not is_affine(x) else operation(name, x, limit)
+
         return form
 
-    return rebuilt(root, lambda node: node, {"where": choice, "maximum": extremum("maximum", lambda x, y: x < y),
-                                             "minimum": extremum("minimum", lambda x, y: x > y)})
+    return rebuilt(
+        root,
+        lambda node: node,
+        {"where": choice, "maximum": extremum("maximum", lambda x, y: x < y), "minimum": extremum("minimum", lambda x, y: x > y)},
+    )
 
 
 def harmless(name: str) -> float:

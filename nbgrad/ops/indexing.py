@@ -124,10 +124,7 @@ general(
 general(
     "index_copy_source",
     lambda x, source, dim, index: x,
-    {
-        "x": lambda g, dim, index: g.index_fill_value(dim, index, 0),
-        "source": lambda g, dim, index: g.index_select(dim, index),
-    },
+    {"x": lambda g, dim, index: g.index_fill_value(dim, index, 0), "source": lambda g, dim, index: g.index_select(dim, index)},
     operands=("x", "source"),
     **INTERNAL,
     node="IndexCopyBackward0",
@@ -166,13 +163,7 @@ general(
     {"x": lambda g, index, x_shape: g.take_backward(x_shape, index)},
     doc="The elements of x, seen as one row, that index names.",
 )
-general(
-    "take_backward",
-    lambda x, shape, index: x,
-    {"x": lambda g, index: g.take(index)},
-    **INTERNAL,
-    doc="The transpose of take.",
-)
+general("take_backward", lambda x, shape, index: x, {"x": lambda g, index: g.take(index)}, **INTERNAL, doc="The transpose of take.")
 
 general(
     "put_source",
@@ -294,9 +285,7 @@ def take_along_dim(x, indices, dim=None):
         return x.reshape((-1,)).gather(0, indices.reshape((-1,)))
     dim = shapes.wrap("take_along_dim", dim, x.ndim)
     if x.ndim != indices.ndim:
-        raise shapes.ShapeError(
-            f"take_along_dim: x has {x.ndim} dimensions, indices {indices.ndim}; expected as many of each."
-        )
+        raise shapes.ShapeError(f"take_along_dim: x has {x.ndim} dimensions, indices {indices.ndim}; expected as many of each.")
     common = []
     for d, (a, b) in enumerate(zip(x.shape, indices.shape)):
         if d != dim and a != b and 1 not in (a, b):

@@ -8,6 +8,7 @@ NOTE [Whole numbers]: True and 1.0 equal 1, and would find in a table what that 
 attributes that are integers, the call looks at their types: the native call that makes views (1 ns a value), else the text
 (``odd_lines``). What is odd goes the long way, where ``refuse_odd`` says so, or makes ints of NumPy's.
 """
+
 from __future__ import annotations
 
 from functools import cache, wraps
@@ -19,8 +20,18 @@ from ..base.dtypes import DType
 from ..base.errors import ArgumentError, NbgradError, RangeError
 from .core import OPS, Op
 
-__all__ = ["constant_number", "counted", "explained", "is_strange", "odd_condition", "odd_lines", "odd_test",
-           "refuse_odd", "refuse_wrong_kind", "whole_names"]
+__all__ = [
+    "constant_number",
+    "counted",
+    "explained",
+    "is_strange",
+    "odd_condition",
+    "odd_lines",
+    "odd_test",
+    "refuse_odd",
+    "refuse_wrong_kind",
+    "whole_names",
+]
 
 
 class Kind(NamedTuple):
@@ -62,18 +73,38 @@ def are_numbers(value: Any) -> bool:
 
 
 KINDS = (
-    Kind("an int", is_integer, "k n r ind dim0 dim1 dim2 dimension start_dim end_dim diagonal offset storage_offset start end step "
-                               "by length chunks bins minlength num_classes ignore_index edge_order split_size"),
-    Kind("an int or a tuple of ints", are_integers, "dim dims axis size sizes shape stride repeats shifts pad source destination "
-                                                    "split_sizes split_size_or_sections indices_or_sections"),
-    Kind("a number", is_number, "p alpha beta correction value maxnorm rtol atol tol rcond eps delta label_smoothing keep nan "
-                                "posinf neginf min max dx exponent"),
+    Kind(
+        "an int",
+        is_integer,
+        "k n r ind dim0 dim1 dim2 dimension start_dim end_dim diagonal offset storage_offset start end step "
+        "by length chunks bins minlength num_classes ignore_index edge_order split_size",
+    ),
+    Kind(
+        "an int or a tuple of ints",
+        are_integers,
+        "dim dims axis size sizes shape stride repeats shifts pad source destination "
+        "split_sizes split_size_or_sections indices_or_sections",
+    ),
+    Kind(
+        "a number",
+        is_number,
+        "p alpha beta correction value maxnorm rtol atol tol rcond eps delta label_smoothing keep nan "
+        "posinf neginf min max dx exponent",
+    ),
     Kind("a number or a Tensor", are_numbers, "q"),
-    Kind("a bool", is_truth, "keepdim keepdims largest sorted descending stable unbiased as_tuple right out_int32 training "
-                             "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density"),
+    Kind(
+        "a bool",
+        is_truth,
+        "keepdim keepdims largest sorted descending stable unbiased as_tuple right out_int32 training "
+        "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density",
+    ),
     Kind("a dtype", lambda value: isinstance(value, DType), "dtype"),
-    Kind("a Tensor", is_tensor, "other batch1 batch2 mat mat1 mat2 vec vec1 vec2 target src mask weight test_elements values x2 "
-                                "tensor1 tensor2 pos_weight index"),
+    Kind(
+        "a Tensor",
+        is_tensor,
+        "other batch1 batch2 mat mat1 mat2 vec vec1 vec2 target src mask weight test_elements values x2 "
+        "tensor1 tensor2 pos_weight index",
+    ),
 )
 KIND_OF = {name: kind for kind in KINDS for name in kind.names.split()}
 # Where a declaration gives no default, None stands for one in these.
@@ -108,7 +139,7 @@ def odd_condition(op: Op, spelled: str = "{0}") -> str:
         spelled: how the text spells the attribute of a name.
     """
     tests = []
-    for name in list(op.signature.parameters)[len(op.operands):]:
+    for name in list(op.signature.parameters)[len(op.operands) :]:
         value = spelled.format(name)
         kind = kind_of(op, name)
         if kind is WHOLE:
@@ -123,21 +154,27 @@ def odd_condition(op: Op, spelled: str = "{0}") -> str:
 def odd_lines(op: Op, consequence: str) -> list[str]:
     """The same as statements, for calls: what follows stands where it is so."""
     lines = []
-    for name in list(op.signature.parameters)[len(op.operands):]:
+    for name in list(op.signature.parameters)[len(op.operands) :]:
         if name in TRUTHS:
             lines.append(f"    if {name} is not False and {name} is not True: {consequence}")
         elif name in whole_names(op):
             lines.append(f"    if {name} is not None and type({name}) is not int:")
-            lines += [f"        {consequence}"] if kind_of(op, name) is WHOLE else [
-                f"        if type({name}) is not tuple: {consequence}", f"        for each in {name}:",
-                f"            if type(each) is not int: {consequence}"]
+            lines += (
+                [f"        {consequence}"]
+                if kind_of(op, name) is WHOLE
+                else [
+                    f"        if type({name}) is not tuple: {consequence}",
+                    f"        for each in {name}:",
+                    f"            if type(each) is not int: {consequence}",
+                ]
+            )
     return lines
 
 
 @cache
 def whole_names(op: Op) -> tuple[str, ...]:
     """The attributes that are integers, or several."""
-    return tuple(name for name in list(op.signature.parameters)[len(op.operands):] if kind_of(op, name) in (WHOLE, WHOLES))
+    return tuple(name for name in list(op.signature.parameters)[len(op.operands) :] if kind_of(op, name) in (WHOLE, WHOLES))
 
 
 @cache
@@ -193,6 +230,7 @@ def explained(formula: Callable) -> Callable:
     It costs a call 0.2 us: for operations that take many times that (indices by NumPy, orders). Others catch what they can at the
     place, which costs nothing.
     """
+
     @wraps(formula)
     def call(*args, **named):
         try:
@@ -202,6 +240,7 @@ def explained(formula: Callable) -> Callable:
             if op is not None and not isinstance(error, NbgradError):
                 refuse_wrong_kind(op, given(op, args, named), error)
             raise
+
     return call
 
 

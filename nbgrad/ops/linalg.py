@@ -2,6 +2,7 @@
 
 ``gemm`` is the one that backward passes use: it multiplies transposed operands without copying them.
 """
+
 from __future__ import annotations
 
 import math
@@ -59,10 +60,20 @@ BILINEAR = {"x": left_cotangent, "y": right_cotangent}
 
 def product(name: str, second: str, ranks: tuple[int, ...] = (), **options):
     """Declare a product of two operands as they are; ``second``: torch's name of ``y``."""
-    return general(name, lambda x, y: x, {"x": lambda g, y, x_shape, y_shape: left_cotangent(g, y, x_shape, y_shape),
-                                          "y": lambda g, x, x_shape, y_shape: right_cotangent(g, x, x_shape, y_shape)},
-                   operands=("x", "y"), renamed={"y": second}, ranks=ranks, product=True, batched="product",
-                   **{"saved_as": {second: "y"}, **options})
+    return general(
+        name,
+        lambda x, y: x,
+        {
+            "x": lambda g, y, x_shape, y_shape: left_cotangent(g, y, x_shape, y_shape),
+            "y": lambda g, x, x_shape, y_shape: right_cotangent(g, x, x_shape, y_shape),
+        },
+        operands=("x", "y"),
+        renamed={"y": second},
+        ranks=ranks,
+        product=True,
+        batched="product",
+        **{"saved_as": {second: "y"}, **options},
+    )
 
 
 def by_ranks(facts: dict) -> str:
@@ -70,28 +81,53 @@ def by_ranks(facts: dict) -> str:
     return {(1, 1): "DotBackward0", (2, 1): "MvBackward0"}.get((len(facts["x_shape"]), len(facts["y_shape"])), "MmBackward0")
 
 
-product("matmul", "other", node=by_ranks,
-        saved_as={"mat2": "y", "vec": "y", "tensor": "y"},
-        doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
-            "or a column on the right.")
+product(
+    "matmul",
+    "other",
+    node=by_ranks,
+    saved_as={"mat2": "y", "vec": "y", "tensor": "y"},
+    doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
+    "or a column on the right.",
+)
 product("mm", "mat2", (2, 2), doc="The product of two matrices.")
 product("bmm", "mat2", (3, 3), doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
 product("mv", "vec", (2, 1), doc="The product of a matrix and a vector.")
 product("dot", "tensor", (1, 1), doc="The sum of the products of two vectors' elements.")
-general("gemm", lambda x, y, transpose_x=False, transpose_y=False: x,
-        {"x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y:
-            left_cotangent(g, y, x_shape, y_shape, transpose_x, transpose_y),
-         "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y:
-            right_cotangent(g, x, x_shape, y_shape, transpose_x, transpose_y)},
-        operands=("x", "y"), function=False, node="MmBackward0",
-        saved_as={"mat2": "y"}, batched="product", doc="matmul with either operand's last two dimensions exchanged.")
-general("gemm_bias", lambda x, y, bias, transpose_y=False: x,
-        {"x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
-         "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
-         "bias": lambda g, bias_shape: fitted(g, bias_shape)},
-        operands=("x", "y", "bias"), edges=("bias", "x", "y"), function=False, node="AddmmBackward0",
-        shows={"alpha": 1, "beta": 1}, saved_as={"mat1": "x", "mat2": "y"},
-        batched="product", doc="x @ y, and bias added to every row, in one pass.")
+general(
+    "gemm",
+    lambda x, y, transpose_x=False, transpose_y=False: x,
+    {
+        "x": lambda g, y, x_shape, y_shape, transpose_x, transpose_y: left_cotangent(
+            g, y, x_shape, y_shape, transpose_x, transpose_y
+        ),
+        "y": lambda g, x, x_shape, y_shape, transpose_x, transpose_y: right_cotangent(
+            g, x, x_shape, y_shape, transpose_x, transpose_y
+        ),
+    },
+    operands=("x", "y"),
+    function=False,
+    node="MmBackward0",
+    saved_as={"mat2": "y"},
+    batched="product",
+    doc="matmul with either operand's last two dimensions exchanged.",
+)
+general(
+    "gemm_bias",
+    lambda x, y, bias, transpose_y=False: x,
+    {
+        "x": lambda g, y, x_shape, y_shape, transpose_y: left_cotangent(g, y, x_shape, y_shape, False, transpose_y),
+        "y": lambda g, x, x_shape, y_shape, transpose_y: right_cotangent(g, x, x_shape, y_shape, False, transpose_y),
+        "bias": lambda g, bias_shape: fitted(g, bias_shape),
+    },
+    operands=("x", "y", "bias"),
+    edges=("bias", "x", "y"),
+    function=False,
+    node="AddmmBackward0",
+    shows={"alpha": 1, "beta": 1},
+    saved_as={"mat1": "x", "mat2": "y"},
+    batched="product",
+    doc="x @ y, and bias added to every row, in one pass.",
+)
 
 # ---- with an addend ------------------------------------------------------------------------------------------------
 
@@ -114,8 +150,9 @@ def linear(input, weight, bias=None):
     tensor([[11., 18.]])
     """
     if input.layout.shape[-1:] != weight.layout.shape[-1:]:
-        raise ShapeError(f"linear: input {list(input.shape)} and weight {list(weight.shape)} "
-                         "must end in the same size, in_features.")
+        raise ShapeError(
+            f"linear: input {list(input.shape)} and weight {list(weight.shape)} must end in the same size, in_features."
+        )
     if bias is None:
         return input.gemm(weight, False, True)
     if bias.ndim != 1 or weight.ndim != 2:
@@ -198,47 +235,99 @@ def in_dtype(g, dtype):
 
 SHARES = {"input": lambda g, input_shape, input_dtype, beta: share(g, beta, input_shape, input_dtype)}
 
-general("addmm", lambda input, mat1, mat2, *, beta=1, alpha=1: input, {
-    **SHARES,
-    "mat1": lambda g, mat2, mat1_shape, mat2_shape, mat1_dtype, alpha:
-        left_cotangent(times(in_dtype(g, mat1_dtype), alpha), mat2, mat1_shape, mat2_shape),
-    "mat2": lambda g, mat1, mat1_shape, mat2_shape, mat2_dtype, alpha:
-        right_cotangent(times(in_dtype(g, mat2_dtype), alpha), mat1, mat1_shape, mat2_shape)},
-    operands=("input", "mat1", "mat2"), inplace="result", ranks=(None, 2, 2), summand=lambda x, y: x.mm(y), batched="summand",
-    doc="beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).")
-general("addmv", lambda input, mat, vec, *, beta=1, alpha=1: input, {
-    **SHARES,
-    "mat": lambda g, vec, mat_shape, vec_shape, mat_dtype, alpha:
-        left_cotangent(times(in_dtype(g, mat_dtype), alpha), vec, mat_shape, vec_shape),
-    "vec": lambda g, mat, mat_shape, vec_shape, vec_dtype, alpha:
-        right_cotangent(times(in_dtype(g, vec_dtype), alpha), mat, mat_shape, vec_shape)},
-    operands=("input", "mat", "vec"), inplace="result", ranks=(None, 2, 1), summand=lambda x, y: x.mv(y), batched="summand",
-    doc="beta * input + alpha * (mat @ vec).")
-general("addr", lambda input, vec1, vec2, *, beta=1, alpha=1: input, {
-    **SHARES,
-    "vec1": lambda g, vec2, vec1_dtype, alpha: times(in_dtype(g, vec1_dtype), alpha).mv(in_dtype(conjugate(vec2), vec1_dtype)),
-    "vec2": lambda g, vec1, vec2_dtype, alpha:
-        times(in_dtype(g, vec2_dtype), alpha).t().mv(in_dtype(conjugate(vec1), vec2_dtype))},
-    operands=("input", "vec1", "vec2"), inplace="result", ranks=(None, 1, 1),
-    summand=lambda x, y: outer(x, y), batched="summand", doc="beta * input + alpha * outer(vec1, vec2).")
-general("baddbmm", lambda input, batch1, batch2, *, beta=1, alpha=1: input, {
-    **SHARES,
-    "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha:
-        left_cotangent(times(in_dtype(g, batch1_dtype), alpha), batch2, batch1_shape, batch2_shape),
-    "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha:
-        right_cotangent(times(in_dtype(g, batch2_dtype), alpha), batch1, batch1_shape, batch2_shape)},
-    operands=("input", "batch1", "batch2"), inplace="result", ranks=(None, 3, 3),
-    summand=lambda x, y: x.bmm(y), batched="summand",
-    doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.")
-general("addbmm", lambda input, batch1, batch2, *, beta=1, alpha=1: input, {
-    **SHARES,
-    "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha:
-        left_cotangent(spread(times(in_dtype(g, batch1_dtype), alpha), batch1_shape), batch2, batch1_shape, batch2_shape),
-    "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha:
-        right_cotangent(spread(times(in_dtype(g, batch2_dtype), alpha), batch2_shape), batch1, batch1_shape, batch2_shape)},
-    operands=("input", "batch1", "batch2"), inplace="result", ranks=(None, 3, 3),
-    summand=lambda x, y: batch_sum(x.bmm(y)), batched="summand",
-    doc="beta * input + alpha * (batch1 @ batch2).sum(0).")
+general(
+    "addmm",
+    lambda input, mat1, mat2, *, beta=1, alpha=1: input,
+    {
+        **SHARES,
+        "mat1": lambda g, mat2, mat1_shape, mat2_shape, mat1_dtype, alpha: left_cotangent(
+            times(in_dtype(g, mat1_dtype), alpha), mat2, mat1_shape, mat2_shape
+        ),
+        "mat2": lambda g, mat1, mat1_shape, mat2_shape, mat2_dtype, alpha: right_cotangent(
+            times(in_dtype(g, mat2_dtype), alpha), mat1, mat1_shape, mat2_shape
+        ),
+    },
+    operands=("input", "mat1", "mat2"),
+    inplace="result",
+    ranks=(None, 2, 2),
+    summand=lambda x, y: x.mm(y),
+    batched="summand",
+    doc="beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).",
+)
+general(
+    "addmv",
+    lambda input, mat, vec, *, beta=1, alpha=1: input,
+    {
+        **SHARES,
+        "mat": lambda g, vec, mat_shape, vec_shape, mat_dtype, alpha: left_cotangent(
+            times(in_dtype(g, mat_dtype), alpha), vec, mat_shape, vec_shape
+        ),
+        "vec": lambda g, mat, mat_shape, vec_shape, vec_dtype, alpha: right_cotangent(
+            times(in_dtype(g, vec_dtype), alpha), mat, mat_shape, vec_shape
+        ),
+    },
+    operands=("input", "mat", "vec"),
+    inplace="result",
+    ranks=(None, 2, 1),
+    summand=lambda x, y: x.mv(y),
+    batched="summand",
+    doc="beta * input + alpha * (mat @ vec).",
+)
+general(
+    "addr",
+    lambda input, vec1, vec2, *, beta=1, alpha=1: input,
+    {
+        **SHARES,
+        "vec1": lambda g, vec2, vec1_dtype, alpha: times(in_dtype(g, vec1_dtype), alpha).mv(in_dtype(conjugate(vec2), vec1_dtype)),
+        "vec2": lambda g, vec1, vec2_dtype, alpha: (
+            times(in_dtype(g, vec2_dtype), alpha).t().mv(in_dtype(conjugate(vec1), vec2_dtype))
+        ),
+    },
+    operands=("input", "vec1", "vec2"),
+    inplace="result",
+    ranks=(None, 1, 1),
+    summand=lambda x, y: outer(x, y),
+    batched="summand",
+    doc="beta * input + alpha * outer(vec1, vec2).",
+)
+general(
+    "baddbmm",
+    lambda input, batch1, batch2, *, beta=1, alpha=1: input,
+    {
+        **SHARES,
+        "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha: left_cotangent(
+            times(in_dtype(g, batch1_dtype), alpha), batch2, batch1_shape, batch2_shape
+        ),
+        "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha: right_cotangent(
+            times(in_dtype(g, batch2_dtype), alpha), batch1, batch1_shape, batch2_shape
+        ),
+    },
+    operands=("input", "batch1", "batch2"),
+    inplace="result",
+    ranks=(None, 3, 3),
+    summand=lambda x, y: x.bmm(y),
+    batched="summand",
+    doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.",
+)
+general(
+    "addbmm",
+    lambda input, batch1, batch2, *, beta=1, alpha=1: input,
+    {
+        **SHARES,
+        "batch1": lambda g, batch2, batch1_shape, batch2_shape, batch1_dtype, alpha: left_cotangent(
+            spread(times(in_dtype(g, batch1_dtype), alpha), batch1_shape), batch2, batch1_shape, batch2_shape
+        ),
+        "batch2": lambda g, batch1, batch1_shape, batch2_shape, batch2_dtype, alpha: right_cotangent(
+            spread(times(in_dtype(g, batch2_dtype), alpha), batch2_shape), batch1, batch1_shape, batch2_shape
+        ),
+    },
+    operands=("input", "batch1", "batch2"),
+    inplace="result",
+    ranks=(None, 3, 3),
+    summand=lambda x, y: batch_sum(x.bmm(y)),
+    batched="summand",
+    doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
+)
 
 
 def spread(g, shape):
@@ -256,8 +345,7 @@ def outer(input, vec2):
     except AttributeError as error:
         raise no_tensors("outer", error) from None
     if not vectors:
-        raise ShapeError(f"outer: expected two vectors, got {list(input.shape)} and {list(vec2.shape)}. "
-                         "Hint: flatten them.")
+        raise ShapeError(f"outer: expected two vectors, got {list(input.shape)} and {list(vec2.shape)}. Hint: flatten them.")
     return input.unsqueeze(-1) * vec2
 
 
@@ -302,12 +390,13 @@ def tensordot(a, b, dims=2):
         left, right = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     else:
         left, right = (tuple(wrap("tensordot", d, x.ndim) for d in ds) for ds, x in zip(dims, (a, b)))
-    if len(left) == len(right):     # of a pair with one size of 1, the other is summed
-        a, b = (summed(x, [d for d, e in zip(ds, es) if x.shape[d] != 1 and y.shape[e] == 1])
-                for x, ds, y, es in ((a, left, b, right), (b, right, a, left)))
+    if len(left) == len(right):  # of a pair with one size of 1, the other is summed
+        a, b = (
+            summed(x, [d for d, e in zip(ds, es) if x.shape[d] != 1 and y.shape[e] == 1])
+            for x, ds, y, es in ((a, left, b, right), (b, right, a, left))
+        )
     if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
-        raise ShapeError(f"tensordot: dimensions {list(left)} of {list(a.shape)} do not match {list(right)} of "
-                         f"{list(b.shape)}.")
+        raise ShapeError(f"tensordot: dimensions {list(left)} of {list(a.shape)} do not match {list(right)} of {list(b.shape)}.")
     kept_a = tuple(d for d in range(a.ndim) if d not in left)
     kept_b = tuple(d for d in range(b.ndim) if d not in right)
     rows, columns = tuple(a.shape[d] for d in kept_a), tuple(b.shape[d] for d in kept_b)
@@ -332,8 +421,12 @@ def in_turns(shape, other) -> tuple[tuple, tuple, tuple, tuple]:
     ndim = max(len(shape), len(other))
     sizes, others = (1,) * (ndim - len(shape)) + tuple(shape), (1,) * (ndim - len(other)) + tuple(other)
     pairs = tuple(zip(sizes, others))
-    return (tuple([m * n for m, n in pairs]), tuple([size for pair in pairs for size in pair]),
-            tuple([size for m in sizes for size in (m, 1)]), tuple([size for n in others for size in (1, n)]))
+    return (
+        tuple([m * n for m, n in pairs]),
+        tuple([size for pair in pairs for size in pair]),
+        tuple([size for m in sizes for size in (m, 1)]),
+        tuple([size for n in others for size in (1, n)]),
+    )
 
 
 def kron_in_steps(input, other):
@@ -349,36 +442,66 @@ def kron_share(g, factor, shape, other, is_first: bool):
     return (g.reshape(wide) * conjugate(factor).reshape(others)).sum_to(own).reshape(shape)
 
 
-general("kron", lambda input, other: input, {
-    "input": lambda g, other, input_shape, other_shape, input_dtype:
-        in_dtype(kron_share(g, other, input_shape, other_shape, True), input_dtype),
-    "other": lambda g, input, input_shape, other_shape, other_dtype:
-        in_dtype(kron_share(g, input, other_shape, input_shape, False), other_dtype)},
-    operands=("input", "other"), doc="The Kronecker product: every element of ``input`` times the whole of ``other``.")
+general(
+    "kron",
+    lambda input, other: input,
+    {
+        "input": lambda g, other, input_shape, other_shape, input_dtype: in_dtype(
+            kron_share(g, other, input_shape, other_shape, True), input_dtype
+        ),
+        "other": lambda g, input, input_shape, other_shape, other_dtype: in_dtype(
+            kron_share(g, input, other_shape, input_shape, False), other_dtype
+        ),
+    },
+    operands=("input", "other"),
+    doc="The Kronecker product: every element of ``input`` times the whole of ``other``.",
+)
 
 # ---- distances -----------------------------------------------------------------------------------------------------------
+
 
 def by_length(g, out):
     """The cotangents of distances over the distances; 0 where points are the same."""
     return scalar.where(out == 0, 0.0, g / out)
 
 
-general("distances", lambda x, y: x,
-        {"x": lambda g, x, y, out: scalar.distances_pull(by_length(g, out), x, y),
-         "y": lambda g, x, y, out: scalar.distances_pull(by_length(g, out).mT, y, x)},
-        operands=("x", "y"), method=False, function=False, out=False, node="EuclideanDistBackward0", public="cdist",
-        doc="The distances between the rows of x and those of y.")
-general("distances_pull", lambda w, x, y: w,
-        {"w": lambda g, x, y: (g * x).sum(-1, True) - g @ y.mT, "x": lambda g, w: g * w.sum(-1, True),
-         "y": lambda g, w: -(w.mT @ g)},
-        operands=("w", "x", "y"), method=False, function=False, out=False, node="EuclideanDistBackward0", public="cdist",
-        doc="For every row of x the sum of its weighted differences to the rows of y.")
+general(
+    "distances",
+    lambda x, y: x,
+    {
+        "x": lambda g, x, y, out: scalar.distances_pull(by_length(g, out), x, y),
+        "y": lambda g, x, y, out: scalar.distances_pull(by_length(g, out).mT, y, x),
+    },
+    operands=("x", "y"),
+    method=False,
+    function=False,
+    out=False,
+    node="EuclideanDistBackward0",
+    public="cdist",
+    doc="The distances between the rows of x and those of y.",
+)
+general(
+    "distances_pull",
+    lambda w, x, y: w,
+    {"w": lambda g, x, y: (g * x).sum(-1, True) - g @ y.mT, "x": lambda g, w: g * w.sum(-1, True), "y": lambda g, w: -(w.mT @ g)},
+    operands=("w", "x", "y"),
+    method=False,
+    function=False,
+    out=False,
+    node="EuclideanDistBackward0",
+    public="cdist",
+    doc="For every row of x the sum of its weighted differences to the rows of y.",
+)
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)
 for _function in (outer, vdot):
     composite(_function.__name__, _function, out=True, doc=_function.__doc__)
 composite("inner", inner, out=True, spelling="steps", doc=inner.__doc__)
-general("trace", lambda x: x, {"x": lambda g, x_shape: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)},
-        doc="The sum of a matrix's diagonal.")
+general(
+    "trace",
+    lambda x: x,
+    {"x": lambda g, x_shape: g.expand_shape((min(x_shape),)).diagonal_backward(x_shape, 0, 0, 1)},
+    doc="The sum of a matrix's diagonal.",
+)
 composite("ger", outer, out=True, doc=outer.__doc__)
 composite("tensordot", tensordot, method=False, out=True, spelling="steps", doc=tensordot.__doc__)

@@ -2,6 +2,7 @@
 
 ``reduction`` is "mean", "sum" or "none"; ``size_average`` and ``reduce`` are the flags that torch's early versions had for it.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -18,12 +19,26 @@ ROWS = {"function": False}
 
 # ---- elements ------------------------------------------------------------------------------------------------------
 
-elementwise("squared_difference", lambda x, y: (x - y) * (x - y),
-            {"x": lambda x, y: 2 * (x - y), "y": lambda x, y: -2 * (x - y)},
-            policy="promote", node="MseLossBackward0", public="mse_loss", doc="(x - y)**2.", **INTERNAL)
-elementwise("absolute_difference", lambda x, y: scalar.abs(x - y),
-            {"x": lambda x, y: scalar.sign(x - y), "y": lambda x, y: -scalar.sign(x - y)}, node="L1LossBackward0",
-            complex_form=lambda x, y: scalar.abs(x - y), public="l1_loss", doc="|x - y|.", **INTERNAL)
+elementwise(
+    "squared_difference",
+    lambda x, y: (x - y) * (x - y),
+    {"x": lambda x, y: 2 * (x - y), "y": lambda x, y: -2 * (x - y)},
+    policy="promote",
+    node="MseLossBackward0",
+    public="mse_loss",
+    doc="(x - y)**2.",
+    **INTERNAL,
+)
+elementwise(
+    "absolute_difference",
+    lambda x, y: scalar.abs(x - y),
+    {"x": lambda x, y: scalar.sign(x - y), "y": lambda x, y: -scalar.sign(x - y)},
+    node="L1LossBackward0",
+    complex_form=lambda x, y: scalar.abs(x - y),
+    public="l1_loss",
+    doc="|x - y|.",
+    **INTERNAL,
+)
 
 
 def smooth(d, beta):
@@ -46,14 +61,26 @@ def huber_slope(d, delta):
     return where(scalar.abs(d) > delta, delta * scalar.sign(d), d)
 
 
-elementwise("smooth_difference", lambda x, y, beta: smooth(x - y, beta),
-            {"x": lambda x, y, beta: smooth_slope(x - y, beta), "y": lambda x, y, beta: -smooth_slope(x - y, beta)},
-            policy="floating", node="SmoothL1LossBackward0", public="smooth_l1_loss",
-            doc="|x - y|, quadratic below beta.", **INTERNAL)
-elementwise("huber_difference", lambda x, y, delta: huber(x - y, delta),
-            {"x": lambda x, y, delta: huber_slope(x - y, delta), "y": lambda x, y, delta: -huber_slope(x - y, delta)},
-            policy="floating", node="HuberLossBackward0", public="huber_loss",
-            doc="(x - y)**2 / 2, linear above delta.", **INTERNAL)
+elementwise(
+    "smooth_difference",
+    lambda x, y, beta: smooth(x - y, beta),
+    {"x": lambda x, y, beta: smooth_slope(x - y, beta), "y": lambda x, y, beta: -smooth_slope(x - y, beta)},
+    policy="floating",
+    node="SmoothL1LossBackward0",
+    public="smooth_l1_loss",
+    doc="|x - y|, quadratic below beta.",
+    **INTERNAL,
+)
+elementwise(
+    "huber_difference",
+    lambda x, y, delta: huber(x - y, delta),
+    {"x": lambda x, y, delta: huber_slope(x - y, delta), "y": lambda x, y, delta: -huber_slope(x - y, delta)},
+    policy="floating",
+    node="HuberLossBackward0",
+    public="huber_loss",
+    doc="(x - y)**2 / 2, linear above delta.",
+    **INTERNAL,
+)
 
 
 def log1p_exp_neg(x):
@@ -61,33 +88,77 @@ def log1p_exp_neg(x):
     return scalar.log1p(scalar.exp(-scalar.abs(x))) - scalar.minimum(x, 0.0)
 
 
-elementwise("logits_difference", lambda x, y: (1 - y) * x + log1p_exp_neg(x),
-            {"x": lambda x, y: scalar.sigmoid(x) - y, "y": lambda x: -x},
-            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
-            public="binary_cross_entropy_with_logits", shows={"weight": None, "pos_weight": None},
-            doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).", **INTERNAL)
-elementwise("weighted_logits_difference", lambda x, y, p: (1 - y) * x + (1 + (p - 1) * y) * log1p_exp_neg(x),
-            {"x": lambda x, y, p: (1 - y) - (1 + (p - 1) * y) * scalar.sigmoid(-x),
-             "y": lambda x, p: (p - 1) * log1p_exp_neg(x) - x, "p": lambda x, y: y * log1p_exp_neg(x)},
-            policy="floating", node="BinaryCrossEntropyWithLogitsBackward0",
-            public="binary_cross_entropy_with_logits", shows={"weight": None}, doc="The same, the first term times p.",
-            **INTERNAL)
+elementwise(
+    "logits_difference",
+    lambda x, y: (1 - y) * x + log1p_exp_neg(x),
+    {"x": lambda x, y: scalar.sigmoid(x) - y, "y": lambda x: -x},
+    policy="floating",
+    node="BinaryCrossEntropyWithLogitsBackward0",
+    public="binary_cross_entropy_with_logits",
+    shows={"weight": None, "pos_weight": None},
+    doc="-y log(sigmoid(x)) - (1 - y) log(1 - sigmoid(x)).",
+    **INTERNAL,
+)
+elementwise(
+    "weighted_logits_difference",
+    lambda x, y, p: (1 - y) * x + (1 + (p - 1) * y) * log1p_exp_neg(x),
+    {
+        "x": lambda x, y, p: (1 - y) - (1 + (p - 1) * y) * scalar.sigmoid(-x),
+        "y": lambda x, p: (p - 1) * log1p_exp_neg(x) - x,
+        "p": lambda x, y: y * log1p_exp_neg(x),
+    },
+    policy="floating",
+    node="BinaryCrossEntropyWithLogitsBackward0",
+    public="binary_cross_entropy_with_logits",
+    shows={"weight": None},
+    doc="The same, the first term times p.",
+    **INTERNAL,
+)
 # Logarithms end at -100, so that a certain mistake costs something finite: as torch's.
-elementwise("are_probabilities", lambda x, y: (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1), predicate=True, method=False,
-            function=False, inplace=False, public="binary_cross_entropy", doc="Whether both are numbers from 0 to 1.")
-elementwise("probability_difference",
-            lambda x, y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
-            {"x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
-             "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0)},
-            policy="floating", node="BinaryCrossEntropyBackward0", public="binary_cross_entropy",
-            shows={"weight": None}, doc="-y log(x) - (1 - y) log(1 - x).", **INTERNAL)
-elementwise("entropy_difference", lambda x, y: where(y == 0, 0, y * (scalar.log(y) - x)),
-            {"x": lambda y: -y, "y": lambda x, y: where(y == 0, 0, scalar.log(y) + 1 - x)},
-            policy="floating",
-            node="KlDivBackward0", public="kl_div", doc="y (log(y) - x), 0 where y is.", **INTERNAL)
-elementwise("log_entropy_difference", lambda x, y: scalar.exp(y) * (y - x),
-            {"x": lambda y: -scalar.exp(y), "y": lambda x, y: scalar.exp(y) * (y - x + 1)}, policy="floating",
-            node="KlDivBackward0", public="kl_div", doc="e**y (y - x).", **INTERNAL)
+elementwise(
+    "are_probabilities",
+    lambda x, y: (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1),
+    predicate=True,
+    method=False,
+    function=False,
+    inplace=False,
+    public="binary_cross_entropy",
+    doc="Whether both are numbers from 0 to 1.",
+)
+elementwise(
+    "probability_difference",
+    lambda x, y: (y - 1) * scalar.maximum(scalar.log1p(-x), -100.0) - y * scalar.maximum(scalar.log(x), -100.0),
+    {
+        "x": lambda x, y: (x - y) / scalar.maximum((1 - x) * x, 1e-12),
+        "y": lambda x: scalar.maximum(scalar.log1p(-x), -100.0) - scalar.maximum(scalar.log(x), -100.0),
+    },
+    policy="floating",
+    node="BinaryCrossEntropyBackward0",
+    public="binary_cross_entropy",
+    shows={"weight": None},
+    doc="-y log(x) - (1 - y) log(1 - x).",
+    **INTERNAL,
+)
+elementwise(
+    "entropy_difference",
+    lambda x, y: where(y == 0, 0, y * (scalar.log(y) - x)),
+    {"x": lambda y: -y, "y": lambda x, y: where(y == 0, 0, scalar.log(y) + 1 - x)},
+    policy="floating",
+    node="KlDivBackward0",
+    public="kl_div",
+    doc="y (log(y) - x), 0 where y is.",
+    **INTERNAL,
+)
+elementwise(
+    "log_entropy_difference",
+    lambda x, y: scalar.exp(y) * (y - x),
+    {"x": lambda y: -scalar.exp(y), "y": lambda x, y: scalar.exp(y) * (y - x + 1)},
+    policy="floating",
+    node="KlDivBackward0",
+    public="kl_div",
+    doc="e**y (y - x).",
+    **INTERNAL,
+)
 
 
 def reduced(name: str, losses, reduction: str):
@@ -135,9 +206,10 @@ def check_reduction(name: str, reduction: str) -> None:
 def warn_broadcast(name: str, input, target) -> None:
     """A target of another shape broadcasts, which is rarely what was meant."""
     if input.shape != target.shape:
-        warnings.warn(f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. "
-                      "Hint: reshape one of them.",
-                      stacklevel=3)
+        warnings.warn(
+            f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. Hint: reshape one of them.",
+            stacklevel=3,
+        )
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
@@ -182,10 +254,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy", input, target)
-    if not scalar.are_probabilities(input, target)._everywhere_():      # 1.6 -> 2.7 us for 16 elements
+    if not scalar.are_probabilities(input, target)._everywhere_():  # 1.6 -> 2.7 us for 16 elements
         name = "target" if scalar.are_probabilities(input, input)._everywhere_() else "input"
-        raise RangeError(f"binary_cross_entropy: an element of {name} is not from 0 to 1. "
-                         "Hint: binary_cross_entropy_with_logits takes any input; probabilities are those of sigmoid().")
+        raise RangeError(
+            f"binary_cross_entropy: an element of {name} is not from 0 to 1. "
+            "Hint: binary_cross_entropy_with_logits takes any input; probabilities are those of sigmoid()."
+        )
     losses = scalar.probability_difference(input, target)
     return reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 
@@ -200,8 +274,11 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     """
     reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy_with_logits", input, target)
-    losses = (scalar.logits_difference(input, target) if pos_weight is None
-              else scalar.weighted_logits_difference(input, target, pos_weight))
+    losses = (
+        scalar.logits_difference(input, target)
+        if pos_weight is None
+        else scalar.weighted_logits_difference(input, target, pos_weight)
+    )
     return reduced("binary_cross_entropy_with_logits", losses if weight is None else losses * weight, reduction)
 
 
@@ -232,33 +309,64 @@ def second_cotangent(g, row_g, x, target, ignore_index):
     return counted.unsqueeze(1) * scalar.softmax_backward(g, x.softmax(1), 1)
 
 
-general("cross_entropy_rows", lambda x, target, ignore_index: x,
-        {"x": lambda g, x, target, ignore_index: g.cross_entropy_rows_backward(x, target, ignore_index)},
-        operands=("x", "target"),
-        node="NllLossBackward0", doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
-        **ROWS)
-general("cross_entropy_rows_backward", lambda row_g, x, target, ignore_index: row_g,
-        {"row_g": lambda g, row_g, x, target, ignore_index:
-            (g * scalar.fill(row_g, 1.0).cross_entropy_rows_backward(x, target, ignore_index)).sum(1),
-         "x": second_cotangent}, operands=("row_g", "x", "target"), doc="row_g (softmax(row) - 1 at the target).",
-        **ROWS)
-general("nll_rows", lambda x, target, ignore_index: x,
-        {"x": lambda g, target, x_shape, ignore_index: g.nll_rows_backward(target, x_shape[1], ignore_index)},
-        operands=("x", "target"),
-        node="NllLossBackward0", doc="-row[target] of every row; 0 where the target is ignored.", **ROWS)
-general("nll_rows_backward", lambda x, target, classes, ignore_index: x,
-        {"x": lambda g, target, ignore_index: g.nll_rows(target, ignore_index)}, operands=("x", "target"),
-        doc="The transpose of nll_rows.", **ROWS)
-general("valid_mean", lambda x, target, classes, ignore_index, divide: x,
-        {"x": lambda g, target, ignore_index, divide: g.valid_share(target, ignore_index, divide)},
-        operands=("x", "target"), outputs=2,
-        node="NllLossBackward0", shows={"weight": None},
-        doc="The mean or sum of the rows that count, and whether a target is no class.",
-        **ROWS)
-general("valid_share", lambda x, target, ignore_index, divide: x,
-        {"x": lambda g, target, ignore_index, divide: g.valid_mean(target, 0, ignore_index, divide)[0]},
-        operands=("x", "target"),
-        doc="The transpose of valid_mean.", **ROWS)
+general(
+    "cross_entropy_rows",
+    lambda x, target, ignore_index: x,
+    {"x": lambda g, x, target, ignore_index: g.cross_entropy_rows_backward(x, target, ignore_index)},
+    operands=("x", "target"),
+    node="NllLossBackward0",
+    doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
+    **ROWS,
+)
+general(
+    "cross_entropy_rows_backward",
+    lambda row_g, x, target, ignore_index: row_g,
+    {
+        "row_g": lambda g, row_g, x, target, ignore_index: (
+            g * scalar.fill(row_g, 1.0).cross_entropy_rows_backward(x, target, ignore_index)
+        ).sum(1),
+        "x": second_cotangent,
+    },
+    operands=("row_g", "x", "target"),
+    doc="row_g (softmax(row) - 1 at the target).",
+    **ROWS,
+)
+general(
+    "nll_rows",
+    lambda x, target, ignore_index: x,
+    {"x": lambda g, target, x_shape, ignore_index: g.nll_rows_backward(target, x_shape[1], ignore_index)},
+    operands=("x", "target"),
+    node="NllLossBackward0",
+    doc="-row[target] of every row; 0 where the target is ignored.",
+    **ROWS,
+)
+general(
+    "nll_rows_backward",
+    lambda x, target, classes, ignore_index: x,
+    {"x": lambda g, target, ignore_index: g.nll_rows(target, ignore_index)},
+    operands=("x", "target"),
+    doc="The transpose of nll_rows.",
+    **ROWS,
+)
+general(
+    "valid_mean",
+    lambda x, target, classes, ignore_index, divide: x,
+    {"x": lambda g, target, ignore_index, divide: g.valid_share(target, ignore_index, divide)},
+    operands=("x", "target"),
+    outputs=2,
+    node="NllLossBackward0",
+    shows={"weight": None},
+    doc="The mean or sum of the rows that count, and whether a target is no class.",
+    **ROWS,
+)
+general(
+    "valid_share",
+    lambda x, target, ignore_index, divide: x,
+    {"x": lambda g, target, ignore_index, divide: g.valid_mean(target, 0, ignore_index, divide)[0]},
+    operands=("x", "target"),
+    doc="The transpose of valid_mean.",
+    **ROWS,
+)
 
 
 def as_rows(name: str, input, target):
@@ -283,8 +391,7 @@ def checked_mean(name: str, losses, target, classes: int, ignore_index: int, div
     """
     result, wrong = losses.valid_mean(target, classes, ignore_index, divide)
     if wrong.item():
-        raise DimError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index "
-                         f"({ignore_index}).")
+        raise DimError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index ({ignore_index}).")
     return result
 
 
@@ -328,8 +435,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return reduced_rows("nll_loss", losses, targets, target.shape, rows.shape[1], weight, ignore_index, reduction)
 
 
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
-                  label_smoothing=0.0):
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
     """``nll_loss`` of ``log_softmax(input)``, in one pass.
 
     Args:
@@ -359,8 +467,7 @@ def smoothed_cross_entropy(rows, targets, shape, weight, ignore_index: int, redu
     """Cross-entropy with part of every target spread over the classes, each weighted by its own weight."""
     name, classes = "cross_entropy", rows.shape[1]
     log_p = rows.log_softmax(1)
-    sharp = reduced_rows(name, log_p.nll_rows(targets, ignore_index), targets, shape, classes, weight, ignore_index,
-                         reduction)
+    sharp = reduced_rows(name, log_p.nll_rows(targets, ignore_index), targets, shape, classes, weight, ignore_index, reduction)
     counts = targets != ignore_index
     # A choice, not a product: where nothing counts the mean is NaN, and its cotangent must not reach ignored rows.
     even = where(counts, -(log_p if weight is None else log_p * weight).sum(1), 0.0)
@@ -386,8 +493,7 @@ def probability_cross_entropy(input, target, weight, ignore_index: int, reductio
     weighted = input.log_softmax(dim) * target
     if weight is not None:
         if weight.shape != (classes,):
-            raise ShapeError(f"cross_entropy: weight has shape {list(weight.shape)}, expected one for each class, "
-                             f"[{classes}].")
+            raise ShapeError(f"cross_entropy: weight has shape {list(weight.shape)}, expected one for each class, [{classes}].")
         weighted = weighted * weight.reshape((classes,) + (1,) * (input.ndim - dim - 1))
     losses = -weighted.sum(dim)
     if reduction == "mean":
@@ -395,7 +501,15 @@ def probability_cross_entropy(input, target, weight, ignore_index: int, reductio
     return reduced("cross_entropy", losses, reduction)
 
 
-for _function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, binary_cross_entropy,
-                  binary_cross_entropy_with_logits, kl_div,
-                  nll_loss, cross_entropy):
+for _function in (
+    mse_loss,
+    l1_loss,
+    smooth_l1_loss,
+    huber_loss,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
+    nll_loss,
+    cross_entropy,
+):
     composite(_function.__name__, _function, method=False, doc=_function.__doc__)

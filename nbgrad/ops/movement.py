@@ -114,8 +114,7 @@ movement(
     doc="Without those of some dimensions whose size is 1.",
 )
 movement(
-    "unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), inplace="view",
-                                                                       doc="With a dimension of size 1 at ``dim``."
+    "unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), inplace="view", doc="With a dimension of size 1 at ``dim``."
 )
 movement(
     "slice",
@@ -173,9 +172,7 @@ movement(
 )
 movement(
     "unsafe_split",
-    lambda x, split_size, dim=0: shapes.split_of(
-        "unsafe_split", x, shapes.chunk_sizes("unsafe_split", x, split_size, dim), dim
-    ),
+    lambda x, split_size, dim=0: shapes.split_of("unsafe_split", x, shapes.chunk_sizes("unsafe_split", x, split_size, dim), dim),
     lambda g, dim: g.cat(dim),
     multiple=True,
     doc="Pieces that autograd takes for tensors of their own, each with its own count of writes: only for use where the input, "
@@ -403,9 +400,7 @@ def as_strided(x, size, stride, storage_offset=None):
         raise ArgumentError(f"as_strided: size and stride must be tuples of ints, got {size!r} and {stride!r}.") from None
     first = own if storage_offset is None else storage_offset
     if len(size) != len(stride) or any(s < 0 for s in size) or any(s < 0 for s in stride) or first < 0:
-        raise ShapeError(
-            f"as_strided: size {list(size)}, stride {list(stride)} and offset {first} must be of one length and >= 0."
-        )
+        raise ShapeError(f"as_strided: size {list(size)}, stride {list(stride)} and offset {first} must be of one length and >= 0.")
     last = first + sum((s - 1) * t for s, t in zip(size, stride))
     available = x._storage_.array.nbytes // x.itemsize
     if 0 not in size and last >= available:
@@ -462,8 +457,10 @@ def split_evenly(name: str, x, indices_or_sections, least: int, dim: int):
     if x.ndim < least:
         raise shapes.DimError(f"{name}: expected at least {least} dimensions, got {x.ndim}.")
     if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or x.shape[dim] % indices_or_sections):
-        raise ShapeError(f"{name}: dimension {dim} of size {x.shape[dim]} cannot be split into {indices_or_sections} equal pieces. "
-                         "Hint: tensor_split.")
+        raise ShapeError(
+            f"{name}: dimension {dim} of size {x.shape[dim]} cannot be split into {indices_or_sections} equal pieces. "
+            "Hint: tensor_split."
+        )
     return tensor_split(x, indices_or_sections, dim)
 
 
@@ -517,15 +514,24 @@ for function in (view_as, reshape_as, expand_as, view, expand, contiguous):
 composite("squeeze", squeeze, inplace="view", doc=str(squeeze.__doc__))
 for function in (reshape, permute):
     composite(function.__name__, function, doc=str(function.__doc__))
-composite("split", split, doc=str(split.__doc__),
-          arguments={"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"})
+composite(
+    "split",
+    split,
+    doc=str(split.__doc__),
+    arguments={"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
+)
 composite("as_strided", as_strided, spelling="memory", doc=str(as_strided.__doc__))
 # Of these the arithmetic of shapes takes longer than a look-up (0.3 us).
 for function in (flatten, ravel, unflatten, narrow, adjoint, chunk, unsafe_chunk):
     composite(function.__name__, function, spelling=True, doc=str(function.__doc__))
 for function in (tensor_split, hsplit, vsplit, dsplit):
-    composite(function.__name__, function, spelling=True, doc=str(function.__doc__),
-              arguments=dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections"))
+    composite(
+        function.__name__,
+        function,
+        spelling=True,
+        doc=str(function.__doc__),
+        arguments=dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections"),
+    )
 composite("broadcast_to", broadcast_to, spelling=True, arguments={"size": "shape"}, doc=str(broadcast_to.__doc__))
 composite("movedim", movedim, aliases=("moveaxis",), spelling=True, doc=movedim.__doc__)
 composite("iterate", iterate, aliases=("__iter__",), function=False, doc=iterate.__doc__)
@@ -576,11 +582,7 @@ general(
 general(
     "stack",
     lambda tensors, dim=0: tensors,
-    {
-        "tensors": lambda g, tensors_dtypes, dim: cast(
-            [g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes
-        )
-    },
+    {"tensors": lambda g, tensors_dtypes, dim: cast([g.select(dim, k) for k in range(len(tensors_dtypes))], tensors_dtypes)},
     operands=("tensors",),
     method=False,
     doc="Tensors of one shape along a new dimension.",
@@ -629,9 +631,7 @@ general(
     lambda x, repeats: x,
     {
         "x": lambda g, x_shape, repeats: (
-            g.reshape(repeated_shape(x_shape, repeats))
-            .sum_to(repeated_shape(x_shape, (1,) * len(repeats)))
-            .reshape(x_shape)
+            g.reshape(repeated_shape(x_shape, repeats)).sum_to(repeated_shape(x_shape, (1,) * len(repeats))).reshape(x_shape)
         )
     },
     **INTERNAL,

@@ -1,4 +1,5 @@
 """Operations that draw random numbers; what they draw depends on the default generator, see creation/generators.py."""
+
 from __future__ import annotations
 
 import math
@@ -10,10 +11,9 @@ from .kinds import constant_number
 
 __all__: list[str] = []
 
-general("dropout_mask", lambda x, keep: x, {}, function=False,
-        doc="A tensor like x: 1 / keep with probability keep, else 0.")
+general("dropout_mask", lambda x, keep: x, {}, function=False, doc="A tensor like x: 1 / keep with probability keep, else 0.")
 
-SATURATED = -1.0507009873554805 * 1.6732632423543772        # what selu tends to far below 0
+SATURATED = -1.0507009873554805 * 1.6732632423543772  # what selu tends to far below 0
 
 
 def elements(name, x):
@@ -62,17 +62,31 @@ def dropped(name, shown: Callable, change: Callable, x, p, training, inplace):
     return change(x, shown(name, x).dropout_mask(1 - p), p, inplace)
 
 
-composite("dropout", lambda input, p=0.5, training=True, inplace=False:
-          dropped("dropout", elements, scaled, input, p, training, inplace), method=False,
-          doc="x with each element zeroed with probability p and the others divided by 1 - p; "
-              "x itself unless training. inplace=True overwrites x.")
-composite("feature_dropout", lambda input, p=0.5, training=True, inplace=False:
-          dropped("feature_dropout", channels, scaled, input, p, training, inplace), method=False,
-          doc="dropout of whole channels: x of shape (N, C, *) is zeroed at all of * or nowhere.")
-composite("alpha_dropout", lambda input, p=0.5, training=False, inplace=False:
-          dropped("alpha_dropout", elements, saturated, input, p, training, inplace), method=False,
-          doc="dropout behind selu: what is dropped becomes the value to which selu tends, and mean 0 and variance 1 are kept; "
-              "x itself unless training. inplace=True overwrites x.")
-composite("feature_alpha_dropout", lambda input, p=0.5, training=False, inplace=False:
-          dropped("feature_alpha_dropout", channels, saturated, input, p, training, inplace), method=False,
-          doc="alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere.")
+composite(
+    "dropout",
+    lambda input, p=0.5, training=True, inplace=False: dropped("dropout", elements, scaled, input, p, training, inplace),
+    method=False,
+    doc="x with each element zeroed with probability p and the others divided by 1 - p; "
+    "x itself unless training. inplace=True overwrites x.",
+)
+composite(
+    "feature_dropout",
+    lambda input, p=0.5, training=True, inplace=False: dropped("feature_dropout", channels, scaled, input, p, training, inplace),
+    method=False,
+    doc="dropout of whole channels: x of shape (N, C, *) is zeroed at all of * or nowhere.",
+)
+composite(
+    "alpha_dropout",
+    lambda input, p=0.5, training=False, inplace=False: dropped("alpha_dropout", elements, saturated, input, p, training, inplace),
+    method=False,
+    doc="dropout behind selu: what is dropped becomes the value to which selu tends, and mean 0 and variance 1 are kept; "
+    "x itself unless training. inplace=True overwrites x.",
+)
+composite(
+    "feature_alpha_dropout",
+    lambda input, p=0.5, training=False, inplace=False: dropped(
+        "feature_alpha_dropout", channels, saturated, input, p, training, inplace
+    ),
+    method=False,
+    doc="alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere.",
+)

@@ -2,6 +2,7 @@
 
 ``dim`` is None (all of them), an int or a sequence of ints; ``keepdim`` leaves reduced dimensions with size 1.
 """
+
 from __future__ import annotations
 
 import math
@@ -22,6 +23,7 @@ __all__ = ["reduced_dims", "kept_shape"]
 
 
 # ---- dimensions ------------------------------------------------------------------------------------------------------
+
 
 def reduced_dims(op: str, ndim: int, dim) -> tuple[int, ...]:
     """The dimensions that ``dim`` names, in order; None and an empty sequence name all.
@@ -58,9 +60,15 @@ def spread_layout(x, shape, dim):
     return tuple(shape), strides, 0
 
 
-movement("spread", spread_layout, lambda g, x_shape, dim: g.sum(dim, len(x_shape) == g.ndim), method=False,
-         function=False, node="ExpandBackward0",
-         doc="Repeat over the dimensions that a reduction removed or left with size 1.")
+movement(
+    "spread",
+    spread_layout,
+    lambda g, x_shape, dim: g.sum(dim, len(x_shape) == g.ndim),
+    method=False,
+    function=False,
+    node="ExpandBackward0",
+    doc="Repeat over the dimensions that a reduction removed or left with size 1.",
+)
 
 
 def cast(g, dtype):
@@ -93,18 +101,37 @@ def by_dims(name: str):
 
 # ---- sums ------------------------------------------------------------------------------------------------------------
 
-reduction("sum", lambda x, dim=None, keepdim=False, *, dtype=None: x,
-          {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
-          monoid="sum", gives="total", node=by_dims("SumBackward"),
-          forms={"dim": as_list}, numpy=("add.reduce",), doc="Sum over dimensions; integers and bools in int64.")
-reduction("mean", lambda x, dim=None, keepdim=False, *, dtype=None: x,
-          {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
-          monoid="sum", finish=lambda total, count: total / count, gives="floating", node=by_dims("MeanBackward"),
-          forms={"dim": as_list},
-          doc="Arithmetic mean over dimensions; of floating and complex tensors.")
-general("sum_over", lambda x, shape: x, {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)}, method=False,
-        function=False,
-        node="SumBackward1", doc="Sum down to a shape that broadcasts to the operand's.")
+reduction(
+    "sum",
+    lambda x, dim=None, keepdim=False, *, dtype=None: x,
+    {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype), x_shape, dim)},
+    monoid="sum",
+    gives="total",
+    node=by_dims("SumBackward"),
+    forms={"dim": as_list},
+    numpy=("add.reduce",),
+    doc="Sum over dimensions; integers and bools in int64.",
+)
+reduction(
+    "mean",
+    lambda x, dim=None, keepdim=False, *, dtype=None: x,
+    {"x": lambda g, x_shape, x_dtype, dim: scalar.spread(cast(g, x_dtype) / count_of(x_shape, dim), x_shape, dim)},
+    monoid="sum",
+    finish=lambda total, count: total / count,
+    gives="floating",
+    node=by_dims("MeanBackward"),
+    forms={"dim": as_list},
+    doc="Arithmetic mean over dimensions; of floating and complex tensors.",
+)
+general(
+    "sum_over",
+    lambda x, shape: x,
+    {"x": lambda g, x_shape: scalar.expand_shape(g, x_shape)},
+    method=False,
+    function=False,
+    node="SumBackward1",
+    doc="Sum down to a shape that broadcasts to the operand's.",
+)
 
 
 def sum_to(x, shape):
@@ -117,32 +144,54 @@ composite("sum_to", sum_to, function=False, doc=sum_to.__doc__)
 
 # ---- softmax and its family ------------------------------------------------------------------------------------------
 
+
 def total(x, dim):
     """The sum over ``dim``, which stays."""
     return x.sum(dim, True)
 
 
-general("softmax", lambda x, dim, dtype=None: x,
-        {"x": lambda g, out, x_dtype, dim: cast(scalar.softmax_backward(g, out, dim), x_dtype)},
-        node="SoftmaxBackward0",
-        special=("softmax",), doc="exp(x) over its sum along dim; the maximum is subtracted first.")
-general("log_softmax", lambda x, dim, dtype=None: x,
-        {"x": lambda g, out, x_dtype, dim: cast(scalar.log_softmax_backward(g, out, dim), x_dtype)},
-        node="LogSoftmaxBackward0", special=("log_softmax",),
-        doc="Logarithm of softmax along dim, without its overflow.")
+general(
+    "softmax",
+    lambda x, dim, dtype=None: x,
+    {"x": lambda g, out, x_dtype, dim: cast(scalar.softmax_backward(g, out, dim), x_dtype)},
+    node="SoftmaxBackward0",
+    special=("softmax",),
+    doc="exp(x) over its sum along dim; the maximum is subtracted first.",
+)
+general(
+    "log_softmax",
+    lambda x, dim, dtype=None: x,
+    {"x": lambda g, out, x_dtype, dim: cast(scalar.log_softmax_backward(g, out, dim), x_dtype)},
+    node="LogSoftmaxBackward0",
+    special=("log_softmax",),
+    doc="Logarithm of softmax along dim, without its overflow.",
+)
 
 # z = y (x - sum(x y)): symmetric in x, so its transpose is itself.
-general("softmax_backward", lambda x, y, dim: x,
-        {"x": lambda g, y, dim: scalar.softmax_backward(g, y, dim),
-         "y": lambda g, x, y, dim: g * (x - total(x * y, dim)) - x * total(g * y, dim)},
-        operands=("x", "y"), method=False, function=False, node="SoftmaxBackwardDataBackward0",
-        doc="Cotangent x of a softmax y, taken back to its operand.")
+general(
+    "softmax_backward",
+    lambda x, y, dim: x,
+    {
+        "x": lambda g, y, dim: scalar.softmax_backward(g, y, dim),
+        "y": lambda g, x, y, dim: g * (x - total(x * y, dim)) - x * total(g * y, dim),
+    },
+    operands=("x", "y"),
+    method=False,
+    function=False,
+    node="SoftmaxBackwardDataBackward0",
+    doc="Cotangent x of a softmax y, taken back to its operand.",
+)
 # z = x - exp(y) sum(x).
-general("log_softmax_backward", lambda x, y, dim: x,
-        {"x": lambda g, y, dim: g - total(g * scalar.exp(y), dim),
-         "y": lambda g, x, y, dim: -g * scalar.exp(y) * total(x, dim)},
-        operands=("x", "y"), method=False, function=False, node="LogSoftmaxBackwardDataBackward0",
-        doc="Cotangent x of a log_softmax y, taken back to its operand.")
+general(
+    "log_softmax_backward",
+    lambda x, y, dim: x,
+    {"x": lambda g, y, dim: g - total(g * scalar.exp(y), dim), "y": lambda g, x, y, dim: -g * scalar.exp(y) * total(x, dim)},
+    operands=("x", "y"),
+    method=False,
+    function=False,
+    node="LogSoftmaxBackwardDataBackward0",
+    doc="Cotangent x of a log_softmax y, taken back to its operand.",
+)
 
 
 def standardise_bend(g, x, y, count, eps):
@@ -151,6 +200,7 @@ def standardise_bend(g, x, y, count, eps):
 
     def mean(z):
         return z.mean(dims, True)
+
     h, centred = scalar.standardise(y, count, eps), y - mean(y)
     r, of_g, of_x = scalar.rsqrt(mean(centred * centred) + eps), mean(g * h), mean(x * h)
     common = mean(g * x) - mean(g) * mean(x) - of_g * of_x
@@ -158,19 +208,45 @@ def standardise_bend(g, x, y, count, eps):
 
 
 # h = r (x - mean), r = 1 / sqrt(variance + eps), over the last ``count`` dimensions.
-general("standardise", lambda x, count, eps: x, {"x": lambda g, x, count, eps: scalar.standardise_backward(g, x, count, eps)},
-        method=False, function=False, out=False, node="NativeLayerNormBackward0", public="layer_norm",
-        doc="x with mean 0 and variance 1 over its last ``count`` dimensions; eps is added to the variance.")
+general(
+    "standardise",
+    lambda x, count, eps: x,
+    {"x": lambda g, x, count, eps: scalar.standardise_backward(g, x, count, eps)},
+    method=False,
+    function=False,
+    out=False,
+    node="NativeLayerNormBackward0",
+    public="layer_norm",
+    doc="x with mean 0 and variance 1 over its last ``count`` dimensions; eps is added to the variance.",
+)
 # r (x - mean(x) - h mean(x h)): symmetric in x, so its transpose is itself.
-general("standardise_backward", lambda x, y, count, eps: x,
-        {"x": lambda g, y, count, eps: scalar.standardise_backward(g, y, count, eps), "y": standardise_bend},
-        operands=("x", "y"), method=False, function=False, out=False, node="NativeLayerNormBackwardBackward0", public="layer_norm",
-        doc="Cotangent x of a standardised y, taken back to y.")
+general(
+    "standardise_backward",
+    lambda x, y, count, eps: x,
+    {"x": lambda g, y, count, eps: scalar.standardise_backward(g, y, count, eps), "y": standardise_bend},
+    operands=("x", "y"),
+    method=False,
+    function=False,
+    out=False,
+    node="NativeLayerNormBackwardBackward0",
+    public="layer_norm",
+    doc="Cotangent x of a standardised y, taken back to y.",
+)
 
 
-elementwise("exp_of_difference", lambda x, y: scalar.where(x == y, 1.0, scalar.exp(x - y)),
-            {"x": lambda out: out, "y": lambda out: -out}, policy="floating", method=False, function=False, inplace=False,
-            out=False, node="ExpBackward0", public="logsumexp", doc="exp(x - y); 1 of two equal infinities.")
+elementwise(
+    "exp_of_difference",
+    lambda x, y: scalar.where(x == y, 1.0, scalar.exp(x - y)),
+    {"x": lambda out: out, "y": lambda out: -out},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    node="ExpBackward0",
+    public="logsumexp",
+    doc="exp(x - y); 1 of two equal infinities.",
+)
 
 
 def logsumexp_cotangent(g, x, out, x_shape, dim):
@@ -180,11 +256,19 @@ def logsumexp_cotangent(g, x, out, x_shape, dim):
     return scalar.spread(quotient_or_zero(g, shares.sum(dim, g.ndim == len(x_shape))), x_shape, dim) * shares
 
 
-reduction("logsumexp", lambda x, dim, keepdim=False: x, {"x": logsumexp_cotangent}, node="LogsumexpBackward0",
-          forms={"dim": as_list}, special=("logsumexp",), doc="log(sum(exp(x))) over dimensions, without overflow.")
+reduction(
+    "logsumexp",
+    lambda x, dim, keepdim=False: x,
+    {"x": logsumexp_cotangent},
+    node="LogsumexpBackward0",
+    forms={"dim": as_list},
+    special=("logsumexp",),
+    doc="log(sum(exp(x))) over dimensions, without overflow.",
+)
 
 
 # ---- extrema ---------------------------------------------------------------------------------------------------------
+
 
 class Extremum(NamedTuple):
     """What ``max`` and ``min`` along a dimension return, and ``sort`` and ``topk``."""
@@ -200,8 +284,17 @@ class Extrema(NamedTuple):
     max: Tensor
 
 
-elementwise("attains", lambda x, y: (x == y) | (scalar.isnan(x) & scalar.isnan(y)), predicate=True, method=False, function=False,
-            inplace=False, out=False, public="max", doc="Whether two are one number, or both NaN.")
+elementwise(
+    "attains",
+    lambda x, y: (x == y) | (scalar.isnan(x) & scalar.isnan(y)),
+    predicate=True,
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="max",
+    doc="Whether two are one number, or both NaN.",
+)
 
 
 def even_cotangent(g, x, out, x_shape, x_dtype, dim):
@@ -217,27 +310,64 @@ def named_by_dim(whole: str, along_dims: str):
 
 
 for _name, _which, _ufunc in (("amax", "Greatest", "maximum"), ("amin", "Smallest", "minimum")):
-    reduction(_name, lambda x, dim=(), keepdim=False: x, {"x": even_cotangent}, monoid=_which.lower(),
-              node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"), forms={"dim": as_list},
-              numpy=(f"{_ufunc}.reduce",),
-              doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.")
+    reduction(
+        _name,
+        lambda x, dim=(), keepdim=False: x,
+        {"x": even_cotangent},
+        monoid=_which.lower(),
+        node=named_by_dim(f"{_name[1:].capitalize()}Backward1", f"{_name.capitalize()}Backward0"),
+        forms={"dim": as_list},
+        numpy=(f"{_ufunc}.reduce",),
+        doc=f"{_which} element over dimensions; NaN wins. Elements that tie share the gradient.",
+    )
 for _name, _which in (("argmax", "greatest"), ("argmin", "smallest")):
-    general(_name, lambda x, dim=None, keepdim=False: x, monoid=f"first {_which}", gives="count", batched="row",
-            doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.")
+    general(
+        _name,
+        lambda x, dim=None, keepdim=False: x,
+        monoid=f"first {_which}",
+        gives="count",
+        batched="row",
+        doc=f"Index of the first {_which} element, or of the first NaN; of the flattened tensor without dim.",
+    )
 
 # Elements at an index along a dimension, one for every position of ``index``; and back, where no index comes twice. Orders and
 # extrema are this, each with a name for its node; without ``keepdim`` the index has one element along the dimension, which goes.
-general("pick", lambda x, index, dim, keepdim=True, node="GatherBackward0": x,
-        {"x": lambda g, index, x_shape, dim, keepdim: scalar.place(g if keepdim else scalar.unsqueeze(g, dim), index, dim,
-                                                                   size_at(x_shape, dim))},
-        operands=("x", "index"), method=False, function=False, node=lambda facts: facts["node"],
-        saved_as={"indices": "index"}, doc="Elements at an index along dim.")
-general("shared_pick", lambda x, index, dim, node: x, {"x": even_cotangent}, operands=("x", "index"), method=False, function=False,
-        node=lambda facts: facts["node"], public="median",
-        doc="Elements at an index along dim, their gradients shared by all that tie.")
-general("place", lambda x, index, dim, size: x, {"x": lambda g, index, dim: scalar.pick(g, index, dim)},
-        operands=("x", "index"), method=False, function=False, node="ScatterBackward0",
-        doc="Zeros with x at an index along dim.")
+general(
+    "pick",
+    lambda x, index, dim, keepdim=True, node="GatherBackward0": x,
+    {
+        "x": lambda g, index, x_shape, dim, keepdim: scalar.place(
+            g if keepdim else scalar.unsqueeze(g, dim), index, dim, size_at(x_shape, dim)
+        )
+    },
+    operands=("x", "index"),
+    method=False,
+    function=False,
+    node=lambda facts: facts["node"],
+    saved_as={"indices": "index"},
+    doc="Elements at an index along dim.",
+)
+general(
+    "shared_pick",
+    lambda x, index, dim, node: x,
+    {"x": even_cotangent},
+    operands=("x", "index"),
+    method=False,
+    function=False,
+    node=lambda facts: facts["node"],
+    public="median",
+    doc="Elements at an index along dim, their gradients shared by all that tie.",
+)
+general(
+    "place",
+    lambda x, index, dim, size: x,
+    {"x": lambda g, index, dim: scalar.pick(g, index, dim)},
+    operands=("x", "index"),
+    method=False,
+    function=False,
+    node="ScatterBackward0",
+    doc="Zeros with x at an index along dim.",
+)
 
 
 def size_at(shape, dim) -> int:
@@ -270,16 +400,25 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
         if dim is None:
             return getattr(scalar, whole)(x, None)
         return along(x, dim, keepdim, getattr(scalar, index)(x, dim, True), node)
+
     function.__name__ = function.__qualname__ = name
     return function
 
 
-composite("max", extremum_of("max", "amax", "argmax", "maximum"),
-          pure=True, out=True,
-          doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.")
-composite("min", extremum_of("min", "amin", "argmin", "minimum"),
-          pure=True, out=True,
-          doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.")
+composite(
+    "max",
+    extremum_of("max", "amax", "argmax", "maximum"),
+    pure=True,
+    out=True,
+    doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.",
+)
+composite(
+    "min",
+    extremum_of("min", "amin", "argmin", "minimum"),
+    pure=True,
+    out=True,
+    doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.",
+)
 
 
 def aminmax(x, *, dim=None, keepdim=False):
@@ -293,15 +432,36 @@ composite("aminmax", aminmax, out=True, doc=aminmax.__doc__, joint=True)
 
 # ---- truth and counts ------------------------------------------------------------------------------------------------
 
-general("any", lambda x, dim=None, keepdim=False: x, monoid="any", term=lambda x: x != 0, gives="truth",
-        numpy=("logical_or.reduce",), doc="Whether an element is not zero.")
-general("all", lambda x, dim=None, keepdim=False: x, monoid="all", term=lambda x: x != 0, gives="truth",
-        numpy=("logical_and.reduce",), doc="Whether no element is zero.")
-general("count_nonzero", lambda x, dim=None, keepdim=False: x, monoid="sum", term=lambda x: x != 0, gives="count",
-        doc="Number of elements that are not zero.")
+general(
+    "any",
+    lambda x, dim=None, keepdim=False: x,
+    monoid="any",
+    term=lambda x: x != 0,
+    gives="truth",
+    numpy=("logical_or.reduce",),
+    doc="Whether an element is not zero.",
+)
+general(
+    "all",
+    lambda x, dim=None, keepdim=False: x,
+    monoid="all",
+    term=lambda x: x != 0,
+    gives="truth",
+    numpy=("logical_and.reduce",),
+    doc="Whether no element is zero.",
+)
+general(
+    "count_nonzero",
+    lambda x, dim=None, keepdim=False: x,
+    monoid="sum",
+    term=lambda x: x != 0,
+    gives="count",
+    doc="Number of elements that are not zero.",
+)
 
 
 # ---- variance --------------------------------------------------------------------------------------------------------
+
 
 def freedom(x_shape, dim, correction) -> float:
     """Elements less the correction, at least 0."""
@@ -331,11 +491,28 @@ def deviation_cotangent(g, x, out, x_shape, dim, correction):
     return variance_cotangent(g, x, x_shape, dim, correction)
 
 
-reduction("variance", lambda x, dim, correction, keepdim: x, {"x": variance_cotangent}, method=False, function=False,
-          node="VarBackward0", public="var", forms={"dim": as_list},
-          doc="Mean squared distance from the mean, in two passes.")
-reduction("deviation", lambda x, dim, correction, keepdim: x, {"x": deviation_cotangent}, method=False, function=False,
-          node="StdBackward0", public="std", forms={"dim": as_list}, doc="Root of the variance.")
+reduction(
+    "variance",
+    lambda x, dim, correction, keepdim: x,
+    {"x": variance_cotangent},
+    method=False,
+    function=False,
+    node="VarBackward0",
+    public="var",
+    forms={"dim": as_list},
+    doc="Mean squared distance from the mean, in two passes.",
+)
+reduction(
+    "deviation",
+    lambda x, dim, correction, keepdim: x,
+    {"x": deviation_cotangent},
+    method=False,
+    function=False,
+    node="StdBackward0",
+    public="std",
+    forms={"dim": as_list},
+    doc="Root of the variance.",
+)
 
 
 def spread_arguments(dim, unbiased, correction) -> tuple:
@@ -366,8 +543,9 @@ def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None
         dim, keepdim = numpy_spelling("std", dim, axis, keepdim, keepdims)
     arguments = spread_arguments(dim, unbiased, correction)
     if x.dtype.is_complex:
-        return scalar.modulus(scalar.deviation(scalar.real(x), *arguments, keepdim),
-                              scalar.deviation(scalar.imag(x), *arguments, keepdim))
+        return scalar.modulus(
+            scalar.deviation(scalar.real(x), *arguments, keepdim), scalar.deviation(scalar.imag(x), *arguments, keepdim)
+        )
     return scalar.deviation(x, *arguments, keepdim)
 
 
@@ -384,11 +562,18 @@ def std_mean(x, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 for _function in (var, std, var_mean, std_mean):
-    composite(_function.__name__, _function, method=_function in (var, std), out=True, doc=_function.__doc__,
-              joint=_function in (var_mean, std_mean))
+    composite(
+        _function.__name__,
+        _function,
+        method=_function in (var, std),
+        out=True,
+        doc=_function.__doc__,
+        joint=_function in (var_mean, std_mean),
+    )
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
+
 
 def norm2_cotangent(g, x, out, x_shape, dim):
     """g x / out; 0 where the norm is 0."""
@@ -401,20 +586,60 @@ def power_norm_cotangent(g, x, out, x_shape, p, dim):
     return scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
 
 
-reduction("sum_of_numbers", lambda x, dim=None, keepdim=False: x,
-          {"x": lambda g, x, x_shape, dim: scalar.where(scalar.isnan(x), 0, scalar.spread(g, x_shape, dim))},
-          monoid="sum", term=lambda x: scalar.where(x == x, x, 0.0), near=True, method=False, function=False,
-          node="NansumBackward0", public="nansum", forms={"dim": as_list},
-          doc="Sum of what is not NaN.")
-reduction("norm1", lambda x, dim, keepdim: x,
-          {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
-          monoid="sum", term=lambda x: scalar.abs(x), method=False, function=False, node="LinalgVectorNormBackward0", public="norm",
-          shows={"ord": 1}, forms={"dim": as_list}, doc="Sum of magnitudes.")
-reduction("norm2", lambda x, dim, keepdim: x, {"x": norm2_cotangent},
-          monoid="sum", term=lambda x: x * x, finish=lambda total, count: scalar.sqrt(total), method=False, function=False,
-          node="LinalgVectorNormBackward0", public="norm", shows={"ord": 2}, forms={"dim": as_list}, doc="Euclidean length.")
-reduction("power_norm", lambda x, p, dim, keepdim: x, {"x": power_norm_cotangent}, method=False, function=False,
-          node="LinalgVectorNormBackward0", public="norm", forms={"dim": as_list}, doc="(sum |x|**p)**(1/p).")
+reduction(
+    "sum_of_numbers",
+    lambda x, dim=None, keepdim=False: x,
+    {"x": lambda g, x, x_shape, dim: scalar.where(scalar.isnan(x), 0, scalar.spread(g, x_shape, dim))},
+    monoid="sum",
+    term=lambda x: scalar.where(x == x, x, 0.0),
+    near=True,
+    method=False,
+    function=False,
+    node="NansumBackward0",
+    public="nansum",
+    forms={"dim": as_list},
+    doc="Sum of what is not NaN.",
+)
+reduction(
+    "norm1",
+    lambda x, dim, keepdim: x,
+    {"x": lambda g, x, x_shape, dim: scalar.spread(g, x_shape, dim) * scalar.sign(x)},
+    monoid="sum",
+    term=lambda x: scalar.abs(x),
+    method=False,
+    function=False,
+    node="LinalgVectorNormBackward0",
+    public="norm",
+    shows={"ord": 1},
+    forms={"dim": as_list},
+    doc="Sum of magnitudes.",
+)
+reduction(
+    "norm2",
+    lambda x, dim, keepdim: x,
+    {"x": norm2_cotangent},
+    monoid="sum",
+    term=lambda x: x * x,
+    finish=lambda total, count: scalar.sqrt(total),
+    method=False,
+    function=False,
+    node="LinalgVectorNormBackward0",
+    public="norm",
+    shows={"ord": 2},
+    forms={"dim": as_list},
+    doc="Euclidean length.",
+)
+reduction(
+    "power_norm",
+    lambda x, p, dim, keepdim: x,
+    {"x": power_norm_cotangent},
+    method=False,
+    function=False,
+    node="LinalgVectorNormBackward0",
+    public="norm",
+    forms={"dim": as_list},
+    doc="(sum |x|**p)**(1/p).",
+)
 
 
 def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
@@ -427,8 +652,7 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims
     if dtype is not None:
         x = cast(x, dtype)
     if not x.dtype.differentiable:
-        raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. "
-                         "Hint: pass dtype=nbgrad.float32.")
+        raise DTypeError(f"norm: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
     if p == "nuc":
         try:
             return scalar.nuclear_norm(x, dim, keepdim)
@@ -464,9 +688,16 @@ composite("norm", norm, out=True, doc=norm.__doc__)
 #   ``reverse`` walks from the end; ``exclusive`` leaves out the element itself; ``lagged`` takes the factor of the step
 #   before.
 
-general("scan_sum", lambda x, dim, dtype, reverse: x,
-        {"x": lambda g, x_dtype, dim, reverse: cast(scalar.scan_sum(g, dim, None, not reverse), x_dtype)}, method=False,
-        function=False, node="CumsumBackward0", public="cumsum", doc="Sums of the elements up to each.")
+general(
+    "scan_sum",
+    lambda x, dim, dtype, reverse: x,
+    {"x": lambda g, x_dtype, dim, reverse: cast(scalar.scan_sum(g, dim, None, not reverse), x_dtype)},
+    method=False,
+    function=False,
+    node="CumsumBackward0",
+    public="cumsum",
+    doc="Sums of the elements up to each.",
+)
 
 
 def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
@@ -479,8 +710,16 @@ def product_cotangent(g, x, x_dtype, dim, dtype, exclusive, reverse):
     return cast(before * following, x_dtype)
 
 
-general("scan_product", lambda x, dim, dtype, exclusive, reverse: x, {"x": product_cotangent}, method=False,
-        function=False, node="CumprodBackward0", public="cumprod", doc="Products of the elements up to each.")
+general(
+    "scan_product",
+    lambda x, dim, dtype, exclusive, reverse: x,
+    {"x": product_cotangent},
+    method=False,
+    function=False,
+    node="CumprodBackward0",
+    public="cumprod",
+    doc="Products of the elements up to each.",
+)
 
 
 def factor_cotangent(g, x, out, dim, lagged, reverse):
@@ -491,13 +730,26 @@ def factor_cotangent(g, x, out, dim, lagged, reverse):
     return scalar.shift_along(conjugate(out), dim, -1 if reverse else 1) * back
 
 
-general("recurrence", lambda x, y, dim, lagged, reverse: x,
-        {"x": factor_cotangent,
-         "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(conjugate(x), g, dim, not lagged, not reverse)},
-        operands=("x", "y"), method=False, function=False,
-        doc="out_k = y_k + x_k out_(k-1), or x_(k-1) out_(k-1) if lagged.")
-general("shift_along", lambda x, dim, by: x, {"x": lambda g, dim, by: scalar.shift_along(g, dim, -by)}, method=False,
-        function=False, doc="Elements moved along dim; zeros come in.")
+general(
+    "recurrence",
+    lambda x, y, dim, lagged, reverse: x,
+    {
+        "x": factor_cotangent,
+        "y": lambda g, x, dim, lagged, reverse: scalar.recurrence(conjugate(x), g, dim, not lagged, not reverse),
+    },
+    operands=("x", "y"),
+    method=False,
+    function=False,
+    doc="out_k = y_k + x_k out_(k-1), or x_(k-1) out_(k-1) if lagged.",
+)
+general(
+    "shift_along",
+    lambda x, dim, by: x,
+    {"x": lambda g, dim, by: scalar.shift_along(g, dim, -by)},
+    method=False,
+    function=False,
+    doc="Elements moved along dim; zeros come in.",
+)
 
 
 def cumsum(x, dim=None, *, dtype=None, axis=None):
@@ -528,7 +780,7 @@ def others_over(x, dims):
     """For every element the product of all others over several dimensions: those are joined into one line."""
     order = (*(d for d in range(len(x.shape)) if d not in dims), *dims)
     y = x.permute(order)
-    line = y.reshape((*y.shape[:len(order) - len(dims)], math.prod(y.shape[len(order) - len(dims):])))
+    line = y.reshape((*y.shape[: len(order) - len(dims)], math.prod(y.shape[len(order) - len(dims) :])))
     return others_along(line, -1).reshape(y.shape).permute(inverse_permutation(order))
 
 
@@ -540,17 +792,34 @@ def prod_cotangent(g, x, x_shape, x_dtype, dim, dtype):
     return cast(scalar.spread(g, x_shape, dim) * others, x_dtype)
 
 
-reduction("prod", lambda x, dim=None, keepdim=False, *, dtype=None: x, {"x": prod_cotangent}, node=by_dims("ProdBackward"),
-          monoid="product", gives="total", batched="row", numpy=("multiply.reduce",),
-          doc="Product of all elements or along one dimension; integers and bools in int64.")
+reduction(
+    "prod",
+    lambda x, dim=None, keepdim=False, *, dtype=None: x,
+    {"x": prod_cotangent},
+    node=by_dims("ProdBackward"),
+    monoid="product",
+    gives="total",
+    batched="row",
+    numpy=("multiply.reduce",),
+    doc="Product of all elements or along one dimension; integers and bools in int64.",
+)
 
 
 # ---- orders ----------------------------------------------------------------------------------------------------------
 
-general("argsort", lambda x, dim=-1, descending=False, stable=False: x,
-        doc="Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.")
-general("top_indices", lambda x, k, dim, largest: x, method=False, function=False,
-        public="topk", doc="Indices of the k greatest elements.")
+general(
+    "argsort",
+    lambda x, dim=-1, descending=False, stable=False: x,
+    doc="Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.",
+)
+general(
+    "top_indices",
+    lambda x, k, dim, largest: x,
+    method=False,
+    function=False,
+    public="topk",
+    doc="Indices of the k greatest elements.",
+)
 
 
 def sort(x, dim=-1, descending=False, stable=False, *, axis=None):
@@ -572,6 +841,7 @@ composite("topk", topk, pure=True, out=True, doc=topk.__doc__)
 
 
 # ---- logarithms of sums up to each, sums with halved ends -------------------------------------------------------------
+
 
 def running_cotangent(g, x, x_dtype, dim):
     """sum over j >= i of g_j exp(x_i - out_j), as a recurrence whose factors are at most 1: linear in g, and never too large.
@@ -597,8 +867,16 @@ def complex_running_cotangent(g, x, x_dtype, dim):
     return (scalar.exp(x - finite).conj_physical() * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
 
 
-general("running_logsumexp", lambda x, dim: x, {"x": running_cotangent}, method=False, function=False,
-        node="LogcumsumexpBackward0", public="logcumsumexp", doc="log(sum(exp(x))) of the elements up to each along dim.")
+general(
+    "running_logsumexp",
+    lambda x, dim: x,
+    {"x": running_cotangent},
+    method=False,
+    function=False,
+    node="LogcumsumexpBackward0",
+    public="logcumsumexp",
+    doc="log(sum(exp(x))) of the elements up to each along dim.",
+)
 
 
 def at_halved_ends(g, shape, dim: int):
@@ -608,5 +886,12 @@ def at_halved_ends(g, shape, dim: int):
     return g.unsqueeze(dim) * weights.reshape((-1,) + (1,) * (len(shape) - dim - 1))
 
 
-general("halved_ends_sum", lambda x, dim: x, {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)}, method=False,
-        function=False, public="trapezoid", doc="The sum along dim of at least two numbers, of the first and last half.")
+general(
+    "halved_ends_sum",
+    lambda x, dim: x,
+    {"x": lambda g, x_shape, dim: at_halved_ends(g, x_shape, dim)},
+    method=False,
+    function=False,
+    public="trapezoid",
+    doc="The sum along dim of at least two numbers, of the first and last half.",
+)

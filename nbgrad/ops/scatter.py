@@ -2,6 +2,7 @@
 
 ``index`` has a place for every element of ``src``; or, of a tensor of more dimensions, is a vector with one for each slice.
 """
+
 from __future__ import annotations
 
 from ..base.dtypes import int64
@@ -40,7 +41,7 @@ def own_share(g, x, src, out, dim, index, include_self):
     """g shared evenly among the elements that attain the extremum: the part of x."""
     own, _, count = shares(x, src, out, dim, index, include_self)
     part = g / count * own
-    return part if include_self else zeroed_at(part, dim, index)            # a NaN is 0 / 0
+    return part if include_self else zeroed_at(part, dim, index)  # a NaN is 0 / 0
 
 
 def source_share(g, x, src, out, dim, index, include_self):
@@ -49,9 +50,18 @@ def source_share(g, x, src, out, dim, index, include_self):
     return read_at(g / count, dim, index) * chosen
 
 
-general("scatter_extremum", lambda x, src, dim, index, largest, include_self: x, {"x": own_share, "src": source_share},
-        operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
-        batched="looped", doc="The extremum of x and of the elements of src that index sends there along dim.")
+general(
+    "scatter_extremum",
+    lambda x, src, dim, index, largest, include_self: x,
+    {"x": own_share, "src": source_share},
+    operands=("x", "src"),
+    method=False,
+    function=False,
+    node="ScatterReduceBackward0",
+    public="scatter_reduce",
+    batched="looped",
+    doc="The extremum of x and of the elements of src that index sends there along dim.",
+)
 
 
 def others(factor, product, zeros, nought):
@@ -72,8 +82,11 @@ def factors(x, src, dim, index, include_self):
     count, nought = own.to_dtype(int64), scalar.where(own, x, 0)
     if not include_self:
         count, nought = count.scatter_value(dim, index, 0), nought.scatter_value(dim, index, 0)
-    return (product, count.scatter_add_src(sent.to_dtype(int64), dim, index),
-            nought.scatter_add_src(scalar.where(sent, src, 0), dim, index))
+    return (
+        product,
+        count.scatter_add_src(sent.to_dtype(int64), dim, index),
+        nought.scatter_add_src(scalar.where(sent, src, 0), dim, index),
+    )
 
 
 def own_factor(g, x, src, dim, index, include_self):
@@ -89,8 +102,18 @@ def source_factor(g, x, src, dim, index, include_self):
 
 
 # The product of those of its factors that are not zero, how many are and their sum: what the derivative by each factor is made of.
-general("scatter_product", lambda x, src, dim, index, include_self: x,
-        {"x": lambda g, x, src, dim, index, include_self: own_factor(g, x, src, dim, index, include_self),
-         "src": lambda g, x, src, dim, index, include_self: source_factor(g, x, src, dim, index, include_self)},
-        operands=("x", "src"), method=False, function=False, node="ScatterReduceBackward0", public="scatter_reduce",
-        batched="looped", doc="The product of x and of the elements of src that index sends there along dim.")
+general(
+    "scatter_product",
+    lambda x, src, dim, index, include_self: x,
+    {
+        "x": lambda g, x, src, dim, index, include_self: own_factor(g, x, src, dim, index, include_self),
+        "src": lambda g, x, src, dim, index, include_self: source_factor(g, x, src, dim, index, include_self),
+    },
+    operands=("x", "src"),
+    method=False,
+    function=False,
+    node="ScatterReduceBackward0",
+    public="scatter_reduce",
+    batched="looped",
+    doc="The product of x and of the elements of src that index sends there along dim.",
+)

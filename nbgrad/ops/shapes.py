@@ -48,7 +48,7 @@ def sizes(args: tuple) -> tuple:
         try:
             return tuple(args[0])
         except TypeError:
-            caller = sys._getframe(1).f_code.co_name        # the operation, which would have to pass its name in every call
+            caller = sys._getframe(1).f_code.co_name  # the operation, which would have to pass its name in every call
             raise ArgumentError(f"{caller}: expected ints, or a tuple of ints, got {type(args[0]).__name__}.") from None
     return args
 
@@ -180,9 +180,7 @@ def moved(ndim: int, source, destination) -> tuple[int, ...]:
     source = (source,) if hasattr(source, "__index__") else tuple(source)
     destination = (destination,) if hasattr(destination, "__index__") else tuple(destination)
     if len(source) != len(destination):
-        raise ShapeError(
-            f"movedim: {len(source)} source and {len(destination)} destination dims; expected as many of each."
-        )
+        raise ShapeError(f"movedim: {len(source)} source and {len(destination)} destination dims; expected as many of each.")
     source = [wrap("movedim", d, ndim) for d in source]
     destination = [wrap("movedim", d, ndim) for d in destination]
     if len(set(source)) != len(source) or len(set(destination)) != len(destination):
@@ -225,8 +223,7 @@ def expanded(x, shape):
             size = old
         if size < 0 or (old is not None and old not in (1, size)):
             raise ShapeError(
-                f"expand: {list(x.shape)} does not expand to {list(shape)}: size {old} at dimension {d} must be 1 "
-                f"or {size}."
+                f"expand: {list(x.shape)} does not expand to {list(shape)}: size {old} at dimension {d} must be 1 or {size}."
             )
         result[d] = size
         if old == size:
@@ -265,16 +262,12 @@ def sliced(x, dim, start, end, step):
     shape, strides = x.shape, x.strides
     stride = strides[dim]
     if start is None and step is None and type(end) is int and 0 <= end <= shape[0] and len(shape) == 1:
-        return (end,), strides, 0           # the first ones of a row: 0.5 -> 0.2 us
+        return (end,), strides, 0  # the first ones of a row: 0.5 -> 0.2 us
     start, stop, step = slice(start, end, step).indices(shape[dim])
     length = -(-(stop - start) // step) if stop > start else 0
     if len(shape) == 1:
         return (length,), (stride * step,), start * stride
-    return (
-        (*shape[:dim], length, *shape[dim + 1 :]),
-        (*strides[:dim], stride * step, *strides[dim + 1 :]),
-        start * stride,
-    )
+    return ((*shape[:dim], length, *shape[dim + 1 :]), (*strides[:dim], stride * step, *strides[dim + 1 :]), start * stride)
 
 
 def selected(x, dim, index):
@@ -319,11 +312,7 @@ def unfolded(x, dimension, size, step):
     if not x.shape:
         return (size,), (1,), 0
     count = (extent - size) // step + 1
-    return (
-        (*x.shape[:dim], count, *x.shape[dim + 1 :], size),
-        (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride),
-        0,
-    )
+    return ((*x.shape[:dim], count, *x.shape[dim + 1 :], size), (*x.strides[:dim], stride * step, *x.strides[dim + 1 :], stride), 0)
 
 
 def split_of(op: str, x, lengths, dim):
@@ -366,7 +355,7 @@ def chunk_sizes(op: str, x, size, dim) -> list[int]:
 def tensor_split_bounds(extent: int, sections) -> list[tuple[int, int | None]]:
     """The ``(start, end)`` of ``tensor_split``: so many sections of nearly equal size, or split at the given
     indices."""
-    if getattr(sections, "ndim", 0):        # a tensor of indices
+    if getattr(sections, "ndim", 0):  # a tensor of indices
         sections = sections.tolist()
     if hasattr(sections, "__index__"):
         count = as_int(sections)

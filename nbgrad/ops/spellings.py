@@ -3,6 +3,7 @@
 NOTE [Spellings]: nobody pays for them who does not use them. A function looks for other names after a call has failed over one; a
 method of a reduction has ``axis`` and ``keepdims`` as further arguments.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -11,11 +12,26 @@ from typing import Any
 from ..base.errors import ArgumentError
 from .core import Composite, Op
 
-__all__ = ["own_arguments", "foreign_names", "target_of", "chosen", "as_list", "as_several", "or_one", "public_name",
-           "public_signature"]
+__all__ = [
+    "own_arguments",
+    "foreign_names",
+    "target_of",
+    "chosen",
+    "as_list",
+    "as_several",
+    "or_one",
+    "public_name",
+    "public_signature",
+]
 
-NAMED = {"axis": ("dim", "dims"), "keepdims": ("keepdim",), "axis0": ("dim0",), "axis1": ("dim1",), "axes": ("dims",),
-         "train": ("training",)}
+NAMED = {
+    "axis": ("dim", "dims"),
+    "keepdims": ("keepdim",),
+    "axis0": ("dim0",),
+    "axis1": ("dim1",),
+    "axes": ("dims",),
+    "train": ("training",),
+}
 FIRST = ("input", "self", "tensor", "x", "a", "x1")
 SECOND = ("other", "mat2", "vec", "vec2", "tensor", "mask", "y", "x2")
 # Names of what is given one by one: x.flip(0, 1) is flip(x, dims=(0, 1)).
@@ -25,8 +41,11 @@ SEVERAL = ("shape", "size", "dims", "repeats")
 def foreign_names(op: Op, named: dict[str, Any]) -> list[str]:
     """Those of the given names that the signature does not have."""
     parameters, renamed = op.signature.parameters, op.renamed
-    return [name for name in named if name not in parameters or name in renamed
-            or parameters[name].kind is inspect.Parameter.VAR_POSITIONAL]
+    return [
+        name
+        for name in named
+        if name not in parameters or name in renamed or parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+    ]
 
 
 def own_arguments(op: Op, args: tuple, named: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:

@@ -4,6 +4,7 @@ NOTE [Variants]: a variant is written once, in terms of ``op(name)``, and built 
 itself, its in-place form, or its ``out=`` form. Python's operators do not pass here: ``x + y`` is the operation
 ``add`` directly.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
@@ -44,12 +45,22 @@ VARIANTS: list[Variant] = []
 NUMBERS = (bool, int, float, complex)
 
 
-def variant(*names: str, method: bool = True, function: bool = True, inplace: bool = True, out: bool = True,
-            operator: str | None = None, special: tuple[str, ...] = (), example: str = "") -> Callable:
+def variant(
+    *names: str,
+    method: bool = True,
+    function: bool = True,
+    inplace: bool = True,
+    out: bool = True,
+    operator: str | None = None,
+    special: tuple[str, ...] = (),
+    example: str = "",
+) -> Callable:
     """Register the decorated ``build`` under ``names``."""
+
     def register(build):
         VARIANTS.append(Variant(names, build, method, function, inplace, out, operator, special, example))
         return build
+
     return register
 
 
@@ -91,6 +102,7 @@ def add(op):
         if isinstance(input, NUMBERS) and isinstance(other, NUMBERS):
             return plain(input, alpha * other)
         return scaled(input, other, bool(alpha) if is_bool(input) and is_bool(other) else alpha)
+
     return add
 
 
@@ -106,6 +118,7 @@ def sub(op):
         if isinstance(input, NUMBERS) and isinstance(other, NUMBERS):
             return plain(input, alpha * other)
         return scaled(input, other, -alpha)
+
     return sub
 
 
@@ -116,6 +129,7 @@ def rsub(op):
     def rsub(input, other, *, alpha=1):
         """other - alpha * input."""
         return difference(other, input, alpha=alpha)
+
     return rsub
 
 
@@ -128,6 +142,7 @@ def addcmul(op):
         if type(value) is float and not any(map(is_floating, (input, tensor1, tensor2))):
             value = whole_factor("addcmul", "value", value)
         return scaled(input, tensor1, tensor2, value)
+
     return addcmul
 
 
@@ -138,6 +153,7 @@ def addcdiv(op):
     def addcdiv(input, tensor1, tensor2, *, value=1):
         """input + value * tensor1 / tensor2; floating operands only."""
         return scaled(input, tensor1, tensor2, value)
+
     return addcdiv
 
 
@@ -146,6 +162,7 @@ def addcdiv(op):
 
 def unchanged(name: str, out: bool, operator: str | None = None) -> None:
     """Register an operation that leaves real numbers as they are: then it gives the tensor itself, as torch's does."""
+
     @variant(name, inplace=False, out=out, operator=operator)
     def build(op):
         plain = op(name)
@@ -156,6 +173,7 @@ def unchanged(name: str, out: bool, operator: str | None = None) -> None:
             dtype = getattr(input, "dtype", None)
             is_same = hasattr(dtype, "category") and not dtype.is_complex and dtype.name != "bool"
             return input if is_same else plain(input)
+
         same.__name__, same.__doc__ = name, f"{OPS[name].doc} Of real numbers the tensor itself."
         return same
 
@@ -179,20 +197,35 @@ def div(op):
         if rounding_mode not in rounded:
             raise RangeError(f"div: rounding_mode is {rounding_mode!r}, expected None, 'floor' or 'trunc'.")
         return rounded[rounding_mode](input, other)
+
     return div
 
 
 # Quick forms of pow for one exponent each, which save less and need no logarithm.
 QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0", "public": "pow"}
 elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, text="{one}", doc="x**0.", **QUICK)
-elementwise("pow_one", lambda x: scalar.positive(x), {"x": lambda x: scalar.pow_zero(x)}, shows={"exponent": 1},
-            text="{0}", doc="x**1.", **QUICK)
-elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.",
-            **QUICK)
-elementwise("pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", shows={"exponent": -1},
-            doc="x**-1.", **QUICK)
-elementwise("pow_half", lambda x: scalar.sqrt(x), {"x": lambda out: 1 / (2 * out)}, policy="float", shows={"exponent": 0.5},
-            doc="x**0.5.", **QUICK)
+elementwise(
+    "pow_one",
+    lambda x: scalar.positive(x),
+    {"x": lambda x: scalar.pow_zero(x)},
+    shows={"exponent": 1},
+    text="{0}",
+    doc="x**1.",
+    **QUICK,
+)
+elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.", **QUICK)
+elementwise(
+    "pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", shows={"exponent": -1}, doc="x**-1.", **QUICK
+)
+elementwise(
+    "pow_half",
+    lambda x: scalar.sqrt(x),
+    {"x": lambda out: 1 / (2 * out)},
+    policy="float",
+    shows={"exponent": 0.5},
+    doc="x**0.5.",
+    **QUICK,
+)
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
 
 
@@ -209,9 +242,9 @@ def pow_(op):
             if exponent in quick and dtype.differentiable:
                 return quick[exponent](input)
             if kind is int and exponent < 0 and not dtype.differentiable:
-                raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. "
-                                 "Hint: use a float exponent.")
+                raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. Hint: use a float exponent.")
         return general(input, exponent)
+
     return pow
 
 
@@ -226,6 +259,7 @@ def float_power(input, exponent):
 def double_of(dtype):
     """The double-precision dtype of its category."""
     from ..base.dtypes import complex128, float64
+
     return complex128 if dtype.is_complex else float64
 
 
@@ -245,15 +279,26 @@ def clamp(op):
                 raise RangeError("clamp: min and max are None, expected at least one.")
             return high(input, max)
         return low(input, min) if max is None else both(input, min, max)
+
     return clamp
 
 
 DECIMALS = {"policy": "floating", "method": False, "function": False, "node": "RoundBackward1", "public": "round"}
 # What the power takes out of the range is whole already.
-elementwise("round_fine", lambda x, power: scalar.where(scalar.isfinite(x * power), scalar.round(x * power) / power, x),
-            {"x": lambda: 0}, doc="The nearest multiple of 1 / power.", **DECIMALS)
-elementwise("round_coarse", lambda x, power: scalar.round(x / power) * power, {"x": lambda: 0},
-            doc="The nearest multiple of power.", **DECIMALS)
+elementwise(
+    "round_fine",
+    lambda x, power: scalar.where(scalar.isfinite(x * power), scalar.round(x * power) / power, x),
+    {"x": lambda: 0},
+    doc="The nearest multiple of 1 / power.",
+    **DECIMALS,
+)
+elementwise(
+    "round_coarse",
+    lambda x, power: scalar.round(x / power) * power,
+    {"x": lambda: 0},
+    doc="The nearest multiple of power.",
+    **DECIMALS,
+)
 
 
 @variant("round", example="x * 1.234, decimals=1")
@@ -264,7 +309,8 @@ def round_(op):
         """The nearest multiple of 10**-decimals, ties to even; integers take no decimals."""
         if decimals == 0:
             return plain(input)
-        return fine(input, 10.0 ** decimals) if decimals > 0 else coarse(input, 10.0 ** -decimals)
+        return fine(input, 10.0**decimals) if decimals > 0 else coarse(input, 10.0**-decimals)
+
     return round
 
 
@@ -280,6 +326,7 @@ def gelu(op):
         if approximate not in forms:
             raise RangeError(f"gelu: approximate is {approximate!r}, expected 'none' or 'tanh'.")
         return forms[approximate](input)
+
     return gelu
 
 
@@ -335,14 +382,23 @@ def where(op):
     def where(input, condition, other):
         """input where condition is true, else other."""
         return choose(condition, input, other)
+
     return where
 
 
-elementwise("isclose_finite",
-            lambda x, y, rtol, atol:
-                (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
-            policy="floating", predicate=True, complex=True, method=False, function=False, inplace=False, out=False,
-            public="isclose", doc="|x - y| <= atol + rtol * |y|.")
+elementwise(
+    "isclose_finite",
+    lambda x, y, rtol, atol: (x == y) | (scalar.isfinite(y) & (scalar.abs(x - y) <= atol + rtol * scalar.abs(y))),
+    policy="floating",
+    predicate=True,
+    complex=True,
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="isclose",
+    doc="|x - y| <= atol + rtol * |y|.",
+)
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -381,14 +437,14 @@ def equal(input, other):
     size = input.numel() if alike else 0
     if size <= EQUAL_AT_ONCE or not (input.layout.contiguous and other.layout.contiguous):
         return alike and bool(scalar.eq(input, other).all())
-    x, y = input.reshape((-1,)), other.reshape((-1,))       # the first difference decides
+    x, y = input.reshape((-1,)), other.reshape((-1,))  # the first difference decides
     start, step = 0, EQUAL_AT_ONCE
     while start < size and bool(scalar.eq(*(each.slice(0, start, start + step, 1) for each in (x, y))).all()):
         start, step = start + step, 16 * EQUAL_AT_ONCE
     return start >= size
 
 
-EQUAL_AT_ONCE = 1 << 12         # elements that are compared before the result is looked at
+EQUAL_AT_ONCE = 1 << 12  # elements that are compared before the result is looked at
 
 
 for _function in (isclose, allclose, equal):
@@ -402,4 +458,5 @@ def copy(op):
     def copy(input, src, non_blocking=False):
         """Write src into input, converted and broadcast."""
         return write(input, src)
+
     return copy

@@ -9,6 +9,7 @@
 >>> x.detach()
 tensor([2.])
 """
+
 from __future__ import annotations
 
 from types import ModuleType

@@ -1,4 +1,5 @@
 """Adam and its relatives."""
+
 from __future__ import annotations
 
 import math
@@ -49,15 +50,37 @@ class Adam(Optimizer):
     0.5
     """
 
-    decoupled = False       # True: whatever a group, or a state that is loaded, says
+    decoupled = False  # True: whatever a group, or a state that is loaded, says
 
-    def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, foreach: bool | None = None,
-                 maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
-                 decoupled_weight_decay: bool = False) -> None:
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         refuse_differentiable(self._name, differentiable)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                                  "amsgrad": amsgrad, "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
 
     def check(self, group: dict[str, Any]) -> None:
         """Nothing is negative, betas are below 1."""
@@ -101,9 +124,14 @@ class Adam(Optimizer):
         lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
         decoupled = self.decoupled or group["decoupled_weight_decay"]
         return {
-            "step_size": lr / (1.0 - beta1**step), "root": math.sqrt(1.0 - beta2**step),
-            "take1": 1.0 - beta1, "keep2": beta2, "take2": 1.0 - beta2, "eps": group["eps"],
-            "shrink": 1.0 - lr * decay if decoupled else 1.0, "weight_decay": 0.0 if decoupled else decay,
+            "step_size": lr / (1.0 - beta1**step),
+            "root": math.sqrt(1.0 - beta2**step),
+            "take1": 1.0 - beta1,
+            "keep2": beta2,
+            "take2": 1.0 - beta2,
+            "eps": group["eps"],
+            "shrink": 1.0 - lr * decay if decoupled else 1.0,
+            "weight_decay": 0.0 if decoupled else decay,
             "sign": -1.0 if group["maximize"] else 1.0,
         }
 
@@ -129,9 +157,29 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
-                 fused: bool | None = None) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable,
-                         decoupled_weight_decay=True)
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            maximize=maximize,
+            differentiable=differentiable,
+            decoupled_weight_decay=True,
+        )

@@ -1,4 +1,5 @@
 """What all optimizers share: groups of parameters, their state, saving and restoring it."""
+
 from __future__ import annotations
 
 from collections import defaultdict
@@ -40,8 +41,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         if isinstance(params, Tensor):
-            raise ArgumentError(f"{self._name}: params is a tensor, expected an iterable of tensors. "
-                                "Hint: write [tensor].")
+            raise ArgumentError(f"{self._name}: params is a tensor, expected an iterable of tensors. Hint: write [tensor].")
         members = self._listed(params)
         if not members:
             raise RangeError(f"{self._name}: params is empty. Hint: an iterator of parameters can be used once only.")
@@ -92,7 +92,7 @@ class Optimizer:
             As the constructor.
         """
         if not isinstance(group, dict) or "params" not in group:
-            raise ArgumentError(f"{self._name}: a parameter group is {group!r}, expected a dict with \"params\".")
+            raise ArgumentError(f'{self._name}: a parameter group is {group!r}, expected a dict with "params".')
         names, params = self._separated(group["params"])
         group = {**self.defaults, **group, **({"param_names": names} if names else {}), "params": self._checked(params)}
         self.check(group)
@@ -104,8 +104,7 @@ class Optimizer:
     def _listed(self, params: Iterable[Any]) -> list[Any]:
         """The members of ``params``, which must have an order."""
         if isinstance(params, (set, frozenset)):
-            raise ArgumentError(f"{self._name}: params is a set, whose order differs from run to run. "
-                                "Hint: pass a list.")
+            raise ArgumentError(f"{self._name}: params is a set, whose order differs from run to run. Hint: pass a list.")
         return listed(self._name, params)
 
     def _separated(self, params: Any) -> tuple[list[str], list[Any]]:
@@ -129,8 +128,10 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise ArgumentError(f"{self._name}: params[{position}] is a {type(p).__name__}, expected a tensor.")
             if not p.is_leaf:
-                raise LeafError(f"{self._name}: params[{position}] is the result of an operation, expected a leaf. "
-                                "Hint: optimise the tensor that it was computed from.")
+                raise LeafError(
+                    f"{self._name}: params[{position}] is the result of an operation, expected a leaf. "
+                    "Hint: optimise the tensor that it was computed from."
+                )
             if id(p) in known:
                 raise RangeError(f"{self._name}: params[{position}] is there twice. Hint: list it once.")
             known.add(id(p))
@@ -144,9 +145,10 @@ class Optimizer:
             optimizer's own, not copies.
         """
         positions = {id(p): i for i, p in enumerate(self._params())}
-        return {"state": {positions[id(p)]: dict(state) for p, state in self.state.items() if state},
-                "param_groups": [{**group, "params": [positions[id(p)] for p in group["params"]]}
-                                 for group in self.param_groups]}
+        return {
+            "state": {positions[id(p)]: dict(state) for p, state in self.state.items() if state},
+            "param_groups": [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups],
+        }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a ``state_dict`` of an optimizer with groups of the same sizes; it is copied.
@@ -163,23 +165,30 @@ class Optimizer:
             raise ArgumentError(f"{self._name}: load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
         for name in ("state", "param_groups"):
             if name not in state_dict:
-                raise NamingError(f"{self._name}: load_state_dict: the state has no {name!r}, it has {list(state_dict)}. "
-                                  "Hint: pass what an optimizer's state_dict() returned.")
+                raise NamingError(
+                    f"{self._name}: load_state_dict: the state has no {name!r}, it has {list(state_dict)}. "
+                    "Hint: pass what an optimizer's state_dict() returned."
+                )
         given = [len(group["params"]) for group in state_dict["param_groups"]]
         own = [len(group["params"]) for group in self.param_groups]
         if given != own:
-            raise ShapeError(f"{self._name}: load_state_dict: the state has groups of {given} parameters, expected "
-                             f"{own}.")
+            raise ShapeError(f"{self._name}: load_state_dict: the state has groups of {given} parameters, expected {own}.")
         names = list(chain.from_iterable(group["params"] for group in state_dict["param_groups"]))
         params = dict(zip(names, self._params(), strict=True))
         if not state_dict["state"].keys() <= params.keys():
-            raise NamingError(f"{self._name}: load_state_dict: there is state of the parameters "
-                              f"{[name for name in state_dict['state'] if name not in params]}, which no group has.")
-        state = {params[position]: {name: _restored(value, params[position]) for name, value in values.items()}
-                 for position, values in state_dict["state"].items()}
+            raise NamingError(
+                f"{self._name}: load_state_dict: there is state of the parameters "
+                f"{[name for name in state_dict['state'] if name not in params]}, which no group has."
+            )
+        state = {
+            params[position]: {name: _restored(value, params[position]) for name, value in values.items()}
+            for position, values in state_dict["state"].items()
+        }
         self.state = defaultdict(dict, state)
-        self.param_groups = [{**ours, **deepcopy(_options(theirs))}
-                             for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)]
+        self.param_groups = [
+            {**ours, **deepcopy(_options(theirs))}
+            for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)
+        ]
 
     def _params(self) -> Iterable[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)
@@ -187,8 +196,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = []
         for number, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {number}",
-                      *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
+            lines += [f"Parameter Group {number}", *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
         return "\n".join([f"{self._name} (", *lines, ")"])
 
 

@@ -10,6 +10,7 @@ NOTE [Update rule]: a rule is ``rule(scalar, *updated, *read, **scalars) -> new 
        ``0 * inf`` is NaN.
     5. ``sign`` is 1, or -1 to maximise; multiplying by it is exact.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -35,8 +36,7 @@ def velocity(buf: Any, g: Any, keep: Any, take: Any) -> Any:
     return keep * buf + take * g
 
 
-def sgd_momentum(scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, keep: Any, take: Any, weight_decay: Any,
-                 sign: Any) -> tuple:
+def sgd_momentum(scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, keep: Any, take: Any, weight_decay: Any, sign: Any) -> tuple:
     """Gradient descent along a running sum of gradients.
 
     Source: Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013, in the form
@@ -46,8 +46,9 @@ def sgd_momentum(scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, keep: Any, t
     return p - lr * buf, buf
 
 
-def nesterov(scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, momentum: Any, keep: Any, take: Any, weight_decay: Any,
-             sign: Any) -> tuple:
+def nesterov(
+    scalar: Any, p: Any, buf: Any, g: Any, *, lr: Any, momentum: Any, keep: Any, take: Any, weight_decay: Any, sign: Any
+) -> tuple:
     """``sgd_momentum`` with the gradient looked up one step ahead.
 
     Source: as for ``sgd_momentum``.
@@ -65,8 +66,23 @@ def moments(m: Any, v: Any, g: Any, take1: Any, keep2: Any, take2: Any) -> tuple
     return m + take1 * (g - m), keep2 * v + take2 * (g * g)
 
 
-def adam(scalar: Any, p: Any, m: Any, v: Any, g: Any, *, step_size: Any, shrink: Any, take1: Any, keep2: Any,
-         take2: Any, root: Any, eps: Any, weight_decay: Any, sign: Any) -> tuple:
+def adam(
+    scalar: Any,
+    p: Any,
+    m: Any,
+    v: Any,
+    g: Any,
+    *,
+    step_size: Any,
+    shrink: Any,
+    take1: Any,
+    keep2: Any,
+    take2: Any,
+    root: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
     """Adam, and AdamW: they differ in ``shrink`` and ``weight_decay`` alone.
 
     Args of interest:
@@ -81,8 +97,24 @@ def adam(scalar: Any, p: Any, m: Any, v: Any, g: Any, *, step_size: Any, shrink:
     return shrink * p - step_size * m / (scalar.sqrt(v) / root + eps), m, v
 
 
-def amsgrad(scalar: Any, p: Any, m: Any, v: Any, top: Any, g: Any, *, step_size: Any, shrink: Any, take1: Any,
-            keep2: Any, take2: Any, root: Any, eps: Any, weight_decay: Any, sign: Any) -> tuple:
+def amsgrad(
+    scalar: Any,
+    p: Any,
+    m: Any,
+    v: Any,
+    top: Any,
+    g: Any,
+    *,
+    step_size: Any,
+    shrink: Any,
+    take1: Any,
+    keep2: Any,
+    take2: Any,
+    root: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
     """``adam`` divided by the root of the largest ``v`` so far.
 
     Source: Reddi, Kale, Kumar, "On the convergence of Adam and beyond", 2018.

@@ -1,4 +1,5 @@
 """What the profiler has seen: events, their averages and traces. Knows no tensor and no graph."""
+
 from __future__ import annotations
 
 import json
@@ -21,8 +22,19 @@ from .tables import (
     time_text,
 )
 
-__all__ = ["BACKWARD", "EventList", "FUNCTION", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
-           "ProfilerError", "StringTable", "USER"]
+__all__ = [
+    "BACKWARD",
+    "EventList",
+    "FUNCTION",
+    "FormattedTimesMixin",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "Kernel",
+    "ProfilerError",
+    "StringTable",
+    "USER",
+]
 
 # The scopes of events, by torch's numbers.
 FUNCTION, BACKWARD, USER = 0, 1, 7
@@ -80,7 +92,7 @@ class Times:
         return time_text(self.self_cpu_time_total)
 
 
-FormattedTimesMixin = Times      # torch's name
+FormattedTimesMixin = Times  # torch's name
 
 
 class Kernel(NamedTuple):
@@ -99,6 +111,7 @@ class StringTable(dict):
 
 
 # ---- events --------------------------------------------------------------------------------------------------------
+
 
 class FunctionEvent(Times):
     """One call, region or node of backward.
@@ -122,10 +135,27 @@ class FunctionEvent(Times):
     [[[2, 3]]]
     """
 
-    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, fwd_thread: int | None = None,
-                 input_shapes: list | None = None, stack: list | None = None, scope: int = FUNCTION, cpu_memory_usage: int = 0,
-                 is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1,
-                 flops: int | None = None, is_user_annotation: bool = False, flow_id: int | None = None, args: str | None = None):
+    def __init__(
+        self,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        fwd_thread: int | None = None,
+        input_shapes: list | None = None,
+        stack: list | None = None,
+        scope: int = FUNCTION,
+        cpu_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        flops: int | None = None,
+        is_user_annotation: bool = False,
+        flow_id: int | None = None,
+        args: str | None = None,
+    ):
         self.id, self.name, self.key, self.trace_name = id, name, name, name
         self.time_range = Interval(start_us, end_us)
         self.thread, self.fwd_thread, self.scope = thread, fwd_thread, scope
@@ -146,12 +176,12 @@ class FunctionEvent(Times):
         self.cpu_parent = parent
 
     @property
-    def cpu_time_total(self) -> float:      # type: ignore[override]
+    def cpu_time_total(self) -> float:  # type: ignore[override]
         """Microseconds from begin to end."""
         return self.time_range.elapsed_us()
 
     @property
-    def self_cpu_time_total(self) -> float:     # type: ignore[override]
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
         """Microseconds without those of the events inside."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
@@ -161,9 +191,11 @@ class FunctionEvent(Times):
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     def __repr__(self) -> str:
-        return (f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} start_us={self.time_range.start:.3f} "
-                f"end_us={self.time_range.end:.3f} cpu_children={[child.id for child in self.cpu_children]} thread={self.thread} "
-                f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} seq_nr={self.sequence_nr}>")
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} start_us={self.time_range.start:.3f} "
+            f"end_us={self.time_range.end:.3f} cpu_children={[child.id for child in self.cpu_children]} thread={self.thread} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} seq_nr={self.sequence_nr}>"
+        )
 
 
 class FunctionEventAvg(Times):
@@ -196,8 +228,18 @@ class FunctionEventAvg(Times):
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Add an event, or another sum of the same key; returns this one."""
         if self.key is None:
-            for name in ("key", "node_id", "scope", "is_async", "is_remote", "is_user_annotation", "input_shapes", "stack",
-                         "cpu_children", "cpu_parent"):
+            for name in (
+                "key",
+                "node_id",
+                "scope",
+                "is_async",
+                "is_remote",
+                "is_user_annotation",
+                "input_shapes",
+                "stack",
+                "cpu_children",
+                "cpu_parent",
+            ):
                 setattr(self, name, getattr(other, name))
         for name in ("count", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -207,8 +249,10 @@ class FunctionEventAvg(Times):
     __iadd__ = add
 
     def __repr__(self) -> str:
-        return (f"<FunctionEventAvg key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
-                f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>")
+        return (
+            f"<FunctionEventAvg key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
+        )
 
 
 class EventList(list):
@@ -225,15 +269,27 @@ class EventList(list):
     ['aten::exp']
     """
 
-    def __init__(self, events: Iterable = (), *, profile_memory: bool = False, with_flops: bool = False, with_stack: bool = False,
-                 metadata: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        events: Iterable = (),
+        *,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        with_stack: bool = False,
+        metadata: dict[str, Any] | None = None,
+    ):
         super().__init__(events)
         self.profile_memory, self.with_flops, self.with_stack = profile_memory, with_flops, with_stack
         self.metadata = {} if metadata is None else metadata
 
     def _like(self, events: Iterable) -> EventList:
-        return EventList(events, profile_memory=self.profile_memory, with_flops=self.with_flops, with_stack=self.with_stack,
-                         metadata=self.metadata)
+        return EventList(
+            events,
+            profile_memory=self.profile_memory,
+            with_flops=self.with_flops,
+            with_stack=self.with_stack,
+            metadata=self.metadata,
+        )
 
     def _build_tree(self) -> None:
         """Find out which events lie directly inside of which, per thread, by their times."""
@@ -254,8 +310,9 @@ class EventList(list):
         """Microseconds of all events, each counted once."""
         return sum(event.self_cpu_time_total for event in self)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
-                     group_by_overload_name: bool = False) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
         """The events summed by name; by input shapes and by the innermost frames of the stack, too, if asked for.
 
         ``group_by_overload_name`` is accepted for torch's sake: operations have no overloads.
@@ -265,8 +322,13 @@ class EventList(list):
         """
         sums: dict[tuple, FunctionEventAvg] = {}
         for event in self:
-            key = (event.key, event.node_id, event.is_user_annotation, str(event.input_shapes) if group_by_input_shape else "",
-                   tuple((event.stack or ())[:group_by_stack_n]))
+            key = (
+                event.key,
+                event.node_id,
+                event.is_user_annotation,
+                str(event.input_shapes) if group_by_input_shape else "",
+                tuple((event.stack or ())[:group_by_stack_n]),
+            )
             sums.setdefault(key, FunctionEventAvg()).add(event)
         for entry in sums.values():
             entry.stack = (entry.stack or [])[:group_by_stack_n]
@@ -282,9 +344,17 @@ class EventList(list):
         total.key, total.input_shapes, total.stack = "Total", None, None
         return total
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
-              max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
-              top_level_events_only: bool = False, time_unit: str | None = None) -> str:
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """The events as text.
 
         Args:
@@ -305,8 +375,11 @@ class EventList(list):
         if top_level_events_only:
             events = [event for event in events if event.cpu_parent is None]
         total = self.self_cpu_time_total
-        columns = [*time_columns(total, time_format(time_unit), max_name_column_width),
-                   *(MEMORY_COLUMNS if self.profile_memory else ()), CALLS_COLUMN]
+        columns = [
+            *time_columns(total, time_format(time_unit), max_name_column_width),
+            *(MEMORY_COLUMNS if self.profile_memory else ()),
+            CALLS_COLUMN,
+        ]
         if any(event.input_shapes for event in self):
             columns.append(Column("Input Shapes", lambda e: cut(str(e.input_shapes), max_shapes_column_width)))
         if any(event.stack for event in self):
@@ -386,10 +459,22 @@ def title(kind: str, thread: int, name: str) -> dict:
 
 def span(event: FunctionEvent) -> dict:
     """An event as a span of a trace."""
-    details = {"Sequence number": None if event.sequence_nr < 0 else event.sequence_nr, "Fwd thread id": event.fwd_thread,
-               "Input Dims": event.input_shapes, "Call stack": event.stack, "Bytes": event.cpu_memory_usage, "Args": event.args}
-    return {"ph": "X", "cat": CATEGORIES[event.scope], "name": event.name, **place(event), "dur": event.cpu_time_total,
-            "args": {"External id": event.id, **{name: value for name, value in details.items() if value}}}
+    details = {
+        "Sequence number": None if event.sequence_nr < 0 else event.sequence_nr,
+        "Fwd thread id": event.fwd_thread,
+        "Input Dims": event.input_shapes,
+        "Call stack": event.stack,
+        "Bytes": event.cpu_memory_usage,
+        "Args": event.args,
+    }
+    return {
+        "ph": "X",
+        "cat": CATEGORIES[event.scope],
+        "name": event.name,
+        **place(event),
+        "dur": event.cpu_time_total,
+        "args": {"External id": event.id, **{name: value for name, value in details.items() if value}},
+    }
 
 
 def arrow(phase: str, number: int, event: FunctionEvent) -> dict:

@@ -1,4 +1,5 @@
 """What ran, how often and how long: the profiler of ``torch.autograd.profiler``. How it sees that: profiling/records.py."""
+
 from __future__ import annotations
 
 import contextlib
@@ -23,14 +24,32 @@ from .schedules import (
     tensorboard_trace_handler,
 )
 
-__all__ = ["profile", "record_function", "emit_itt", "emit_nvtx", "schedule", "supported_activities", "tensorboard_trace_handler",
-           "kineto_available", "DeviceType", "EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
-           "ProfilerAction", "ProfilerActivity", "ProfilerError", "StringTable"]
+__all__ = [
+    "profile",
+    "record_function",
+    "emit_itt",
+    "emit_nvtx",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+    "kineto_available",
+    "DeviceType",
+    "EventList",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "Kernel",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "ProfilerError",
+    "StringTable",
+]
 
 
 # ---- profiles ------------------------------------------------------------------------------------------------------
 
-class profile(Sink):        # torch's name
+
+class profile(Sink):  # torch's name
     """Collects the calls, regions and nodes of backward that run inside of its ``with`` block: both of torch's ``profile`` in one.
 
     Args:
@@ -66,13 +85,30 @@ class profile(Sink):        # torch's name
     ['aten::sin', 'aten::sum', 'SumBackward0', 'SinBackward0', 'AccumulateGrad']
     """
 
-    def __init__(self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None, record_shapes: bool = False,
-                 with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False, with_modules: bool = False,
-                 use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None, acc_events: bool = False,
-                 custom_trace_id_callback: Any = None, post_processing_timeout_s: float | None = None,
-                 activity_filters: dict | None = None, activities: Iterable | None = None, schedule: Schedule | None = None,
-                 on_trace_ready: Callable[[profile], Any] | None = None, execution_trace_observer: Any = None,
-                 all_threads: bool = False):
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: dict | None = None,
+        activities: Iterable | None = None,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        execution_trace_observer: Any = None,
+        all_threads: bool = False,
+    ):
         super().__init__(record_shapes, profile_memory, with_stack, with_flops, all_threads)
         self.enabled, self.entered, self.collecting = enabled, False, False
         self.schedule, self.on_trace_ready = schedule or always, on_trace_ready
@@ -85,14 +121,22 @@ class profile(Sink):        # torch's name
             return
         others = use_device or use_cuda or ProfilerActivity.CPU not in self.activities
         if others:
-            warnings.warn("profile: only the CPU is profiled. Hint: leave out use_device and use_cuda; name ProfilerActivity.CPU "
-                          "among the activities.", stacklevel=2)
+            warnings.warn(
+                "profile: only the CPU is profiled. Hint: leave out use_device and use_cuda; name ProfilerActivity.CPU "
+                "among the activities.",
+                stacklevel=2,
+            )
         if not use_cpu:
             raise ProfilerError("profile: use_cpu=False leaves nothing to profile; expected True.")
 
     def _list(self, events: Iterable[FunctionEvent]) -> EventList:
-        return EventList(events, profile_memory=self.profile_memory, with_flops=self.with_flops, with_stack=self.with_stack,
-                         metadata=self.metadata)
+        return EventList(
+            events,
+            profile_memory=self.profile_memory,
+            with_flops=self.with_flops,
+            with_stack=self.with_stack,
+            metadata=self.metadata,
+        )
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -164,8 +208,9 @@ class profile(Sink):        # torch's name
         """Add a text of JSON to the traces."""
         self.metadata[key] = json.loads(value)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
-                     group_by_overload_name: bool = False) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
         """The events summed by name: see ``EventList.key_averages``."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
@@ -197,7 +242,7 @@ class profile(Sink):        # torch's name
         return "<unfinished profile>" if self.enabled and not self.entered else repr(self.function_events)
 
 
-class record_function(contextlib.ContextDecorator):        # torch's name
+class record_function(contextlib.ContextDecorator):  # torch's name
     """A region with a name, for profiles: a context manager and a decorator. Without an active profile it does nothing.
 
     Args:
@@ -217,7 +262,7 @@ class record_function(contextlib.ContextDecorator):        # torch's name
         self.record: Record | None = None
 
     def _recreate_cm(self) -> record_function:
-        return record_function(self.name, self.args)        # one instance may decorate a function that calls itself
+        return record_function(self.name, self.args)  # one instance may decorate a function that calls itself
 
     def __enter__(self) -> record_function:
         wanted = sinks()
@@ -232,6 +277,7 @@ class record_function(contextlib.ContextDecorator):        # torch's name
 
 # ---- other tools' annotations --------------------------------------------------------------------------------------
 
+
 class _Annotations:
     """A context that would annotate for a tool that nbgrad does not talk to: it does nothing."""
 
@@ -245,9 +291,9 @@ class _Annotations:
         """Nothing was begun."""
 
 
-class emit_nvtx(_Annotations):      # torch's name
+class emit_nvtx(_Annotations):  # torch's name
     """Accepted for torch's sake: NVTX ranges mark work on GPUs, and there is none yet. It does nothing."""
 
 
-class emit_itt(_Annotations):       # torch's name
+class emit_itt(_Annotations):  # torch's name
     """Accepted for torch's sake: nbgrad does not talk to Intel's ITT. It does nothing."""

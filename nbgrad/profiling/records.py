@@ -5,6 +5,7 @@ becomes a ``Record`` of its thread: opened before the call, closed after it, so 
 engine's ``watchers``. A record costs 2 us beside the general path, which takes 4 us a call; without a profile nothing is paid. Like
 torch's, a profile sees the calls of the thread that entered it, and of all threads on request.
 """
+
 from __future__ import annotations
 
 import re
@@ -31,6 +32,7 @@ __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 
 
 # ---- records: see NOTE [Profiling] ---------------------------------------------------------------------------------
+
 
 class Sink(Presence):
     """A profile as records know it.
@@ -106,8 +108,22 @@ class Record:
         call: the record of the call that made the node that ran.
     """
 
-    __slots__ = ("id", "name", "scope", "sinks", "thread", "start", "end", "shapes", "stack", "node", "call", "memory", "flops",
-                 "args")
+    __slots__ = (
+        "id",
+        "name",
+        "scope",
+        "sinks",
+        "thread",
+        "start",
+        "end",
+        "shapes",
+        "stack",
+        "node",
+        "call",
+        "memory",
+        "flops",
+        "args",
+    )
     flops: int | None
 
     def __init__(self, name: str, scope: int, sinks: Sinks, operands: Iterable = (), args: str | None = None):
@@ -125,24 +141,36 @@ class Record:
         records = _thread.records
         if records and records[-1] is self:
             del records[-1]
-        elif self in records:       # one inside of it was not closed
-            del records[records.index(self):]
+        elif self in records:  # one inside of it was not closed
+            del records[records.index(self) :]
         self.memory = _thread.balance - self.memory
         for sink in self.sinks:
             sink.records.append(self)
 
     def event(self, owner: Sink, threads: dict[int, int]) -> FunctionEvent:
         """What a profile shows of it; ``threads`` numbers them in order of appearance."""
+
         def number(ident: int) -> int:
             return threads.setdefault(ident, len(threads) + 1)
+
         call = self.call
         return FunctionEvent(
-            self.id, self.name, number(self.thread), (self.start - owner.began) / 1000, (self.end - owner.began) / 1000,
-            fwd_thread=None if call is None else number(call.thread), input_shapes=self.shapes if owner.record_shapes else None,
-            stack=self.stack if owner.with_stack else None, scope=self.scope,
-            cpu_memory_usage=self.memory if owner.profile_memory else 0, sequence_nr=self.node,
-            flops=self.flops if owner.with_flops else None, is_user_annotation=self.scope == USER,
-            flow_id=None if call is None else call.id, args=self.args)
+            self.id,
+            self.name,
+            number(self.thread),
+            (self.start - owner.began) / 1000,
+            (self.end - owner.began) / 1000,
+            fwd_thread=None if call is None else number(call.thread),
+            input_shapes=self.shapes if owner.record_shapes else None,
+            stack=self.stack if owner.with_stack else None,
+            scope=self.scope,
+            cpu_memory_usage=self.memory if owner.profile_memory else 0,
+            sequence_nr=self.node,
+            flops=self.flops if owner.with_flops else None,
+            is_user_annotation=self.scope == USER,
+            flow_id=None if call is None else call.id,
+            args=self.args,
+        )
 
 
 def shape_of(x: Any) -> list:
@@ -153,6 +181,7 @@ def shape_of(x: Any) -> list:
 
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
+
 
 class Profiling:
     """The interpreter that times calls."""
@@ -223,6 +252,7 @@ class Memory:
         def freed(reference: weakref.ref) -> None:
             if self.followed.pop(key, None) is not None:
                 note_free(size)
+
         self.followed[key] = weakref.ref(storage, freed)
         _thread.balance += size
 
@@ -241,6 +271,7 @@ def note_free(size: int) -> None:
 
 # ---- backward ------------------------------------------------------------------------------------------------------
 
+
 class Watcher:
     """Makes records of the nodes and leaves that passes run, each linked to the call that recorded it."""
 
@@ -249,6 +280,7 @@ class Watcher:
 
     def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
         """What runs nodes and leaves in the place of these."""
+
         def timed_run(node: Node, g: Any, create_graph: bool, task: Any) -> Any:
             wanted = sinks()
             if wanted is None or not task.runs(node):
@@ -262,7 +294,7 @@ class Watcher:
 
         def timed_settle(leaf: Tensor, g: Tensor | None, task: Any) -> None:
             held, wanted = [g], sinks()
-            del g       # accumulate.py takes over what nobody else holds
+            del g  # accumulate.py takes over what nobody else holds
             if wanted is None or not task.runs(leaf):
                 return settle(leaf, held.pop(), task)
             record = Record("AccumulateGrad", BACKWARD, wanted, held)
@@ -270,6 +302,7 @@ class Watcher:
                 return settle(leaf, held.pop(), task)
             finally:
                 record.close()
+
         return timed_run, timed_settle
 
 
@@ -301,4 +334,4 @@ def deactivate(p: Sink) -> None:
             engine.watchers.remove(watcher)
             memory.followed.clear()
             watcher.calls.clear()
-            _thread.records.clear()         # regions that were not left
+            _thread.records.clear()  # regions that were not left

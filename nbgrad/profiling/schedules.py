@@ -1,4 +1,5 @@
 """When a profile collects and what becomes of what it has collected: schedules over a program's steps, handlers of traces."""
+
 from __future__ import annotations
 
 import os
@@ -9,8 +10,17 @@ from typing import Any, Callable
 
 from ..base.errors import ArgumentError, NbgradError, RangeError
 
-__all__ = ["DeviceType", "ProfilerAction", "ProfilerActivity", "Schedule", "always", "kineto_available", "schedule",
-           "supported_activities", "tensorboard_trace_handler"]
+__all__ = [
+    "DeviceType",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "Schedule",
+    "always",
+    "kineto_available",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerAction(Enum):
@@ -83,8 +93,10 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
     """
     if min(wait, warmup, repeat, skip_first) < 0 or active < 1:
-        raise ScheduleError(f"schedule: got wait={wait}, warmup={warmup}, active={active}, repeat={repeat}, "
-                            f"skip_first={skip_first}; expected active > 0 and no negative number.")
+        raise ScheduleError(
+            f"schedule: got wait={wait}, warmup={warmup}, active={active}, repeat={repeat}, "
+            f"skip_first={skip_first}; expected active > 0 and no negative number."
+        )
     length = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
@@ -99,6 +111,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
         if place < wait + warmup:
             return ProfilerAction.WARMUP
         return ProfilerAction.RECORD_AND_SAVE if place == length - 1 else ProfilerAction.RECORD
+
     return action
 
 
@@ -118,12 +131,14 @@ def kineto_available() -> bool:
 
 # ---- handlers ------------------------------------------------------------------------------------------------------
 
+
 class TraceError(NbgradError):
     """A trace that cannot be written."""
 
 
-def tensorboard_trace_handler(dir_name: str | os.PathLike, worker_name: str | None = None, use_gzip: bool = False,
-                              use_python_export: bool = False) -> Callable[[Any], None]:
+def tensorboard_trace_handler(
+    dir_name: str | os.PathLike, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
+) -> Callable[[Any], None]:
     """For ``profile(on_trace_ready=...)``: write every cycle's trace into a folder, ``<worker>.<time>.pt.trace.json``.
 
     Args:
@@ -152,4 +167,5 @@ def tensorboard_trace_handler(dir_name: str | os.PathLike, worker_name: str | No
             raise TraceError(f"tensorboard_trace_handler: the folder {dir_name} cannot be made: {error}.") from error
         worker = worker_name or f"{platform.node()}_{os.getpid()}"
         p.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json{'.gz' if use_gzip else ''}"))
+
     return handler

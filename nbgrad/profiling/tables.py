@@ -1,12 +1,25 @@
 """The profiler's tables: columns, and numbers as text."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterable, NamedTuple
 
 from ..base.errors import NbgradError, RangeError
 
-__all__ = ["CALLS_COLUMN", "Column", "ColumnError", "FLOPS_COLUMN", "MEMORY_COLUMNS", "cut", "memory_text", "sort_key",
-           "table_text", "time_columns", "time_format", "time_text"]
+__all__ = [
+    "CALLS_COLUMN",
+    "Column",
+    "ColumnError",
+    "FLOPS_COLUMN",
+    "MEMORY_COLUMNS",
+    "cut",
+    "memory_text",
+    "sort_key",
+    "table_text",
+    "time_columns",
+    "time_format",
+    "time_text",
+]
 
 
 class ColumnError(NbgradError, AttributeError):
@@ -14,6 +27,7 @@ class ColumnError(NbgradError, AttributeError):
 
 
 # ---- numbers as text -----------------------------------------------------------------------------------------------
+
 
 def time_text(us: float) -> str:
     """A time in microseconds, in the unit that suits it."""
@@ -38,6 +52,7 @@ def memory_text(size: int) -> str:
 
 # ---- columns -------------------------------------------------------------------------------------------------------
 
+
 class Column(NamedTuple):
     """A column of a table: its title, what it shows of an event, and its least width."""
 
@@ -46,8 +61,10 @@ class Column(NamedTuple):
     width: int = 12
 
 
-MEMORY_COLUMNS = (Column("CPU Mem", lambda e: memory_text(e.cpu_memory_usage)),
-                  Column("Self CPU Mem", lambda e: memory_text(e.self_cpu_memory_usage)))
+MEMORY_COLUMNS = (
+    Column("CPU Mem", lambda e: memory_text(e.cpu_memory_usage)),
+    Column("Self CPU Mem", lambda e: memory_text(e.self_cpu_memory_usage)),
+)
 CALLS_COLUMN = Column("# of Calls", lambda e: str(e.count))
 FLOPS_COLUMN = Column("Total FLOPs", lambda e: str(e.flops) if e.flops else "--")
 
@@ -72,6 +89,7 @@ def table_text(columns: list[Column], events: list, header: str | None) -> str:
 
     def line(texts: Iterable[str]) -> str:
         return "  ".join(text.rjust(width) for text, width in zip(texts, widths))
+
     lines = [rule, line(column.title for column in columns), rule, *map(line, rows), rule]
     if header is not None:
         lines[:0] = ["=" * len(rule), header]
@@ -80,13 +98,17 @@ def table_text(columns: list[Column], events: list, header: str | None) -> str:
 
 def sort_key(name: str) -> Callable[[Any], Any]:
     """The attribute to sort by; lists are compared as text."""
+
     def key(event: Any) -> Any:
         try:
             value = getattr(event, name)
         except AttributeError:
-            raise ColumnError(f"table: sort_by={name!r} is no attribute of {type(event).__name__}. Hint: 'cpu_time_total', "
-                              "'self_cpu_time_total', 'count', 'cpu_memory_usage', ...") from None
+            raise ColumnError(
+                f"table: sort_by={name!r} is no attribute of {type(event).__name__}. Hint: 'cpu_time_total', "
+                "'self_cpu_time_total', 'count', 'cpu_memory_usage', ..."
+            ) from None
         return value if isinstance(value, (int, float)) else str(value)
+
     return key
 
 
@@ -102,4 +124,4 @@ def time_format(unit: str | None) -> Callable[[float], str]:
 
 def cut(text: str, width: int) -> str:
     """A text of at most ``width`` characters."""
-    return text if len(text) <= width else text[:max(width - 3, 0)] + "..."
+    return text if len(text) <= width else text[: max(width - 3, 0)] + "..."

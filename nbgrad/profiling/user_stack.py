@@ -1,4 +1,5 @@
 """The user's part of the Python stack."""
+
 from __future__ import annotations
 
 import contextlib

@@ -3,6 +3,7 @@
 ``use_reentrant=False`` is the design of recomputing/reruns.py. ``use_reentrant=True`` is the older one, a ``Function`` whose
 backward records the call anew and starts a pass inside of the running one; it cannot serve ``grad`` or ``backward(inputs=...)``.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -21,15 +22,31 @@ from .log import ExplainedFrame
 from .reruns import DETERMINISM_CHECKS, CheckpointError, Frame, GraphExecGroup, saved, streams_of
 from .selective import SAC_IGNORED_OPS, CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["checkpoint", "checkpoint_sequential", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
-           "GraphExecGroup", "SAC_IGNORED_OPS", "SelectiveCheckpointContext", "check_backward_validity",
-           "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
-           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "GraphExecGroup",
+    "SAC_IGNORED_OPS",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
 
 Contexts = Callable[[], "tuple[ContextManager, ContextManager]"]
 
 
 # ---- settings ------------------------------------------------------------------------------------------------------
+
 
 class Settings:
     """What the contexts below set for the whole process; None leaves it to each call."""
@@ -78,9 +95,18 @@ def noop_context_fn() -> tuple[ContextManager, ContextManager]:
 
 # ---- the calls -----------------------------------------------------------------------------------------------------
 
-def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
-               context_fn: Contexts = noop_context_fn, determinism_check: str = "default", debug: bool = False,
-               early_stop: bool = True, **kwargs: Any) -> Any:
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Contexts = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
     """``function(*args, **kwargs)``, of which only the inputs are kept for backward: it runs again when a pass needs the rest.
 
     Args:
@@ -117,8 +143,10 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
         use_reentrant = unspecified("checkpoint")
     if use_reentrant:
         if kwargs:
-            raise RangeError(f"checkpoint: unexpected keyword arguments {sorted(kwargs)}: the reentrant design takes none. "
-                             "Hint: use_reentrant=False.")
+            raise RangeError(
+                f"checkpoint: unexpected keyword arguments {sorted(kwargs)}: the reentrant design takes none. "
+                "Hint: use_reentrant=False."
+            )
         if context_fn is not noop_context_fn or debug:
             raise RangeError("checkpoint: context_fn and debug are supported with use_reentrant=False only.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
@@ -131,13 +159,13 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
     if debug and context_fn is not noop_context_fn:
         raise RangeError("checkpoint: debug=True brings a context_fn of its own. Hint: leave one of them out.")
     early_stop = early_stop if Settings.early_stop is None else Settings.early_stop
-    make_frame = partial(ExplainedFrame if debug else Frame, early_stop=early_stop,
-                         describe=DETERMINISM_CHECKS[determinism_check])
+    make_frame = partial(ExplainedFrame if debug else Frame, early_stop=early_stop, describe=DETERMINISM_CHECKS[determinism_check])
     return recorded_call(function, args, kwargs, preserve_rng_state, context_fn, make_frame)
 
 
-def recorded_call(function: Callable, args: tuple, kwargs: dict, preserve_rng_state: bool, context_fn: Contexts,
-                  make_frame: Callable[..., Frame]) -> Any:
+def recorded_call(
+    function: Callable, args: tuple, kwargs: dict, preserve_rng_state: bool, context_fn: Contexts, make_frame: Callable[..., Frame]
+) -> Any:
     """The first run, in the design of saved-tensor hooks."""
     around, around_again = context_fn()
     values = (*args, *kwargs.values())
@@ -147,19 +175,24 @@ def recorded_call(function: Callable, args: tuple, kwargs: dict, preserve_rng_st
     def again(inputs: list) -> None:
         with streams(), around_again:
             function(*inputs[:count], **dict(zip(names, inputs[count:])))
+
     with make_frame(lambda: partial(again, given_back())).saving(), around:
         return function(*args, **kwargs)
 
 
 def unspecified(who: str) -> bool:
     """The design where the caller has named none, with a warning."""
-    warnings.warn(f"{who}: pass use_reentrant explicitly; without it, it is True. use_reentrant=False is the better choice: it "
-                  "works with grad(), keyword arguments and nested calls.", stacklevel=3)
+    warnings.warn(
+        f"{who}: pass use_reentrant explicitly; without it, it is True. use_reentrant=False is the better choice: it "
+        "works with grad(), keyword arguments and nested calls.",
+        stacklevel=3,
+    )
     return True
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
-                          preserve_rng_state: bool = True, **unexpected: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **unexpected: Any
+) -> Any:
     """``functions`` one after the other, checkpointed in ``segments`` parts; the last part is kept as usual.
 
     Args:
@@ -180,8 +213,10 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     if use_reentrant is None:
         use_reentrant = unspecified("checkpoint_sequential")
     if unexpected:
-        raise RangeError(f"checkpoint_sequential: unexpected keyword arguments {sorted(unexpected)}; expected use_reentrant and "
-                         "preserve_rng_state.")
+        raise RangeError(
+            f"checkpoint_sequential: unexpected keyword arguments {sorted(unexpected)}; expected use_reentrant and "
+            "preserve_rng_state."
+        )
     if not isinstance(functions, Iterable):
         raise ArgumentError(f"checkpoint_sequential: expected a sequence of functions, got {type(functions).__name__}.")
     functions = list(functions)
@@ -192,8 +227,12 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     size = len(functions) // segments
     split = size * (segments - 1)
     for start in range(0, split, size):
-        input = checkpoint(partial(composed, functions[start:start + size]), input, use_reentrant=use_reentrant,
-                           preserve_rng_state=preserve_rng_state)
+        input = checkpoint(
+            partial(composed, functions[start : start + size]),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve_rng_state,
+        )
     return composed(functions[split:], input)
 
 
@@ -206,11 +245,13 @@ def composed(functions: list[Callable], x: Any) -> Any:
 
 # ---- the reentrant design ------------------------------------------------------------------------------------------
 
+
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no input requires grad: the reentrant design would give none to what the function closes over either."""
     if not any(isinstance(x, Tensor) and requires_grad(x) for x in inputs):
-        warnings.warn("checkpoint: none of the inputs require grad, so the gradients will be None. Hint: use_reentrant=False.",
-                      stacklevel=2)
+        warnings.warn(
+            "checkpoint: none of the inputs require grad, so the gradients will be None. Hint: use_reentrant=False.", stacklevel=2
+        )
 
 
 def detach_variable(inputs: tuple) -> tuple:
@@ -277,8 +318,10 @@ class CheckpointFunction(Function):
         """
         task = current_graph_task()
         if task is not None and task.needed is not None:
-            raise GradError("checkpoint: with use_reentrant=True it is incompatible with grad() and with passing inputs to "
-                            "backward(). Hint: use_reentrant=False.")
+            raise GradError(
+                "checkpoint: with use_reentrant=True it is incompatible with grad() and with passing inputs to "
+                "backward(). Hint: use_reentrant=False."
+            )
         inputs = list(ctx.others)
         for k, x in zip(ctx.places, ctx.saved_tensors):
             inputs[k] = x

@@ -1,4 +1,5 @@
 """What a checkpointed function did in its first and in its second run, for the error that says that these differ."""
+
 from __future__ import annotations
 
 import contextlib

@@ -8,6 +8,7 @@ hooks that put the k-th tensor saved into the k-th holder that is still alive, a
   2. the graph of the second run is dropped with it: gradients flow through the nodes of the first.
   3. passes are told apart by their number: a graph that is kept is recomputed in each.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -32,6 +33,7 @@ class CheckpointError(GradError):
 
 
 # ---- random numbers ------------------------------------------------------------------------------------------------
+
 
 class Streams:
     """The states of the random generators that a call can draw from: the default one, and those among its arguments."""
@@ -69,6 +71,7 @@ def streams_of(preserve_rng_state: bool, values: Iterable[Any] = ()) -> Callable
 
 
 # ---- recomputation: see NOTE [Recomputation] -----------------------------------------------------------------------
+
 
 class _Group(threading.local):
     current: GraphExecGroup | None = None
@@ -132,13 +135,14 @@ class Frame:
 
     __slots__ = ("prepare", "early_stop", "describe", "holders", "layouts", "complete", "rebuilt", "__weakref__")
 
-    def __init__(self, prepare: Callable[[], Callable[[], Any]], early_stop: bool = True,
-                 describe: Callable[[Layout], Any] | None = None):
+    def __init__(
+        self, prepare: Callable[[], Callable[[], Any]], early_stop: bool = True, describe: Callable[[Layout], Any] | None = None
+    ):
         self.prepare, self.early_stop, self.describe = prepare, early_stop, describe
         self.holders: list[weakref.ref[Holder]] = []
         self.layouts: list[Layout] = []
         self.complete = False
-        self.rebuilt: set = set()       # passes
+        self.rebuilt: set = set()  # passes
 
     @contextlib.contextmanager
     def saving(self) -> Iterator[None]:
@@ -170,8 +174,10 @@ class Frame:
             if isinstance(run, int):
                 queue_callback(partial(forget, weakref.ref(self), run))
         if run not in holder:
-            raise CheckpointError("checkpoint: a saved tensor that was already unpacked once in this pass is asked for again. "
-                                  "Hint: read ctx.saved_tensors once.")
+            raise CheckpointError(
+                "checkpoint: a saved tensor that was already unpacked once in this pass is asked for again. "
+                "Hint: read ctx.saved_tensors once."
+            )
         return holder.pop(run)
 
     def unpack_outside(self, holder: Holder) -> Tensor:
@@ -202,7 +208,7 @@ class Frame:
                 holder.pop(run, None)
 
 
-OUTSIDE = -1            # current_graph_task_id() where no pass is running
+OUTSIDE = -1  # current_graph_task_id() where no pass is running
 
 
 def itself(x: Tensor) -> Tensor:
@@ -240,8 +246,9 @@ class Refill:
             if frame.early_stop and self.count == len(frame.holders):
                 raise Rebuilt(self)
         elif frame.complete:
-            raise CheckpointError("checkpoint: the recomputation saves more tensors than the first run did, "
-                                  f"{len(frame.holders)}.{ADVICE}")
+            raise CheckpointError(
+                f"checkpoint: the recomputation saves more tensors than the first run did, {len(frame.holders)}.{ADVICE}"
+            )
         return value
 
     def fill(self, place: int, value: Tensor) -> None:
@@ -265,15 +272,21 @@ class Refill:
         """
         expected = len(self.frame.holders)
         if self.frame.complete and self.count != expected:
-            raise CheckpointError("checkpoint: a different number of tensors was saved during the original forward and the "
-                                  f"recomputation: {expected} during forward, {self.count} during recomputation.{ADVICE}")
+            raise CheckpointError(
+                "checkpoint: a different number of tensors was saved during the original forward and the "
+                f"recomputation: {expected} during forward, {self.count} during recomputation.{ADVICE}"
+            )
         if self.differences:
-            raise CheckpointError("checkpoint: recomputed values for the following tensors have different metadata than during "
-                                  f"the forward pass:\n{''.join(self.differences)}{ADVICE}")
+            raise CheckpointError(
+                "checkpoint: recomputed values for the following tensors have different metadata than during "
+                f"the forward pass:\n{''.join(self.differences)}{ADVICE}"
+            )
 
 
-ADVICE = ("\nHint: the function must do the same each time it is called; debug=True, or set_checkpoint_debug_enabled(True), "
-          "shows the operations of both runs.")
+ADVICE = (
+    "\nHint: the function must do the same each time it is called; debug=True, or set_checkpoint_debug_enabled(True), "
+    "shows the operations of both runs."
+)
 
 
 def description(layout: Layout) -> dict[str, Any]:
@@ -310,5 +323,6 @@ def restored(value: Any, version: int | None) -> Any:
     if version is not None and value._storage_.version != version:
         raise VersionError(
             f"checkpoint: an input ({value.layout.dtype.name} {list(value.layout.shape)}) was modified in place: it is at version "
-            f"{value._storage_.version}, expected {version}.\nHint: clone it before the update.")
+            f"{value._storage_.version}, expected {version}.\nHint: clone it before the update."
+        )
     return value

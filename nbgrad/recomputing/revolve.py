@@ -8,6 +8,7 @@ makes that the optimal schedule; asked in another order it is slower and still r
 
 Source: A. Griewank, A. Walther, Algorithm 799: Revolve, ACM TOMS 26 (2000).
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -25,6 +26,7 @@ __all__ = ["checkpoint_loop", "fewest_steps", "split"]
 
 
 # ---- the schedule --------------------------------------------------------------------------------------------------
+
 
 def repetitions(steps: int, slots: int) -> int:
     """The least ``r`` with ``steps <= C(slots + r, slots)``."""
@@ -66,6 +68,7 @@ def stops(first: int, steps: int, slots: int) -> list[int]:
 
 # ---- the loop ------------------------------------------------------------------------------------------------------
 
+
 class Stored(NamedTuple):
     """A state before step ``position``, and the random generators then."""
 
@@ -85,7 +88,7 @@ class Loop:
     def __init__(self, step: Callable, many: bool, slots: int):
         self.step, self.many, self.slots = step, many, slots
         self.stack: list[Stored] = []
-        self.lock = threading.RLock()       # two passes may walk one graph
+        self.lock = threading.RLock()  # two passes may walk one graph
 
     def store(self, position: int, state: Any) -> None:
         """Keep the state before a step."""
@@ -111,12 +114,15 @@ class Loop:
         """Go to step ``k``; returns what runs it again, on a state that requires grad where it did in the first run."""
         with self.lock, Streams().kept():
             state, streams = self.state_at(k), Streams()
-        members = [x.detach().requires_grad_(need) if isinstance(x, Tensor) else x
-                   for x, need in zip(state if self.many else (state,), needs)]
+        members = [
+            x.detach().requires_grad_(need) if isinstance(x, Tensor) else x
+            for x, need in zip(state if self.many else (state,), needs)
+        ]
 
         def replay() -> None:
             with streams.replayed():
                 self.step(tuple(members) if self.many else members[0], k)
+
         return replay
 
     def state_at(self, k: int) -> Any:

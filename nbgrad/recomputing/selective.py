@@ -4,6 +4,7 @@ NOTE [Selection]: of the first run the results that the policy names are kept, i
 run such a call launches nothing: it is recorded with the kept result, so that the tensors it saves come in the same order. Calls
 made by other calls belong to those, and are not asked about. Views are always made anew: they cost nothing.
 """
+
 from __future__ import annotations
 
 import threading
@@ -44,8 +45,12 @@ class CheckpointPolicy(Enum):
     PREFER_CPU_OFFLOAD = 5
 
 
-KEPT = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD,
-        CheckpointPolicy.PREFER_CPU_OFFLOAD)
+KEPT = (
+    CheckpointPolicy.MUST_SAVE,
+    CheckpointPolicy.PREFER_SAVE,
+    CheckpointPolicy.MUST_CPU_OFFLOAD,
+    CheckpointPolicy.PREFER_CPU_OFFLOAD,
+)
 
 # Operations whose results are never kept: see NOTE [Selection].
 SAC_IGNORED_OPS = frozenset(name for name, op in OPS.items() if isinstance(op, Movement))
@@ -90,12 +95,17 @@ class Kept:
         """
         results, self.results = self.results, None
         if results is None:
-            raise GradError(f"checkpoint: backward an extra time: the kept result of {name} was used by an earlier pass. Hint: a "
-                            "region under selective checkpointing can be walked once.")
-        if not allow_mutation and any(isinstance(x, Tensor) and x._storage_.version != version
-                                      for x, version in zip(results, self.versions)):
-            raise GradError(f"checkpoint: the kept result of {name} has been mutated in place. Hint: clone it in the function, or "
-                            "pass allow_cache_entry_mutation=True.")
+            raise GradError(
+                f"checkpoint: backward an extra time: the kept result of {name} was used by an earlier pass. Hint: a "
+                "region under selective checkpointing can be walked once."
+            )
+        if not allow_mutation and any(
+            isinstance(x, Tensor) and x._storage_.version != version for x, version in zip(results, self.versions)
+        ):
+            raise GradError(
+                f"checkpoint: the kept result of {name} has been mutated in place. Hint: clone it in the function, or "
+                "pass allow_cache_entry_mutation=True."
+            )
         return tuple(results) if self.many else results[0]
 
 
@@ -133,8 +143,9 @@ class FirstRun(Run):
     def call(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Compute, and keep what the policy says."""
         out = below(call)
-        wanted = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), call.name, *call.operands,
-                             **call.attributes)
+        wanted = self.policy(
+            SelectiveCheckpointContext(is_recompute=False, op_output=out), call.name, *call.operands, **call.attributes
+        )
         keeps = keeps_result(wanted) and not call.form and call.op.name not in SAC_IGNORED_OPS
         self.kept.setdefault(call.name, []).append(Kept(out) if keeps else None)
         return out
@@ -204,7 +215,7 @@ class Selection:
         """Ask the run; calls inside of this one are not seen."""
         run, active.run = active.run, None
         try:
-            return run.call(call, below)        # type: ignore[union-attr]
+            return run.call(call, below)  # type: ignore[union-attr]
         finally:
             active.run = run
 
@@ -212,8 +223,9 @@ class Selection:
 register("selection", Selection())
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Callable | Iterable, allow_cache_entry_mutation: bool = False
-                                         ) -> tuple[ContextManager, ContextManager]:
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Callable | Iterable, allow_cache_entry_mutation: bool = False
+) -> tuple[ContextManager, ContextManager]:
     """The two contexts with which ``checkpoint`` keeps some results of the function: for its ``context_fn``.
 
     Args:
@@ -244,8 +256,9 @@ def policy_of(given: Callable | Iterable) -> Callable:
         names = {operation_name(entry) for entry in given}
         return lambda ctx, op, *operands, **attributes: op in names
     if not callable(given):
-        raise ArgumentError("create_selective_checkpoint_contexts: expected a policy function or a list of operations, got "
-                            f"{type(given).__name__}.")
+        raise ArgumentError(
+            f"create_selective_checkpoint_contexts: expected a policy function or a list of operations, got {type(given).__name__}."
+        )
     return given
 
 
@@ -253,6 +266,8 @@ def operation_name(entry: Any) -> str:
     """An operation by its name, or by its function."""
     name = entry if isinstance(entry, str) else getattr(entry, "__name__", None)
     if name not in OPS:
-        raise RangeError(f"create_selective_checkpoint_contexts: {entry!r} is no operation. Hint: names as 'matmul', or functions "
-                         "as nbgrad.matmul.")
+        raise RangeError(
+            f"create_selective_checkpoint_contexts: {entry!r} is no operation. Hint: names as 'matmul', or functions "
+            "as nbgrad.matmul."
+        )
     return name

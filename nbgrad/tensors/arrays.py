@@ -1,4 +1,5 @@
 """A tensor's memory as an array of NumPy's, whatever autograd and modes say; and an array's as a tensor."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -21,9 +22,13 @@ def array_of(x: Tensor) -> np.ndarray:
         raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
     size = layout.descr.itemsize
     # The buffer goes through uint8, which every dtype has: bfloat16 exports none, and views may change the dtype.
-    array: np.ndarray = np.ndarray(layout.shape, layout.descr, storage.array.view(np.uint8), x._offset_ if layout.numel
-                                   else 0,
-                                   tuple(s * size for s in layout.strides))
+    array: np.ndarray = np.ndarray(
+        layout.shape,
+        layout.descr,
+        storage.array.view(np.uint8),
+        x._offset_ if layout.numel else 0,
+        tuple(s * size for s in layout.strides),
+    )
     if storage.writable is False:
         array.flags.writeable = False
     return array
@@ -34,7 +39,7 @@ def typed(x: Tensor, shape: tuple[int, ...]) -> np.ndarray:
     layout, array = x.layout, x._storage_.array
     if array.dtype == layout.descr:
         first = x._offset_ // layout.descr.itemsize
-        return array[first:first + layout.numel].reshape(shape)
+        return array[first : first + layout.numel].reshape(shape)
     return np.ndarray(shape, layout.descr, array.view(np.uint8), x._offset_ if layout.numel else 0)
 
 
@@ -54,6 +59,6 @@ def limits_of(x: Tensor) -> tuple[int, int]:
 
 def tensor_of(array: np.ndarray, like: Tensor, dtype: DType | None = None) -> Tensor:
     """An array as a tensor on the device of another one."""
-    shape, array = np.shape(array), np.ascontiguousarray(array)     # which makes a number a vector of one
+    shape, array = np.shape(array), np.ascontiguousarray(array)  # which makes a number a vector of one
     layout = layout_of(dtype or dtype_of(array.dtype), shape, None, like.layout.device)
     return new_tensor(wrap_array(array.reshape(-1)), layout)

@@ -2,6 +2,7 @@
 
 A level is one mapped dimension. It is open while the function runs; a tensor that depends on it must not be used afterwards.
 """
+
 from __future__ import annotations
 
 import threading
@@ -16,8 +17,21 @@ from .layout import Layout
 if TYPE_CHECKING:
     from ..modes.batched import Batched
 
-__all__ = ["BATCHED", "BatchingError", "Level", "LevelState", "open_levels", "state", "opened", "hidden_levels", "is_batched",
-           "noted", "random_levels", "require_values", "whole"]
+__all__ = [
+    "BATCHED",
+    "BatchingError",
+    "Level",
+    "LevelState",
+    "open_levels",
+    "state",
+    "opened",
+    "hidden_levels",
+    "is_batched",
+    "noted",
+    "random_levels",
+    "require_values",
+    "whole",
+]
 
 # Marks the layouts of batched tensors: see layout.marked_layout.
 BATCHED = "batched"
@@ -39,8 +53,10 @@ def require_values(op: str, layout: Layout) -> None:
         BatchingError: it is one.
     """
     if layout.special is BATCHED:
-        raise BatchingError(f"{op}: vmap: it would read values, and the batch has others for each of its elements. Results whose "
-                            "shape depends on values cannot be batched. Hint: nbgrad.where keeps shapes; or call it outside.")
+        raise BatchingError(
+            f"{op}: vmap: it would read values, and the batch has others for each of its elements. Results whose "
+            "shape depends on values cannot be batched. Hint: nbgrad.where keeps shapes; or call it outside."
+        )
 
 
 class Level:
@@ -112,8 +128,10 @@ def random_levels() -> tuple[Level, ...]:
         BatchingError: one does not allow random operations.
     """
     if any(level.randomness == "error" for level in state.levels):
-        raise BatchingError("vmap: a random operation is called, and it is not said whether it draws the same numbers for all "
-                            "elements of the batch. Hint: vmap(..., randomness='different') or 'same', or draw outside.")
+        raise BatchingError(
+            "vmap: a random operation is called, and it is not said whether it draws the same numbers for all "
+            "elements of the batch. Hint: vmap(..., randomness='different') or 'same', or draw outside."
+        )
     return tuple(level for level in state.levels if level.randomness == "different")
 
 

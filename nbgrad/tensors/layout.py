@@ -3,6 +3,7 @@
 Two operands of equal layout are recognised by a pointer comparison, and a dict look-up from (operation, layouts) to a plan
 replaces all checking. ``is`` proves that two layouts are equal; ``is not`` proves nothing: the table is bounded.
 """
+
 from __future__ import annotations
 
 import struct
@@ -17,8 +18,7 @@ from .storage import CPU, Device
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "common_strides",
-           "broadcast_shapes"]
+__all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "common_strides", "broadcast_shapes"]
 
 MOST_LAYOUTS = 1 << 14
 MOST_ELEMENTS = 1 << 62
@@ -41,8 +41,25 @@ class Layout:
         descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
     """
 
-    __slots__ = ("dtype", "device", "shape", "strides", "numel", "ndim", "contiguous", "dense", "expanded", "conj", "neg",
-                 "kind", "special", "descr", "record", "template", "__weakref__")
+    __slots__ = (
+        "dtype",
+        "device",
+        "shape",
+        "strides",
+        "numel",
+        "ndim",
+        "contiguous",
+        "dense",
+        "expanded",
+        "conj",
+        "neg",
+        "kind",
+        "special",
+        "descr",
+        "record",
+        "template",
+        "__weakref__",
+    )
     dtype: DType
     device: Device
     shape: tuple[int, ...]
@@ -73,7 +90,7 @@ class Layout:
         """The contiguous layout of another dtype or shape."""
         return layout_of(dtype or self.dtype, self.shape if shape is None else shape, None, self.device)
 
-    is_nested_tensor = is_cpp_nested_tensor = False         # torch's names: what tools ask of a node's ``_input_metadata``
+    is_nested_tensor = is_cpp_nested_tensor = False  # torch's names: what tools ask of a node's ``_input_metadata``
 
     def unmarked(self) -> Layout:
         """The layout that ``marked_layout`` marked."""
@@ -122,8 +139,14 @@ def _is_dense(shape, strides) -> bool:
     return True
 
 
-def layout_of(dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, device: Device = CPU,
-              conj: bool = False, neg: bool = False) -> Layout:
+def layout_of(
+    dtype: DType,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    device: Device = CPU,
+    conj: bool = False,
+    neg: bool = False,
+) -> Layout:
     """The Layout of these properties; ``strides`` in elements, None for row-major."""
     key = (dtype, shape, contiguous_strides(shape) if strides is None else strides, device, conj, neg)
     found = _layouts.get(key)
@@ -182,7 +205,7 @@ def marked_layout(layout: Layout, mark: Any) -> Layout:
 
 def _remember(key, layout: Layout) -> Layout:
     if len(_layouts) >= MOST_LAYOUTS:
-        _layouts.clear()        # tensors keep their tokens; equal new ones are merely other objects
+        _layouts.clear()  # tensors keep their tokens; equal new ones are merely other objects
     # setdefault: of two threads that meet here, one token wins.
     return _layouts.setdefault(key, layout)
 
@@ -215,7 +238,7 @@ def common_strides(shape: tuple[int, ...], operands: list[Layout]) -> tuple[int,
         signs = (own[outer] - own[inner] or min(shape[outer] - shape[inner], 0) for own in steps if own[outer] and own[inner])
         return next(filter(None, signs), 0)
 
-    order = list(reversed(range(ndim)))             # from the innermost dimension
+    order = list(reversed(range(ndim)))  # from the innermost dimension
     for at in range(1, ndim):
         for k in reversed(range(at)):
             sign = compare(order[k], order[at])
@@ -243,7 +266,9 @@ def broadcast_shapes(op: str, shapes) -> tuple[int, ...]:
         for d, size in enumerate(shape):
             if size != 1 and result[lead + d] != size:
                 if result[lead + d] != 1:
-                    raise ShapeError(f"{op}: shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: sizes "
-                                     f"{result[lead + d]} and {size} at dimension {lead + d} must match or be 1.")
+                    raise ShapeError(
+                        f"{op}: shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: sizes "
+                        f"{result[lead + d]} and {size} at dimension {lead + d} must match or be 1."
+                    )
                 result[lead + d] = size
     return tuple(result)

@@ -1,4 +1,5 @@
 """Memory formats: in which order of dimensions the elements of a dense tensor lie."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,8 +7,17 @@ from typing import Any
 from ..base.errors import ArgumentError, ShapeError
 from .layout import Layout, contiguous_strides
 
-__all__ = ["MemoryFormat", "channels_last", "channels_last_3d", "contiguous_format", "order_of", "preserve_format",
-           "strided", "strides_agree", "strides_of"]
+__all__ = [
+    "MemoryFormat",
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "order_of",
+    "preserve_format",
+    "strided",
+    "strides_agree",
+    "strides_of",
+]
 
 
 class MemoryFormat:
@@ -58,8 +68,9 @@ def order_of(op: str, memory_format: Any, ndim: int) -> tuple[int, ...] | None:
     if memory_format is preserve_format or memory_format is None:
         return None
     if not isinstance(memory_format, MemoryFormat):
-        raise ArgumentError(f"{op}: memory_format must be a memory format, got {type(memory_format).__name__}. "
-                            "Hint: nbgrad.contiguous_format.")
+        raise ArgumentError(
+            f"{op}: memory_format must be a memory format, got {type(memory_format).__name__}. Hint: nbgrad.contiguous_format."
+        )
     expected = DIMENSIONS.get(memory_format)
     if expected is None:
         return tuple(range(ndim))

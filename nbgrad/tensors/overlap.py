@@ -1,4 +1,5 @@
 """Whether tensors may share bytes, and what is read of memory that is written to."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +26,7 @@ def distance(x: Tensor, y: Tensor) -> int | None:
     a, b = x._storage_.array, y._storage_.array
     if a is b:
         return 0
-    if a.flags.owndata or b.flags.owndata:      # memory of our own is one array's alone
+    if a.flags.owndata or b.flags.owndata:  # memory of our own is one array's alone
         return None
     return b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
 
@@ -67,6 +68,8 @@ def unchanged(name: str, x: Tensor, y: Any, at_its_place: bool = True, copied: b
     if not isinstance(y, Tensor) or not (partially_overlaps if at_its_place else overlapping)(x, y):
         return y
     if x.layout.dense and y.layout.dense and not copied:
-        raise InplaceError(f"{name}: an operand overlaps the memory that is written, at another offset or with other strides. "
-                           "Hint: clone it first.")
+        raise InplaceError(
+            f"{name}: an operand overlaps the memory that is written, at another offset or with other strides. "
+            "Hint: clone it first."
+        )
     return CALLS["clone"](y)

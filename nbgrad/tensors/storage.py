@@ -3,6 +3,7 @@
 A storage is shared by a tensor, its views and its detached aliases, and with it their version. ``x.data`` gives a tensor
 with a Storage of its own over the same array: the same memory, another counter.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterator
@@ -13,8 +14,18 @@ import numpy as np
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode
 
-__all__ = ["Storage", "IN_INFERENCE_MODE", "LENT", "Device", "device", "CPU", "STORAGE_TEMPLATE", "UntypedStorage", "unwatched",
-           "wrap_array"]
+__all__ = [
+    "Storage",
+    "IN_INFERENCE_MODE",
+    "LENT",
+    "Device",
+    "device",
+    "CPU",
+    "STORAGE_TEMPLATE",
+    "UntypedStorage",
+    "unwatched",
+    "wrap_array",
+]
 
 
 class Device:
@@ -119,10 +130,11 @@ class Storage:
         if self.writable or self.writable is IN_INFERENCE_MODE and (mode.inference or mode.inferring):
             return
         if self.writable is IN_INFERENCE_MODE:
-            raise InplaceError(f"{op}: an inference tensor is changed in place outside of inference mode. Hint: clone it first; "
-                               "the clone is an ordinary tensor.")
-        raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). "
-                           "Hint: clone it first.")
+            raise InplaceError(
+                f"{op}: an inference tensor is changed in place outside of inference mode. Hint: clone it first; "
+                "the clone is an ordinary tensor."
+            )
+        raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). Hint: clone it first.")
 
     def tell_guard(self) -> None:
         """Call who guards the memory, before a write or before a tensor leaves it; once."""

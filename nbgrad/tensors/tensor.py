@@ -10,6 +10,7 @@ NOTE [Names of users]: a program may set any attribute on a tensor and on the ``
 with one underscore on either side are ours, all others the program's: no slot that native code or the engine reads has another
 name, and none of them calls a method through an object that a program may have put attributes on.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -36,15 +37,28 @@ if TYPE_CHECKING:
 else:
     Members = Operators
 
-__all__ = ["Tensor", "Parameter", "Meta", "META_TEMPLATE", "ASK", "meta_of", "native", "new_meta", "new_tensor", "put_layout",
-           "require_differentiable", "told_of_subclasses", "wrap_dim"]
+__all__ = [
+    "Tensor",
+    "Parameter",
+    "Meta",
+    "META_TEMPLATE",
+    "ASK",
+    "meta_of",
+    "native",
+    "new_meta",
+    "new_tensor",
+    "put_layout",
+    "require_differentiable",
+    "told_of_subclasses",
+    "wrap_dim",
+]
 
 
 # What is told of a new subclass that may override functions.
 told_of_subclasses: list[Callable[[type], None]] = []
 
 
-new_size = tuple.__new__        # of ints that are known to be ints
+new_size = tuple.__new__  # of ints that are known to be ints
 
 
 class _Ask:
@@ -75,8 +89,20 @@ class Meta:
             is the sequence number of the node that it had.
     """
 
-    __slots__ = ("grad", "hooks", "post_hooks", "accumulator", "retains", "tangent", "base", "chain", "creation",
-                 "version", "node", "__weakref__")
+    __slots__ = (
+        "grad",
+        "hooks",
+        "post_hooks",
+        "accumulator",
+        "retains",
+        "tangent",
+        "base",
+        "chain",
+        "creation",
+        "version",
+        "node",
+        "__weakref__",
+    )
     grad: Tensor | None
     hooks: Any
     post_hooks: Any
@@ -127,8 +153,8 @@ class Tensor(Members):
     _offset_: int
     layout: Layout
     _edge_: Any
-    _needs_grad_: Any             # True, False or ASK
-    _meta_: Any                   # Meta or None
+    _needs_grad_: Any  # True, False or ASK
+    _meta_: Any  # Meta or None
     __hash__ = object.__hash__
 
     # Marks the layouts of a subclass's tensors, so that calls of them are interpreted: the class itself, or None
@@ -191,7 +217,7 @@ class Tensor(Members):
 
     @property
     def _version(self) -> int:
-        return +self._storage_.version      # an int, also of an Exchanged
+        return +self._storage_.version  # an int, also of an Exchanged
 
     def size(self, dim: int | None = None):
         """The shape, or the size of one dimension."""
@@ -270,7 +296,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _mark_ = None        # results computed from parameters are plain tensors
+    _mark_ = None  # results computed from parameters are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
@@ -283,15 +309,20 @@ class Parameter(Tensor):
         self._edge_, self._meta_, self._needs_grad_ = None, None, False
         if requires_grad:
             require_differentiable("Parameter", data.layout.dtype)
-            self.requires_grad = True       # by the property, which refuses inference tensors outside of their mode
+            self.requires_grad = True  # by the property, which refuses inference tensors outside of their mode
         return self
 
 
 class MemberDef(ctypes.Structure):
     """CPython's PyMemberDef."""
 
-    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t), ("flags", ctypes.c_int),
-                ("doc", ctypes.c_char_p)]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
 
 
 def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
@@ -301,9 +332,9 @@ def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
     """
     member = vars(owner)[slot]
     if sys.implementation.name == "cpython":
-        at = ctypes.c_size_t.from_address(id(member) + 40).value        # PyMemberDescrObject.d_member
+        at = ctypes.c_size_t.from_address(id(member) + 40).value  # PyMemberDescrObject.d_member
         copied = MemberDef.from_buffer_copy(ctypes.string_at(at, ctypes.sizeof(MemberDef)))
-        copied.flags |= 1                                               # Py_READONLY
+        copied.flags |= 1  # Py_READONLY
         _members.append(copied)
         new = ctypes.pythonapi.PyDescr_NewMember
         new.restype, new.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
@@ -311,9 +342,9 @@ def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
     return member.__set__
 
 
-_members: list[MemberDef] = []      # descriptors point to them
-put_layout = make_read_only(Tensor, "layout")       # torch has the name too, and nobody can set it there
-Tensor._put_layout_ = staticmethod(put_layout)      # for `new` of native/primitives.py
+_members: list[MemberDef] = []  # descriptors point to them
+put_layout = make_read_only(Tensor, "layout")  # torch has the name too, and nobody can set it there
+Tensor._put_layout_ = staticmethod(put_layout)  # for `new` of native/primitives.py
 
 
 def wrap_dim(op: str, dim: int, ndim: int) -> int:
@@ -355,5 +386,3 @@ known.update(Tensor=Tensor, Storage=Storage, Layout=Layout, Meta=Meta, CPU=CPU, 
 def new_tensor(storage: Storage, layout: Layout, offset: int = 0) -> Tensor:
     """A tensor without history on memory that exists; ``offset`` in bytes."""
     return native.tensor(layout.template, storage, offset, False, None)
-
-

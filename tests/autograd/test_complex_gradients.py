@@ -1,4 +1,5 @@
 """Gradients of complex tensors: dL/dx + i dL/dy for z = x + iy, in closed form; what leaves and enters the complex numbers."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,8 +21,10 @@ def pulled_back(f, *inputs, g=None):
 
 
 REAL_LOSSES = {
-    "squared modulus": (lambda z: (z * z.conj()).real, 2 * Z), "real part": (lambda z: z.real, np.ones(3)),
-    "imaginary part": (lambda z: z.imag, 1j * np.ones(3)), "modulus": (lambda z: z.abs(), Z / np.abs(Z)),
+    "squared modulus": (lambda z: (z * z.conj()).real, 2 * Z),
+    "real part": (lambda z: z.real, np.ones(3)),
+    "imaginary part": (lambda z: z.imag, 1j * np.ones(3)),
+    "modulus": (lambda z: z.abs(), Z / np.abs(Z)),
     "angle": (lambda z: z.angle(), (-Z.imag + 1j * Z.real) / np.abs(Z) ** 2),
 }
 
@@ -33,9 +36,14 @@ def test_gradient_of_a_real_loss(f, expected):
 
 
 HOLOMORPHIC = {
-    "square": (lambda z: z ** 2, 2 * Z), "product with itself": (lambda z: z * z, 2 * Z), "exp": (lambda z: z.exp(), np.exp(Z)),
-    "sin": (lambda z: z.sin(), np.cos(Z)), "log": (lambda z: z.log(), 1 / Z), "reciprocal": (lambda z: 1 / z, -1 / Z ** 2),
-    "scaled": (lambda z: (2 - 3j) * z, (2 - 3j) * np.ones(3)), "sqrt": (lambda z: z.sqrt(), 0.5 / np.sqrt(Z)),
+    "square": (lambda z: z**2, 2 * Z),
+    "product with itself": (lambda z: z * z, 2 * Z),
+    "exp": (lambda z: z.exp(), np.exp(Z)),
+    "sin": (lambda z: z.sin(), np.cos(Z)),
+    "log": (lambda z: z.log(), 1 / Z),
+    "reciprocal": (lambda z: 1 / z, -1 / Z**2),
+    "scaled": (lambda z: (2 - 3j) * z, (2 - 3j) * np.ones(3)),
+    "sqrt": (lambda z: z.sqrt(), 0.5 / np.sqrt(Z)),
 }
 
 
@@ -65,15 +73,16 @@ def test_gradient_of_a_conjugate_is_the_conjugate():
 def test_gradient_of_sign():
     """z / |z| changes only across the ray from 0: the cotangent's part along z is lost, the rest divided by |z|."""
     u = Z / np.abs(Z)
-    np.testing.assert_allclose(pulled_back(lambda z: z.sgn(), leaf(Z, C128), g=G)[0], (G - (G * u.conj()).real * u) / np.abs(Z),
-                               rtol=1e-13)
+    np.testing.assert_allclose(
+        pulled_back(lambda z: z.sgn(), leaf(Z, C128), g=G)[0], (G - (G * u.conj()).real * u) / np.abs(Z), rtol=1e-13
+    )
 
 
 def test_gradient_of_the_pair_of_parts():
     """``view_as_real`` and ``view_as_complex`` are each other's inverse, forward and backward."""
     z = leaf(Z, C128)
     pair = nbgrad.view_as_real(z)
-    g, = nbgrad.grad(pair, z, const(np.stack([G.real, G.imag], -1)), retain_graph=True)
+    (g,) = nbgrad.grad(pair, z, const(np.stack([G.real, G.imag], -1)), retain_graph=True)
     np.testing.assert_array_equal(g.numpy(), G)
     back = nbgrad.view_as_complex(pair)
     np.testing.assert_array_equal(nbgrad.grad(back, z, const(G, C128))[0].numpy(), G)
@@ -118,9 +127,9 @@ def test_parts_of_real_tensors():
 def test_gradient_of_a_gradient():
     """The real part of the gradient of |z|^4 / 4 is x |z|^2; its gradient holds the second derivatives by x and y."""
     z = leaf(Z, C128)
-    g, = nbgrad.grad(((z * z.conj()).real ** 2 / 4).sum(), z, create_graph=True)
+    (g,) = nbgrad.grad(((z * z.conj()).real ** 2 / 4).sum(), z, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), Z * np.abs(Z) ** 2, rtol=1e-14)
-    second, = nbgrad.grad(g.real.sum(), z)
+    (second,) = nbgrad.grad(g.real.sum(), z)
     x, y = Z.real, Z.imag
     np.testing.assert_allclose(second.numpy(), 3 * x * x + y * y + 2j * x * y, rtol=1e-13)
 
@@ -133,7 +142,7 @@ def test_descent_goes_down():
     def loss(z):
         return ((z - target) * (z - target).conj()).real.sum()
 
-    g, = nbgrad.grad(loss(z), z)
+    (g,) = nbgrad.grad(loss(z), z)
     assert loss(z - 0.5 * g).item() == pytest.approx(0.0, abs=1e-28) and loss(z).item() > 1
 
 
@@ -149,9 +158,14 @@ def test_imaginary_parts_are_not_lost_in_silence():
     for copy in (lambda: put(slice(0, 2), z), lambda: nbgrad.zeros(2).copy_(z)):
         with pytest.warns(UserWarning, match="lose their imaginary part"):
             assert copy().tolist() == [1.0, 3.0]
-    for write in (lambda: put(index, z), lambda: put(mask, z), lambda: nbgrad.zeros(2).masked_fill_(mask, z[0]),
-                  lambda: nbgrad.zeros(2).masked_fill(mask, z[0]), lambda: nbgrad.zeros(2).index_fill_(0, index, z[0]),
-                  lambda: nbgrad.zeros(2).index_put_((index,), z)):
+    for write in (
+        lambda: put(index, z),
+        lambda: put(mask, z),
+        lambda: nbgrad.zeros(2).masked_fill_(mask, z[0]),
+        lambda: nbgrad.zeros(2).masked_fill(mask, z[0]),
+        lambda: nbgrad.zeros(2).index_fill_(0, index, z[0]),
+        lambda: nbgrad.zeros(2).index_put_((index,), z),
+    ):
         with pytest.raises(nbgrad.DTypeError):
             write()
     assert nbgrad.zeros(2, dtype=nbgrad.bool).copy_(z).tolist() == [True, True]

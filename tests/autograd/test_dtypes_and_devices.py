@@ -1,4 +1,5 @@
 """Gradients and dtypes: each gradient has the dtype and shape of its tensor; ties, broadcasting, emptiness."""
+
 from __future__ import annotations
 
 import copy
@@ -22,6 +23,7 @@ def slope(f, x):
 @pytest.mark.parametrize("data", [[1, 2], [True, False]], ids=["integers", "booleans"])
 def test_only_floating_tensors_require_grad(data):
     """Integers and booleans refuse ``requires_grad`` at construction, as an attribute and as a method."""
+
     def assign():
         nbgrad.tensor(data).requires_grad = True
 
@@ -91,19 +93,28 @@ def test_half_gradients_are_rounded_at_each_accumulation():
 
 
 # ---- kinks and ties --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("f, expected", [
-    (lambda x: x.clamp(0, 1), [0.0, 1.0, 1.0]), (lambda x: x.relu(), [0.0, 0.0, 1.0]),
-    (lambda x: x.abs(), [-1.0, 0.0, 1.0]), (lambda x: x.masked_fill(x > 0, 5.0), [1.0, 1.0, 0.0]),
-    (lambda x: nbgrad.where(x > 0, x * 2, x * 3), [3.0, 3.0, 2.0]), (lambda x: x.clamp(min=0), [0.0, 1.0, 1.0]),
-    (lambda x: x.sign(), [0.0, 0.0, 0.0]), (lambda x: x.round(), [0.0, 0.0, 0.0]),
-], ids=["clamp", "relu", "abs", "masked_fill", "where", "clamp_min", "sign", "round"])
+@pytest.mark.parametrize(
+    "f, expected",
+    [
+        (lambda x: x.clamp(0, 1), [0.0, 1.0, 1.0]),
+        (lambda x: x.relu(), [0.0, 0.0, 1.0]),
+        (lambda x: x.abs(), [-1.0, 0.0, 1.0]),
+        (lambda x: x.masked_fill(x > 0, 5.0), [1.0, 1.0, 0.0]),
+        (lambda x: nbgrad.where(x > 0, x * 2, x * 3), [3.0, 3.0, 2.0]),
+        (lambda x: x.clamp(min=0), [0.0, 1.0, 1.0]),
+        (lambda x: x.sign(), [0.0, 0.0, 0.0]),
+        (lambda x: x.round(), [0.0, 0.0, 0.0]),
+    ],
+    ids=["clamp", "relu", "abs", "masked_fill", "where", "clamp_min", "sign", "round"],
+)
 def test_gradient_at_kinks(f, expected):
     """The gradients of piecewise functions at -1, 0 and 1, the bounds and the kink among them."""
     assert slope(f, leaf([-1.0, 0.0, 1.0])) == expected
 
 
-@pytest.mark.parametrize("f", [lambda x: x.max(), lambda x: x.amax(0), lambda x: -(-x).min(), lambda x: -(-x).amin()],
-                         ids=["max", "amax", "min", "amin"])
+@pytest.mark.parametrize(
+    "f", [lambda x: x.max(), lambda x: x.amax(0), lambda x: -(-x).min(), lambda x: -(-x).amin()], ids=["max", "amax", "min", "amin"]
+)
 def test_full_reductions_share_among_ties(f):
     """Equal extremes of a full reduction share the gradient evenly."""
     assert slope(f, leaf([1.0, 3.0, 3.0])) == [0.0, 0.5, 0.5]
@@ -113,7 +124,7 @@ def test_max_along_a_dimension_picks_the_index_returned():
     """``max(dim)`` gives all the gradient to the element whose index it returned."""
     x = leaf([1.0, 3.0, 3.0])
     value, index = x.max(0)
-    g, = nbgrad.grad(value, x)
+    (g,) = nbgrad.grad(value, x)
     assert g[index].item() == 1.0 and g.sum().item() == 1.0
 
 
@@ -247,31 +258,48 @@ def test_numbers_do_not_raise_the_precision_of_recorded_tensors(number, dtype):
 BF16, C128 = nbgrad.bfloat16, nbgrad.complex128
 
 
-@pytest.mark.parametrize("f, expected", [
-    (lambda x: 2 ** x, 2 ** 0.5 * math.log(2)), (lambda x: nbgrad.xlogy(x, 2), math.log(2)),
-    (lambda x: nbgrad.special.xlog1py(x, 2), math.log(3)), (lambda x: x ** 3, 0.75), (lambda x: 3 / x, -12.0),
-])
+@pytest.mark.parametrize(
+    "f, expected",
+    [
+        (lambda x: 2**x, 2**0.5 * math.log(2)),
+        (lambda x: nbgrad.xlogy(x, 2), math.log(2)),
+        (lambda x: nbgrad.special.xlog1py(x, 2), math.log(3)),
+        (lambda x: x**3, 0.75),
+        (lambda x: 3 / x, -12.0),
+    ],
+)
 def test_recorded_gradients_beside_whole_numbers_are_double(f, expected):
     """A Python int in a cotangent that is recorded does not round it to the default dtype."""
     x = leaf(0.5)
-    recorded, = nbgrad.grad(f(x), x, create_graph=True)
+    (recorded,) = nbgrad.grad(f(x), x, create_graph=True)
     assert recorded.item() == pytest.approx(expected, rel=1e-15)
 
 
 W = 0.1 + 0.3j
 
 
-@pytest.mark.parametrize("f", [
-    lambda z: z * W, lambda z: z / W, lambda z: W / z, lambda z: z ** W, lambda z: W ** z, lambda z: 2 ** z,
-    lambda z: nbgrad.add(z, z, alpha=W), lambda z: nbgrad.lerp(z, z * 2, W), lambda z: nbgrad.addcmul(z, z, z, value=W),
-    lambda z: nbgrad.addmm(z, z, z, alpha=W, beta=2 * W), lambda z: nbgrad.baddbmm(z[None], z[None], z[None], beta=W, alpha=W),
-])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda z: z * W,
+        lambda z: z / W,
+        lambda z: W / z,
+        lambda z: z**W,
+        lambda z: W**z,
+        lambda z: 2**z,
+        lambda z: nbgrad.add(z, z, alpha=W),
+        lambda z: nbgrad.lerp(z, z * 2, W),
+        lambda z: nbgrad.addcmul(z, z, z, value=W),
+        lambda z: nbgrad.addmm(z, z, z, alpha=W, beta=2 * W),
+        lambda z: nbgrad.baddbmm(z[None], z[None], z[None], beta=W, alpha=W),
+    ],
+)
 def test_recorded_gradients_beside_complex_numbers_are_double(f):
     """Recorded or not, a complex gradient is the same to the last digits of a double."""
     z = leaf([[1 + 2j]], C128)
     out = f(z)
-    recorded, = nbgrad.grad(out, z, nbgrad.ones_like(out), create_graph=True)
-    plain, = nbgrad.grad(f(z), z, nbgrad.ones_like(out))
+    (recorded,) = nbgrad.grad(out, z, nbgrad.ones_like(out), create_graph=True)
+    (plain,) = nbgrad.grad(f(z), z, nbgrad.ones_like(out))
     assert abs(recorded.item() - plain.item()) <= 1e-14 * abs(plain.item())
 
 
@@ -299,8 +327,11 @@ def test_half_tensors_meet_numbers_in_their_dtype(dtype, number):
 def test_half_gradients_choose_the_branch_of_the_result(dtype):
     """At a limit that the half type rounds, clamp's gradient and hardshrink's are those of the limit itself, recorded too."""
     x = leaf([0.1], dtype)
-    for f, expected in ((lambda x: x.clamp(min=0.1), 1.0), (lambda x: x.clamp(max=0.1), 1.0),
-                        (lambda x: nbgrad.nn.functional.hardshrink(x, 0.1), 0.0)):
+    for f, expected in (
+        (lambda x: x.clamp(min=0.1), 1.0),
+        (lambda x: x.clamp(max=0.1), 1.0),
+        (lambda x: nbgrad.nn.functional.hardshrink(x, 0.1), 0.0),
+    ):
         for create_graph in (False, True):
             assert nbgrad.grad(f(x).sum(), x, create_graph=create_graph)[0].item() == expected
 
@@ -309,8 +340,14 @@ def test_factors_of_half_tensors_keep_their_precision():
     """Products and quotients by a number, slopes and steps are rounded once, in the result."""
     x = nbgrad.tensor([3.0, 5.0, -7.0], dtype=BF16)
     wide = x.float()
-    for f in (lambda x: x * 0.1, lambda x: x / 0.3, lambda x: 0.3 / x, lambda x: nbgrad.nn.functional.leaky_relu(x, 0.013),
-              lambda x: nbgrad.lerp(x, x * 2, 0.3), lambda x: nbgrad.addcmul(x, x, x, value=0.3)):
+    for f in (
+        lambda x: x * 0.1,
+        lambda x: x / 0.3,
+        lambda x: 0.3 / x,
+        lambda x: nbgrad.nn.functional.leaky_relu(x, 0.013),
+        lambda x: nbgrad.lerp(x, x * 2, 0.3),
+        lambda x: nbgrad.addcmul(x, x, x, value=0.3),
+    ):
         assert f(x).tolist() == f(wide).to(BF16).tolist()
 
 
@@ -338,17 +375,25 @@ def test_sums_of_truth_values_are_truth_values_in_any_out(dtype):
 def test_recorded_half_gradients_are_computed_in_single():
     """The recorded gradient of a half tensor does not overflow on the way: gelu's inner cube at 300."""
     x = leaf([100.0, 300.0], F16)
-    g, = nbgrad.grad(nbgrad.nn.functional.gelu(x, approximate="tanh").sum(), x, create_graph=True)
+    (g,) = nbgrad.grad(nbgrad.nn.functional.gelu(x, approximate="tanh").sum(), x, create_graph=True)
     assert g.dtype is F16 and g.tolist() == [1.0, 1.0]
     assert nbgrad.grad(g.sum(), x)[0].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: nbgrad.nn.functional.layer_norm(x, (4,)), lambda x: nbgrad.nn.functional.group_norm(x, 1),
-    lambda x: nbgrad.nn.functional.instance_norm(x[None]), lambda x: nbgrad.nn.functional.rms_norm(x, (4,)),
-    lambda x: nbgrad.nn.functional.batch_norm(x.T, None, None, training=True), lambda x: x.norm(4), lambda x: x.norm(3, 1),
-    lambda x: nbgrad.linalg.vector_norm(x, 2.5), lambda x: nbgrad.dist(x, x * 0, 4),
-])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: nbgrad.nn.functional.layer_norm(x, (4,)),
+        lambda x: nbgrad.nn.functional.group_norm(x, 1),
+        lambda x: nbgrad.nn.functional.instance_norm(x[None]),
+        lambda x: nbgrad.nn.functional.rms_norm(x, (4,)),
+        lambda x: nbgrad.nn.functional.batch_norm(x.T, None, None, training=True),
+        lambda x: x.norm(4),
+        lambda x: x.norm(3, 1),
+        lambda x: nbgrad.linalg.vector_norm(x, 2.5),
+        lambda x: nbgrad.dist(x, x * 0, 4),
+    ],
+)
 @pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
 def test_norms_of_half_types_are_computed_in_single(f, dtype):
     """Squares and powers that overflow a half do not: value and gradient are those of float32, rounded."""
@@ -357,17 +402,22 @@ def test_norms_of_half_types_are_computed_in_single(f, dtype):
     out, expected = f(x), f(wide)
     assert out.dtype is dtype and out.tolist() == expected.to(dtype).tolist()
     cotangent = nbgrad.arange(1.0, 1.0 + out.numel()).reshape(out.shape)
-    g, = nbgrad.grad(out, x, (300 * cotangent).to(dtype))
-    e, = nbgrad.grad(expected, wide, 300 * cotangent)
+    (g,) = nbgrad.grad(out, x, (300 * cotangent).to(dtype))
+    (e,) = nbgrad.grad(expected, wide, 300 * cotangent)
     assert g.dtype is dtype and g.float().allclose(e, rtol=2e-2, atol=2e-2 * e.abs().max().item())
 
 
-@pytest.mark.parametrize("number", [2**63, -2**64, 2**1100, 10**5000], ids=["63", "64", "1100", "16610"])
+@pytest.mark.parametrize("number", [2**63, -(2**64), 2**1100, 10**5000], ids=["63", "64", "1100", "16610"])
 def test_numbers_that_fit_no_dtype_are_errors_of_the_house(number):
     """An int beyond int64 beside integers, or beyond float64, is refused by name; so is it the second time."""
     x = nbgrad.tensor([1, 2])
-    for f in (lambda: x + number, lambda: number * x, lambda: x == number, lambda: x.add_(number),
-              lambda: nbgrad.add(x, x, alpha=number)):
+    for f in (
+        lambda: x + number,
+        lambda: number * x,
+        lambda: x == number,
+        lambda: x.add_(number),
+        lambda: nbgrad.add(x, x, alpha=number),
+    ):
         for _ in range(2):
             with pytest.raises(nbgrad.NumberError):
                 f()
@@ -385,6 +435,7 @@ def test_two_numbers_are_two_zero_dim_tensors():
 
 def test_negative_numbers_wrap_in_uint8_wherever_they_are_written():
     """-1 is 255, as torch has it; what does not fit once wrapped is refused."""
+
     def zeros():
         return nbgrad.zeros(3, dtype=nbgrad.uint8)
 
@@ -394,9 +445,14 @@ def test_negative_numbers_wrap_in_uint8_wherever_they_are_written():
 
     mask, first = nbgrad.tensor([True, False, False]), nbgrad.tensor([0])
     writes = (
-        lambda v: put(zeros(), 0, v), lambda v: put(zeros(), [0], v), lambda v: put(zeros(), mask, v),
-        lambda v: put(zeros(), slice(0, 1), v), lambda v: zeros().masked_fill_(mask, v), lambda v: zeros().masked_fill(mask, v),
-        lambda v: zeros().index_fill_(0, first, v), lambda v: zeros().scatter_(0, first, v),
+        lambda v: put(zeros(), 0, v),
+        lambda v: put(zeros(), [0], v),
+        lambda v: put(zeros(), mask, v),
+        lambda v: put(zeros(), slice(0, 1), v),
+        lambda v: zeros().masked_fill_(mask, v),
+        lambda v: zeros().masked_fill(mask, v),
+        lambda v: zeros().index_fill_(0, first, v),
+        lambda v: zeros().scatter_(0, first, v),
     )
     for write in writes:
         assert write(-2).tolist() == [254, 0, 0]
@@ -409,8 +465,15 @@ def test_negative_numbers_wrap_in_uint8_wherever_they_are_written():
 def test_another_default_dtype_reaches_calls_that_are_known():
     """Plans made under one default dtype are forgotten under the next: quotients of integers, numbers beside them, in all modes."""
     x = nbgrad.tensor([1, 2])
-    calls = (nbgrad.exp, lambda x: x / 2, lambda x: x * 1.5, lambda x: nbgrad.where(x > 1, x, 0.5), lambda x: x.clamp(0.5),
-             lambda x: nbgrad.logsumexp(x, 0), lambda x: nbgrad.mul(1.5, x))
+    calls = (
+        nbgrad.exp,
+        lambda x: x / 2,
+        lambda x: x * 1.5,
+        lambda x: nbgrad.where(x > 1, x, 0.5),
+        lambda x: x.clamp(0.5),
+        lambda x: nbgrad.logsumexp(x, 0),
+        lambda x: nbgrad.mul(1.5, x),
+    )
 
     def dtypes():
         with nbgrad.inference_mode():
@@ -434,12 +497,20 @@ def test_logsumexp_of_integers_is_of_the_default_dtype():
         assert nbgrad.logsumexp(x, (0, 1), True).tolist() == nbgrad.logsumexp(x.float(), (0, 1), True).tolist()
 
 
-@pytest.mark.parametrize("call", [
-    lambda x, out: nbgrad.add(x, x, out=out), lambda x, out: nbgrad.exp(x, out=out), lambda x, out: nbgrad.sum(x, 0, out=out),
-    lambda x, out: nbgrad.mm(x, x, out=out), lambda x, out: nbgrad.cat([x, x], out=out), lambda x, out: nbgrad.clamp(x, 1, out=out),
-    lambda x, out: nbgrad.where(x > 1, x, 0, out=out), lambda x, out: nbgrad.cumsum(x, 0, out=out),
-    lambda x, out: nbgrad.sum(x, out=out),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, out: nbgrad.add(x, x, out=out),
+        lambda x, out: nbgrad.exp(x, out=out),
+        lambda x, out: nbgrad.sum(x, 0, out=out),
+        lambda x, out: nbgrad.mm(x, x, out=out),
+        lambda x, out: nbgrad.cat([x, x], out=out),
+        lambda x, out: nbgrad.clamp(x, 1, out=out),
+        lambda x, out: nbgrad.where(x > 1, x, 0, out=out),
+        lambda x, out: nbgrad.cumsum(x, 0, out=out),
+        lambda x, out: nbgrad.sum(x, out=out),
+    ],
+)
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0)])
 def test_an_empty_out_takes_the_shape_of_the_result(call, shape):
     """Once; the next call finds it fitting, and one that has elements is refused if it does not fit."""
@@ -459,8 +530,16 @@ def test_an_empty_out_of_several_results():
     assert values is out[0] and values.tolist() == [3.0, 2.0] and indices is out[1] and indices.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("divide", [lambda x, y: x // y, lambda x, y: x % y, nbgrad.fmod, lambda x, y: x.clone().floor_divide_(y),
-                                    lambda x, y: nbgrad.div(x, y, rounding_mode="trunc")])
+@pytest.mark.parametrize(
+    "divide",
+    [
+        lambda x, y: x // y,
+        lambda x, y: x % y,
+        nbgrad.fmod,
+        lambda x, y: x.clone().floor_divide_(y),
+        lambda x, y: nbgrad.div(x, y, rounding_mode="trunc"),
+    ],
+)
 def test_a_divisor_that_is_0_in_the_dtype_is_refused(divide):
     """256 is 0 as uint8: the kernel would divide by that."""
     x = nbgrad.tensor([1, 200], dtype=nbgrad.uint8)

@@ -1,4 +1,5 @@
 """The two entry points: ``backward`` and ``grad``, their arguments, and what they leave behind."""
+
 from __future__ import annotations
 
 import math
@@ -75,6 +76,7 @@ def written_by_node_hooks(x):
 
 def written_by_function(x):
     """A Function's backward writes to its cotangent."""
+
     class Tripled(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -83,13 +85,14 @@ def written_by_function(x):
         @staticmethod
         def backward(ctx, g):
             return g.mul_(3)
+
     Tripled.apply(x).backward()
 
 
 def written_when_saved(x):
     """What a recorded pass saved is written to."""
     y = leaf(3.0)
-    g, = nbgrad.grad(x * y, x, create_graph=True)
+    (g,) = nbgrad.grad(x * y, x, create_graph=True)
     assert g.grad_fn.name() == "MulBackward0"
     for name in ("_saved_self", "_saved_other"):
         if (saved := getattr(g.grad_fn, name)) is not None and saved is not y:
@@ -97,7 +100,10 @@ def written_when_saved(x):
 
 
 WRITERS = [
-    written_in_hook, written_by_node_hooks, written_by_function, written_when_saved,
+    written_in_hook,
+    written_by_node_hooks,
+    written_by_function,
+    written_when_saved,
     lambda x: nbgrad.grad(x + 0, x)[0].mul_(3),
     lambda x: nbgrad.grad(x.clone(), [x], create_graph=True)[0].mul_(3),
     lambda x: nbgrad.grad(y := x * 2, [y])[0].mul_(3),
@@ -123,7 +129,7 @@ def test_nobody_can_change_the_seed_of_later_passes(write):
 def test_an_expanded_gradient_stays_expanded():
     """The gradient of a sum that ``grad`` returns shows one element everywhere, as the cotangent does that it is a view of."""
     x = nbgrad.ones(4, requires_grad=True)
-    g, = nbgrad.grad(x.sum(), x)
+    (g,) = nbgrad.grad(x.sum(), x)
     assert (g.stride(), g.tolist()) == ((0,), [1, 1, 1, 1])
 
 
@@ -178,7 +184,7 @@ def test_seed_of_another_floating_dtype_is_cast(dtype):
 def test_seed_that_requires_grad_needs_no_create_graph():
     """A differentiable seed is accepted in a plain pass, and the result carries no history."""
     x, seed = leaf([1.0, 2.0]), leaf([3.0, 4.0])
-    g, = nbgrad.grad(x * 2, x, seed)
+    (g,) = nbgrad.grad(x * 2, x, seed)
     assert g.tolist() == [6.0, 8.0] and not g.requires_grad
 
 
@@ -521,9 +527,11 @@ def test_failed_second_pass_accumulates_nothing():
     assert x.grad.item() == 6.0
 
 
-@pytest.mark.parametrize("f", [lambda x: x + x, lambda x: x.sum(), lambda x: x.mean(), lambda x: -x,
-                               lambda x: x.t(), lambda x: x[0], lambda x: x - 1.0],
-                         ids=["add", "sum", "mean", "neg", "t", "select", "sub_number"])
+@pytest.mark.parametrize(
+    "f",
+    [lambda x: x + x, lambda x: x.sum(), lambda x: x.mean(), lambda x: -x, lambda x: x.t(), lambda x: x[0], lambda x: x - 1.0],
+    ids=["add", "sum", "mean", "neg", "t", "select", "sub_number"],
+)
 def test_second_pass_where_nothing_was_saved(f):
     """A graph whose nodes saved no tensor can be walked again without ``retain_graph``."""
     x = leaf([[1.0, 2.0], [3.0, 4.0]])
@@ -565,7 +573,7 @@ def test_create_graph_with_retain_graph_false_frees():
 def test_create_graph_results_have_history():
     """Under ``create_graph`` the results can be differentiated again."""
     x = leaf(3.0)
-    g, = nbgrad.grad(x * x * x, x, create_graph=True)
+    (g,) = nbgrad.grad(x * x * x, x, create_graph=True)
     assert g.grad_fn is not None
     assert nbgrad.grad(g, x)[0].item() == 18.0
 
@@ -573,7 +581,7 @@ def test_create_graph_results_have_history():
 def test_plain_results_have_no_history():
     """Without ``create_graph`` the results are plain tensors."""
     x = leaf(3.0)
-    g, = nbgrad.grad(x * x * x, x)
+    (g,) = nbgrad.grad(x * x * x, x)
     assert g.grad_fn is None and not g.requires_grad
 
 
@@ -582,7 +590,7 @@ def test_create_graph_records_inside_no_grad():
     x = leaf(3.0)
     y = x * x * x
     with nbgrad.no_grad():
-        g, = nbgrad.grad(y, x, create_graph=True)
+        (g,) = nbgrad.grad(y, x, create_graph=True)
     assert nbgrad.grad(g, x)[0].item() == 18.0
 
 
@@ -590,8 +598,8 @@ def test_seed_takes_part_in_the_created_graph():
     """Under ``create_graph`` the result is differentiable by the seed: it is linear in it, with slope J."""
     x = leaf([1.0, 2.0])
     v = leaf([0.0, 0.0])
-    jtv, = nbgrad.grad(x * x, x, v, create_graph=True)
-    jt, = nbgrad.grad(jtv, v, const([5.0, 7.0]))
+    (jtv,) = nbgrad.grad(x * x, x, v, create_graph=True)
+    (jt,) = nbgrad.grad(jtv, v, const([5.0, 7.0]))
     assert jt.tolist() == [10.0, 28.0]
 
 
@@ -609,7 +617,7 @@ def test_backward_create_graph_gives_grad_a_history():
     """``backward(create_graph=True)`` leaves a ``.grad`` that can be differentiated."""
     x = leaf(3.0)
     (x * x * x).backward(create_graph=True)
-    second, = nbgrad.grad(x.grad, x)
+    (second,) = nbgrad.grad(x.grad, x)
     x.grad = None
     assert second.item() == 18.0
 
@@ -666,16 +674,30 @@ def test_roots_and_inputs_may_be_generators():
     assert nbgrad.grad(x * 2, {x})[0].item() == 2.0
 
 
-@pytest.mark.parametrize(("outputs", "inputs", "error"), [
-    (3, "x", TypeError), (None, "x", TypeError), ([3], "x", AssertionError), ([3], "x", TypeError), ([None], "x", AssertionError),
-    ("y", 3, TypeError), ("y", None, TypeError), ([], "x", RuntimeError), ("y", [None], RuntimeError), ("y", [3], RuntimeError)])
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "error"),
+    [
+        (3, "x", TypeError),
+        (None, "x", TypeError),
+        ([3], "x", AssertionError),
+        ([3], "x", TypeError),
+        ([None], "x", AssertionError),
+        ("y", 3, TypeError),
+        ("y", None, TypeError),
+        ([], "x", RuntimeError),
+        ("y", [None], RuntimeError),
+        ("y", [3], RuntimeError),
+    ],
+)
 def test_outputs_and_inputs_of_wrong_types(outputs, inputs, error):
     """They are refused with torch's errors."""
     x = leaf(2.0)
     named = {"x": x, "y": x * 2}
     with pytest.raises(error):
-        nbgrad.grad(named.get(outputs, outputs) if isinstance(outputs, str) else outputs,
-                    named.get(inputs, inputs) if isinstance(inputs, str) else inputs)
+        nbgrad.grad(
+            named.get(outputs, outputs) if isinstance(outputs, str) else outputs,
+            named.get(inputs, inputs) if isinstance(inputs, str) else inputs,
+        )
 
 
 @pytest.mark.parametrize("node", [None, 3])
@@ -729,10 +751,15 @@ def test_variable_is_a_tensor():
     assert not nbgrad.Variable(x).requires_grad and nbgrad.Variable().shape == (0,)
 
 
-@pytest.mark.parametrize(("make", "error"), [
-    (lambda: nbgrad.Variable([1.0]), TypeError), (lambda: nbgrad.Variable(3), TypeError),
-    (lambda: nbgrad.Variable(nbgrad.tensor([1]), requires_grad=True), RuntimeError),
-    (lambda: nbgrad.variable([1.0]), RuntimeError)])
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: nbgrad.Variable([1.0]), TypeError),
+        (lambda: nbgrad.Variable(3), TypeError),
+        (lambda: nbgrad.Variable(nbgrad.tensor([1]), requires_grad=True), RuntimeError),
+        (lambda: nbgrad.variable([1.0]), RuntimeError),
+    ],
+)
 def test_what_no_variable_can_be_made_of(make, error):
     """It takes tensors, and gradients need real numbers."""
     with pytest.raises(error):
@@ -801,7 +828,7 @@ def test_only_inputs_is_a_thing_of_the_past():
     """``only_inputs=False`` warns and changes nothing: other leaves still get no ``.grad``."""
     x, w = leaf(3.0), leaf(2.0)
     with pytest.warns(FutureWarning, match="only_inputs"):
-        g, = nbgrad.grad(x * w, x, only_inputs=False)
+        (g,) = nbgrad.grad(x * w, x, only_inputs=False)
     assert g.item() == 2.0 and w.grad is None
 
 
@@ -847,9 +874,9 @@ def test_a_nan_in_what_nobody_asked_for_is_no_error(ask):
     """The derivative of (-1)**2 by the exponent is NaN; anomaly mode does not mind where the base's alone is asked for."""
     x, e = leaf([-1.0]), leaf([2.0])
     with pytest.warns(UserWarning), nbgrad.detect_anomaly():
-        assert ask((x ** e).sum(), x).tolist() == [-2.0]
+        assert ask((x**e).sum(), x).tolist() == [-2.0]
         with pytest.raises(nbgrad.GradError, match="nan"):
-            nbgrad.grad((x ** e).sum(), (x, e))
+            nbgrad.grad((x**e).sum(), (x, e))
 
 
 @ASKS
@@ -879,6 +906,7 @@ def test_what_the_wanted_cotangent_does_not_need_may_have_changed(op, ask):
 @pytest.mark.parametrize("op", [nbgrad.mul, nbgrad.dot, nbgrad.pow, nbgrad.maximum])
 def test_hooks_of_nodes_see_none_for_what_nobody_asked_for(op, ask):
     """Beside the cotangent that leads to an input; a custom Function's node too, whose backward computes both."""
+
     class Product(nbgrad.Function):
         @staticmethod
         def forward(ctx, x, y):
@@ -889,6 +917,7 @@ def test_hooks_of_nodes_see_none_for_what_nobody_asked_for(op, ask):
         def backward(ctx, g):
             x, y = ctx.saved_tensors
             return g * y, g * x
+
     for make in (op, Product.apply):
         seen = []
         x, y = leaf([1.0, 2.0]), leaf([3.0, 5.0])
@@ -899,13 +928,20 @@ def test_hooks_of_nodes_see_none_for_what_nobody_asked_for(op, ask):
 
 
 OPERATIONS = {
-    "mul": lambda x, y, z: x * y * z, "div": lambda x, y, z: x / y - z, "addmm": nbgrad.addmm,
-    "addcmul": lambda x, y, z: nbgrad.addcmul(x, y, z, value=2.0), "lerp": nbgrad.lerp,
+    "mul": lambda x, y, z: x * y * z,
+    "div": lambda x, y, z: x / y - z,
+    "addmm": nbgrad.addmm,
+    "addcmul": lambda x, y, z: nbgrad.addcmul(x, y, z, value=2.0),
+    "lerp": nbgrad.lerp,
     "where": lambda x, y, z: nbgrad.where(x > 0, x * y, z),
-    "cat": lambda x, y, z: nbgrad.cat([x, y * z, x]), "stack": lambda x, y, z: nbgrad.stack([x, y, z]).prod(0),
-    "broadcast": lambda x, y, z: x[0] * y + z[:, :1], "in place": lambda x, y, z: (x * 1).mul_(y).add_(z),
-    "in place, view": lambda x, y, z: written_view(x, y, z), "solve": lambda x, y, z: nbgrad.linalg.solve(x, y @ z),
-    "hypot": lambda x, y, z: nbgrad.hypot(x, y) * z, "half": lambda x, y, z: (x.half() * y.half()).double() * z,
+    "cat": lambda x, y, z: nbgrad.cat([x, y * z, x]),
+    "stack": lambda x, y, z: nbgrad.stack([x, y, z]).prod(0),
+    "broadcast": lambda x, y, z: x[0] * y + z[:, :1],
+    "in place": lambda x, y, z: (x * 1).mul_(y).add_(z),
+    "in place, view": lambda x, y, z: written_view(x, y, z),
+    "solve": lambda x, y, z: nbgrad.linalg.solve(x, y @ z),
+    "hypot": lambda x, y, z: nbgrad.hypot(x, y) * z,
+    "half": lambda x, y, z: (x.half() * y.half()).double() * z,
     "scatter_add": lambda x, y, z: x.scatter_add(0, nbgrad.tensor([[0, 1], [1, 0]]), y) * z,
 }
 
@@ -926,11 +962,12 @@ def test_one_input_gets_what_it_gets_beside_others(name, create_graph):
     seed = nbgrad.cos(nbgrad.arange(out.numel(), dtype=nbgrad.float64)).reshape(out.shape).requires_grad_(create_graph)
     together = nbgrad.grad(out, inputs, seed, retain_graph=True, create_graph=create_graph)
     for k, x in enumerate(inputs):
-        alone, = nbgrad.grad(out, x, seed, retain_graph=True, create_graph=create_graph)
+        (alone,) = nbgrad.grad(out, x, seed, retain_graph=True, create_graph=create_graph)
         assert alone.tolist() == together[k].tolist()
         if create_graph and alone.requires_grad:
-            second, wanted = (nbgrad.grad((g * g).sum(), [*inputs, seed], retain_graph=True, materialize_grads=True)
-                              for g in (alone, together[k]))
+            second, wanted = (
+                nbgrad.grad((g * g).sum(), [*inputs, seed], retain_graph=True, materialize_grads=True) for g in (alone, together[k])
+            )
             for found, expected in zip(second, wanted):
                 assert found.tolist() == expected.tolist()
 

@@ -1,4 +1,5 @@
 """Flags of the entry points count as Python counts them: NumPy's truths and integers too."""
+
 from __future__ import annotations
 
 import warnings
@@ -17,8 +18,8 @@ FUNCTIONS = {"product": lambda x: (x * x).sum(), "kept result": lambda x: x.exp(
 def test_create_graph(f, flag):
     """Anything true records the pass, wherever it is asked for."""
     x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
-    gradient, = nbgrad.grad(f(x), x, create_graph=flag)
-    expected, = nbgrad.grad(f(x), x, create_graph=True)
+    (gradient,) = nbgrad.grad(f(x), x, create_graph=flag)
+    (expected,) = nbgrad.grad(f(x), x, create_graph=True)
     assert nbgrad.grad(gradient.sum(), x)[0].tolist() == nbgrad.grad(expected.sum(), x)[0].tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

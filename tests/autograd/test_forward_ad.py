@@ -1,4 +1,5 @@
 """Forward mode: levels, dual tensors, tangents through views and in-place writes, and together with reverse mode."""
+
 from __future__ import annotations
 
 import copy
@@ -28,6 +29,7 @@ def tangent_of(x: nbgrad.Tensor) -> list | float | None:
 
 
 # ---- levels and dual tensors -----------------------------------------------------------------------------------------
+
 
 def test_a_dual_tensor_is_a_view_with_a_tangent():
     """``make_dual`` shares the primal's memory and keeps the tangent object; ``unpack_dual`` gives both back."""
@@ -77,9 +79,11 @@ def test_a_level_is_left_when_the_block_fails():
 
 def test_a_level_decorates_functions():
     """Each call of a decorated function has a level of its own."""
+
     @dual_level()
     def slope(x):
         return unpack_dual(make_dual(x, nbgrad.ones_like(x)) ** 2).tangent
+
     assert slope(nbgrad.tensor(3.0)).item() == slope(nbgrad.tensor(3.0)).item() == 6.0
 
 
@@ -104,6 +108,7 @@ def test_a_level_belongs_to_the_process():
         with pytest.raises(nbgrad.GradError, match="open already"):
             fwd.enter_dual_level()
         seen.append("refused")
+
     with dual_level():
         thread = threading.Thread(target=other, args=(dual([1.0], [3.0]),))
         thread.start()
@@ -111,20 +116,23 @@ def test_a_level_belongs_to_the_process():
     assert seen == [[6.0], "refused"]
 
 
-@pytest.mark.parametrize("make, error, match", [
-    (lambda: make_dual(nbgrad.ones(2), nbgrad.ones(3)), nbgrad.ShapeError, "shape"),
-    (lambda: make_dual(nbgrad.ones(2), nbgrad.ones(1)), nbgrad.ShapeError, "shape"),
-    (lambda: make_dual(dual([1.0], [1.0]), nbgrad.ones(1)), nbgrad.GradError, "primal has a tangent"),
-    (lambda: make_dual(nbgrad.ones(1), dual([1.0], [1.0])), nbgrad.GradError, "tangent has a tangent"),
-    (lambda: make_dual(nbgrad.tensor([1]), nbgrad.ones(1)), ValueError, "floating or complex primal"),
-    (lambda: make_dual(nbgrad.ones(1), nbgrad.tensor([1])), ValueError, "floating or complex tangent"),
-    (lambda: make_dual(1.0, nbgrad.ones(1)), nbgrad.ArgumentError, "Tensor"),
-    (lambda: unpack_dual(1.0), nbgrad.ArgumentError, "Tensor"),
-    (lambda: make_dual(nbgrad.ones(2), nbgrad.ones(2), level=3), nbgrad.GradError, "level 3"),
-    (lambda: nbgrad.mul(dual([1.0], [1.0]), 2.0, out=nbgrad.zeros(1)), NotImplementedError, "out="),
-    (lambda: nbgrad.mul(nbgrad.ones(1), 2.0, out=dual([1.0], [1.0])), NotImplementedError, "out="),
-    (lambda: dual([1.0], [1.0]) // 2, NotImplementedError, "no derivative"),
-])
+@pytest.mark.parametrize(
+    "make, error, match",
+    [
+        (lambda: make_dual(nbgrad.ones(2), nbgrad.ones(3)), nbgrad.ShapeError, "shape"),
+        (lambda: make_dual(nbgrad.ones(2), nbgrad.ones(1)), nbgrad.ShapeError, "shape"),
+        (lambda: make_dual(dual([1.0], [1.0]), nbgrad.ones(1)), nbgrad.GradError, "primal has a tangent"),
+        (lambda: make_dual(nbgrad.ones(1), dual([1.0], [1.0])), nbgrad.GradError, "tangent has a tangent"),
+        (lambda: make_dual(nbgrad.tensor([1]), nbgrad.ones(1)), ValueError, "floating or complex primal"),
+        (lambda: make_dual(nbgrad.ones(1), nbgrad.tensor([1])), ValueError, "floating or complex tangent"),
+        (lambda: make_dual(1.0, nbgrad.ones(1)), nbgrad.ArgumentError, "Tensor"),
+        (lambda: unpack_dual(1.0), nbgrad.ArgumentError, "Tensor"),
+        (lambda: make_dual(nbgrad.ones(2), nbgrad.ones(2), level=3), nbgrad.GradError, "level 3"),
+        (lambda: nbgrad.mul(dual([1.0], [1.0]), 2.0, out=nbgrad.zeros(1)), NotImplementedError, "out="),
+        (lambda: nbgrad.mul(nbgrad.ones(1), 2.0, out=dual([1.0], [1.0])), NotImplementedError, "out="),
+        (lambda: dual([1.0], [1.0]) // 2, NotImplementedError, "no derivative"),
+    ],
+)
 def test_what_is_refused(make, error, match):
     """What has no meaning is an error that says what was expected."""
     with dual_level(), pytest.raises(error, match=match):
@@ -149,6 +157,7 @@ def test_tangents_can_be_switched_off():
 
 # ---- what operations make of tangents --------------------------------------------------------------------------------
 
+
 def test_plain_operands_have_tangent_zero():
     """Dual and plain operands mix."""
     with dual_level():
@@ -158,8 +167,18 @@ def test_plain_operands_have_tangent_zero():
         assert tangent_of(x @ d) == 39.0
 
 
-@pytest.mark.parametrize("function", [lambda d: d > 1, lambda d: d.argmax(), lambda d: d.long(), lambda d: d.detach(),
-                                      lambda d: d.data, nbgrad.zeros_like, copy.deepcopy])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda d: d > 1,
+        lambda d: d.argmax(),
+        lambda d: d.long(),
+        lambda d: d.detach(),
+        lambda d: d.data,
+        nbgrad.zeros_like,
+        copy.deepcopy,
+    ],
+)
 def test_what_has_no_tangent(function):
     """Results that are not differentiable, and what leaves the differentiated program."""
     with dual_level():
@@ -190,8 +209,11 @@ def test_tangents_have_the_dtype_of_the_result():
 
 
 @pytest.mark.parametrize("dtype, stored", [(nbgrad.int64, 2), (nbgrad.uint8, 2), (nbgrad.bool, True)])
-@pytest.mark.parametrize("write", [lambda x: x.fill_(2.7), lambda x: x.masked_fill_(x == 0, 2.7), lambda x: x.fill_diagonal_(2.7)],
-                         ids=["fill_", "masked_fill_", "fill_diagonal_"])
+@pytest.mark.parametrize(
+    "write",
+    [lambda x: x.fill_(2.7), lambda x: x.masked_fill_(x == 0, 2.7), lambda x: x.fill_diagonal_(2.7)],
+    ids=["fill_", "masked_fill_", "fill_diagonal_"],
+)
 def test_integers_take_numbers_inside_of_a_level(write, dtype, stored):
     """A number with a fraction becomes an integer where it is stored, as outside of levels."""
     with dual_level():
@@ -223,6 +245,7 @@ def test_dual_tensors_print_their_tangent():
 
 
 # ---- views and in-place writes ---------------------------------------------------------------------------------------
+
 
 def test_a_view_of_a_dual_has_the_same_view_of_the_tangent():
     """Shared memory on both sides, of the same strides."""
@@ -293,18 +316,26 @@ def test_case_6_from_view_to_view():
         assert tangent_of(column) == [5.0, 0.0]
 
 
-@pytest.mark.parametrize("write, want", [
-    (lambda d: d.mul_(2), [[6.0, 8.0], [10.0, 12.0]]), (lambda d: d.mul_(d), [[6.0, 16.0], [30.0, 48.0]]),
-    (lambda d: d.exp_(), [[3 * math.e, 4 * math.e ** 2], [5 * math.e ** 3, 6 * math.e ** 4]]),
-    (lambda d: d.zero_(), [[0.0, 0.0], [0.0, 0.0]]), (lambda d: d.copy_(nbgrad.ones(2, 2)), [[0.0, 0.0], [0.0, 0.0]]),
-    (lambda d: d[0].fill_(1), [[0.0, 0.0], [5.0, 6.0]]), (lambda d: d.__setitem__((0, 1), d[1, 1]), [[3.0, 6.0], [5.0, 6.0]]),
-    (lambda d: d.__setitem__(d > 2, 0.0), [[3.0, 4.0], [0.0, 0.0]]),
-    (lambda d: d.index_add_(0, nbgrad.tensor([0, 0]), d.clone()), [[11.0, 14.0], [5.0, 6.0]]),
-    (lambda d: d.scatter_(1, nbgrad.tensor([[1]]), 9.0), [[3.0, 0.0], [5.0, 6.0]]),
-    (lambda d: d[:, 1].mul_(2), [[3.0, 8.0], [5.0, 12.0]]), (lambda d: d.t().mul_(d.t()), [[6.0, 16.0], [30.0, 48.0]]),
-    (lambda d: d.diagonal().exp_(), [[3 * math.e, 4.0], [5.0, 6 * math.e ** 4]]),
-    (lambda d: d.t_(), [[3.0, 5.0], [4.0, 6.0]]), (lambda d: d.unsqueeze_(0), [[[3.0, 4.0], [5.0, 6.0]]]),
-])
+@pytest.mark.parametrize(
+    "write, want",
+    [
+        (lambda d: d.mul_(2), [[6.0, 8.0], [10.0, 12.0]]),
+        (lambda d: d.mul_(d), [[6.0, 16.0], [30.0, 48.0]]),
+        (lambda d: d.exp_(), [[3 * math.e, 4 * math.e**2], [5 * math.e**3, 6 * math.e**4]]),
+        (lambda d: d.zero_(), [[0.0, 0.0], [0.0, 0.0]]),
+        (lambda d: d.copy_(nbgrad.ones(2, 2)), [[0.0, 0.0], [0.0, 0.0]]),
+        (lambda d: d[0].fill_(1), [[0.0, 0.0], [5.0, 6.0]]),
+        (lambda d: d.__setitem__((0, 1), d[1, 1]), [[3.0, 6.0], [5.0, 6.0]]),
+        (lambda d: d.__setitem__(d > 2, 0.0), [[3.0, 4.0], [0.0, 0.0]]),
+        (lambda d: d.index_add_(0, nbgrad.tensor([0, 0]), d.clone()), [[11.0, 14.0], [5.0, 6.0]]),
+        (lambda d: d.scatter_(1, nbgrad.tensor([[1]]), 9.0), [[3.0, 0.0], [5.0, 6.0]]),
+        (lambda d: d[:, 1].mul_(2), [[3.0, 8.0], [5.0, 12.0]]),
+        (lambda d: d.t().mul_(d.t()), [[6.0, 16.0], [30.0, 48.0]]),
+        (lambda d: d.diagonal().exp_(), [[3 * math.e, 4.0], [5.0, 6 * math.e**4]]),
+        (lambda d: d.t_(), [[3.0, 5.0], [4.0, 6.0]]),
+        (lambda d: d.unsqueeze_(0), [[[3.0, 4.0], [5.0, 6.0]]]),
+    ],
+)
 def test_in_place_operations_keep_the_tangent_object(write, want):
     """The tangent is changed in place, to what a write of this kind makes of it."""
     with dual_level():
@@ -347,12 +378,13 @@ def test_as_strided_reads_the_tangent_in_the_same_place():
 
 # ---- with reverse mode -----------------------------------------------------------------------------------------------
 
+
 def test_forward_over_reverse():
     """The gradient of a dual result is dual: its tangent is the product of the Hessian with the direction."""
     x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
     with dual_level():
         d = make_dual(x, nbgrad.tensor([1.0, 0.0]))
-        g, = nbgrad.grad((d ** 3).sum(), x)
+        (g,) = nbgrad.grad((d**3).sum(), x)
         assert g.tolist() == [3.0, 12.0] and tangent_of(g) == [6.0, 0.0] and not g.requires_grad
 
 
@@ -365,23 +397,42 @@ def test_backward_accumulates_tangents():
         assert x.grad.tolist() == [4.0, 13.0] and tangent_of(x.grad) == [6.0, 12.0]
 
 
-@pytest.mark.parametrize("function", [
-    lambda d: d.exp(), lambda d: (d * 1).exp_(), lambda d: written(d * 1), lambda d: d.softmax(0),
-    lambda d: nbgrad.cat([d, d]).tanh(), lambda d: d[1:].exp() * d[0], lambda d: saved_behind_hooks(d), lambda d: OwnExp.apply(d),
-    *[lambda d, f=f: nbgrad.checkpoint(f, d, use_reentrant=False) for f in (
-        lambda x: x.exp(), lambda x: x.softmax(0) * 2, lambda x: x.log_softmax(0), lambda x: x.cumprod(0), lambda x: x.prod(0),
-        lambda x: x.logsumexp(0), lambda x: x.norm(), lambda x: x.var(0))],
-])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda d: d.exp(),
+        lambda d: (d * 1).exp_(),
+        lambda d: written(d * 1),
+        lambda d: d.softmax(0),
+        lambda d: nbgrad.cat([d, d]).tanh(),
+        lambda d: d[1:].exp() * d[0],
+        lambda d: saved_behind_hooks(d),
+        lambda d: OwnExp.apply(d),
+        *[
+            lambda d, f=f: nbgrad.checkpoint(f, d, use_reentrant=False)
+            for f in (
+                lambda x: x.exp(),
+                lambda x: x.softmax(0) * 2,
+                lambda x: x.log_softmax(0),
+                lambda x: x.cumprod(0),
+                lambda x: x.prod(0),
+                lambda x: x.logsumexp(0),
+                lambda x: x.norm(),
+                lambda x: x.var(0),
+            )
+        ],
+    ],
+)
 def test_saved_values_keep_their_tangents(function):
     """Whatever a node saved, and however, has its tangent when the pass reads it: three ways to H t agree."""
     x, t = nbgrad.tensor([0.3, -0.7], dtype=nbgrad.float64, requires_grad=True), nbgrad.tensor([1.0, 2.0], dtype=nbgrad.float64)
-    g, = nbgrad.grad((function(x * 1) ** 2).sum(), x, create_graph=True)
-    want, = nbgrad.grad(g, x, t)
+    (g,) = nbgrad.grad((function(x * 1) ** 2).sum(), x, create_graph=True)
+    (want,) = nbgrad.grad(g, x, t)
     with dual_level():
         d = make_dual(x, t)
         y = (function(d) ** 2).sum()
-        over, = nbgrad.grad(y, x, retain_graph=True)
-        under, = nbgrad.grad(unpack_dual(y).tangent, x)
+        (over,) = nbgrad.grad(y, x, retain_graph=True)
+        (under,) = nbgrad.grad(unpack_dual(y).tangent, x)
         assert np.allclose(unpack_dual(over).tangent.numpy(), want.numpy(), rtol=1e-12)
         assert np.allclose(under.numpy(), want.numpy(), rtol=1e-12)
 
@@ -424,8 +475,8 @@ def test_a_dual_cotangent_flows_back():
     """Backward is linear: the tangent of the gradient is the gradient of the tangent."""
     x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
     with dual_level():
-        g, = nbgrad.grad(x.exp() * 3, x, dual([1.0, 1.0], [2.0, 4.0]))
-        assert tangent_of(g) == pytest.approx([6 * math.e, 12 * math.e ** 2])
+        (g,) = nbgrad.grad(x.exp() * 3, x, dual([1.0, 1.0], [2.0, 4.0]))
+        assert tangent_of(g) == pytest.approx([6 * math.e, 12 * math.e**2])
 
 
 def test_tangents_are_differentiable():
@@ -448,8 +499,18 @@ def test_a_plain_tangent_of_plain_operands_requires_no_grad():
             assert not unpack_dual(y).tangent.requires_grad
 
 
-@pytest.mark.parametrize("function", [lambda d: d.norm(), lambda d: d.norm(1), lambda d: d.norm(3), lambda d: d.norm(math.inf),
-                                      lambda d: d.std(), lambda d: d.prod(), lambda d: d.abs().sum()])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda d: d.norm(),
+        lambda d: d.norm(1),
+        lambda d: d.norm(3),
+        lambda d: d.norm(math.inf),
+        lambda d: d.std(),
+        lambda d: d.prod(),
+        lambda d: d.abs().sum(),
+    ],
+)
 def test_tangents_where_a_derivative_is_chosen(function):
     """At a kink or a pole the tangent is 0, as the gradient is, and never NaN."""
     with dual_level():
@@ -477,7 +538,7 @@ def test_hooks_see_dual_gradients():
     with dual_level():
         d = make_dual(x, nbgrad.ones(2))
         d.register_hook(lambda g: seen.append(tangent_of(g)) or g * 2)
-        g, = nbgrad.grad((d ** 2).sum(), x)
+        (g,) = nbgrad.grad((d**2).sum(), x)
         assert seen == [[2.0, 2.0]] and tangent_of(g) == [4.0, 4.0]
 
 
@@ -493,8 +554,10 @@ def test_leaves_are_not_affected():
 
 # ---- levels inside of levels -----------------------------------------------------------------------------------------
 
+
 def slope_of(function):
     """The derivative of a function of one number, by a level of its own."""
+
     def slope(x):
         level = push_level()
         try:
@@ -502,6 +565,7 @@ def slope_of(function):
             return unpack_dual(y, level=level).tangent
         finally:
             pop_level(level)
+
     return slope
 
 
@@ -514,11 +578,15 @@ def inner_writes(x):
     return memory.prod()
 
 
-@pytest.mark.parametrize("function, third", [
-    (lambda x: x.sin(), lambda x: -np.cos(x)), (lambda x: x ** 5, lambda x: 60 * x ** 2),
-    (lambda x: x.exp() * x, lambda x: (x + 3) * np.exp(x)),
-    (lambda x: nbgrad.stack([x, x * x, x ** 3]).prod(), lambda x: 120 * x ** 3),
-])
+@pytest.mark.parametrize(
+    "function, third",
+    [
+        (lambda x: x.sin(), lambda x: -np.cos(x)),
+        (lambda x: x**5, lambda x: 60 * x**2),
+        (lambda x: x.exp() * x, lambda x: (x + 3) * np.exp(x)),
+        (lambda x: nbgrad.stack([x, x * x, x**3]).prod(), lambda x: 120 * x**3),
+    ],
+)
 def test_nested_levels_give_higher_derivatives(function, third):
     """The tangent of a tangent of a tangent is the third derivative."""
     x = nbgrad.tensor(0.7, dtype=nbgrad.float64)
@@ -545,7 +613,7 @@ def test_levels_are_not_confused():
 def test_reverse_over_two_levels():
     """The gradient of a second tangent is the third derivative."""
     x = nbgrad.tensor(0.7, dtype=nbgrad.float64, requires_grad=True)
-    g, = nbgrad.grad(slope_of(slope_of(lambda x: x.sin() * x.exp()))(x), x)
+    (g,) = nbgrad.grad(slope_of(slope_of(lambda x: x.sin() * x.exp()))(x), x)
     assert g.item() == pytest.approx(2 * math.exp(0.7) * (math.cos(0.7) - math.sin(0.7)), rel=1e-12)
 
 
@@ -558,6 +626,7 @@ def test_a_closed_level_is_unknown():
 
 
 # ---- custom functions ------------------------------------------------------------------------------------------------
+
 
 def function_of(forward, jvp):
     """A Function of one tensor."""
@@ -593,6 +662,7 @@ def test_a_function_takes_part_by_its_jvp():
             x, y = ctx.saved_tensors
             seen.append(ty.tolist())
             return tx * y + ty * x, tx + ty
+
     with dual_level():
         product, total = Product.apply(dual([2.0], [1.0]), nbgrad.tensor([5.0]))
         assert tangent_of(product) == [5.0] and tangent_of(total) == [1.0]
@@ -614,15 +684,23 @@ def returned(ctx, x):
     return x
 
 
-@pytest.mark.parametrize("forward, jvp", [
-    (lambda ctx, x: x * 2, lambda ctx, t: (t * 2, t)), (lambda ctx, x: x * 2, lambda ctx, t: nbgrad.ones(3)),
-    (lambda ctx, x: x * 2, lambda ctx, t: 3.0), (double_in_place, lambda ctx, t: t * 2),
-    (double_in_place, lambda ctx, t: t), (double_in_place, lambda ctx, t: None),
-    (double_in_place, lambda ctx, t: t.mul_(2).view(2)),
-    (lambda ctx, x: x.view(2, 1), lambda ctx, t: t.view(2, 1).clone()), (returned, lambda ctx, t: t),
-    (lambda ctx, x: x.view(2, 1), lambda ctx, t: None), (lambda ctx, x: x, lambda ctx, t: None),
-    (not_differentiable, lambda ctx, t: t * 2),
-])
+@pytest.mark.parametrize(
+    "forward, jvp",
+    [
+        (lambda ctx, x: x * 2, lambda ctx, t: (t * 2, t)),
+        (lambda ctx, x: x * 2, lambda ctx, t: nbgrad.ones(3)),
+        (lambda ctx, x: x * 2, lambda ctx, t: 3.0),
+        (double_in_place, lambda ctx, t: t * 2),
+        (double_in_place, lambda ctx, t: t),
+        (double_in_place, lambda ctx, t: None),
+        (double_in_place, lambda ctx, t: t.mul_(2).view(2)),
+        (lambda ctx, x: x.view(2, 1), lambda ctx, t: t.view(2, 1).clone()),
+        (returned, lambda ctx, t: t),
+        (lambda ctx, x: x.view(2, 1), lambda ctx, t: None),
+        (lambda ctx, x: x, lambda ctx, t: None),
+        (not_differentiable, lambda ctx, t: t * 2),
+    ],
+)
 def test_a_wrong_jvp_is_an_error(forward, jvp):
     """Another number of tangents, of another shape, no tensors, or tangents that do not share what the results share, or that do
     not change with the argument that forward changes; of views of dual tensors too.
@@ -630,7 +708,7 @@ def test_a_wrong_jvp_is_an_error(forward, jvp):
     for view in (False, True):
         with dual_level(), pytest.raises(nbgrad.GradError):
             x = dual([0.0, 1.0, 2.0, 0.0], [0.0, 3.0, 4.0, 0.0])[1:3] if view else dual([1.0, 2.0], [3.0, 4.0])
-            function_of(forward, jvp)(x.clone() if forward is returned else x)      # a view as it is may keep its tangent
+            function_of(forward, jvp)(x.clone() if forward is returned else x)  # a view as it is may keep its tangent
 
 
 @pytest.mark.parametrize("write", [lambda t: t.mul_(2), lambda t: (t[:].mul_(2), t)[1], lambda t: (t.detach().mul_(2), t)[1]])
@@ -661,16 +739,18 @@ def test_a_function_without_jvp():
 
 def test_a_function_under_nested_levels():
     """``jvp`` is run once a level and its operations carry the tangents of outer ones."""
+
     class Cube(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
             ctx.save_for_forward(x)
-            return x ** 3
+            return x**3
 
         @staticmethod
         def jvp(ctx, t):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return 3 * x * x * t
+
     x = nbgrad.tensor(2.0, dtype=nbgrad.float64)
     assert slope_of(slope_of(Cube.apply))(x).item() == 12.0
 
@@ -689,6 +769,7 @@ def test_tangents_that_a_function_is_given_without_zeros():
         def jvp(ctx, tx, ty, tn):
             seen.append((ty if ty is None else ty.tolist(), tn))
             return tx * 3
+
     with dual_level():
         for n in (2, 3):
             Scaled.apply(dual([1.0], [1.0]), nbgrad.ones(1), n)
@@ -696,6 +777,7 @@ def test_tangents_that_a_function_is_given_without_zeros():
 
 
 # ---- the layout of tangents ------------------------------------------------------------------------------------------
+
 
 def test_unpack_dual_of_a_plain_tensor():
     """A named pair of the tensor itself and None, inside of a level and outside."""
@@ -706,10 +788,14 @@ def test_unpack_dual_of_a_plain_tensor():
         assert unpack_dual(x).tangent is None
 
 
-@pytest.mark.parametrize("primal, tangent", [
-    (lambda: nbgrad.ones(3).as_strided((1, 3), (7, 1)), lambda: nbgrad.zeros(1, 3)),
-    (lambda: nbgrad.ones(0, 3), lambda: nbgrad.zeros(3, 0).t()),
-], ids=["a dimension of one", "no elements"])
+@pytest.mark.parametrize(
+    "primal, tangent",
+    [
+        (lambda: nbgrad.ones(3).as_strided((1, 3), (7, 1)), lambda: nbgrad.zeros(1, 3)),
+        (lambda: nbgrad.ones(0, 3), lambda: nbgrad.zeros(3, 0).t()),
+    ],
+    ids=["a dimension of one", "no elements"],
+)
 def test_strides_that_reach_no_element_do_not_matter(primal, tangent):
     """Where the same indices reach the same places of memory the tangent is kept as it is."""
     t = tangent()
@@ -772,10 +858,14 @@ def test_a_view_made_before_and_one_made_after_agree():
         assert tangent_of(before) == tangent_of(after) == [12.0, 14.0] and tangent_of(x) == [5.0, 12.0, 14.0, 8.0]
 
 
-@pytest.mark.parametrize("primal, tangent", [
-    (lambda: nbgrad.ones(2, 3).t(), lambda: nbgrad.arange(6.0).reshape(3, 2)),
-    (lambda: nbgrad.ones(2, 2), lambda: nbgrad.ones(1).expand(2, 2)),
-], ids=["transposed", "expanded tangent"])
+@pytest.mark.parametrize(
+    "primal, tangent",
+    [
+        (lambda: nbgrad.ones(2, 3).t(), lambda: nbgrad.arange(6.0).reshape(3, 2)),
+        (lambda: nbgrad.ones(2, 2), lambda: nbgrad.ones(1).expand(2, 2)),
+    ],
+    ids=["transposed", "expanded tangent"],
+)
 def test_strides_alone_make_another_layout(primal, tangent):
     """Sizes, offset and memory agree and the strides do not: the tangent is copied into the primal's."""
     x, t = primal(), tangent()

@@ -1,4 +1,5 @@
 """Custom Functions: the protocol of forward and backward, and what ``apply`` does with inputs and outputs."""
+
 from __future__ import annotations
 
 import copy
@@ -60,7 +61,7 @@ class Exp(nbgrad.Function):
 
     @staticmethod
     def backward(ctx, g):
-        y, = ctx.saved_tensors
+        (y,) = ctx.saved_tensors
         return g * y
 
 
@@ -74,7 +75,7 @@ class Cube(nbgrad.Function):
 
     @staticmethod
     def backward(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return 3 * Square.apply(x) * g
 
 
@@ -123,6 +124,7 @@ def test_grad_mode_in_backward(create_graph):
 
 def test_attributes_of_ctx():
     """Attributes set in forward are there in backward and on the node."""
+
     def forward(ctx, x):
         ctx.factor = 5
         return x * 5
@@ -173,6 +175,7 @@ def test_setup_context_form():
 
 def test_inherited_methods():
     """A subclass overrides what it likes and lends its own name to the node."""
+
     class Tenfold(Double):
         @staticmethod
         def backward(ctx, g):
@@ -186,6 +189,7 @@ def test_inherited_methods():
 
 def test_exception_in_forward():
     """An exception in forward leaves ``apply`` as it is and restores grad mode."""
+
     def forward(ctx, x):
         raise LookupError
 
@@ -230,10 +234,11 @@ def test_instances_are_discouraged():
 
 
 # ---- what backward returns -------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("forward, arguments, result", [
-    (lambda ctx, a, b: a * b, 2, lambda g: g),
-    (lambda ctx, a: a * 1, 1, lambda g: (g, g)),
-], ids=["too_few", "too_many"])
+@pytest.mark.parametrize(
+    "forward, arguments, result",
+    [(lambda ctx, a, b: a * b, 2, lambda g: g), (lambda ctx, a: a * 1, 1, lambda g: (g, g))],
+    ids=["too_few", "too_many"],
+)
 def test_number_of_gradients(forward, arguments, result):
     """Backward returns one gradient for each argument."""
     y = function(forward, lambda ctx, g: result(g)).apply(*[leaf([2.0]) for _ in range(arguments)])
@@ -336,8 +341,8 @@ def test_function_that_reads_no_saved_tensors_can_be_walked_again():
 def test_double_backward_through_a_saved_output():
     """A saved output comes back with its history, so the second derivative of exp is exp."""
     x = leaf([0.5])
-    g, = nbgrad.grad(Exp.apply(x).sum(), x, create_graph=True)
-    second, = nbgrad.grad(g.sum(), x)
+    (g,) = nbgrad.grad(Exp.apply(x).sum(), x, create_graph=True)
+    (second,) = nbgrad.grad(g.sum(), x)
     assert second.item() == pytest.approx(math.exp(0.5), rel=1e-15)
 
 
@@ -352,6 +357,7 @@ def test_higher_orders_through_nested_functions():
 
 def test_saved_intermediate_is_a_constant():
     """What is neither input nor output has no history in double backward."""
+
     def forward(ctx, x):
         square = x * x
         ctx.save_for_backward(square)
@@ -359,7 +365,7 @@ def test_saved_intermediate_is_a_constant():
 
     x, seed = leaf([2.0]), leaf([1.0])
     y = function(forward, lambda ctx, g: 3 * ctx.saved_tensors[0] * g).apply(x)
-    g, = nbgrad.grad(y, x, seed, create_graph=True)
+    (g,) = nbgrad.grad(y, x, seed, create_graph=True)
     assert g.item() == 12.0
     with pytest.raises(RuntimeError):
         nbgrad.grad(g.sum(), x)
@@ -369,7 +375,7 @@ def test_once_differentiable_refuses_a_second_derivative():
     """A backward marked so runs unrecorded, and its result cannot be differentiated through."""
     x, seed = leaf([2.0]), leaf([1.0])
     F = function(lambda ctx, x: x * x, nbgrad.once_differentiable(lambda ctx, g: g * 4))
-    g, = nbgrad.grad(F.apply(x), x, seed, create_graph=True)
+    (g,) = nbgrad.grad(F.apply(x), x, seed, create_graph=True)
     assert g.item() == 4.0 and g.requires_grad
     with pytest.raises(RuntimeError):
         nbgrad.grad(g, seed)
@@ -379,7 +385,7 @@ def test_once_differentiable_of_a_constant_seed():
     """Where no incoming gradient requires grad the result simply does not either."""
     x = leaf([2.0])
     F = function(lambda ctx, x: x * x, nbgrad.once_differentiable(lambda ctx, g: g * 4))
-    g, = nbgrad.grad(F.apply(x), x, const([1.0]), create_graph=True)
+    (g,) = nbgrad.grad(F.apply(x), x, const([1.0]), create_graph=True)
     assert not g.requires_grad
 
 
@@ -534,6 +540,7 @@ def test_dirty_leaf():
 
 def test_dirty_input_that_is_not_returned():
     """A changed input must be among the outputs."""
+
     def forward(ctx, x):
         return double_inplace(ctx, x) * 1
 
@@ -568,6 +575,7 @@ def test_dirty_plain_input():
 
 def test_declared_writes_count():
     """Each declared write raises the version, whether or not ``forward`` wrote."""
+
     def forward(ctx, x):
         ctx.mark_dirty(x)
         return x
@@ -586,6 +594,7 @@ def test_dirty_leaf_without_recording():
 
 def test_tensor_marked_dirty_that_is_no_input():
     """A warning, and the result is recorded like any other."""
+
     def forward(ctx, x):
         y = x * 2
         ctx.mark_dirty(y)
@@ -600,6 +609,7 @@ def test_tensor_marked_dirty_that_is_no_input():
 
 def test_dirty_and_not_differentiable():
     """A changed input without a gradient comes back as a detached alias."""
+
     def forward(ctx, x):
         ctx.mark_non_differentiable(x)
         return double_inplace(ctx, x)
@@ -612,6 +622,7 @@ def test_dirty_and_not_differentiable():
 @pytest.mark.parametrize("mark", ["mark_dirty", "mark_non_differentiable"])
 def test_marks_take_tensors(mark):
     """Anything else is refused."""
+
     def forward(ctx, x):
         getattr(ctx, mark)((x,))
         return x * 1
@@ -621,8 +632,11 @@ def test_marks_take_tensors(mark):
 
 
 # ---- views among the results -----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("forward", [lambda ctx, x: x.view(2), lambda ctx, x: (x * 2)[:2], lambda ctx, x: (x[:1], x[1:])],
-                         ids=["of an input", "of a temporary", "several"])
+@pytest.mark.parametrize(
+    "forward",
+    [lambda ctx, x: x.view(2), lambda ctx, x: (x * 2)[:2], lambda ctx, x: (x[:1], x[1:])],
+    ids=["of an input", "of a temporary", "several"],
+)
 def test_views_among_the_results_refuse_writes(forward):
     """Whatever they are views of: the engine cannot replay them."""
     y = function(forward, lambda ctx, *g: None).apply(leaf([1.0, 2.0]) * 1)
@@ -654,16 +668,25 @@ def marked_slice(ctx, x):
     return y
 
 
-OWNERS = {"leaf": lambda: leaf([1.0, 2.0]), "result": lambda: leaf([1.0, 2.0]) * 1, "view": lambda: (leaf([0.0, 1.0, 2.0]) * 1)[1:],
-          "constant": lambda: const([1.0, 2.0])}
+OWNERS = {
+    "leaf": lambda: leaf([1.0, 2.0]),
+    "result": lambda: leaf([1.0, 2.0]) * 1,
+    "view": lambda: (leaf([0.0, 1.0, 2.0]) * 1)[1:],
+    "constant": lambda: const([1.0, 2.0]),
+}
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-@pytest.mark.parametrize("apply, context", [
-    (function(lambda ctx, x: x[:], first).apply, nbgrad.no_grad),
-    (function(lambda ctx, x: x[:], first).apply, nbgrad.inference_mode),
-    (function(marked_slice, first).apply, nbgrad.no_grad), (function(marked_slice, first).apply, nbgrad.enable_grad)],
-    ids=["no_grad", "inference_mode", "marked, no_grad", "marked"])
+@pytest.mark.parametrize(
+    "apply, context",
+    [
+        (function(lambda ctx, x: x[:], first).apply, nbgrad.no_grad),
+        (function(lambda ctx, x: x[:], first).apply, nbgrad.inference_mode),
+        (function(marked_slice, first).apply, nbgrad.no_grad),
+        (function(marked_slice, first).apply, nbgrad.enable_grad),
+    ],
+    ids=["no_grad", "inference_mode", "marked, no_grad", "marked"],
+)
 def test_a_view_of_an_argument_stays_one_without_history(apply, context, owner):
     """It is to autograd what the same slice is without a Function where nothing is recorded, and a write to it is seen as one."""
     x, z = OWNERS[owner](), OWNERS[owner]()
@@ -746,7 +769,7 @@ def test_hooks_on_one_saved_tensor():
     """``_raw_saved_tensors`` takes hooks for each, also for results, and once only."""
     x = leaf([0.0, 1.0])
     y = Exp.apply(x)
-    raw, = y.grad_fn._raw_saved_tensors
+    (raw,) = y.grad_fn._raw_saved_tensors
     raw.register_hooks(lambda t: (t * 3).tolist(), lambda values: const(values))
     y.sum().backward()
     assert x.grad.tolist() == pytest.approx([3.0, 3.0 * math.e])
@@ -756,17 +779,19 @@ def test_hooks_on_one_saved_tensor():
 
 def test_none_has_no_hooks():
     """A saved None cannot be packed."""
+
     def forward(ctx, x):
         ctx.save_for_backward(None)
         return x * 1
 
-    raw, = function(forward, first).apply(leaf([1.0])).grad_fn._raw_saved_tensors
+    (raw,) = function(forward, first).apply(leaf([1.0])).grad_fn._raw_saved_tensors
     with pytest.raises(RuntimeError, match="None"):
         raw.register_hooks(lambda t: t, lambda t: t)
 
 
 def test_saved_tensors_freed_by_hand():
     """``maybe_clear_saved_tensors`` frees in ``backward`` already, unless the pass keeps its graph."""
+
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x * 1
@@ -796,6 +821,7 @@ def test_node_called_by_hand():
 
 def test_what_cannot_be_saved_is_not_looked_at_without_need():
     """``save_for_backward`` of a number is an error only where something is recorded."""
+
     def forward(ctx, x):
         ctx.save_for_backward(3)
         return x * 1
@@ -861,6 +887,7 @@ def test_retired_forms():
 
 def test_generated_batch_rule_or_own():
     """The rule for ``vmap`` is one of two, and of a Function whose forward takes no ctx."""
+
     def setup_context(ctx, inputs, output):
         """Nothing to save."""
 
@@ -926,6 +953,7 @@ def test_saved_output_comes_back_on_its_node():
 
 def test_tensors_kept_as_attributes_are_not_guarded():
     """An attribute of ctx is neither compared by version nor freed: a later write is what backward sees, pass after pass."""
+
     def forward(ctx, x):
         ctx.x = x
         return x * 1
@@ -1003,16 +1031,18 @@ def test_saved_tensors_that_are_freed_at_the_first_access():
     F, held = flagged(Square.forward, Square.backward, clear_saved_tensors_on_access=True), []
 
     def freeing(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         held.append(ctx._raw_saved_tensors)
         return 2 * x * g
+
     x = leaf([1.0, 2.0])
     assert nbgrad.grad(F.apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
     looking = flagged(Square.forward, freeing, clear_saved_tensors_on_access=True)
     assert nbgrad.grad(looking.apply(x).sum(), x)[0].tolist() == [2.0, 4.0]
     assert held == [()]
-    twice = flagged(Square.forward, lambda ctx, g: (ctx.saved_tensors, Square.backward(ctx, g))[1],
-                    clear_saved_tensors_on_access=True)
+    twice = flagged(
+        Square.forward, lambda ctx, g: (ctx.saved_tensors, Square.backward(ctx, g))[1], clear_saved_tensors_on_access=True
+    )
     with pytest.raises(RuntimeError, match="accessed before"):
         nbgrad.grad(twice.apply(x).sum(), x)
     y = F.apply(x)
@@ -1028,17 +1058,27 @@ def test_cotangents_in_one_list(flag):
 
     def backward(ctx, *grads):
         if flag:
-            boxed, = grads
+            (boxed,) = grads
             grads = tuple(boxed)
             boxed.clear()
         seen.append(len(grads))
         return 2 * grads[0]
+
     F = flagged(lambda ctx, x: (x * 2, x * 3), backward, boxed_grads_call=flag)
     x = leaf([1.0, 2.0])
     first, second = F.apply(x)
     assert nbgrad.grad(first.sum(), x)[0].tolist() == [2.0, 2.0]
-    G = type("G", (nbgrad.Function,), {"forward": staticmethod(lambda x: x * 2), "setup_context": staticmethod(lambda *args: None),
-                                       "backward": staticmethod(backward), "generate_vmap_rule": True, "boxed_grads_call": flag})
+    G = type(
+        "G",
+        (nbgrad.Function,),
+        {
+            "forward": staticmethod(lambda x: x * 2),
+            "setup_context": staticmethod(lambda *args: None),
+            "backward": staticmethod(backward),
+            "generate_vmap_rule": True,
+            "boxed_grads_call": flag,
+        },
+    )
     batch = nbgrad.vmap(nbgrad.func.grad(lambda x: G.apply(x).sum()))(nbgrad.ones(3, 2))
     assert batch.tolist() == [[2.0, 2.0]] * 3
     assert G.apply(x).grad_fn.apply(const([1.0, 3.0])).tolist() == [2.0, 6.0]

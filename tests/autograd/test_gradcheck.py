@@ -1,4 +1,5 @@
 """``gradcheck`` and ``gradgradcheck``: they accept right derivatives and catch wrong ones."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -21,7 +22,7 @@ def function(forward, backward, **static):
 RIGHT = {
     "one input": (lambda x: x.exp() * x, (leaf([0.5, 1.5]),)),
     "two inputs and outputs": (lambda x, y: (x * y.sin(), x + y), (leaf([1.0, 2.0]), leaf([[0.3], [0.4]]))),
-    "arguments that are no tensors": (lambda x, n, s: x ** n if s else x, (leaf([1.0, 2.0]), 3, "power")),
+    "arguments that are no tensors": (lambda x, n, s: x**n if s else x, (leaf([1.0, 2.0]), 3, "power")),
     "an output without grad": (lambda x: (x * 2, x.detach() * 5, (x > 1)), (leaf([0.5, 2.0]),)),
     "holomorphic": (lambda z: z * z + 1j * z, (leaf([1 + 2j, 0.5j], nbgrad.complex128),)),
     "not holomorphic": (lambda z: z * z.conj() + z.real, (leaf([1 + 2j, 0.5j], nbgrad.complex128),)),
@@ -127,16 +128,18 @@ def test_expanded_inputs_are_refused():
 
 
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("later", [lambda x: (x * 2).sum().reshape(1), lambda x: (x * 2)[:2], lambda x: (x * 2).float(),
-                                   lambda x: (x * 2, x * 3)])
+@pytest.mark.parametrize(
+    "later", [lambda x: (x * 2).sum().reshape(1), lambda x: (x * 2)[:2], lambda x: (x * 2).float(), lambda x: (x * 2, x * 3)]
+)
 def test_results_that_change_their_form(later, fast):
     """Another shape (that broadcasts or does not), dtype or number of results for moved inputs: an AssertionError that says so."""
     for raises in (True, False):
         calls = []
 
         def changing(x):
-            calls.append(x)             # noqa: B023
-            return later(x) if len(calls) > 1 else x * 2            # noqa: B023
+            calls.append(x)  # noqa: B023
+            return later(x) if len(calls) > 1 else x * 2  # noqa: B023
+
         with pytest.raises(AssertionError, match="expected results of the same shapes and dtypes"):
             nbgrad.gradcheck(changing, leaf([1.0, 2.0, 3.0]), fast_mode=fast, raise_exception=raises)
 
@@ -151,6 +154,7 @@ def test_forward_mode_sees_dual_inputs_without_history(fast):
         if any(t is not None for t in tangents):
             seen.append((x.requires_grad, y.requires_grad, *(t is None or bool(t.any()) for t in tangents)))
         return x * y * c
+
     given = leaf([1.0, 2.0]), leaf([3.0, 4.0]), nbgrad.ones(2, dtype=nbgrad.float64)
     assert nbgrad.gradcheck(watched, given, check_forward_ad=True, fast_mode=fast)
     assert set(seen) == {(False, False, True, False, True), (False, False, False, True, True)}
@@ -163,19 +167,25 @@ def test_backward_that_changes():
     def backward(ctx, g):
         count[0] += 1
         return g * (2 + 1e-8 * count[0])
+
     func, x = function(lambda ctx, x: x * 2, backward), leaf([1.0, 2.0])
     with pytest.raises(nbgrad.GradcheckError, match="not deterministic"):
         nbgrad.gradcheck(func, x)
     assert nbgrad.gradcheck(func, x, nondet_tol=1e-4)
 
 
-@pytest.mark.parametrize("answer", [lambda g: nbgrad.ones(2, dtype=nbgrad.float64) if g is None else g * 2, lambda g: g * 2],
-                         ids=["makes something of nothing", "fails on None"])
+@pytest.mark.parametrize(
+    "answer",
+    [lambda g: nbgrad.ones(2, dtype=nbgrad.float64) if g is None else g * 2, lambda g: g * 2],
+    ids=["makes something of nothing", "fails on None"],
+)
 def test_undefined_gradients(answer):
     """A backward that does not take None for zeros is reported, unless that check is off."""
+
     def forward(ctx, x):
         ctx.set_materialize_grads(False)
         return x * 2
+
     func, x = function(forward, lambda ctx, g: answer(g)), leaf([1.0, 2.0])
     with pytest.raises(nbgrad.GradcheckError, match="receive no gradient"):
         nbgrad.gradcheck(func, x)
@@ -200,8 +210,14 @@ def test_batched_passes_are_checked():
         assert nbgrad.gradcheck(func, x, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
 
 
-@pytest.mark.parametrize("options", [{"check_backward_ad": False}, {"check_batched_forward_grad": True},
-                                     {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"check_backward_ad": False},
+        {"check_batched_forward_grad": True},
+        {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True},
+    ],
+)
 def test_contradictory_options(options):
     """Nothing to check, or a check of what is not checked: AssertionError."""
     with pytest.raises(AssertionError, match="gradcheck"):
@@ -218,7 +234,7 @@ def test_result_that_is_no_tensor():
 def test_second_derivatives():
     """Right ones pass, with random, given and strided cotangents, forward over backward too."""
     x = leaf([[1.0, 2.0], [0.5, 1.5]])
-    assert nbgrad.gradgradcheck(lambda a: a ** 3, x)
+    assert nbgrad.gradgradcheck(lambda a: a**3, x)
     assert nbgrad.gradgradcheck(lambda a: a.sin(), x, grad_outputs=leaf([[1.0, 0.5], [2.0, -1.0]]))
     assert nbgrad.gradgradcheck(lambda a: (a @ a, a.sum()), x, gen_non_contig_grad_outputs=True)
     assert nbgrad.gradgradcheck(lambda a: a.exp() * a, x, check_fwd_over_rev=True)
@@ -245,9 +261,16 @@ def check_row(name, dtype, checker):
 
     def func(*varied):
         given = iter(varied)
-        again = [[next(given) if member.requires_grad else member for member in x] if isinstance(x, list) else
-                 next(given) if isinstance(x, nbgrad.Tensor) and x.requires_grad else x for x in operands]
+        again = [
+            [next(given) if member.requires_grad else member for member in x]
+            if isinstance(x, list)
+            else next(given)
+            if isinstance(x, nbgrad.Tensor) and x.requires_grad
+            else x
+            for x in operands
+        ]
         return run(row, again, call)
+
     assert checker(func, inputs, fast_mode=True)
 
 
@@ -280,11 +303,13 @@ def test_rtol_is_relative():
 
 def test_wrong_batch_rule_is_found():
     """A backward that is right for one cotangent and wrong for a batch fails only where batches are checked."""
+
     def setup_context(ctx, inputs, output):
         """Nothing to save."""
 
-    scale = function(lambda g: g * 2, lambda ctx, g: g * 2, setup_context=setup_context,
-                     vmap=lambda info, in_dims, g: (g * 3, in_dims[0]))
+    scale = function(
+        lambda g: g * 2, lambda ctx, g: g * 2, setup_context=setup_context, vmap=lambda info, in_dims, g: (g * 3, in_dims[0])
+    )
     func = function(lambda ctx, x: x * 2, lambda ctx, g: scale(g))
     x = leaf([1.0, 2.0])
     assert nbgrad.gradcheck(func, x)
@@ -294,6 +319,7 @@ def test_wrong_batch_rule_is_found():
 
 def test_composite_of_saved_results_writes_and_views():
     """First and second derivatives are right through an exp that saved its result, writes to a view and a base, and views."""
+
     def composite(x):
         saved = x.exp()
         written = saved * 1
@@ -307,10 +333,12 @@ def test_composite_of_saved_results_writes_and_views():
 
 # ---- Jacobians by themselves -----------------------------------------------------------------------------------------
 
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_jacobians_by_themselves():
     """Numerical and analytical ones agree with the formula: rows for elements of the input, columns for those of the result."""
     from nbgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian, get_numerical_jacobian_wrt_specific_input
+
     x = nbgrad.tensor([1.0, 2.0, 3.0], dtype=nbgrad.float64, requires_grad=True)
     y = nbgrad.tensor([[2.0]], dtype=nbgrad.float64, requires_grad=True)
 
@@ -324,13 +352,14 @@ def test_jacobians_by_themselves():
         np.testing.assert_allclose(pair[0].numpy(), by_x, atol=1e-9)
         np.testing.assert_allclose(pair[1].numpy(), by_y, atol=1e-9)
     assert len(get_numerical_jacobian(lambda inputs: function(*inputs), (x, y), target=y)) == 1
-    one, = get_numerical_jacobian_wrt_specific_input(function, 0, (x, y), (function(x, y),), 1e-6)
+    (one,) = get_numerical_jacobian_wrt_specific_input(function, 0, (x, y), (function(x, y),), 1e-6)
     np.testing.assert_allclose(one.numpy(), by_x, atol=1e-8)
 
 
 def test_jacobians_that_are_refused():
     """Complex results and scaled cotangents are; the functions say that they are old."""
     from nbgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
+
     x = nbgrad.tensor([1.0], dtype=nbgrad.float64, requires_grad=True)
     with pytest.warns(FutureWarning, match="old programs"), pytest.raises(ValueError, match="grad_out"):
         get_numerical_jacobian(lambda inputs: inputs[0], (x,), grad_out=2.0)

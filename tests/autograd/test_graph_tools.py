@@ -1,4 +1,5 @@
 """Tools on the graph: hooks on several tensors, saved tensors on the CPU, writes to saved tensors, handles, hooks as dicts."""
+
 from __future__ import annotations
 
 import copy
@@ -28,6 +29,7 @@ def present(grads):
 
 
 # ---- hooks on several tensors ----------------------------------------------------------------------------------------
+
 
 def test_multi_grad_hook_waits_for_the_gradients_of_the_pass():
     """It is called once a pass, with None for tensors that the pass does not reach."""
@@ -113,9 +115,13 @@ def test_multi_grad_hook_in_threads():
     assert seen == [[True, True]] * 6
 
 
-@pytest.mark.parametrize(("make", "error"), [
-    (lambda: graph.register_multi_grad_hook((leaf(),), print, mode="both"), nbgrad.RangeError),
-    (lambda: graph.register_multi_grad_hook((leaf(), nbgrad.ones(2)), print), nbgrad.UsageError)])
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: graph.register_multi_grad_hook((leaf(),), print, mode="both"), nbgrad.RangeError),
+        (lambda: graph.register_multi_grad_hook((leaf(), nbgrad.ones(2)), print), nbgrad.UsageError),
+    ],
+)
 def test_multi_grad_hook_arguments(make, error):
     """Unknown modes and tensors without gradients are refused."""
     with pytest.raises(error):
@@ -136,17 +142,18 @@ def test_multi_grad_hook_keeps_nothing_alive():
 
 # ---- where saved tensors are kept ------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("pin", [False, True])
 def test_save_on_cpu_changes_no_gradient(pin):
     """First and second derivatives are those without it."""
     x = leaf()
     with graph.save_on_cpu(pin_memory=pin):
-        y = (x ** 3).exp().sum()
-    g, = nbgrad.grad(y, x, create_graph=True)
-    gg, = nbgrad.grad(g.sum(), x)
+        y = (x**3).exp().sum()
+    (g,) = nbgrad.grad(y, x, create_graph=True)
+    (gg,) = nbgrad.grad(g.sum(), x)
     v = x.detach().numpy()
-    has_values(g, 3 * v ** 2 * np.exp(v ** 3))
-    has_values(gg, (6 * v + 9 * v ** 4) * np.exp(v ** 3))
+    has_values(g, 3 * v**2 * np.exp(v**3))
+    has_values(gg, (6 * v + 9 * v**4) * np.exp(v**3))
 
 
 def test_pinned_memory_is_a_copy():
@@ -161,6 +168,7 @@ def test_pinned_memory_is_a_copy():
 
 def test_disabling_saved_tensor_hooks_as_a_decorator():
     """The function's calls are inside the block, each of them."""
+
     @graph.disable_saved_tensors_hooks("not here")
     def call():
         with pytest.raises(nbgrad.GradError, match="not here"), graph.save_on_cpu():
@@ -174,6 +182,7 @@ def test_disabling_saved_tensor_hooks_as_a_decorator():
 
 def test_hooks_of_a_context_are_its_attributes():
     """Tools read them."""
+
     def pack(x):
         return x
 
@@ -193,16 +202,26 @@ def test_the_slot_behind_a_saved_tensor():
 
 # ---- writes to saved tensors -----------------------------------------------------------------------------------------
 
+
 def twice(x):
     """``x * x`` and the write that would spoil it."""
     y = x.clone()
     return y, (y * y).sum()
 
 
-@pytest.mark.parametrize("write", [
-    lambda y: y.sin_(), lambda y: y.zero_(), lambda y: y[0:1].mul_(10), lambda y: y.__setitem__(1, 100.0),
-    lambda y: y.view(2).add_(1), lambda y: y.copy_(nbgrad.ones(2, dtype=nbgrad.float64)), lambda y: y.fill_(3.0),
-], ids=["sin_", "zero_", "view", "setitem", "reshaped", "copy_", "fill_"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.sin_(),
+        lambda y: y.zero_(),
+        lambda y: y[0:1].mul_(10),
+        lambda y: y.__setitem__(1, 100.0),
+        lambda y: y.view(2).add_(1),
+        lambda y: y.copy_(nbgrad.ones(2, dtype=nbgrad.float64)),
+        lambda y: y.fill_(3.0),
+    ],
+    ids=["sin_", "zero_", "view", "setitem", "reshaped", "copy_", "fill_"],
+)
 def test_backward_sees_what_was_saved(write):
     """Whatever is written to the tensor, or to a view of it, after it was saved."""
     x = leaf()
@@ -218,9 +237,9 @@ def test_every_saved_version_is_kept():
     x = leaf()
     with graph.allow_mutation_on_saved_tensors() as copies:
         y = x.clone()
-        a = (y ** 2).sum()
+        a = (y**2).sum()
         y.mul_(2)
-        b = (y ** 3).sum()
+        b = (y**3).sum()
         y.zero_()
         assert len(copies.cloned) == 2
         (a + b).backward()
@@ -309,6 +328,7 @@ def test_after_the_mutation_block_writes_are_checked_again():
 
 # ---- handles ---------------------------------------------------------------------------------------------------------
 
+
 def test_a_handle_names_its_hook():
     """``remove`` takes the key of the handle from its dict, and from the extra ones; again, it does nothing."""
     hooks, extra = OrderedDict(), OrderedDict()
@@ -359,6 +379,7 @@ def test_a_hook_that_another_hook_removes_during_the_pass():
 
 # ---- nodes and hooks as tools see them -------------------------------------------------------------------------------
 
+
 def test_hooks_of_a_tensor_as_a_dict():
     """None until there is one; of leaves and of results alike."""
     x = leaf()
@@ -402,7 +423,7 @@ def test_what_a_node_says_of_itself():
     node = (x * x).grad_fn
     assert node.requires_grad and graph.get_gradient_edge(x).node.requires_grad
     assert {"_saved_self", "_saved_other", "_raw_saved_self", "_raw_saved_other"} <= set(dir(node))
-    meta, = node._input_metadata
+    (meta,) = node._input_metadata
     assert (meta.shape, meta.dtype, str(meta.device)) == ((2,), nbgrad.float64, "cpu")
     assert not meta.is_nested_tensor and not meta.is_cpp_nested_tensor
 
@@ -414,10 +435,18 @@ def test_increment_version_takes_tensors(value):
         graph.increment_version(value)
 
 
-@pytest.mark.parametrize(("hook", "error"), [
-    (lambda gs: gs[0], nbgrad.ArgumentError), (lambda gs: [gs[0]], nbgrad.ArgumentError), (lambda gs: 1.0, nbgrad.ArgumentError),
-    (lambda gs: (gs[0], gs[0]), nbgrad.GradError), (lambda gs: (nbgrad.ones(3, dtype=nbgrad.float64),), nbgrad.GradError),
-    (lambda gs: (gs[0].to(nbgrad.float32),), nbgrad.GradError), (lambda gs: (1.0,), nbgrad.ArgumentError)])
+@pytest.mark.parametrize(
+    ("hook", "error"),
+    [
+        (lambda gs: gs[0], nbgrad.ArgumentError),
+        (lambda gs: [gs[0]], nbgrad.ArgumentError),
+        (lambda gs: 1.0, nbgrad.ArgumentError),
+        (lambda gs: (gs[0], gs[0]), nbgrad.GradError),
+        (lambda gs: (nbgrad.ones(3, dtype=nbgrad.float64),), nbgrad.GradError),
+        (lambda gs: (gs[0].to(nbgrad.float32),), nbgrad.GradError),
+        (lambda gs: (1.0,), nbgrad.ArgumentError),
+    ],
+)
 @pytest.mark.parametrize("node", [lambda x, y: y.grad_fn, lambda x, y: graph.get_gradient_edge(x).node], ids=["node", "leaf"])
 def test_what_a_prehook_may_return(node, hook, error):
     """A tuple of gradients of the same sizes and dtypes."""
@@ -459,6 +488,7 @@ def test_whether_saved_tensor_hooks_are_enabled():
 
 # ---- more of multi-grad hooks and of writes to saved tensors ---------------------------------------------------------
 
+
 def test_what_a_multi_grad_hook_returns_is_ignored():
     """It watches; gradients stay what they are."""
     a, calls = leaf(), []
@@ -468,15 +498,16 @@ def test_what_a_multi_grad_hook_returns_is_ignored():
     assert calls == [1] and a.grad.tolist() == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("write", [lambda y, v: y.mul_(10), lambda y, v: v.mul_(10), lambda y, v: y[:1].add_(5)],
-                         ids=["base", "itself", "other view"])
+@pytest.mark.parametrize(
+    "write", [lambda y, v: y.mul_(10), lambda y, v: v.mul_(10), lambda y, v: y[:1].add_(5)], ids=["base", "itself", "other view"]
+)
 def test_a_saved_view_is_protected_from_writes_through_any_alias(write):
     """A view was saved; its base, the view or another view is written to."""
     x = leaf()
     with graph.allow_mutation_on_saved_tensors():
         y = x.clone()
         v = y[:1]
-        z = (v ** 2).sum()
+        z = (v**2).sum()
         write(y, v)
         z.backward()
     has_values(x.grad, [2.0, 0.0])
@@ -487,10 +518,10 @@ def test_second_derivatives_after_a_write():
     x = leaf()
     with graph.allow_mutation_on_saved_tensors():
         y = x.clone()
-        z = (y ** 3).sum()
+        z = (y**3).sum()
         y.sin_()
-        g, = nbgrad.grad(z, x, create_graph=True)
-        second, = nbgrad.grad(g.sum(), x)
+        (g,) = nbgrad.grad(z, x, create_graph=True)
+        (second,) = nbgrad.grad(g.sum(), x)
     has_values(second, 6 * x.detach().numpy())
 
 
@@ -531,11 +562,18 @@ def test_save_on_cpu_is_a_pair_of_hooks():
     assert hooks.unpack_hook(hooks.pack_hook(t)) is t
 
 
-@pytest.mark.parametrize("write, slope", [
-    (lambda h: h.mul_(h), lambda v: 2 * v), (lambda h: h.div_(h), lambda v: 0 * v), (lambda h: h.mul_(h.detach()), lambda v: v),
-    (lambda h: h.pow_(h), lambda v: v ** v * (np.log(v) + 1)), (lambda h: h.addcmul_(h, h), lambda v: 1 + 2 * v),
-    (lambda h: h[:].mul_(h[:]), lambda v: 2 * v),
-], ids=["mul_", "div_", "detached", "pow_", "addcmul_", "view"])
+@pytest.mark.parametrize(
+    "write, slope",
+    [
+        (lambda h: h.mul_(h), lambda v: 2 * v),
+        (lambda h: h.div_(h), lambda v: 0 * v),
+        (lambda h: h.mul_(h.detach()), lambda v: v),
+        (lambda h: h.pow_(h), lambda v: v**v * (np.log(v) + 1)),
+        (lambda h: h.addcmul_(h, h), lambda v: 1 + 2 * v),
+        (lambda h: h[:].mul_(h[:]), lambda v: 2 * v),
+    ],
+    ids=["mul_", "div_", "detached", "pow_", "addcmul_", "view"],
+)
 def test_a_write_whose_operand_is_the_tensor_itself(write, slope):
     """What such a write saves of the memory that it overwrites is the old value."""
     x = leaf()
@@ -550,10 +588,10 @@ def test_second_derivative_of_a_square_in_place():
     """The kept old value has the tensor's place in the graph: (x^3)^2 has the second derivative 30 x^4."""
     x = leaf()
     with graph.allow_mutation_on_saved_tensors():
-        h = x ** 3
+        h = x**3
         h.mul_(h)
-        g, = nbgrad.grad(h.sum(), x, create_graph=True)
-        second, = nbgrad.grad(g.sum(), x)
+        (g,) = nbgrad.grad(h.sum(), x, create_graph=True)
+        (second,) = nbgrad.grad(g.sum(), x)
     has_values(second, 30 * x.detach().numpy() ** 4)
 
 

@@ -1,4 +1,5 @@
 """Integers have no gradients, wherever they come from: written in place, cast from duals, or computed on a cached plan."""
+
 from __future__ import annotations
 
 import pytest
@@ -15,8 +16,11 @@ def assigned(t):
 
 
 WRITES = {
-    "copy_": lambda t: t.copy_(X), "copy_ to a view": lambda t: t[:1].copy_(X[:1]), "assignment": assigned,
-    "fill_": lambda t: t.fill_(X[0]), "masked_fill_": lambda t: t.masked_fill_(t == t, X[0].detach()),
+    "copy_": lambda t: t.copy_(X),
+    "copy_ to a view": lambda t: t[:1].copy_(X[:1]),
+    "assignment": assigned,
+    "fill_": lambda t: t.fill_(X[0]),
+    "masked_fill_": lambda t: t.masked_fill_(t == t, X[0].detach()),
 }
 
 

@@ -13,6 +13,7 @@ modified; it may never be wrong.
     NBGRAD_FUZZ=5000 pytest tests/autograd/test_random_programs.py        more programs
     NBGRAD_FUZZ_SEED=17 pytest tests/autograd/test_random_programs.py     one program again
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -202,13 +203,15 @@ def strided_view(rng, shape):
         start = sorted(own)[int(first * len(own))]
         size = [1, 1]
         for dim in (1, 0):
-            while size[dim] < 3 and all(start + i * steps[0] + j * steps[1] in own
-                                        for i in range(size[0] + (dim == 0)) for j in range(size[1] + (dim == 1))):
+            while size[dim] < 3 and all(
+                start + i * steps[0] + j * steps[1] in own for i in range(size[0] + (dim == 0)) for j in range(size[1] + (dim == 1))
+            ):
                 size[dim] += 1
         if isinstance(t, np.ndarray):
             at = np.argwhere(t == start)[0]
             return np.lib.stride_tricks.as_strided(t[(*at, ...)], size, [step * t.itemsize for step in steps])
         return t.as_strided(size, steps, t.storage_offset() + int(start - index[(0,) * index.ndim]))
+
     view.needs_index = True
     return f".as_strided(from {first:.2f}, {steps})", view
 
@@ -226,6 +229,7 @@ def windows_view(rng, shape):
             return t.unfold(dim, size, step)
         windows = np.lib.stride_tricks.sliding_window_view(t, size, dim, writeable=True)
         return windows[(slice(None),) * dim + (slice(None, None, step),)]
+
     return f".unfold({dim}, {size}, {step})", view
 
 
@@ -310,7 +314,7 @@ class Several(nbgrad.Function):
     @staticmethod
     def backward(ctx, *gs):
         assert gs[1] is None
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         shares = [g * slope for g, slope in zip(gs, (2, 0, x.cos())) if g is not None]
         return sum(shares[1:], shares[0]) if shares else None
 
@@ -319,16 +323,18 @@ class Several(nbgrad.Function):
         return t * 2, None, t * ctx.saved_tensors[0].cos()
 
 
-RESULTS = [(lambda v: 2 * v, lambda v: np.full_like(v, 2.0)), (np.floor, None), (np.sin, np.cos)]       # of Several
+RESULTS = [(lambda v: 2 * v, lambda v: np.full_like(v, 2.0)), (np.floor, None), (np.sin, np.cos)]  # of Several
 
 
 def with_a_pass(factor):
     """A hook that runs a pass of its own, and multiplies by what that comes to."""
+
     def hook(g):
         with nbgrad.enable_grad():
             y = g.detach().clone().requires_grad_()
             (y * factor).sum().backward()
         return g * y.grad
+
     return hook
 
 
@@ -381,12 +387,12 @@ class Machine:
             if missing:
                 value.flat[1] = np.nan
             tensor = nbgrad.tensor(value.tolist(), dtype=dtype)
-            if name == "w":         # a leaf behind the start of its memory, with gaps between its elements
+            if name == "w":  # a leaf behind the start of its memory, with gaps between its elements
                 tensor = nbgrad.zeros(2 * size + 1, dtype=dtype)[1::2].detach().copy_(tensor)
             tensor.requires_grad_()
             if dual and name == "x":
                 tensor = nbgrad.forward_ad.make_dual(tensor, nbgrad.tensor(eye[0, :size].reshape(shape)))
-            self.add(tensor, Dual(value, eye[at:at + size].reshape(*shape, self.width)), frozen=True, name=name)
+            self.add(tensor, Dual(value, eye[at : at + size].reshape(*shape, self.width)), frozen=True, name=name)
             at += size
         self.leaves = list(self.slots)
         x, w = self.leaves
@@ -406,8 +412,16 @@ class Machine:
         """One random step."""
         rng = random.Random(seed)
         slot = rng.choice(self.slots)
-        kinds = {self.take_view: 35, self.write: 0 if self.missing else 40, self.compute: 20, self.detach: 0 if self.pure else 5,
-                 self.hook: 0 if self.pure else 4, self.move: 8, self.resize: 2, self.cut: 0 if self.pure else 2}
+        kinds = {
+            self.take_view: 35,
+            self.write: 0 if self.missing else 40,
+            self.compute: 20,
+            self.detach: 0 if self.pure else 5,
+            self.hook: 0 if self.pure else 4,
+            self.move: 8,
+            self.resize: 2,
+            self.cut: 0 if self.pure else 2,
+        }
         rng.choices(list(kinds), list(kinds.values()))[0](rng, slot)
 
     def take_view(self, rng, slot):
@@ -458,7 +472,7 @@ class Machine:
         """``detach_``: the tensor loses its history, its views keep theirs; recorded writes to either are not for this test."""
         if slot.frozen or slot.tensor._base is not None:
             return
-        for other in self.slots:            # a view older than what was written is refused afterwards
+        for other in self.slots:  # a view older than what was written is refused afterwards
             assert other.tensor._base is not slot.tensor or other.tensor.requires_grad == (other.tensor.grad_fn is not None)
         slot.tensor.detach_()
         slot.mirror, slot.frozen = slot.mirror.detach(), True
@@ -490,17 +504,18 @@ class Machine:
         region = rng.choice([nbgrad.no_grad, nbgrad.no_grad, nbgrad.inference_mode]) if silent else contextlib.nullcontext
         with region():
             tensor = self.operand(slot.tensor, False)
-            choice = rng.choice([*UNARY, "sum", "with", "with", "function", "complex", "integers", "where", "several", "checkpoint",
-                                 "pieces"])
+            choice = rng.choice(
+                [*UNARY, "sum", "with", "with", "function", "complex", "integers", "where", "several", "checkpoint", "pieces"]
+            )
             if choice == "function":
                 factor = rng.uniform(-2, 2)
                 tensor, text = Scaled.apply(tensor, factor), f"Scaled.apply({name}, {factor})"
                 content = content.map(lambda v: v * factor, lambda v: np.full_like(v, factor))
-            elif choice == "complex" and not silent:       # a view of a complex tensor, of which it shows one part
+            elif choice == "complex" and not silent:  # a view of a complex tensor, of which it shows one part
                 text, f, sign = rng.choice(PARTS)
                 tensor, text = f(tensor), name + text
                 content = content.map(lambda v: v * sign, lambda v: np.full_like(v, sign))
-            elif choice == "integers":      # an operand that nothing is differentiated by
+            elif choice == "integers":  # an operand that nothing is differentiated by
                 factors = np.array([rng.choice([-2, -1, 1, 3]) for _ in range(content.value.size)]).reshape(content.value.shape)
                 tensor, text = tensor * nbgrad.tensor(factors), f"{name} * integers"
                 content = content.map(lambda v: v * factors, lambda v: factors * np.ones_like(v))
@@ -539,6 +554,7 @@ class Machine:
 
     def partner(self, rng, shape):
         """A slot that broadcasts to ``shape``."""
+
         def fits(slot):
             with contextlib.suppress(ValueError):
                 return np.broadcast_shapes(slot.mirror.index.shape, shape) == shape
@@ -563,7 +579,7 @@ class Machine:
                     tensor, mirror, text = seen(f, tensor, mirror), viewed, text + suffix
             # A view older than the history of its base passes for a leaf, in torch, until its grad_fn is asked for.
             assert tensor.grad_fn is None or tensor.requires_grad
-            spread = tensor._base is not None and 0 in tensor._base.stride()      # refused: one write, several elements
+            spread = tensor._base is not None and 0 in tensor._base.stride()  # refused: one write, several elements
             if mirror.writable() and (silent or not (slot.frozen or spread)):
                 self.write_into(rng, tensor, mirror, text, silent)
 
@@ -704,6 +720,7 @@ def run_packed(seeds, guarded):
 
 def run_twice(seeds, guarded, hooks=contextlib.nullcontext):
     """Run a program and differentiate the gradient by x[0, 0], in reverse mode: a row of the Hessian, which is a column too."""
+
     def moved(shift):
         """The machine of a program, x[0, 0] moved."""
         machine = Machine(guarded, pure=True, shift=shift)
@@ -730,6 +747,7 @@ def run_twice(seeds, guarded, hooks=contextlib.nullcontext):
 
 def run_dual(seeds, guarded):
     """Run a program in forward mode too: tangents, and the tangent of its gradient, which is a column of the Hessian."""
+
     def moved(shift):
         """The gradient with x[0, 0] moved."""
         machine = Machine(guarded, pure=True, shift=shift)
@@ -761,7 +779,7 @@ def shrink(seeds, guarded, run):
     """A sublist of the failing program that still fails, and from which no single step can be left out."""
     i = 0
     while i < len(seeds):
-        fewer = seeds[:i] + seeds[i + 1:]
+        fewer = seeds[:i] + seeds[i + 1 :]
         try:
             run(fewer, guarded)
             i += 1
@@ -795,8 +813,10 @@ def run_all(guarded, run=run, programs=PROGRAMS):
             passed += run(steps, guarded)
         except Exception as error:
             small = shrink(steps, guarded, run)
-            pytest.fail(f"program {seed} ({'guarded' if guarded else 'bare'}): {type(error).__name__}: {error}\n"
-                        f"Shrunk to:\n{listing(small, guarded, run is run_dual)}\nAgain: NBGRAD_FUZZ_SEED={seed}")
+            pytest.fail(
+                f"program {seed} ({'guarded' if guarded else 'bare'}): {type(error).__name__}: {error}\n"
+                f"Shrunk to:\n{listing(small, guarded, run is run_dual)}\nAgain: NBGRAD_FUZZ_SEED={seed}"
+            )
     return passed
 
 
@@ -864,6 +884,7 @@ def test_bare_programs_in_forward_mode():
 
 def test_the_replay_agrees_with_finite_differences():
     """The oracle itself: without detach and ``no_grad`` its derivative is the central difference of its values."""
+
     def weighted_sum(seeds, shift):
         """The sum over all mirrors, and its derivative by x[0, 0], with x[0, 0] moved by ``shift``."""
         machine = Machine(guarded=True, pure=True, shift=shift)

@@ -1,4 +1,5 @@
 """Grad mode and inference mode: what is recorded, how modes nest, decorate and stay in their thread."""
+
 from __future__ import annotations
 
 import asyncio
@@ -46,8 +47,11 @@ def test_enable_grad_inside_no_grad():
     assert (x * 3).requires_grad
 
 
-@pytest.mark.parametrize("mode", [nbgrad.no_grad, lambda: nbgrad.set_grad_enabled(False), nbgrad.inference_mode],
-                         ids=["no_grad", "set_grad_enabled", "inference_mode"])
+@pytest.mark.parametrize(
+    "mode",
+    [nbgrad.no_grad, lambda: nbgrad.set_grad_enabled(False), nbgrad.inference_mode],
+    ids=["no_grad", "set_grad_enabled", "inference_mode"],
+)
 def test_modes_are_restored_after_an_exception(mode):
     """A context left by an exception restores the previous mode."""
     with pytest.raises(KeyError):
@@ -76,6 +80,7 @@ def test_set_grad_enabled_as_a_context(flag):
 
 def test_set_grad_enabled_as_a_decorator():
     """As a decorator it leaves the mode at the point of decoration alone."""
+
     @nbgrad.set_grad_enabled(False)
     def f():
         return nbgrad.is_grad_enabled()
@@ -109,11 +114,14 @@ def test_walking_a_graph_under_no_grad():
 
 
 # ---- decorators ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("decorate", [
-    nbgrad.no_grad, lambda f: nbgrad.no_grad()(f), nbgrad.inference_mode, lambda f: nbgrad.inference_mode()(f),
-], ids=["no_grad", "no_grad()", "inference_mode", "inference_mode()"])
+@pytest.mark.parametrize(
+    "decorate",
+    [nbgrad.no_grad, lambda f: nbgrad.no_grad()(f), nbgrad.inference_mode, lambda f: nbgrad.inference_mode()(f)],
+    ids=["no_grad", "no_grad()", "inference_mode", "inference_mode()"],
+)
 def test_decorators_with_and_without_parentheses(decorate):
     """The function runs in the mode and keeps its name."""
+
     def f():
         return nbgrad.is_grad_enabled()
 
@@ -123,6 +131,7 @@ def test_decorators_with_and_without_parentheses(decorate):
 
 def test_enable_grad_as_a_decorator():
     """``enable_grad`` decorates like ``no_grad``."""
+
     @nbgrad.enable_grad()
     def f():
         return nbgrad.is_grad_enabled()
@@ -133,6 +142,7 @@ def test_enable_grad_as_a_decorator():
 
 def test_decorated_recursion():
     """The mode is entered anew at each call."""
+
     @nbgrad.no_grad()
     def f(n):
         return [nbgrad.is_grad_enabled()] + (f(n - 1) if n else [])
@@ -166,6 +176,7 @@ def test_decorated_generator_passes_sent_values():
 
 def test_decorated_generator_passes_exceptions():
     """``throw`` reaches the body, which may catch it in its own mode."""
+
     @nbgrad.no_grad()
     def catching():
         try:
@@ -238,6 +249,7 @@ def test_contexts_can_be_cloned():
 def test_decorated_class():
     """Decorating a class warns; its constructor runs in the mode, its methods do not."""
     with pytest.warns(FutureWarning, match="Model: decorating a class"):
+
         @nbgrad.no_grad()
         class Model:
             """Remembers the mode."""
@@ -288,6 +300,7 @@ def test_decorated_coroutine_keeps_its_mode_to_itself():
 
 def test_decorated_coroutine_passes_exceptions():
     """An exception thrown by what the coroutine waits for arrives in it, in its mode."""
+
     @nbgrad.no_grad()
     async def waiting(future):
         try:
@@ -349,6 +362,7 @@ def test_the_switch_for_replaying_views():
 # ---- enable_grad in full ---------------------------------------------------------------------------------------------
 def test_enable_grad_as_a_bare_decorator():
     """Without parentheses it keeps the function's name and enters the mode at each call."""
+
     @nbgrad.enable_grad
     def recorded(x):
         return x * 3
@@ -358,8 +372,11 @@ def test_enable_grad_as_a_bare_decorator():
     assert recorded.__name__ == "recorded"
 
 
-@pytest.mark.parametrize("mode", [nbgrad.enable_grad, lambda: nbgrad.set_grad_enabled(True), lambda: nbgrad.inference_mode(False)],
-                         ids=["enable_grad", "set_grad_enabled", "normal mode"])
+@pytest.mark.parametrize(
+    "mode",
+    [nbgrad.enable_grad, lambda: nbgrad.set_grad_enabled(True), lambda: nbgrad.inference_mode(False)],
+    ids=["enable_grad", "set_grad_enabled", "normal mode"],
+)
 def test_modes_that_record_are_left_by_an_exception(mode):
     """What was off outside is off again."""
     with nbgrad.inference_mode():
@@ -379,11 +396,13 @@ def test_no_interrupt_falls_between_a_mode_and_its_block(context, method):
 
 def test_an_interrupt_on_entering_leaves_no_mode():
     """Ctrl-C that arrives before ``with nbgrad.no_grad()`` has begun is raised there, and recording is on."""
+
     def interrupted():
         signal.raise_signal(signal.SIGINT)
         with nbgrad.no_grad():
             return None
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)      # a background job starts with it ignored
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with it ignored
     try:
         for _ in range(3):
             with pytest.raises(KeyboardInterrupt):

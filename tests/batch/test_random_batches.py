@@ -1,4 +1,5 @@
 """Random programs of views, writes and products, mapped and differentiated in every order; the oracle is a loop over the batch."""
+
 from __future__ import annotations
 
 import random
@@ -25,23 +26,46 @@ def fill_first(x, y):
 
 # Each takes two tensors and returns new ones, or None for a write to the first.
 STEP_KINDS = {
-    "scale": lambda x, y: x * 2, "sin": lambda x, y: x.sin(), "transpose": lambda x, y: x.t(), "row": lambda x, y: x[0],
-    "slice": lambda x, y: x[1:], "columns": lambda x, y: x[:, ::2], "flatten": lambda x, y: x.reshape(-1),
+    "scale": lambda x, y: x * 2,
+    "sin": lambda x, y: x.sin(),
+    "transpose": lambda x, y: x.t(),
+    "row": lambda x, y: x[0],
+    "slice": lambda x, y: x[1:],
+    "columns": lambda x, y: x[:, ::2],
+    "flatten": lambda x, y: x.reshape(-1),
     "sum": lambda x, y: x.sum(0),
-    "keep": lambda x, y: x.sum(-1, keepdim=True), "unsqueeze": lambda x, y: x.unsqueeze(1), "flip": lambda x, y: x.flip(0),
-    "softmax": lambda x, y: x.softmax(-1), "cumsum": lambda x, y: x.cumsum(0), "square": lambda x, y: x @ x.t(),
-    "diagonal": lambda x, y: x.diagonal(), "expand": lambda x, y: x.expand(2, *x.shape), "max": lambda x, y: x.max(0)[0],
-    "unbind": lambda x, y: x.unbind(0), "split": lambda x, y: x.split(2, 0), "cat": lambda x, y: nbgrad.cat([x, x], -1),
-    "points": lambda x, y: x[nbgrad.tensor([0, -1])], "where": lambda x, y: nbgrad.where(x > 0, x, x * 0.1),
-    "detach": lambda x, y: x.detach(), "variance": lambda x, y: x.var(0), "product": lambda x, y: x.prod(0),
-    "sort": lambda x, y: x.sort(0)[0], "norm": lambda x, y: x.norm(dim=0), "tril": lambda x, y: x.tril(),
-    "add": lambda x, y: x + y, "multiply": lambda x, y: x * y, "matmul": lambda x, y: x @ y,
+    "keep": lambda x, y: x.sum(-1, keepdim=True),
+    "unsqueeze": lambda x, y: x.unsqueeze(1),
+    "flip": lambda x, y: x.flip(0),
+    "softmax": lambda x, y: x.softmax(-1),
+    "cumsum": lambda x, y: x.cumsum(0),
+    "square": lambda x, y: x @ x.t(),
+    "diagonal": lambda x, y: x.diagonal(),
+    "expand": lambda x, y: x.expand(2, *x.shape),
+    "max": lambda x, y: x.max(0)[0],
+    "unbind": lambda x, y: x.unbind(0),
+    "split": lambda x, y: x.split(2, 0),
+    "cat": lambda x, y: nbgrad.cat([x, x], -1),
+    "points": lambda x, y: x[nbgrad.tensor([0, -1])],
+    "where": lambda x, y: nbgrad.where(x > 0, x, x * 0.1),
+    "detach": lambda x, y: x.detach(),
+    "variance": lambda x, y: x.var(0),
+    "product": lambda x, y: x.prod(0),
+    "sort": lambda x, y: x.sort(0)[0],
+    "norm": lambda x, y: x.norm(dim=0),
+    "tril": lambda x, y: x.tril(),
+    "add": lambda x, y: x + y,
+    "multiply": lambda x, y: x * y,
+    "matmul": lambda x, y: x @ y,
     "outer": lambda x, y: nbgrad.outer(x, y),
-    "add_": lambda x, y: (x.add_(y), None)[1], "mul_": lambda x, y: (x.mul_(1.5), None)[1],
+    "add_": lambda x, y: (x.add_(y), None)[1],
+    "mul_": lambda x, y: (x.mul_(1.5), None)[1],
     "sin_": lambda x, y: (x.sin_(), None)[1],
-    "copy_": lambda x, y: (x.copy_(y), None)[1], "first": lambda x, y: (fill_first(x, y), None)[1],
+    "copy_": lambda x, y: (x.copy_(y), None)[1],
+    "first": lambda x, y: (fill_first(x, y), None)[1],
     "index_add_": lambda x, y: (x.index_add_(0, nbgrad.tensor([0, 1]), x[:2] * 0.5), None)[1],
-    "masked_": lambda x, y: (x.masked_fill_(x > 1, 0.3), None)[1], "t_": lambda x, y: (x.t_(), None)[1],
+    "masked_": lambda x, y: (x.masked_fill_(x > 1, 0.3), None)[1],
+    "t_": lambda x, y: (x.t_(), None)[1],
 }
 
 

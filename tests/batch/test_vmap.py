@@ -1,4 +1,5 @@
 """``vmap`` against a loop: every operation, every way to nest it, and what it refuses."""
+
 from __future__ import annotations
 
 import copy
@@ -19,8 +20,18 @@ from tests.samples.batches import SIZE, called, loop, plans
 from tests.samples.checking import agree, close, results
 
 # Operations whose result is a number or whose shape depends on values.
-READS_VALUES = ("nonzero", "argwhere", "allclose", "equal", "item", "unique", "bincount", "one_hot",
-                "histogram", "unique_consecutive")
+READS_VALUES = (
+    "nonzero",
+    "argwhere",
+    "allclose",
+    "equal",
+    "item",
+    "unique",
+    "bincount",
+    "one_hot",
+    "histogram",
+    "unique_consecutive",
+)
 DRAWS = ("dropout", "dropout_mask", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point", "tril_indices", "triu_indices")
 # Strides and offsets of memory: an element is a view of the batch, and what lies beside it is another element.
@@ -34,6 +45,7 @@ MASKED = ("getitem", "setitem", "masked_select")
 
 
 # ---- every operation -------------------------------------------------------------------------------------------------
+
 
 def refused(name: str, label: str) -> bool:
     """Whether the operation writes a mapped operand into one that is not."""
@@ -96,8 +108,11 @@ def test_dimensions_in_and_out(in_dims, out_dims):
 def test_structures_of_arguments_and_results():
     """Dicts, lists, tuples and named tuples keep their types; in_dims and out_dims may end above the leaves."""
     x, y = wave(3, 4), wave(4)
-    found = vmap(lambda d, pair: {"sum": d["x"] + pair.second, "pair": Pair(d["x"], [d["y"]])},
-                 in_dims=({"x": 0, "y": None}, Pair(None, 0)), out_dims={"sum": 1, "pair": 0})({"x": x, "y": y}, Pair(2, x))
+    found = vmap(
+        lambda d, pair: {"sum": d["x"] + pair.second, "pair": Pair(d["x"], [d["y"]])},
+        in_dims=({"x": 0, "y": None}, Pair(None, 0)),
+        out_dims={"sum": 1, "pair": 0},
+    )({"x": x, "y": y}, Pair(2, x))
     assert type(found["pair"]) is Pair and type(found["pair"].second) is list
     agree(found["sum"], (2 * x).T)
     agree(found["pair"].second[0], y.expand(3, 4))
@@ -157,6 +172,7 @@ def test_zero_dimensional_elements_promote_as_they_look():
 
 # ---- state -----------------------------------------------------------------------------------------------------------
 
+
 def test_in_place_on_mapped_arguments_writes_to_the_batch():
     """The element is a view of the caller's tensor."""
     x = wave(3, 4)
@@ -175,6 +191,7 @@ def test_tensors_like_mapped_ones_may_be_written_to():
             out[k] = row[3 - k]
             other[k].add_(row[k])
         return out + other
+
     agree(vmap(reversed_by_hand)(x), x.flip(1) + x)
 
 
@@ -187,8 +204,9 @@ def test_gradients_through_in_place_writes():
         y[1:3].mul_(row[0])
         y.t_()
         return (y * y).sum()
-    got, = nbgrad.grad(vmap(program)(x).sum(), x)
-    want, = nbgrad.grad(sum(program(row) for row in x), x)
+
+    (got,) = nbgrad.grad(vmap(program)(x).sum(), x)
+    (want,) = nbgrad.grad(sum(program(row) for row in x), x)
     agree(got, want)
 
 
@@ -201,12 +219,14 @@ def test_metadata_of_an_element():
 
 def test_gradient_inside_of_the_mapped_function():
     """nbgrad.grad of an element with respect to an element is that of the single element."""
+
     def slope(row):
         z = row.detach()
         z.requires_grad = True
-        return nbgrad.grad((z ** 3).sum(), z)[0]
+        return nbgrad.grad((z**3).sum(), z)[0]
+
     x = wave(3, 4)
-    agree(vmap(slope)(x), 3 * x ** 2)
+    agree(vmap(slope)(x), 3 * x**2)
 
 
 def test_gradient_of_a_shared_leaf_inside_of_the_mapped_function_is_refused():
@@ -216,11 +236,28 @@ def test_gradient_of_a_shared_leaf_inside_of_the_mapped_function_is_refused():
         vmap(lambda row: nbgrad.grad((row * w).sum(), w)[0])(wave(3, 4))
 
 
-@pytest.mark.parametrize("read", [lambda x: x.item(), lambda x: bool(x > 0), float, int, lambda x: x.numpy(), lambda x: x.tolist(),
-                                  lambda x: x.nonzero(), lambda x: x.reshape(1)[x.reshape(1) > 0],
-                                  lambda x: x.reshape(1).masked_select(x.reshape(1) > 0), lambda x: x.backward(),
-                                  lambda x: nbgrad.add(x, x, out=nbgrad.zeros(())), copy.deepcopy, copy.copy, pickle.dumps,
-                                  lambda x: nbgrad.tensor([x]), lambda x: [1, 2, 3][x], lambda x: 1 in x])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.item(),
+        lambda x: bool(x > 0),
+        float,
+        int,
+        lambda x: x.numpy(),
+        lambda x: x.tolist(),
+        lambda x: x.nonzero(),
+        lambda x: x.reshape(1)[x.reshape(1) > 0],
+        lambda x: x.reshape(1).masked_select(x.reshape(1) > 0),
+        lambda x: x.backward(),
+        lambda x: nbgrad.add(x, x, out=nbgrad.zeros(())),
+        copy.deepcopy,
+        copy.copy,
+        pickle.dumps,
+        lambda x: nbgrad.tensor([x]),
+        lambda x: [1, 2, 3][x],
+        lambda x: 1 in x,
+    ],
+)
 def test_what_needs_one_value_is_refused(read):
     """Reading an element as a number, and results whose shape depends on values, are errors of torch's type."""
     with pytest.raises(RuntimeError):
@@ -255,11 +292,15 @@ def test_levels_are_closed_when_the_function_fails():
 # ---- random numbers --------------------------------------------------------------------------------------------------
 
 DRAWN = {
-    "rand": lambda x: nbgrad.rand(40), "rand_like": lambda x: nbgrad.rand_like(x),
+    "rand": lambda x: nbgrad.rand(40),
+    "rand_like": lambda x: nbgrad.rand_like(x),
     "randint": lambda x: nbgrad.randint(0, 1000, (40,)),
-    "randperm": lambda x: nbgrad.randperm(40), "complex": lambda x: nbgrad.randn(40, dtype=nbgrad.complex64).real,
-    "dropout": lambda x: nbgrad.dropout(nbgrad.ones(40)), "dropout of an element": lambda x: nbgrad.dropout(x * 0 + 1),
-    "normal_": lambda x: x.clone().normal_(), "bernoulli": lambda x: nbgrad.bernoulli(nbgrad.full((40,), 0.5)),
+    "randperm": lambda x: nbgrad.randperm(40),
+    "complex": lambda x: nbgrad.randn(40, dtype=nbgrad.complex64).real,
+    "dropout": lambda x: nbgrad.dropout(nbgrad.ones(40)),
+    "dropout of an element": lambda x: nbgrad.dropout(x * 0 + 1),
+    "normal_": lambda x: x.clone().normal_(),
+    "bernoulli": lambda x: nbgrad.bernoulli(nbgrad.full((40,), 0.5)),
     "alpha_dropout": lambda x: nbgrad.alpha_dropout(x * 0 + 1, training=True),
     "feature_dropout": lambda x: nbgrad.feature_dropout(nbgrad.ones(1, 40, 2))[0, :, 0],
     "feature_alpha_dropout": lambda x: nbgrad.feature_alpha_dropout((x * 0 + 1).expand(2, 40), 0.5, True)[0],
@@ -288,9 +329,11 @@ def test_different_numbers_in_nested_maps():
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("in_dims, arguments", [
-    (0, ()), (None, (1,)), ([0], (1,)), ((None,), (1,)), ((0, 0), (1,)), (2, (1,)), (-3, (1,)), (((0,),), (1,)), ("a", (1,)),
-])
+
+@pytest.mark.parametrize(
+    "in_dims, arguments",
+    [(0, ()), (None, (1,)), ([0], (1,)), ((None,), (1,)), ((0, 0), (1,)), (2, (1,)), (-3, (1,)), (((0,),), (1,)), ("a", (1,))],
+)
 def test_in_dims_that_do_not_fit(in_dims, arguments):
     """They are ValueErrors, as torch's."""
     with pytest.raises(ValueError, match="vmap"):
@@ -326,6 +369,7 @@ def test_other_words_and_sizes_are_refused():
 
 # ---- batched cotangents ----------------------------------------------------------------------------------------------
 
+
 def test_batched_cotangents_of_several_outputs_and_inputs():
     """The first axis of the cotangents is the first axis of the gradients, as in a loop."""
     x, y, unused = wave(3).requires_grad_(), wave(4).requires_grad_(), wave(2).requires_grad_()
@@ -341,8 +385,12 @@ def test_batched_cotangents_of_several_outputs_and_inputs():
 def test_batched_cotangents_that_do_not_fit():
     """None at all, another shape, batches of different sizes."""
     x = wave(3).requires_grad_()
-    for cotangents, error in [(None, RuntimeError), (nbgrad.ones(3), RuntimeError), (nbgrad.ones(2, 4), RuntimeError),
-                              ((nbgrad.ones(2, 3), nbgrad.ones(3, 3)), ValueError)]:
+    for cotangents, error in [
+        (None, RuntimeError),
+        (nbgrad.ones(3), RuntimeError),
+        (nbgrad.ones(2, 4), RuntimeError),
+        ((nbgrad.ones(2, 3), nbgrad.ones(3, 3)), ValueError),
+    ]:
         with pytest.raises(error):
             nbgrad.grad((x * x, x), x, cotangents, is_grads_batched=True)
 
@@ -350,7 +398,7 @@ def test_batched_cotangents_that_do_not_fit():
 def test_batched_gradients_can_be_differentiated():
     """With create_graph the whole Jacobian has a history."""
     x = wave(3).requires_grad_()
-    jacobian, = nbgrad.grad(x ** 3, x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True, create_graph=True)
+    (jacobian,) = nbgrad.grad(x**3, x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True, create_graph=True)
     agree(nbgrad.grad(jacobian.sum(), x)[0], 6 * x)
 
 
@@ -359,13 +407,14 @@ def test_hooks_see_batched_cotangents():
     x = wave(3).requires_grad_()
     y, seen = x * 2, []
     y.register_hook(lambda g: (seen.append(tuple(g.shape)), g * 10)[1])
-    got, = nbgrad.grad(y * x.detach(), x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True)
+    (got,) = nbgrad.grad(y * x.detach(), x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True)
     agree(got, nbgrad.eye(3, dtype=nbgrad.float64) * (20 * x.detach()))
     assert seen == [(3,)]
 
 
 def test_backward_of_a_function_with_batched_cotangents():
     """A Function's backward sees one cotangent, and tensors made like it may be written to."""
+
     class Reversed(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -377,12 +426,14 @@ def test_backward_of_a_function_with_batched_cotangents():
             for k in range(len(g)):
                 out[k] = g[len(g) - 1 - k]
             return out
+
     x = wave(3).requires_grad_()
-    got, = nbgrad.grad(Reversed.apply(x), x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True)
+    (got,) = nbgrad.grad(Reversed.apply(x), x, nbgrad.eye(3, dtype=nbgrad.float64), is_grads_batched=True)
     agree(got, nbgrad.eye(3, dtype=nbgrad.float64).flip(1))
 
 
 # ---- custom Functions ------------------------------------------------------------------------------------------------
+
 
 class Product(nbgrad.Function):
     """x * y * k and x + y, with everything that a rule can be generated from."""
@@ -436,6 +487,7 @@ def test_function_under_vmap(function):
 
     def number(pair):
         return (pair[0] * pair[0]).sum() + pair[1].sum()
+
     for got, want in zip(vmap(by_function, (0, None))(x, y), by_formula(x, y)):
         agree(got, want)
     each = nbgrad.func.grad(lambda a, b: number(by_function(a, b)), (0, 1))
@@ -458,6 +510,7 @@ def test_function_is_told_of_the_batch():
 
 def test_function_without_a_rule_is_refused():
     """No rule, two rules, a forward that takes ctx, and rules that return something else."""
+
     class None_(Product):
         generate_vmap_rule = False
 
@@ -480,6 +533,7 @@ def test_function_without_a_rule_is_refused():
         @staticmethod
         def forward(ctx, x, y, k):
             return x
+
     for function in (None_, Both, Wrong, Misplaced, OldStyle):
         with pytest.raises(RuntimeError, match=function.__name__):
             vmap(lambda a, function=function: function.apply(a, a, 1.0))(wave(SIZE))
@@ -499,18 +553,30 @@ def test_bounds_of_lines_may_be_mapped():
 
 
 READS_ONE_NUMBER = {
-    "full": lambda s: nbgrad.full((2,), s), "full of a bool": lambda s: nbgrad.full((2,), s > 1),
-    "full_like": lambda s: nbgrad.full_like(nbgrad.ones(2), s), "new_full": lambda s: nbgrad.ones(2).new_full((2,), s),
-    "scalar_tensor": lambda s: nbgrad.scalar_tensor(s), "arange": lambda s: nbgrad.arange(s),
-    "arange to": lambda s: nbgrad.arange(0, s), "arange by": lambda s: nbgrad.arange(0, 3, s), "item": lambda s: s.item(),
-    "float": lambda s: float(s), "set_": lambda s: nbgrad.zeros(1).set_(s), "data": lambda s: setattr(nbgrad.zeros(1), "data", s),
-    "tensor": lambda s: nbgrad.tensor([1.0, s]), "eye": lambda s: nbgrad.eye(s.to(nbgrad.int64)),
+    "full": lambda s: nbgrad.full((2,), s),
+    "full of a bool": lambda s: nbgrad.full((2,), s > 1),
+    "full_like": lambda s: nbgrad.full_like(nbgrad.ones(2), s),
+    "new_full": lambda s: nbgrad.ones(2).new_full((2,), s),
+    "scalar_tensor": lambda s: nbgrad.scalar_tensor(s),
+    "arange": lambda s: nbgrad.arange(s),
+    "arange to": lambda s: nbgrad.arange(0, s),
+    "arange by": lambda s: nbgrad.arange(0, 3, s),
+    "item": lambda s: s.item(),
+    "float": lambda s: float(s),
+    "set_": lambda s: nbgrad.zeros(1).set_(s),
+    "data": lambda s: setattr(nbgrad.zeros(1), "data", s),
+    "tensor": lambda s: nbgrad.tensor([1.0, s]),
+    "eye": lambda s: nbgrad.eye(s.to(nbgrad.int64)),
     "steps": lambda s: nbgrad.linspace(0, 1, s.to(nbgrad.int64)),
-    "narrow": lambda s: nbgrad.ones(5).narrow(0, s.to(nbgrad.int64), 1), "numpy": lambda s: s.numpy(),
+    "narrow": lambda s: nbgrad.ones(5).narrow(0, s.to(nbgrad.int64), 1),
+    "numpy": lambda s: s.numpy(),
     "tolist": lambda s: s.tolist(),
-    "roll": lambda s: nbgrad.ones(5).roll(s.to(nbgrad.int64)), "norm": lambda s: nbgrad.ones(5).norm(s),
-    "correction": lambda s: nbgrad.ones(5).var(correction=s), "nan_to_num": lambda s: nbgrad.ones(5).nan_to_num(s),
-    "histc": lambda s: nbgrad.ones(5).histc(3, 0, s), "pinv": lambda s: nbgrad.linalg.pinv(nbgrad.eye(2), rtol=s),
+    "roll": lambda s: nbgrad.ones(5).roll(s.to(nbgrad.int64)),
+    "norm": lambda s: nbgrad.ones(5).norm(s),
+    "correction": lambda s: nbgrad.ones(5).var(correction=s),
+    "nan_to_num": lambda s: nbgrad.ones(5).nan_to_num(s),
+    "histc": lambda s: nbgrad.ones(5).histc(3, 0, s),
+    "pinv": lambda s: nbgrad.linalg.pinv(nbgrad.eye(2), rtol=s),
 }
 
 
@@ -557,14 +623,22 @@ ROWS = [[1.0, 5.0, 3.0, 0.5], [2.0, 4.0, 4.5, 8.0]]
 SOLVED = [[[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], [[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]]]
 
 
-@pytest.mark.parametrize("function, operands", [
-    (lambda x, q: nbgrad.quantile(x, q), (ROWS, [0.1, 0.7])),
-    (lambda x, q: nbgrad.quantile(x, q, 0, keepdim=True), (ROWS, [[0.1, 0.4], [0.7, 1.0]])),
-    (lambda x, q: nbgrad.nanquantile(x, q), ([[1.0, float("nan"), 3.0], [2.0, 4.0, 4.5]], [0.25, 0.5])),
-    (lambda x: nbgrad.histc(x, 3, 0, 6), (ROWS,)), (lambda x: nbgrad.histc(x, 4), (ROWS,)),
-    (nbgrad.argwhere, ([[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]],)),
-    (lambda a, b: nbgrad.linalg.lstsq(a, b, driver="gelsd").residuals, (SOLVED, [[[1.0], [2.0], [4.0]], [[1.0], [0.0], [4.0]]])),
-    (lambda a: nbgrad.linalg.lstsq(a, nbgrad.ones(3, 1)).solution, (SOLVED,))])
+@pytest.mark.parametrize(
+    "function, operands",
+    [
+        (lambda x, q: nbgrad.quantile(x, q), (ROWS, [0.1, 0.7])),
+        (lambda x, q: nbgrad.quantile(x, q, 0, keepdim=True), (ROWS, [[0.1, 0.4], [0.7, 1.0]])),
+        (lambda x, q: nbgrad.nanquantile(x, q), ([[1.0, float("nan"), 3.0], [2.0, 4.0, 4.5]], [0.25, 0.5])),
+        (lambda x: nbgrad.histc(x, 3, 0, 6), (ROWS,)),
+        (lambda x: nbgrad.histc(x, 4), (ROWS,)),
+        (nbgrad.argwhere, ([[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]],)),
+        (
+            lambda a, b: nbgrad.linalg.lstsq(a, b, driver="gelsd").residuals,
+            (SOLVED, [[[1.0], [2.0], [4.0]], [[1.0], [0.0], [4.0]]]),
+        ),
+        (lambda a: nbgrad.linalg.lstsq(a, nbgrad.ones(3, 1)).solution, (SOLVED,)),
+    ],
+)
 def test_what_looks_at_numbers_is_mapped(function, operands):
     """Quantiles at mapped levels, counts, positions and least squares are those of each element of the batch."""
     operands = [nbgrad.tensor(x) for x in operands]

@@ -1,4 +1,5 @@
 """New tensors: shapes, dtypes, strides, numbers that do not fit, conversions."""
+
 from __future__ import annotations
 
 import math
@@ -15,18 +16,27 @@ ALL = ["bool", *INTEGERS, *FLOATS, "complex64", "complex128"]
 
 
 # ---- sizes -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("make", [
-    lambda: nbgrad.zeros(2, 3), lambda: nbgrad.zeros((2, 3)), lambda: nbgrad.zeros([2, 3]),
-                                  lambda: nbgrad.zeros(size=(2, 3)),
-    lambda: nbgrad.zeros(nbgrad.tensor(2), np.int64(3)),
-], ids=["sizes", "tuple", "list", "keyword", "integers"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nbgrad.zeros(2, 3),
+        lambda: nbgrad.zeros((2, 3)),
+        lambda: nbgrad.zeros([2, 3]),
+        lambda: nbgrad.zeros(size=(2, 3)),
+        lambda: nbgrad.zeros(nbgrad.tensor(2), np.int64(3)),
+    ],
+    ids=["sizes", "tuple", "list", "keyword", "integers"],
+)
 def test_spellings_of_a_shape(make):
     """Sizes come one by one or as one sequence, as anything that is an integer."""
     assert make().shape == (2, 3)
 
 
-@pytest.mark.parametrize("sizes, error", [((-1,), RuntimeError), ((2.0,), TypeError), ((True,), TypeError),
-                                          ((), TypeError), ((2, "a"), TypeError)], ids=str)
+@pytest.mark.parametrize(
+    "sizes, error",
+    [((-1,), RuntimeError), ((2.0,), TypeError), ((True,), TypeError), ((), TypeError), ((2, "a"), TypeError)],
+    ids=str,
+)
 def test_sizes_that_are_none(sizes, error):
     """Negative sizes, and what is no integer, are refused."""
     with pytest.raises(error):
@@ -36,8 +46,7 @@ def test_sizes_that_are_none(sizes, error):
 @pytest.mark.parametrize("make", [nbgrad.zeros, nbgrad.empty, nbgrad.ones, nbgrad.rand])
 @pytest.mark.parametrize("sizes", [(1 << 63,), (1 << 40, 1 << 40), (1 << 40, 1 << 40, 0), (1 << 50,)], ids=str)
 def test_sizes_that_no_memory_holds(make, sizes):
-    """Too large a tensor is an error before anything is allocated, also where a size of 0 leaves it without elements.
-    """
+    """Too large a tensor is an error before anything is allocated, also where a size of 0 leaves it without elements."""
     with pytest.raises((MemoryError, RuntimeError)):
         make(*sizes)
 
@@ -50,11 +59,17 @@ def test_filled_in_every_dtype(name, make, value):
     assert t.dtype is dtype(name) and t.tolist() == [[value] * 2] * 2
 
 
-@pytest.mark.parametrize("make", [
-    lambda: nbgrad.zeros(2, device="cuda"), lambda: nbgrad.tensor([1.0], device="cuda:0"),
-                                  lambda: nbgrad.ones(1).cuda(),
-    lambda: nbgrad.ones(1).to("cuda"), lambda: nbgrad.rand(1, device="cuda"), lambda: nbgrad.arange(2, device="cuda"),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nbgrad.zeros(2, device="cuda"),
+        lambda: nbgrad.tensor([1.0], device="cuda:0"),
+        lambda: nbgrad.ones(1).cuda(),
+        lambda: nbgrad.ones(1).to("cuda"),
+        lambda: nbgrad.rand(1, device="cuda"),
+        lambda: nbgrad.arange(2, device="cuda"),
+    ],
+)
 def test_a_device_that_is_missing_is_named(make):
     """A tensor on a GPU is refused with what is missing, not with a failure deep inside."""
     with pytest.raises(nbgrad.NotSupportedError, match="run time"):
@@ -62,31 +77,53 @@ def test_a_device_that_is_missing_is_named(make):
 
 
 # ---- from data -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("data, expected", [
-    ([np.float32(1)], "float32"), ([np.float64(1)], "float64"), ([np.int16(1), np.int8(1)], "int16"),
-    ([nbgrad.tensor(1, dtype=nbgrad.int8), 1.0], "float32"),
-    ([nbgrad.tensor(1.0, dtype=nbgrad.float64), 1j], "complex128"),
-    ([np.ones(2), np.ones(2)], "float64"), (range(3), "int64"), ([[], []], "float32"), ([True, 1.5], "float32"),
-], ids=str)
+@pytest.mark.parametrize(
+    "data, expected",
+    [
+        ([np.float32(1)], "float32"),
+        ([np.float64(1)], "float64"),
+        ([np.int16(1), np.int8(1)], "int16"),
+        ([nbgrad.tensor(1, dtype=nbgrad.int8), 1.0], "float32"),
+        ([nbgrad.tensor(1.0, dtype=nbgrad.float64), 1j], "complex128"),
+        ([np.ones(2), np.ones(2)], "float64"),
+        (range(3), "int64"),
+        ([[], []], "float32"),
+        ([True, 1.5], "float32"),
+    ],
+    ids=str,
+)
 def test_dtype_of_mixed_data(data, expected):
     """NumPy scalars, arrays and tensors bring their dtypes, Python numbers the default ones, and they promote."""
     assert nbgrad.tensor(data).dtype is dtype(expected)
 
 
-@pytest.mark.parametrize("value, name, expected", [
-    (1.7, "int64", 1), (-1.7, "int8", -1), (-1, "uint8", 255), (1e300, "float32", math.inf), (2, "bool", True),
-    (1, "complex64", 1 + 0j),
-])
+@pytest.mark.parametrize(
+    "value, name, expected",
+    [
+        (1.7, "int64", 1),
+        (-1.7, "int8", -1),
+        (-1, "uint8", 255),
+        (1e300, "float32", math.inf),
+        (2, "bool", True),
+        (1, "complex64", 1 + 0j),
+    ],
+)
 def test_numbers_converted_on_entry(value, name, expected):
     """Fractions are cut off, a negative number wraps in uint8, too large a float is infinite."""
     made = nbgrad.tensor(value, dtype=dtype(name)), nbgrad.full((), value, dtype=dtype(name))
     assert [t.item() for t in made] == [expected] * 2
 
 
-@pytest.mark.parametrize("value, name, error", [
-    (300, "uint8", ValueError), (128, "int8", ValueError), (math.nan, "int64", ValueError),
-    (1 << 63, "int64", ValueError), (1j, "float32", (TypeError, RuntimeError)),
-])
+@pytest.mark.parametrize(
+    "value, name, error",
+    [
+        (300, "uint8", ValueError),
+        (128, "int8", ValueError),
+        (math.nan, "int64", ValueError),
+        (1 << 63, "int64", ValueError),
+        (1j, "float32", (TypeError, RuntimeError)),
+    ],
+)
 def test_numbers_that_do_not_fit(value, name, error):
     """An integer dtype refuses what it cannot hold, a real one what is not real."""
     with pytest.raises(error):
@@ -149,9 +186,9 @@ def test_as_tensor_converts_within_the_graph():
 
 
 # ---- sequences -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0,), (3, 3), (0.0, 1.0, 0.1), (1, 2, 0.3),
-                                  (-1.5, 1.5), (2.5,)],
-                         ids=str)
+@pytest.mark.parametrize(
+    "args", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0,), (3, 3), (0.0, 1.0, 0.1), (1, 2, 0.3), (-1.5, 1.5), (2.5,)], ids=str
+)
 def test_arange_against_numpy(args):
     """The numbers are NumPy's, rounded once to the default dtype."""
     expected = np.arange(*args)
@@ -202,31 +239,56 @@ def test_eye_against_numpy(shape, name):
 
 
 # ---- like others -----------------------------------------------------------------------------------------------------
-LIKE = {"zeros": nbgrad.zeros_like, "ones": nbgrad.ones_like, "empty": nbgrad.empty_like, "rand": nbgrad.rand_like,
-        "randn": nbgrad.randn_like, "full": lambda x: nbgrad.full_like(x, 2.0)}
+LIKE = {
+    "zeros": nbgrad.zeros_like,
+    "ones": nbgrad.ones_like,
+    "empty": nbgrad.empty_like,
+    "rand": nbgrad.rand_like,
+    "randn": nbgrad.randn_like,
+    "full": lambda x: nbgrad.full_like(x, 2.0),
+}
 
 
 @pytest.mark.parametrize("like", LIKE.values(), ids=LIKE)
-@pytest.mark.parametrize("make, strides", [
-    (lambda: nbgrad.ones(2, 3, 4), (12, 4, 1)), (lambda: nbgrad.ones(2, 3, 4).permute(2, 0, 1), (1, 12, 4)),
-    (lambda: nbgrad.empty_strided((2, 3), (1, 4)), (1, 2)), (lambda: nbgrad.ones(3, 1).expand(3, 4), (4, 1)),
-], ids=["row-major", "permuted", "gaps", "expanded"])
+@pytest.mark.parametrize(
+    "make, strides",
+    [
+        (lambda: nbgrad.ones(2, 3, 4), (12, 4, 1)),
+        (lambda: nbgrad.ones(2, 3, 4).permute(2, 0, 1), (1, 12, 4)),
+        (lambda: nbgrad.empty_strided((2, 3), (1, 4)), (1, 2)),
+        (lambda: nbgrad.ones(3, 1).expand(3, 4), (4, 1)),
+    ],
+    ids=["row-major", "permuted", "gaps", "expanded"],
+)
 def test_like_keeps_the_memory_order(like, make, strides):
     """A dense tensor's strides are kept; of others only the order of the dimensions, without gaps."""
     assert like(make()).stride() == strides
 
 
-@pytest.mark.parametrize("method, args, expected", [("new_zeros", (2,), [0, 0]), ("new_ones", ((2,),), [1, 1]),
-                                                    ("new_full", ((2,), 3.7), [3, 3]),
-                                                    ("new_tensor", ([1.5, 2.5],), [1, 2])])
+@pytest.mark.parametrize(
+    "method, args, expected",
+    [
+        ("new_zeros", (2,), [0, 0]),
+        ("new_ones", ((2,),), [1, 1]),
+        ("new_full", ((2,), 3.7), [3, 3]),
+        ("new_tensor", ([1.5, 2.5],), [1, 2]),
+    ],
+)
 def test_new_methods_take_the_dtype(method, args, expected):
     """The ``new_*`` methods make tensors of this tensor's dtype."""
     t = getattr(nbgrad.ones(1, dtype=nbgrad.int16), method)(*args)
     assert t.dtype is nbgrad.int16 and t.tolist() == expected
 
 
-@pytest.mark.parametrize("make", [lambda **k: nbgrad.zeros(2, **k), lambda **k: nbgrad.full((2,), 1, **k),
-                                  lambda **k: nbgrad.arange(2, **k), lambda **k: nbgrad.eye(2, **k)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **k: nbgrad.zeros(2, **k),
+        lambda **k: nbgrad.full((2,), 1, **k),
+        lambda **k: nbgrad.arange(2, **k),
+        lambda **k: nbgrad.eye(2, **k),
+    ],
+)
 def test_integers_require_no_grad(make):
     """Only floating and complex tensors may require grad."""
     with pytest.raises(RuntimeError):
@@ -238,16 +300,27 @@ def test_integers_require_no_grad(make):
 def test_conversion_that_changes_nothing_is_the_tensor():
     """No copy is made where none is asked for."""
     x = nbgrad.ones(2)
-    same = (x.to(nbgrad.float32), x.to("cpu"), x.to(x), x.float(), x.cpu(), x.type_as(x), x.to("cpu", nbgrad.float32),
-            x.to())
+    same = (x.to(nbgrad.float32), x.to("cpu"), x.to(x), x.float(), x.cpu(), x.type_as(x), x.to("cpu", nbgrad.float32), x.to())
     assert all(y is x for y in same) and x.to(nbgrad.float32, copy=True) is not x
 
 
-@pytest.mark.parametrize("method, name", [("half", "float16"), ("bfloat16", "bfloat16"), ("float", "float32"),
-                                          ("double", "float64"),
-                                          ("byte", "uint8"), ("char", "int8"), ("short", "int16"), ("int", "int32"),
-                                          ("long", "int64"),
-                                          ("bool", "bool"), ("cfloat", "complex64"), ("cdouble", "complex128")])
+@pytest.mark.parametrize(
+    "method, name",
+    [
+        ("half", "float16"),
+        ("bfloat16", "bfloat16"),
+        ("float", "float32"),
+        ("double", "float64"),
+        ("byte", "uint8"),
+        ("char", "int8"),
+        ("short", "int16"),
+        ("int", "int32"),
+        ("long", "int64"),
+        ("bool", "bool"),
+        ("cfloat", "complex64"),
+        ("cdouble", "complex128"),
+    ],
+)
 def test_conversion_methods(method, name):
     """Each method converts to the dtype that torch names so."""
     t = getattr(nbgrad.tensor([0.0, 1.0]), method)()
@@ -290,10 +363,16 @@ def test_to_refuses_what_it_does_not_know(args):
         nbgrad.ones(1).to(*args)
 
 
-@pytest.mark.parametrize("args, expected", [
-    ((0.5, 5.7, 1.5), [0, 1, 2, 3, 4]), ((3.1,), [0, 1, 2]), ((-2.7, 2.7), [-2, -1, 0, 1]), ((3, 0, -1.5), [3, 2, 1]),
-    ((1e18, 1e18 + 300, 100), [10**18, 10**18 + 100, 10**18 + 200]),
-])
+@pytest.mark.parametrize(
+    "args, expected",
+    [
+        ((0.5, 5.7, 1.5), [0, 1, 2, 3, 4]),
+        ((3.1,), [0, 1, 2]),
+        ((-2.7, 2.7), [-2, -1, 0, 1]),
+        ((3, 0, -1.5), [3, 2, 1]),
+        ((1e18, 1e18 + 300, 100), [10**18, 10**18 + 100, 10**18 + 200]),
+    ],
+)
 def test_arange_of_an_integer_dtype_counts_in_integers(args, expected):
     """Bounds and step become integers first: the elements are whole steps apart."""
     assert nbgrad.arange(*args, dtype=nbgrad.int64).tolist() == expected
@@ -316,14 +395,23 @@ def test_linspace_and_logspace_of_an_integer_dtype():
         nbgrad.linspace(0, 300, 4, dtype=nbgrad.uint8)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: nbgrad.full((1,), -0.0), lambda: nbgrad.full_like(nbgrad.ones(1), -0.0), lambda: nbgrad.ones(1).new_full((1,), -0.0),
-    lambda: nbgrad.scalar_tensor(-0.0), lambda: nbgrad.full((1,), -0.0, dtype=nbgrad.float16), lambda: nbgrad.linspace(-0.0, 1, 1),
-    lambda: nbgrad.linspace(1, -0.0, 2)[1:], lambda: nbgrad.ones(1).index_fill(0, nbgrad.tensor([0]), -0.0),
-    lambda: nbgrad.ones(1).scatter(0, nbgrad.tensor([0]), -0.0),
-    lambda: nbgrad.nn.functional.pad(nbgrad.ones(1), (1, 0), value=-0.0)[:1],
-    lambda: nbgrad.full((1,), complex(-0.0, 0)).real, lambda: nbgrad.full((1,), complex(0, -0.0)).imag,
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nbgrad.full((1,), -0.0),
+        lambda: nbgrad.full_like(nbgrad.ones(1), -0.0),
+        lambda: nbgrad.ones(1).new_full((1,), -0.0),
+        lambda: nbgrad.scalar_tensor(-0.0),
+        lambda: nbgrad.full((1,), -0.0, dtype=nbgrad.float16),
+        lambda: nbgrad.linspace(-0.0, 1, 1),
+        lambda: nbgrad.linspace(1, -0.0, 2)[1:],
+        lambda: nbgrad.ones(1).index_fill(0, nbgrad.tensor([0]), -0.0),
+        lambda: nbgrad.ones(1).scatter(0, nbgrad.tensor([0]), -0.0),
+        lambda: nbgrad.nn.functional.pad(nbgrad.ones(1), (1, 0), value=-0.0)[:1],
+        lambda: nbgrad.full((1,), complex(-0.0, 0)).real,
+        lambda: nbgrad.full((1,), complex(0, -0.0)).imag,
+    ],
+)
 def test_the_sign_of_zero_is_kept(make):
     """-0.0 is not the zero of fresh memory."""
     assert nbgrad.signbit(make()).all()
@@ -342,7 +430,8 @@ def test_long_sequences_are_made_of_the_numbers_of_short_ones(name):
         np.testing.assert_array_equal(t[1:-1], expected[1:-1])
         with np.errstate(all="ignore"):
             assert t[0] == np.array(start).astype(name) and t[-1] == np.array(end).astype(name)
-    np.testing.assert_array_equal(nbgrad.arange(1.5, 1.5 + count * 0.375, 0.375, dtype=dtype(name)).numpy(),
-                                  (1.5 + i * 0.375).astype(name))
+    np.testing.assert_array_equal(
+        nbgrad.arange(1.5, 1.5 + count * 0.375, 0.375, dtype=dtype(name)).numpy(), (1.5 + i * 0.375).astype(name)
+    )
     np.testing.assert_array_equal(nbgrad.arange(count, -count, -2).numpy(), np.arange(count, -count, -2))
     assert nbgrad.arange(count).dtype is nbgrad.int64 and nbgrad.arange(count)._version == 0

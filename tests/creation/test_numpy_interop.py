@@ -1,4 +1,5 @@
 """NumPy and DLPack: memory shared both ways without a copy, and what is refused."""
+
 from __future__ import annotations
 
 import gc
@@ -9,8 +10,7 @@ import pytest
 import nbgrad
 from tests.helpers import dtype
 
-NUMPY_NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64",
-               "complex128"]
+NUMPY_NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 
 
 # ---- tensor to array -------------------------------------------------------------------------------------------------
@@ -29,9 +29,11 @@ def test_numpy_shares_memory():
     assert array.tolist() == t.tolist() == [1.0, 2.0, 0.0]
 
 
-@pytest.mark.parametrize("view", [lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[1], lambda t: t[0, 0],
-                                  lambda t: t.expand(2, 2, 3), lambda t: t[:0]],
-                         ids=["transposed", "strided", "row", "element", "expanded", "empty"])
+@pytest.mark.parametrize(
+    "view",
+    [lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[1], lambda t: t[0, 0], lambda t: t.expand(2, 2, 3), lambda t: t[:0]],
+    ids=["transposed", "strided", "row", "element", "expanded", "empty"],
+)
 def test_numpy_of_a_view(view):
     """The array has the view's shape, strides and place in memory."""
     t = nbgrad.arange(6.0).view(2, 3)
@@ -127,8 +129,9 @@ def test_from_numpy_keeps_the_dtype(name):
     assert nbgrad.from_numpy(np.ones(2, name)).dtype == dtype(name)
 
 
-@pytest.mark.parametrize("view", [lambda a: a.T, lambda a: a[:, ::2], lambda a: a[1], lambda a: a[:0]],
-                         ids=["transposed", "strided", "row", "empty"])
+@pytest.mark.parametrize(
+    "view", [lambda a: a.T, lambda a: a[:, ::2], lambda a: a[1], lambda a: a[:0]], ids=["transposed", "strided", "row", "empty"]
+)
 def test_from_numpy_keeps_the_layout(view):
     """Strided arrays are taken as they lie."""
     array = view(np.arange(6.0).reshape(2, 3))
@@ -151,8 +154,9 @@ def test_from_numpy_takes_only_arrays():
         nbgrad.from_numpy([1.0, 2.0])
 
 
-@pytest.mark.parametrize("array", [np.array(["a"]), np.array([object()]), np.zeros(1, "datetime64[s]")],
-                         ids=["text", "object", "datetime"])
+@pytest.mark.parametrize(
+    "array", [np.array(["a"]), np.array([object()]), np.zeros(1, "datetime64[s]")], ids=["text", "object", "datetime"]
+)
 def test_from_numpy_of_a_dtype_that_is_no_number(array):
     """Arrays of other things than numbers are a TypeError."""
     with pytest.raises(TypeError):
@@ -170,8 +174,7 @@ def test_tensor_copies_an_array_with_negative_strides():
     assert nbgrad.tensor(np.arange(3.0)[::-1].copy()).tolist() == [2.0, 1.0, 0.0]
 
 
-@pytest.mark.parametrize("scalar, expected", [(np.float64(1.5), "float64"), (np.int32(3), "int32"),
-                                              (np.bool_(True), "bool")])
+@pytest.mark.parametrize("scalar, expected", [(np.float64(1.5), "float64"), (np.int32(3), "int32"), (np.bool_(True), "bool")])
 def test_tensor_of_a_numpy_scalar(scalar, expected):
     """A NumPy scalar keeps its dtype."""
     t = nbgrad.tensor(scalar)

@@ -1,4 +1,5 @@
 """What the CUDA tests share: machines that run kernels, by interpretation or on a GPU, through the same calls."""
+
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +20,7 @@ class Machine:
         template = templates.elementwise(operands, names, into, lanes, unroll)
         lanes = lanes or templates.vector_lanes([*(o.dtype for o in operands if o.kind == "array"), *names])
         n = outputs[0].size
-        pointers = [*outputs[len(into):], *(data for operand, data in inputs if operand.kind != "value")]
+        pointers = [*outputs[len(into) :], *(data for operand, data in inputs if operand.kind != "value")]
         values = [data for operand, data in inputs if operand.kind == "value"]
         self.run(template, scalar, dtype, templates.elementwise_grid(n, lanes, unroll), *pointers, *values, n)
 
@@ -32,8 +33,17 @@ class Machine:
         sizes, steps = templates.collapse(shape, steps)
         operands = tuple(templates.array(view.dtype.name) for view in views)
         template = templates.strided(operands, (result.dtype.name,), len(sizes), bits)
-        self.run(template, scalar, dtype, templates.strided_grid(result.size), result, *map(memory, views), result.size,
-                    *templates.strided_args(sizes, steps), **templates.index_source(bits))
+        self.run(
+            template,
+            scalar,
+            dtype,
+            templates.strided_grid(result.size),
+            result,
+            *map(memory, views),
+            result.size,
+            *templates.strided_args(sizes, steps),
+            **templates.index_source(bits),
+        )
         return result
 
     def rows(self, of, x, output, *values, lanes=1):
@@ -107,8 +117,8 @@ class RealGpu(Machine):
         gpu, count = self.gpu, len(template.pointers)
         function = gpu.load(build.build(template, scalar, dtype, gpu.arch, **source))
         buffers = [gpu.upload(array) for array in args[:count]]
-        values = [host.argument(v, access.value_dtype(dtype)) for v in args[count:count + template.values]]
-        counts = map(int, args[count + template.values:])
+        values = [host.argument(v, access.value_dtype(dtype)) for v in args[count : count + template.values]]
+        counts = map(int, args[count + template.values :])
         gpu.launch(function, grid, *(int(b.handle) for b in buffers), *values, *counts)
         for array, buffer in zip(args, buffers):
             if array.flags.writeable:

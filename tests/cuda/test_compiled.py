@@ -31,8 +31,7 @@ def momentum(p, buffer, g, rate):
     return p - rate * buffer, buffer
 
 
-MUL, DIV, LT, WHERE, MUL_BACKWARD = (named(name, "float32").scalar for name in (
-    "mul", "div", "lt", "where", "mul_backward_x_y"))
+MUL, DIV, LT, WHERE, MUL_BACKWARD = (named(name, "float32").scalar for name in ("mul", "div", "lt", "where", "mul_backward_x_y"))
 
 
 def flat(scalar, *dtypes, into=(), unroll=1, dtype=None):
@@ -66,12 +65,18 @@ REPRESENTATIVE = [
     Recipe(accumulate("float16"), table.add, "float32"),
     *[Recipe(strided((FLOAT, FLOAT), ("float32",), n), MUL, "float32", index_source(32)) for n in (1, 2, 4)],
     Recipe(strided((FLOAT, FLOAT), ("float32",), 3, 64), MUL, "float32", index_source(64)),
-    fold(reduce_rows, "sum", "float32"), fold(reduce_rows, "sum", "float32", stage="partial"),
-    fold(reduce_rows, "sum", "float32", stage="merge"), fold(reduce_rows, "mean", "bfloat16"),
-    fold(reduce_rows, "argmax", "float32", "int64", stage="merge"), fold(reduce_rows, "any", "bool"),
-    fold(reduce_columns, "sum", "float32"), fold(reduce_columns, "amax", "float64", stage="partial"),
-    fold(reduce_short_rows, "sum", "float32"), fold(reduce_short_rows, "argmin", "int64"),
-    fold(reduce_rows, "sum", "complex64"), fold(reduce_columns, "mean", "complex128", stage="merge"),
+    fold(reduce_rows, "sum", "float32"),
+    fold(reduce_rows, "sum", "float32", stage="partial"),
+    fold(reduce_rows, "sum", "float32", stage="merge"),
+    fold(reduce_rows, "mean", "bfloat16"),
+    fold(reduce_rows, "argmax", "float32", "int64", stage="merge"),
+    fold(reduce_rows, "any", "bool"),
+    fold(reduce_columns, "sum", "float32"),
+    fold(reduce_columns, "amax", "float64", stage="partial"),
+    fold(reduce_short_rows, "sum", "float32"),
+    fold(reduce_short_rows, "argmin", "int64"),
+    fold(reduce_rows, "sum", "complex64"),
+    fold(reduce_columns, "mean", "complex128", stage="merge"),
     fold(reduce_short_rows, "prod", "complex64"),
 ]
 
@@ -173,12 +178,22 @@ def test_operand_of_a_richer_kind_is_refused():
 
 def test_equal_recipes_share_a_key():
     """Another scalar, dtype, constant, helper, source or architecture is another kernel."""
+
     def key(scalar=multiply_then_add, dtype="float32", arch="sm_90", **source):
         return Recipe(elementwise((FLOAT,), ("float32",)), scalar, dtype, source).key(arch)
 
     exp = scalars.FUNCTIONS["exp"]
-    keys = [key(), key(MUL), key(exp), key(exp, EXP_MAX=80.0), key(exp, "float64"), key(arch="sm_100"),
-            key(momentum), key(leaky), key(leaky, TENTH=0.2)]
+    keys = [
+        key(),
+        key(MUL),
+        key(exp),
+        key(exp, EXP_MAX=80.0),
+        key(exp, "float64"),
+        key(arch="sm_100"),
+        key(momentum),
+        key(leaky),
+        key(leaky, TENTH=0.2),
+    ]
     assert key() == keys[0] and len(set(keys)) == len(keys)
 
 
@@ -228,8 +243,15 @@ def test_missing_gpu_is_explained():
         host.Gpu()
 
 
-@pytest.mark.parametrize("ask", [lambda: nbgrad.ones(2).to("cuda"), lambda: nbgrad.ones(2).cuda(),
-                                 lambda: nbgrad.zeros(2, device="cuda"), lambda: nbgrad.tensor([1.0], device="cuda")])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: nbgrad.ones(2).to("cuda"),
+        lambda: nbgrad.ones(2).cuda(),
+        lambda: nbgrad.zeros(2, device="cuda"),
+        lambda: nbgrad.tensor([1.0], device="cuda"),
+    ],
+)
 def test_a_tensor_on_a_gpu_is_refused_with_the_reason(ask):
     """However it is asked for: what is missing on this machine, and the remedy, in one message."""
     with pytest.raises(errors.NotSupportedError) as caught:

@@ -1,4 +1,5 @@
 """Kernels on a real GPU give the interpreter's bits."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -61,6 +62,5 @@ def test_reductions(machine, gpu, name):
     output, values = "int64" if name == "argmax" else "float32", (9000,) * of.values
     rows = [runner.rows(of, x, output, *values, lanes=4) for runner in (machine, gpu)]
     np.testing.assert_array_equal(*rows)
-    columns = [runner.columns(of, x.reshape(3, 300, 30), output, *(300,) * of.values)
-               for runner in (machine, gpu)]
+    columns = [runner.columns(of, x.reshape(3, 300, 30), output, *(300,) * of.values) for runner in (machine, gpu)]
     np.testing.assert_array_equal(*columns)

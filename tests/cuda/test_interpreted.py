@@ -1,4 +1,5 @@
 """Kernels' logic, run thread by thread on the CPU, against NumPy; and what the interpreter refuses."""
+
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
@@ -80,8 +81,7 @@ def test_unrolled_tiles_cover_every_element_once(machine, unroll):
     n = 2 * BLOCK * 4 * unroll + 5
     grad, g = sample("float32", n), sample("float32", n, 1)
     expected = grad + g
-    machine.elementwise(table.add, "float32", [(array("float32"), grad), (array("float32"), g)], [grad], (0,),
-                              unroll=unroll)
+    machine.elementwise(table.add, "float32", [(array("float32"), grad), (array("float32"), g)], [grad], (0,), unroll=unroll)
     assert_same_bits(grad, expected)
 
 
@@ -196,9 +196,21 @@ def test_magic_division_is_exact():
                 assert simt.divide_by_magic(i, magic, shift) == i // d, (i, d)
 
 
-REDUCED = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min, "argmax": np.argmax,
-           "argmin": np.argmin, "any": np.any, "all": np.all, "count_nonzero": np.count_nonzero, "sum_of_numbers": np.nansum,
-           "norm1": lambda x, axis: np.abs(x).sum(axis), "norm2": lambda x, axis: np.sqrt((x * x).sum(axis))}
+REDUCED = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "prod": np.prod,
+    "amax": np.max,
+    "amin": np.min,
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+    "any": np.any,
+    "all": np.all,
+    "count_nonzero": np.count_nonzero,
+    "sum_of_numbers": np.nansum,
+    "norm1": lambda x, axis: np.abs(x).sum(axis),
+    "norm2": lambda x, axis: np.sqrt((x * x).sum(axis)),
+}
 
 
 def reduced(machine, name, x):
@@ -211,9 +223,14 @@ def reduced(machine, name, x):
     columns = np.ascontiguousarray(x.T)[None]
     with np.errstate(all="ignore"):
         expected = REDUCED[name](x if x.dtype == bool else x.astype(np.result_type(x, np.float64)), axis=1)
-    return ((machine.rows(of, x, output, *values, lanes=lanes),
-             machine.short_rows(of, x, output, *values),
-             machine.columns(of, columns, output, *values)[0]), expected)
+    return (
+        (
+            machine.rows(of, x, output, *values, lanes=lanes),
+            machine.short_rows(of, x, output, *values),
+            machine.columns(of, columns, output, *values)[0],
+        ),
+        expected,
+    )
 
 
 @pytest.mark.parametrize("name", REDUCED)
@@ -364,9 +381,17 @@ HALF = np.float64(0.5)
 ACCESSES = [simt.Access("load", "float32"), simt.Access("store", "float32"), simt.Access("load", "float32", 4)]
 
 
-@pytest.mark.parametrize("kernel, message", [
-    (divergent_barrier, "deadlock"), (divergent_shuffle, "deadlock"), (beyond_the_end, "element 8 of 8"),
-    (misaligned, "misaligned"), (widened, "not narrowed"), (without_barrier, "barrier is missing")])
+@pytest.mark.parametrize(
+    "kernel, message",
+    [
+        (divergent_barrier, "deadlock"),
+        (divergent_shuffle, "deadlock"),
+        (beyond_the_end, "element 8 of 8"),
+        (misaligned, "misaligned"),
+        (widened, "not narrowed"),
+        (without_barrier, "barrier is missing"),
+    ],
+)
 def test_interpreter_refuses(machine, kernel, message):
     """Each kernel is wrong in one way that a GPU would not report."""
     names = simt.simt_names("float32", ACCESSES, ("float32",))
@@ -387,14 +412,16 @@ def test_arguments_are_checked(machine):
 
 # Mutations: the source of a template is changed in one place, as by a slip of the pen; a claim above must fail.
 
+
 def mutated(template, old, new):
     """``template`` with ``old`` replaced in its source."""
     source = "".join(templates.linecache.cache[f"<template {template.name}>"][2])
     assert old in source, f"{old!r} is not in {template.name}"
     name = f"{template.name}_mutant"
     function = templates.compile_template(name, source.replace(template.name, name).replace(old, new))
-    return templates.Template(name, function, template.pointers, template.values, template.accesses, template.traffic,
-                              template.index_bits, template.state)
+    return templates.Template(
+        name, function, template.pointers, template.values, template.accesses, template.traffic, template.index_bits, template.state
+    )
 
 
 def elementwise_fails(old, new):
@@ -438,25 +465,28 @@ def fails(template, grid, out, expected, *args, scalar=table.identity, **source)
     return not np.array_equal(out, expected)
 
 
-@pytest.mark.parametrize("check, old, new", [
-    (elementwise_fails, "* 4 <= n", "* 2 <= n"),             # the last tile takes the vector path
-    (elementwise_fails, "i + 256", "i + 255"),               # tiles overlap
-    (elementwise_fails, "x0_0[1]", "x0_0[0]"),               # a lane is taken twice
-    (elementwise_fails, ", n), 256)", ", n - 1), 256)"),     # the tail stops early
-    (elementwise_fails, "tile * 4 + cuda", "tile * 8 + cuda"),  # vectors and elements confused
-    (rows_fail, "cuda.syncthreads()", "pass"),               # a missing barrier
-    (rows_fail, "if thread < 8:", "if thread < 7:"),         # a warp's sum is lost
-    (rows_fail, "a0_1, 16", "a0_1, 17"),                     # a shuffle of another distance than its partner's
-    (rows_fail, "row + i)", "i)"),                           # the row is forgotten
-    (rows_fail, "% 32 == 0", "% 32 == 1"),                   # the wrong thread publishes
-    (columns_fail, "cuda.syncthreads()", "pass"),
-    (columns_fail, "lane + 224", "lane + 192"),              # one warp counts twice, the last not at all
-    (columns_fail, "outer * rows", "outer"),
-    (columns_fail, "warp == 0", "warp == 1"),
-    (strided_fails, "-size1", "size1"),
-    (strided_fails, "i = q", "i = r"),
-    (strided_fails, "x0_stride0, x0_at", "x0_stride1, x0_at"),
-])
+@pytest.mark.parametrize(
+    "check, old, new",
+    [
+        (elementwise_fails, "* 4 <= n", "* 2 <= n"),  # the last tile takes the vector path
+        (elementwise_fails, "i + 256", "i + 255"),  # tiles overlap
+        (elementwise_fails, "x0_0[1]", "x0_0[0]"),  # a lane is taken twice
+        (elementwise_fails, ", n), 256)", ", n - 1), 256)"),  # the tail stops early
+        (elementwise_fails, "tile * 4 + cuda", "tile * 8 + cuda"),  # vectors and elements confused
+        (rows_fail, "cuda.syncthreads()", "pass"),  # a missing barrier
+        (rows_fail, "if thread < 8:", "if thread < 7:"),  # a warp's sum is lost
+        (rows_fail, "a0_1, 16", "a0_1, 17"),  # a shuffle of another distance than its partner's
+        (rows_fail, "row + i)", "i)"),  # the row is forgotten
+        (rows_fail, "% 32 == 0", "% 32 == 1"),  # the wrong thread publishes
+        (columns_fail, "cuda.syncthreads()", "pass"),
+        (columns_fail, "lane + 224", "lane + 192"),  # one warp counts twice, the last not at all
+        (columns_fail, "outer * rows", "outer"),
+        (columns_fail, "warp == 0", "warp == 1"),
+        (strided_fails, "-size1", "size1"),
+        (strided_fails, "i = q", "i = r"),
+        (strided_fails, "x0_stride0, x0_at", "x0_stride1, x0_at"),
+    ],
+)
 def test_planted_mutations_are_caught(machine, check, old, new):
     """The unchanged template passes the claim, the mutant does not."""
     assert not check(old, old), "the claim fails without the mutation"

@@ -1,4 +1,5 @@
 """Kernels of the operations that users call: compiled and inspected, and run by the interpreter against NumPy."""
+
 from __future__ import annotations
 
 import math
@@ -153,7 +154,7 @@ def test_kernels_of_operations_compute(machine, case):
     with np.errstate(all="ignore"):
         expected = call(case.expected, names, wide)
     outputs = [arguments[k] for k in operation.into]
-    outputs += [np.zeros(N, dtypes.dtype_of(name).numpy) for name in operation.outputs[len(operation.into):]]
+    outputs += [np.zeros(N, dtypes.dtype_of(name).numpy) for name in operation.outputs[len(operation.into) :]]
     inputs = list(zip(operation.inputs, arguments))
     machine.elementwise(operation.scalar, operation.dtype, inputs, outputs, operation.into, table.lanes_of(operation))
     for out, result in zip(outputs, expected, strict=True):
@@ -235,6 +236,7 @@ def test_precise_path_of_a_complex_function(machine):
 
 # ---- random numbers --------------------------------------------------------------------------------------------------
 
+
 def drawn(machine, distribution, dtype, n, a, b, seed=0, call=0):
     template, out = random.random_fill(distribution, dtype), np.zeros(n, dtype)
     source, grid = random.random_source(distribution, dtype), random.random_grid(n, dtype)
@@ -265,14 +267,18 @@ def test_random_kernels_compile(compiler, entry):
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
+
 def test_every_elementwise_operation_has_kernels_or_a_reason():
     """Forward, and a fused backward wherever a cotangent is more than g itself."""
     names = {operation.scalar.__name__ for operation in operations.operations()}
     skipped = {skip.label.split()[0] for skip in table.skipped()}
     for op in operations.elementwise_ops():
         assert op.name in names | skipped, op
-        computed = [operand for operand, differentiable in zip(op.operands, op.differentiable)
-                    if differentiable and not op.refuses_gradient and op.vjp(operand).op != "symbol"]
+        computed = [
+            operand
+            for operand, differentiable in zip(op.operands, op.differentiable)
+            if differentiable and not op.refuses_gradient and op.vjp(operand).op != "symbol"
+        ]
         together = len({op.vjp(operand) for operand in computed}) == len(computed)  # equal cotangents share a kernel
         for operands in (computed[:1], computed if together else computed[:1]):
             assert not operands or f"{op.name}_backward_{'_'.join(operands)}" in names | skipped, op
@@ -308,7 +314,7 @@ def test_listing_names_kernels_and_reasons(capsys):
 
 def test_processes_build_what_one_builds(compiler):
     """Entries are found again by label in a process of the pool; results come back in some order."""
-    chosen = [entry for entry in table.kernels() if "_to_float32_x4u1_add" in entry.label][:command.CHUNK + 1]
+    chosen = [entry for entry in table.kernels() if "_to_float32_x4u1_add" in entry.label][: command.CHUNK + 1]
     results = list(command.build_all(chosen, command.Options(fresh=True), jobs=2))
     assert sorted(r.label for r in results) == sorted(entry.label for entry in chosen)
     assert all(r.registers and not r.reason for r in results)

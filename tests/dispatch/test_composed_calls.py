@@ -16,8 +16,12 @@ def test_spellings_of_one_call_agree():
     x, index = nb.tensor(TABLE), nb.tensor([2, 0])
     expected = TABLE[:, [2, 0]]
     for out in (
-        nb.index_select(x, 1, index), x.index_select(1, index=index), x.index_select(index=index, dim=1),
-        nb.index_select(input=x, dim=1, index=index), nb.index_select(x, index=index, axis=1), x.index_select(-1, index),
+        nb.index_select(x, 1, index),
+        x.index_select(1, index=index),
+        x.index_select(index=index, dim=1),
+        nb.index_select(input=x, dim=1, index=index),
+        nb.index_select(x, index=index, axis=1),
+        x.index_select(-1, index),
     ):
         assert np.array_equal(out.numpy(), expected)
 
@@ -110,7 +114,7 @@ def test_gradients_of_equal_calls_are_their_own():
     x = nb.tensor(TABLE, requires_grad=True)
     outs = [x[nb.tensor(rows)] for rows in ([0, 1], [3, 3], [2, 0])]
     for out, rows in zip(outs, ([0, 1], [3, 3], [2, 0])):
-        grad, = nb.grad(out.sum(), x)
+        (grad,) = nb.grad(out.sum(), x)
         expected = np.zeros_like(TABLE)
         np.add.at(expected, rows, 1)
         assert np.array_equal(grad.numpy(), expected)
@@ -135,11 +139,17 @@ def test_sort_along_any_dimension(dim):
 # ---- prepared runs, settled spellings, constants: the second call of a kind is another way ---------------------------
 
 READS = {
-    "gather": lambda x, i: x.gather(0, i), "index_select": lambda x, i: x.index_select(0, i), "take": lambda x, i: x.take(i),
-    "subscript": lambda x, i: x[i], "index_add": lambda x, i: x.index_add(0, i, x[:2]),
-    "scatter_add": lambda x, i: x.scatter_add(0, i, x[:2]), "scatter": lambda x, i: x.scatter(0, i, x[:2]),
-    "index_copy": lambda x, i: x.index_copy(0, i, x[:2]), "put": lambda x, i: x.put(i, x[:2]),
-    "put, adding": lambda x, i: x.put(i, x[:2], True), "scatter_reduce": lambda x, i: x.scatter_reduce(0, i, x[:2], "amax"),
+    "gather": lambda x, i: x.gather(0, i),
+    "index_select": lambda x, i: x.index_select(0, i),
+    "take": lambda x, i: x.take(i),
+    "subscript": lambda x, i: x[i],
+    "index_add": lambda x, i: x.index_add(0, i, x[:2]),
+    "scatter_add": lambda x, i: x.scatter_add(0, i, x[:2]),
+    "scatter": lambda x, i: x.scatter(0, i, x[:2]),
+    "index_copy": lambda x, i: x.index_copy(0, i, x[:2]),
+    "put": lambda x, i: x.put(i, x[:2]),
+    "put, adding": lambda x, i: x.put(i, x[:2], True),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i, x[:2], "amax"),
     "scatter_reduce, of what is sent": lambda x, i: x.scatter_reduce(0, i, x[:2], "amin", include_self=False),
     "index_reduce": lambda x, i: x[:, None].index_reduce(0, i, x[:2, None], "amin"),
     "index_put": lambda x, i: x.index_put((i,), x[:2]),
@@ -165,17 +175,27 @@ def test_a_repeated_call_has_the_gradient_of_the_first(name):
     found = []
     for _ in range(3):
         x = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
-        g, = nb.grad((call(x, i) ** 3).sum(), x, create_graph=True)
+        (g,) = nb.grad((call(x, i) ** 3).sum(), x, create_graph=True)
         found.append((g.tolist(), nb.grad(g.sum(), x)[0].tolist()))
     assert found[0] == found[1] == found[2]
 
 
 CHOICES = {
-    "sort": lambda x: x.sort(0), "sort, descending": lambda x: x.sort(1, True), "msort": lambda x: x.msort(),
-    "topk": lambda x: x.topk(2), "kthvalue": lambda x: x.kthvalue(2, 0, True), "median": lambda x: x.median(),
-    "median, of columns": lambda x: x.median(0), "nanmedian": lambda x: x.nanmedian(1, True), "mode": lambda x: x.mode(1),
-    "max": lambda x: x.max(), "max, of rows": lambda x: x.max(1), "min, of columns": lambda x: x.min(0, True),
-    "cummax": lambda x: x.cummax(0), "cummin": lambda x: x.cummin(1), "logcumsumexp": lambda x: x.logcumsumexp(1),
+    "sort": lambda x: x.sort(0),
+    "sort, descending": lambda x: x.sort(1, True),
+    "msort": lambda x: x.msort(),
+    "topk": lambda x: x.topk(2),
+    "kthvalue": lambda x: x.kthvalue(2, 0, True),
+    "median": lambda x: x.median(),
+    "median, of columns": lambda x: x.median(0),
+    "nanmedian": lambda x: x.nanmedian(1, True),
+    "mode": lambda x: x.mode(1),
+    "max": lambda x: x.max(),
+    "max, of rows": lambda x: x.max(1),
+    "min, of columns": lambda x: x.min(0, True),
+    "cummax": lambda x: x.cummax(0),
+    "cummin": lambda x: x.cummin(1),
+    "logcumsumexp": lambda x: x.logcumsumexp(1),
     "repeat_interleave": lambda x: x.repeat_interleave(2, 1),
     "two indices": lambda x: x[nb.tensor([0, 1, 0]), nb.tensor([2, -1, 2])],
     "nll_loss": lambda x: nb.nn.functional.nll_loss(x, nb.tensor([2, 0])),
@@ -192,7 +212,7 @@ def test_a_repeated_choice_is_the_first_one(name):
         out = call(x)
         values, *indices = out if isinstance(out, tuple) else (out,)
         if k:
-            g, = nb.grad((values ** 3).sum(), x, create_graph=True)
+            (g,) = nb.grad((values**3).sum(), x, create_graph=True)
             found.append((g.tolist(), nb.grad(g.sum(), x)[0].tolist(), type(out), values.grad_fn.name()))
         found.append((values.tolist(), [index.tolist() for index in indices]))
     assert all(each == found[k % 2 if k else 0] for k, each in enumerate(found) if k % 2 == 0)
@@ -257,10 +277,15 @@ def test_a_spelling_is_settled_for_a_layout(call):
 
 
 CHAINS = {
-    "diag": (lambda x: nb.diag(x[0]), lambda a: np.diag(a[0])), "diagonal": (nb.diag, np.diag),
-    "diagflat": (nb.diagflat, np.diagflat), "rot90": (nb.rot90, np.rot90),
-    "narrow_copy": (lambda x: x.narrow_copy(1, 1, 2), lambda a: a[:, 1:3]), "trace": (nb.trace, np.trace),
-    "flatten": (nb.flatten, np.ravel), "transpose_copy": (lambda x: nb.transpose_copy(x, 0, 1), np.transpose)}
+    "diag": (lambda x: nb.diag(x[0]), lambda a: np.diag(a[0])),
+    "diagonal": (nb.diag, np.diag),
+    "diagflat": (nb.diagflat, np.diagflat),
+    "rot90": (nb.rot90, np.rot90),
+    "narrow_copy": (lambda x: x.narrow_copy(1, 1, 2), lambda a: a[:, 1:3]),
+    "trace": (nb.trace, np.trace),
+    "flatten": (nb.flatten, np.ravel),
+    "transpose_copy": (lambda x: nb.transpose_copy(x, 0, 1), np.transpose),
+}
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -272,14 +297,22 @@ def test_a_chain_of_steps_is_settled(name):
     for _ in range(3):
         x = nb.tensor(values, requires_grad=True)
         out = call(x)
-        g, = nb.grad((out ** 3).sum(), x, create_graph=True)
+        (g,) = nb.grad((out**3).sum(), x, create_graph=True)
         found.append((out.tolist(), g.tolist(), nb.grad(g.sum(), x)[0].tolist()))
     assert found[0] == found[1] == found[2]
     assert np.array_equal(found[0][0], reference(values))
 
 
-@pytest.mark.parametrize("call", [lambda x: nb.split_copy(x, 2), lambda x: nb.unbind_copy(x), lambda x: (x.narrow_copy(0, 0, 2),),
-                                  lambda x: (nb.diag(x),), lambda x: (nb.expand_copy(x, (2, 4, 4)),)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: nb.split_copy(x, 2),
+        lambda x: nb.unbind_copy(x),
+        lambda x: (x.narrow_copy(0, 0, 2),),
+        lambda x: (nb.diag(x),),
+        lambda x: (nb.expand_copy(x, (2, 4, 4)),),
+    ],
+)
 def test_settled_copies_share_no_memory(call):
     """What a caller writes into a copy is not in the operand, in every call."""
     x = nb.arange(16).reshape(4, 4)
@@ -302,12 +335,16 @@ STEPS = {
     "einsum": (lambda lib, x, y: lib.einsum("ij,jk->ki", x, y), lambda x, y: (x @ y).T),
     "einsum of a trace": (lambda lib, x, y: lib.einsum("ii,jj->", x, y), lambda x, y: np.trace(x) * np.trace(y)),
     "tensordot": (lambda lib, x, y: lib.tensordot(x, y, ((0, 1), (1, 0))), lambda x, y: (x * y.T).sum()),
-    "tensordot of one": (lambda lib, x, y: lib.tensordot(x, y, 1), np.matmul), "kron": (lambda lib, x, y: lib.kron(x, y), np.kron),
+    "tensordot of one": (lambda lib, x, y: lib.tensordot(x, y, 1), np.matmul),
+    "kron": (lambda lib, x, y: lib.kron(x, y), np.kron),
     "inner": (lambda lib, x, y: lib.inner(x, y), np.inner),
-    "meshgrid": (lambda lib, x, y: lib.stack(lib.meshgrid(x[0], y[:, 0])),
-                 lambda x, y: np.stack(np.meshgrid(x[0], y[:, 0], indexing="ij"))),
+    "meshgrid": (
+        lambda lib, x, y: lib.stack(lib.meshgrid(x[0], y[:, 0])),
+        lambda x, y: np.stack(np.meshgrid(x[0], y[:, 0], indexing="ij")),
+    ),
     "multi_dot": (lambda lib, x, y: lib.linalg.multi_dot([x, y, x]), lambda x, y: x @ y @ x),
-    "chain_matmul": (lambda lib, x, y: lib.chain_matmul(x, y, x), lambda x, y: x @ y @ x)}
+    "chain_matmul": (lambda lib, x, y: lib.chain_matmul(x, y, x), lambda x, y: x @ y @ x),
+}
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -322,7 +359,7 @@ def test_steps_that_are_repeated_are_those_of_the_formula(name, turned):
         left = x.t() if turned else x
         out = call(nb, left, y)
         assert np.allclose(out.detach().numpy(), reference(left.detach().numpy(), y.detach().numpy()))
-        g = nb.grad((out ** 3).sum(), (x, y), create_graph=True)
+        g = nb.grad((out**3).sum(), (x, y), create_graph=True)
         second = nb.grad(sum((each * each).sum() for each in g), (x, y), allow_unused=True)
         found[seed].append(np.concatenate([np.ravel(each.detach().numpy()) for each in (*g, *second) if each is not None]))
         batch = nb.vmap(lambda x, y: call(nb, x, y))(nb.stack([x, y]), nb.stack([y, x]))
@@ -339,18 +376,20 @@ def test_arguments_that_are_equal_and_of_another_type_are_other_steps():
             nb.tensordot(x, x, 1.0)
 
 
-@pytest.mark.parametrize("shape, stride, offset", [((2, 4), (1, 2), None), ((3, 2), (1, 1), 2), ((2,), (4,), 1),
-                                                   ((2, 2), (0, 3), None)])
+@pytest.mark.parametrize(
+    "shape, stride, offset", [((2, 4), (1, 2), None), ((3, 2), (1, 1), 2), ((2,), (4,), 1), ((2, 2), (0, 3), None)]
+)
 def test_strided_views_of_one_layout_at_other_places(shape, stride, offset):
     """Tensors of one layout at other places of memory: each shows its own elements and has their gradients."""
     memory = np.arange(40.0)
     for start in (0, 16, 20, 16):
         base = nb.tensor(memory, requires_grad=True)
-        x = (base * 1)[start:start + 16].view(4, 4)
+        x = (base * 1)[start : start + 16].view(4, 4)
         out = x.as_strided(shape, stride, offset)
         first = start if offset is None else offset
-        places = first + sum(np.arange(n)[(slice(None),) + (None,) * (len(shape) - d - 1)] * t
-                             for d, (n, t) in enumerate(zip(shape, stride)))
+        places = first + sum(
+            np.arange(n)[(slice(None),) + (None,) * (len(shape) - d - 1)] * t for d, (n, t) in enumerate(zip(shape, stride))
+        )
         assert np.array_equal(out.detach().numpy(), memory[places])
         if offset is None:
             weights = np.random.default_rng(0).normal(size=shape)
@@ -361,9 +400,14 @@ def test_strided_views_of_one_layout_at_other_places(shape, stride, offset):
         nb.zeros(4, 4)[3].as_strided((5,), (1,))
 
 
-PIECES = {"split": lambda x: x.split(2), "split_with_sizes": lambda x: x.split_with_sizes((1, 3)), "unbind": lambda x: x.unbind(1),
-          "unsafe_split": lambda x: nb.unsafe_split(x, 2), "unsafe_chunk": lambda x: nb.unsafe_chunk(x, 2),
-          "unsafe_split_with_sizes": lambda x: nb.unsafe_split_with_sizes(x, (1, 3))}
+PIECES = {
+    "split": lambda x: x.split(2),
+    "split_with_sizes": lambda x: x.split_with_sizes((1, 3)),
+    "unbind": lambda x: x.unbind(1),
+    "unsafe_split": lambda x: nb.unsafe_split(x, 2),
+    "unsafe_chunk": lambda x: nb.unsafe_chunk(x, 2),
+    "unsafe_split_with_sizes": lambda x: nb.unsafe_split_with_sizes(x, (1, 3)),
+}
 
 
 @pytest.mark.parametrize("of", ["a base", "a view"])
@@ -375,7 +419,9 @@ def test_pieces_are_views_of_their_operand(name, of):
     x = x if of == "a view" else x.clone()
     for _ in range(2):
         pieces = PIECES[name](x)
-        g, = nb.grad([piece.sum() for piece in pieces], base, [nb.tensor(float(k)) for k in range(len(pieces))], retain_graph=True)
+        (g,) = nb.grad(
+            [piece.sum() for piece in pieces], base, [nb.tensor(float(k)) for k in range(len(pieces))], retain_graph=True
+        )
         numbers = [np.full(p.shape, float(k)) for k, p in enumerate(pieces)]
         assert g.tolist() == (np.stack(numbers, 1) if name == "unbind" else np.concatenate(numbers)).ravel().tolist()
     plain = nb.arange(16.0).reshape(4, 4).clone()
@@ -394,8 +440,12 @@ def test_what_equals_a_dimension_is_none(name, dim):
         getattr(x, name)(dim)
 
 
-GAPS = {"a diagonal": lambda x: x.diagonal(), "every second column": lambda x: x[:, ::2], "a column": lambda x: x[:, 1],
-        "columns of a transpose": lambda x: x.T[::2]}
+GAPS = {
+    "a diagonal": lambda x: x.diagonal(),
+    "every second column": lambda x: x[:, ::2],
+    "a column": lambda x: x[:, 1],
+    "columns of a transpose": lambda x: x.T[::2],
+}
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "argmin", "var", "any", "count_nonzero"])
@@ -411,10 +461,17 @@ def test_reductions_of_elements_with_gaps(name, gaps, dtype):
         assert np.allclose(reduced, expected)
 
 
-@pytest.mark.parametrize("make", [
-    lambda x, w: x.sum(0).expand(4, 5) @ w, lambda x, w: x @ w[:, :1].expand(5, 4), lambda x, w: x[:, ::2] @ w[::2, ::2],
-    lambda x, w: x[0, 0].expand(4, 5) @ w[0, 0].expand(5, 4), lambda x, w: x[0, ::2] @ w[::2], lambda x, w: x[::2, ::2].T @ x[::2],
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, w: x.sum(0).expand(4, 5) @ w,
+        lambda x, w: x @ w[:, :1].expand(5, 4),
+        lambda x, w: x[:, ::2] @ w[::2, ::2],
+        lambda x, w: x[0, 0].expand(4, 5) @ w[0, 0].expand(5, 4),
+        lambda x, w: x[0, ::2] @ w[::2],
+        lambda x, w: x[::2, ::2].T @ x[::2],
+    ],
+)
 def test_products_of_what_is_copied_first(make):
     """Operands that are no rows or columns of BLAS, one or both of them, give the product and its gradient of contiguous ones."""
     x, w = nb.tensor(TABLE, requires_grad=True), nb.tensor(TABLE.T.copy(), requires_grad=True)
@@ -422,14 +479,19 @@ def test_products_of_what_is_copied_first(make):
         assert nb.autograd.gradcheck(make, (x, w))
 
 
-@pytest.mark.parametrize("call, expected", [
-    (lambda x: nb.inner(x, x * 2), lambda a: np.inner(a, a * 2)), (lambda x: nb.inner(x, x[0]), lambda a: np.inner(a, a[0])),
-    (lambda x: nb.kron(x, x[:2]), lambda a: np.kron(a, a[:2])), (lambda x: nb.kron(x[0], x.T), lambda a: np.kron(a[0], a.T)),
-    (lambda x: nb.trace(x[:, 1:]), lambda a: np.trace(a[:, 1:])),
-    (lambda x: nb.nn.functional.pad(x, (0, 2, 1, 0)), lambda a: np.pad(a, ((1, 0), (0, 2)))),
-    (lambda x: nb.block_diag(x, x[0]), lambda a: np.block([[a, np.zeros((4, 5))], [np.zeros((1, 5)), a[:1]]])),
-    (lambda x: x.T.repeat_interleave(2, 1), lambda a: np.repeat(a.T, 2, 1)),
-])
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        (lambda x: nb.inner(x, x * 2), lambda a: np.inner(a, a * 2)),
+        (lambda x: nb.inner(x, x[0]), lambda a: np.inner(a, a[0])),
+        (lambda x: nb.kron(x, x[:2]), lambda a: np.kron(a, a[:2])),
+        (lambda x: nb.kron(x[0], x.T), lambda a: np.kron(a[0], a.T)),
+        (lambda x: nb.trace(x[:, 1:]), lambda a: np.trace(a[:, 1:])),
+        (lambda x: nb.nn.functional.pad(x, (0, 2, 1, 0)), lambda a: np.pad(a, ((1, 0), (0, 2)))),
+        (lambda x: nb.block_diag(x, x[0]), lambda a: np.block([[a, np.zeros((4, 5))], [np.zeros((1, 5)), a[:1]]])),
+        (lambda x: x.T.repeat_interleave(2, 1), lambda a: np.repeat(a.T, 2, 1)),
+    ],
+)
 def test_compositions_of_few_steps(call, expected):
     """Values are NumPy's, and the formulas' derivatives are those of differences, of second order too."""
     x = nb.tensor(TABLE, requires_grad=True)
@@ -474,8 +536,9 @@ def test_members_of_few_and_of_many(size, dtype, invert):
     assert found.dtype is nb.bool_ and np.array_equal(found.numpy(), np.isin(x, tests, invert=invert))
 
 
-@pytest.mark.parametrize("make", [
-    lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0].expand(30, x.shape[1]), lambda x: x[0, 0]])
+@pytest.mark.parametrize(
+    "make", [lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0].expand(30, x.shape[1]), lambda x: x[0, 0]]
+)
 def test_filled_tensors_lie_as_copies_do(make):
     """The result of fill has the memory order of a copy, a history where one is due, and leaves the operand alone."""
     x = nb.tensor(TABLE)

@@ -1,4 +1,5 @@
 """In-place ops: what is allowed, what the history becomes, and where gradients go."""
+
 from __future__ import annotations
 
 import pytest
@@ -10,10 +11,19 @@ F64 = nbgrad.float64
 
 
 # ---- leaves ----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("write", [
-    lambda x: x.add_(1), lambda x: x.zero_(), lambda x: x.copy_(const([5.0, 6.0])), lambda x: x.__setitem__(0, 9.0),
-    lambda x: x[:1].mul_(2), lambda x: x.view(2, 1).fill_(1), lambda x: x.unsqueeze_(0),
-], ids=["add_", "zero_", "copy_", "setitem", "slice", "view", "unsqueeze_"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.add_(1),
+        lambda x: x.zero_(),
+        lambda x: x.copy_(const([5.0, 6.0])),
+        lambda x: x.__setitem__(0, 9.0),
+        lambda x: x[:1].mul_(2),
+        lambda x: x.view(2, 1).fill_(1),
+        lambda x: x.unsqueeze_(0),
+    ],
+    ids=["add_", "zero_", "copy_", "setitem", "slice", "view", "unsqueeze_"],
+)
 def test_leaf_that_requires_grad_cannot_be_written(write):
     """A recorded write to such a leaf, or to a view of it, is refused and leaves the data alone."""
     x = leaf([1.0, 2.0])
@@ -40,9 +50,11 @@ def test_plain_tensor_written_with_a_tensor_that_requires_grad():
 
 
 # ---- identity and history --------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("write", [
-    lambda h: h.add_(1), lambda h: h.mul_(2), lambda h: h.zero_(), lambda h: h.unsqueeze_(0), lambda h: h.exp_(),
-], ids=["add_", "mul_", "zero_", "unsqueeze_", "exp_"])
+@pytest.mark.parametrize(
+    "write",
+    [lambda h: h.add_(1), lambda h: h.mul_(2), lambda h: h.zero_(), lambda h: h.unsqueeze_(0), lambda h: h.exp_()],
+    ids=["add_", "mul_", "zero_", "unsqueeze_", "exp_"],
+)
 def test_inplace_returns_the_object(write):
     """An in-place op returns the very object it changed."""
     h = leaf([1.0, 2.0]) * 1
@@ -73,8 +85,8 @@ def test_old_and_new_value_have_their_own_gradients():
     h = x * 3
     early = h + 0
     h.mul_(10)
-    early_slope, = nbgrad.grad(early.sum(), x, retain_graph=True)
-    late_slope, = nbgrad.grad(h.sum(), x)
+    (early_slope,) = nbgrad.grad(early.sum(), x, retain_graph=True)
+    (late_slope,) = nbgrad.grad(h.sum(), x)
     assert (early_slope.tolist(), late_slope.tolist()) == ([3.0, 3.0], [30.0, 30.0])
 
 
@@ -92,8 +104,8 @@ def test_second_derivative_of_inplace_ops():
     x = leaf([1.0, 2.0])
     h = x * 1
     h.pow_(3).mul_(2)
-    g, = nbgrad.grad(h.sum(), x, create_graph=True)
-    second, = nbgrad.grad(g.sum(), x)
+    (g,) = nbgrad.grad(h.sum(), x, create_graph=True)
+    (second,) = nbgrad.grad(g.sum(), x)
     assert second.tolist() == [12.0, 24.0]
 
 
@@ -219,10 +231,17 @@ def test_write_between_partly_overlapping_views():
     assert t.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-@pytest.mark.parametrize("write", [
-    lambda x, y: x.copy_(y), lambda x, y: x.mul_(y), lambda x, y: x.addcmul_(y, y), lambda x, y: x.lerp_(y, 0.5),
-    lambda x, y: nbgrad.mul(y.detach(), y[:, :0].detach(), out=x.detach()),
-], ids=["copy_", "mul_", "addcmul_", "lerp_", "out"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, y: x.copy_(y),
+        lambda x, y: x.mul_(y),
+        lambda x, y: x.addcmul_(y, y),
+        lambda x, y: x.lerp_(y, 0.5),
+        lambda x, y: nbgrad.mul(y.detach(), y[:, :0].detach(), out=x.detach()),
+    ],
+    ids=["copy_", "mul_", "addcmul_", "lerp_", "out"],
+)
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_no_elements_overlap_nothing(write, requires_grad):
     """A view without elements in the midst of its operand's memory is written like any other: nothing happens."""
@@ -239,10 +258,16 @@ def test_write_with_the_tensor_itself():
 
 
 # ---- metadata ops ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("write, shape", [
-    (lambda h: h.t_(), (3, 2)), (lambda h: h.transpose_(0, 1), (3, 2)), (lambda h: h.unsqueeze_(0), (1, 2, 3)),
-    (lambda h: h.unsqueeze_(1).squeeze_(1), (2, 3)),
-], ids=["t_", "transpose_", "unsqueeze_", "squeeze_"])
+@pytest.mark.parametrize(
+    "write, shape",
+    [
+        (lambda h: h.t_(), (3, 2)),
+        (lambda h: h.transpose_(0, 1), (3, 2)),
+        (lambda h: h.unsqueeze_(0), (1, 2, 3)),
+        (lambda h: h.unsqueeze_(1).squeeze_(1), (2, 3)),
+    ],
+    ids=["t_", "transpose_", "unsqueeze_", "squeeze_"],
+)
 def test_metadata_ops_are_recorded(write, shape):
     """In-place changes of shape are recorded and undone by backward."""
     x = leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -260,17 +285,25 @@ def test_complex_sgn_in_place_has_its_gradient():
     """What stands for ``sgn`` of complex numbers saves its operand: of an in-place call a copy."""
     z = nbgrad.tensor([3 + 4j, 1j, 0j], dtype=nbgrad.complex128, requires_grad=True)
     weights = nbgrad.tensor([1.0, 2j, 1.0], dtype=nbgrad.complex128)
-    expected, = nbgrad.grad((z.sgn() * weights).real.sum(), z)
-    got, = nbgrad.grad(((z * 1).sgn_() * weights).real.sum(), z)
+    (expected,) = nbgrad.grad((z.sgn() * weights).real.sum(), z)
+    (got,) = nbgrad.grad(((z * 1).sgn_() * weights).real.sum(), z)
     assert got.tolist() == expected.tolist()
     with pytest.raises(nbgrad.InplaceError, match="sgn_: a leaf"):
         z.sgn_()
 
 
-@pytest.mark.parametrize("name, args", [
-    ("t_", ()), ("transpose_", (0, 1)), ("swapaxes_", (0, 1)), ("swapdims_", (0, 1)), ("unsqueeze_", (0,)), ("squeeze_", ()),
-    ("as_strided_", ((2, 3), (0, 1))),
-])
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("t_", ()),
+        ("transpose_", (0, 1)),
+        ("swapaxes_", (0, 1)),
+        ("swapdims_", (0, 1)),
+        ("unsqueeze_", (0,)),
+        ("squeeze_", ()),
+        ("as_strided_", ((2, 3), (0, 1))),
+    ],
+)
 def test_in_place_views_of_expanded_tensors(name, args):
     """No element moves, so it does not matter that positions share one: values, strides, version and gradient are the view's."""
     w = leaf([[1.0], [2.0], [3.0]])
@@ -296,8 +329,19 @@ def test_a_tensor_may_be_written_to_its_own_places():
         square[:] = square.t()
 
 
-@pytest.mark.parametrize("name, args", [("cumsum", (0,)), ("cumprod", (0,)), ("tril", ()), ("triu", ()), ("nan_to_num", ()),
-                                        ("float_power", (2,)), ("addmm", None), ("renorm", (2, 0, 1.0))])
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("cumsum", (0,)),
+        ("cumprod", (0,)),
+        ("tril", ()),
+        ("triu", ()),
+        ("nan_to_num", ()),
+        ("float_power", (2,)),
+        ("addmm", None),
+        ("renorm", (2, 0, 1.0)),
+    ],
+)
 @pytest.mark.parametrize("of_view", [False, True])
 def test_written_results_have_the_gradients_of_the_call(name, args, of_view):
     """The node of the call where the tensor is no view, and the same gradients in any case."""
@@ -310,7 +354,7 @@ def test_written_results_have_the_gradients_of_the_call(name, args, of_view):
     y = getattr(y, name + "_")(*args)
     assert of_view or type(y.grad_fn).__name__ == type(expected.grad_fn).__name__
     assert y._version == 1 and y.tolist() == expected.tolist()
-    slope, = nbgrad.grad((expected * expected).sum(), x)
+    (slope,) = nbgrad.grad((expected * expected).sum(), x)
     for result in (y, base):
         assert nbgrad.grad((result * result).sum(), x, retain_graph=True)[0].allclose(slope)
     assert nbgrad.grad(before.sum(), x)[0].tolist() == [[2.0, 2.0], [2.0, 2.0]]
@@ -327,9 +371,13 @@ def test_hooks_and_retained_gradients_of_written_results():
 
 
 WRITES = {
-    "add_": lambda v, y: v.add_(y), "mul_ by a number": lambda v, y: v.mul_(2.0), "copy_": lambda v, y: v.copy_(y),
-    "zero_": lambda v, y: v.zero_(), "masked_fill_": lambda v, y: v.masked_fill_(y > 0, -1.0),
-    "masked_fill_ by a tensor": lambda v, y: v.masked_fill_(y > 0, const(-1.0)), "addcmul_": lambda v, y: v.addcmul_(y, y),
+    "add_": lambda v, y: v.add_(y),
+    "mul_ by a number": lambda v, y: v.mul_(2.0),
+    "copy_": lambda v, y: v.copy_(y),
+    "zero_": lambda v, y: v.zero_(),
+    "masked_fill_": lambda v, y: v.masked_fill_(y > 0, -1.0),
+    "masked_fill_ by a tensor": lambda v, y: v.masked_fill_(y > 0, const(-1.0)),
+    "addcmul_": lambda v, y: v.addcmul_(y, y),
     "of a view": lambda v, y: v.add_(y.expand(2, 2)[0]),
 }
 
@@ -359,7 +407,7 @@ def test_quick_writes_through_views_see_what_is_recorded(name):
     late = const([1.0, 2.0, 3.0, 4.0])
     early = late[1:3]
     write(early, y)
-    late.mul_(x)                # the base gets a history after the view was made
+    late.mul_(x)  # the base gets a history after the view was made
     write(early, y)
     assert early.requires_grad and late.requires_grad
     with pytest.raises(RuntimeError, match="leaf"):

@@ -1,4 +1,5 @@
 """Whether a call is recorded is asked natively, of the thread that makes it and of the operands; so is whether it may write."""
+
 from __future__ import annotations
 
 import threading
@@ -31,8 +32,10 @@ def test_threads_that_take_turns(call):
                 seen[name].append(call(x, y).requires_grad)
                 turns.wait()
 
-    threads = [threading.Thread(target=run, args=("on", nbgrad.enable_grad())),
-               threading.Thread(target=run, args=("off", nbgrad.no_grad()))]
+    threads = [
+        threading.Thread(target=run, args=("on", nbgrad.enable_grad())),
+        threading.Thread(target=run, args=("off", nbgrad.no_grad())),
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -61,6 +64,7 @@ def test_a_thread_begins_with_recording_on():
 @pytest.mark.parametrize("name", ["mul", "sub", "div", "atan2"])
 def test_edges_of_the_operands_that_need_a_gradient(name, first, second):
     """A node has an edge for each operand into which gradients flow, in their order, and their gradients are those of a leaf."""
+
     def operand(needs, value):
         x = nbgrad.full((3,), value, dtype=nbgrad.float64, requires_grad=needs is not False)
         return x, x[:2] if needs is None else x
@@ -115,7 +119,7 @@ def test_writes_over_a_part_of_an_operand(start):
     whole = nbgrad.tensor(DATA)
     nbgrad.tensor(DATA)[:6].add_(nbgrad.tensor(DATA)[:6])
     with pytest.raises(InplaceError, match="overlap"):
-        whole[start:start + 6].add_(whole[2:8])
+        whole[start : start + 6].add_(whole[2:8])
 
 
 def test_writes_to_leaves():

@@ -1,4 +1,5 @@
 """Shapes never seen before, numbers in front, and views of views: what is copied or made natively equals what is planned."""
+
 from __future__ import annotations
 
 import gc
@@ -28,9 +29,17 @@ FORMULAS = {
 def numpy_of(name: str, a: np.ndarray):
     """The formula on float64."""
     tanh, mean = np.tanh(a), a.mean() if a.size else np.nan
-    return {"one operand": tanh, "twice the same layout": a * a, "a number behind": a * 2.5, "a number in front": 1 - a,
-            "an integer in front": 3 / (a * a + 1), "a predicate": a > 0.5, "a single element": a * a[:1], "a sum": a.sum(),
-            "a mean": mean}[name]
+    return {
+        "one operand": tanh,
+        "twice the same layout": a * a,
+        "a number behind": a * 2.5,
+        "a number in front": 1 - a,
+        "an integer in front": 3 / (a * a + 1),
+        "a predicate": a > 0.5,
+        "a single element": a * a[:1],
+        "a sum": a.sum(),
+        "a mean": mean,
+    }[name]
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -124,7 +133,7 @@ def test_only_the_nodes_that_lead_to_inputs_run():
     out = (a * aside).sum()
     both = nbgrad.grad(out, (a, b), retain_graph=True)
     assert ran == [1]
-    alone, = nbgrad.grad(out, (a,))
+    (alone,) = nbgrad.grad(out, (a,))
     assert ran == [1]
     np.testing.assert_array_equal(both[0].numpy(), alone.numpy())
     np.testing.assert_allclose(both[1].numpy(), 2 * a.detach().numpy(), rtol=1e-6)
@@ -153,12 +162,12 @@ def test_gradients_of_slices_at_new_sizes(start, step):
 def test_a_copied_plan_of_a_backward_kernel_has_its_own_layouts():
     """Cotangents that are full, and that show one element everywhere, at many sizes and through another product."""
     for n in range(2, 30):
-        x, w = nbgrad.tensor(DATA[:n], requires_grad=True), nbgrad.tensor(DATA[n:2 * n])
+        x, w = nbgrad.tensor(DATA[:n], requires_grad=True), nbgrad.tensor(DATA[n : 2 * n])
         (x * x * w).sum().backward()
-        np.testing.assert_allclose(x.grad.numpy(), 2 * DATA[:n] * DATA[n:2 * n], rtol=1e-5)
+        np.testing.assert_allclose(x.grad.numpy(), 2 * DATA[:n] * DATA[n : 2 * n], rtol=1e-5)
         x.grad = None
         (x * w).sum().backward()
-        np.testing.assert_array_equal(x.grad.numpy(), DATA[n:2 * n])
+        np.testing.assert_array_equal(x.grad.numpy(), DATA[n : 2 * n])
 
 
 def test_few_objects_stay_behind_for_a_new_shape():

@@ -1,4 +1,5 @@
 """The order in which nodes run, depth, nested passes, exceptions and final callbacks."""
+
 from __future__ import annotations
 
 import math
@@ -125,7 +126,7 @@ def test_one_input_of_many_operands(many):
     total = nbgrad.stack(parts).sum()
     for k in (0, many // 2, many - 1):
         del log[:]
-        g, = nbgrad.grad(total, xs[k], retain_graph=True)
+        (g,) = nbgrad.grad(total, xs[k], retain_graph=True)
         assert g.item() == 2.0 * k and log == [k]
 
 
@@ -166,8 +167,14 @@ class ProductAndSum(nbgrad.Function):
 def random_graph(rng):
     """Tensors that require grad, leaves and others, made of one another in a random way."""
     values = [leaf([rng.uniform(-1, 1) for _ in range(3)]) for _ in range(rng.randint(1, 4))]
-    steps = [lambda x, y: (x * y,), lambda x, y: (x.sin(),), lambda x, y: (x - 0.1 * y.exp(),), ProductAndSum.apply,
-             lambda x, y: nbgrad.stack((x, y, x)).unbind(0), lambda x, y: (0.5 * nbgrad.cat((x, y))[:3],)]
+    steps = [
+        lambda x, y: (x * y,),
+        lambda x, y: (x.sin(),),
+        lambda x, y: (x - 0.1 * y.exp(),),
+        ProductAndSum.apply,
+        lambda x, y: nbgrad.stack((x, y, x)).unbind(0),
+        lambda x, y: (0.5 * nbgrad.cat((x, y))[:3],),
+    ]
     for _ in range(rng.randint(3, 15)):
         values += rng.choice(steps)(rng.choice(values), rng.choice(values))
     nodes = [x.grad_fn for x in values if x.grad_fn is not None]
@@ -244,8 +251,8 @@ def test_deep_chain_with_create_graph():
     for _ in range(10_000):
         y = y * 1.0
     y = y * y
-    g, = nbgrad.grad(y, x, create_graph=True)
-    second, = nbgrad.grad(g, x)
+    (g,) = nbgrad.grad(y, x, create_graph=True)
+    (second,) = nbgrad.grad(g, x)
     del g, y
     assert second.item() == 2.0
 
@@ -329,15 +336,15 @@ class CubeSlope(nbgrad.Function):
         ctx.save_for_backward(x)
         with nbgrad.enable_grad():
             v = x.detach().requires_grad_()
-            slope, = nbgrad.grad(v * v * v, v)
+            (slope,) = nbgrad.grad(v * v * v, v)
         return slope
 
     @staticmethod
     def backward(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         with nbgrad.enable_grad():
             v = x.detach().requires_grad_()
-            curvature, = nbgrad.grad(3 * v * v, v)
+            (curvature,) = nbgrad.grad(3 * v * v, v)
         return g * curvature
 
 

@@ -1,4 +1,5 @@
 """Sums of cotangents: what a value that is used several times receives, and whose memory the sum may take."""
+
 from __future__ import annotations
 
 from contextlib import suppress
@@ -78,8 +79,12 @@ def test_layouts_that_differ():
     """Cotangents of one value in different strides are added element by element."""
     x = leaf(np.arange(6.0).reshape(2, 3))
     weights = np.arange(6.0).reshape(2, 3) + 1
-    makes = [lambda g: nbgrad.tensor(weights), lambda g: nbgrad.tensor(weights.T.copy()).transpose(0, 1),
-             lambda g: nbgrad.ones(1, 1, dtype=nbgrad.float64).expand(2, 3), fresh]
+    makes = [
+        lambda g: nbgrad.tensor(weights),
+        lambda g: nbgrad.tensor(weights.T.copy()).transpose(0, 1),
+        lambda g: nbgrad.ones(1, 1, dtype=nbgrad.float64).expand(2, 3),
+        fresh,
+    ]
     middle_and_uses(x, makes)[1].backward()
     np.testing.assert_array_equal(x.grad.numpy(), 2 * weights + 1 + 2)
 
@@ -162,6 +167,7 @@ def test_memory_of_others_is_not_written_to(position):
 
 def test_one_tensor_for_several_operands():
     """A backward that returns one tensor twice, or the cotangent that it was given, gives every operand its own sum."""
+
     class Both(nbgrad.Function):
         @staticmethod
         def forward(ctx, x, y):
@@ -187,6 +193,7 @@ def test_a_seed_is_not_written_to():
 
 def test_saved_values_are_not_written_to():
     """A backward that returns what it saved can run again."""
+
     class Save(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -216,7 +223,7 @@ def test_recorded_sums_keep_their_terms():
 
     x = leaf([1.0, 2.0])
     _, total = middle_and_uses(x, [make, make])
-    g, = nbgrad.grad(total, x, create_graph=True)
+    (g,) = nbgrad.grad(total, x, create_graph=True)
     assert g.tolist() == [4.0, 4.0] and [term.tolist() for term in terms] == [[2.0, 2.0]] * 2
 
 
@@ -238,6 +245,7 @@ def test_edges_changed_during_a_pass():
 
 def test_an_error_in_a_node_leaves_nothing_behind():
     """A pass that failed drops what it had gathered."""
+
     def fail(g):
         raise ValueError("no")
 

@@ -1,4 +1,5 @@
 """Hazards between threads: modes that others open and close, leaves and graphs that are shared, locks at a fork."""
+
 from __future__ import annotations
 
 import importlib
@@ -70,6 +71,7 @@ def in_background(body: Callable[[], None]) -> Iterator[None]:
 
 # ---- modes of others -------------------------------------------------------------------------------------------------
 
+
 def dual() -> None:
     """A product in forward mode."""
     with forward_ad.dual_level():
@@ -113,6 +115,7 @@ def test_mode_of_another_thread_is_not_noticed(mode):
 
 
 # ---- shared leaves and graphs ----------------------------------------------------------------------------------------
+
 
 def accumulators_seen(results: list) -> list:
     """What a thread for each result finds behind it, all of them at the same time."""
@@ -162,7 +165,7 @@ def test_what_is_made_once_is_one_for_all_threads():
     owner.made = None
 
     def make() -> list:
-        late.wait()         # until every thread has seen that there is none
+        late.wait()  # until every thread has seen that there is none
         return []
 
     in_threads(3, lambda k: found.append(locks.made_once(owner, "made", make)))
@@ -174,9 +177,14 @@ def test_first_gradients_and_hooks_of_a_leaf_at_the_same_time():
     for _ in range(60):
         x, log = nbgrad.zeros(3, dtype=F64, requires_grad=True), []
         first, second = (x * 2).sum(), (x * 3).sum()
-        together(first.backward, lambda x=x, log=log: (x.register_hook(lambda g: log.append(1)),
-                                                       x.register_post_accumulate_grad_hook(lambda leaf: log.append(2))),
-                 second.backward)
+        together(
+            first.backward,
+            lambda x=x, log=log: (
+                x.register_hook(lambda g: log.append(1)),
+                x.register_post_accumulate_grad_hook(lambda leaf: log.append(2)),
+            ),
+            second.backward,
+        )
         assert x.grad.tolist() == [5.0] * 3
         log.clear()
         x.sum().backward()
@@ -188,8 +196,11 @@ def test_first_hooks_of_a_result_at_the_same_time(register):
     """The same of what a node has: hooks of its result and of itself, and the gradient that the result keeps."""
     for _ in range(60):
         y, log = nbgrad.ones(2, requires_grad=True) * 2, []
-        body = {"register_hook": lambda y=y, log=log: y.register_hook(lambda g: log.append(1)), "retain_grad": y.retain_grad,
-                "node": lambda y=y, log=log: y.grad_fn.register_hook(lambda grads, gs: log.append(1))}[register]
+        body = {
+            "register_hook": lambda y=y, log=log: y.register_hook(lambda g: log.append(1)),
+            "retain_grad": y.retain_grad,
+            "node": lambda y=y, log=log: y.grad_fn.register_hook(lambda grads, gs: log.append(1)),
+        }[register]
         together(body, body, y.retain_grad)
         y.sum().backward()
         assert y.grad.tolist() == [1.0, 1.0] and len(log) == (0 if register == "retain_grad" else 2)
@@ -197,7 +208,7 @@ def test_first_hooks_of_a_result_at_the_same_time(register):
 
 def test_walk_from_within_a_hook_of_a_leaf():
     """Post-accumulate hooks that walk into other leaves, in threads that meet these in opposite orders, end."""
-    leaves = [nbgrad.ones(2, requires_grad=True) for _ in range(70)]         # more than there are locks
+    leaves = [nbgrad.ones(2, requires_grad=True) for _ in range(70)]  # more than there are locks
 
     def walk(leaf) -> None:
         with nbgrad.enable_grad():
@@ -211,10 +222,11 @@ def test_walk_from_within_a_hook_of_a_leaf():
 
 # ---- forks -----------------------------------------------------------------------------------------------------------
 
+
 def exit_status_of_child(body: Callable[[], None]) -> int:
     """Run ``body`` in a forked child, which has ten seconds; 0 if it returned."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)     # newer interpreters warn of forks with threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer interpreters warn of forks with threads
         child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -321,6 +333,7 @@ def test_a_level_that_closes_during_a_call_hides_no_tangent():
 
 def test_half_a_change_of_levels_is_no_absence_of_other_modes(monkeypatch):
     """At no moment are there only as many special modes as levels while another mode is on: quick calls rely on it."""
+
     class Watched(list):
         def append(self, level):
             super().append(level)

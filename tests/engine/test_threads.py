@@ -1,4 +1,5 @@
 """Threads: several passes at once, over their own graphs, over one graph, and into one leaf."""
+
 from __future__ import annotations
 
 import threading
@@ -71,7 +72,7 @@ def test_one_graph_walked_by_several_threads():
     """Threads may walk one retained graph at the same time, and their gradients add."""
     x = leaf([1.0, 2.0])
     y = (x * x).exp().sum()
-    once, = nbgrad.grad(y, x, retain_graph=True)
+    (once,) = nbgrad.grad(y, x, retain_graph=True)
     check(run_together(*[lambda: y.backward(retain_graph=True)] * 4))
     assert x.grad.tolist() == pytest.approx((4 * once).tolist(), rel=1e-14)
 
@@ -79,7 +80,7 @@ def test_one_graph_walked_by_several_threads():
 def test_grad_in_several_threads():
     """``grad`` gives each thread its own result and touches no ``.grad``."""
     x = leaf(3.0)
-    results = check(run_together(*[lambda k=k: nbgrad.grad(x ** k, x)[0].item() for k in range(1, 5)]))
+    results = check(run_together(*[lambda k=k: nbgrad.grad(x**k, x)[0].item() for k in range(1, 5)]))
     assert results == [1.0, 6.0, 27.0, 108.0] and x.grad is None
 
 
@@ -102,7 +103,7 @@ def test_cpu_pass_runs_in_the_calling_thread():
         y.backward()
         return threading.get_ident()
 
-    walker, = check(run_together(walk))
+    (walker,) = check(run_together(walk))
     assert log == [threading.get_ident(), walker, walker]
 
 
@@ -113,7 +114,7 @@ def test_pass_restores_the_mode_of_its_thread():
     def walk():
         y = x * x * x
         with nbgrad.no_grad():
-            g, = nbgrad.grad(y, x, create_graph=True)
+            (g,) = nbgrad.grad(y, x, create_graph=True)
             return g.requires_grad, nbgrad.is_grad_enabled()
 
     assert check(run_together(walk, walk)) == [(True, False)] * 2
@@ -177,6 +178,7 @@ def test_nested_pass_in_a_thread():
 
 def test_recording_in_many_threads():
     """Threads that record and walk deep graphs of their own get the same gradient as one thread would."""
+
     def work():
         x = leaf([0.5, 0.25])
         y = x
@@ -193,12 +195,13 @@ def test_graph_freed_in_another_thread_is_freed():
     x = leaf([1.0, 2.0])
     y = (x * x).sum()
     check(run_together(y.backward))
-    later, = run_together(y.backward)
+    (later,) = run_together(y.backward)
     assert isinstance(later, RuntimeError) and x.grad.tolist() == [2.0, 4.0]
 
 
 def test_context_travels_with_the_node():
     """What forward stored in one thread, attributes and saved tensors, is there when another thread walks."""
+
     class Remembers(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -208,10 +211,10 @@ def test_context_travels_with_the_node():
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return g * 2 * x * ctx.factor
 
     x = leaf([1.0, 2.0])
-    y, = check(run_together(lambda: Remembers.apply(x)))
+    (y,) = check(run_together(lambda: Remembers.apply(x)))
     check(run_together(lambda: y.sum().backward()))
     assert x.grad.tolist() == [10.0, 20.0]

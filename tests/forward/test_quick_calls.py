@@ -1,4 +1,5 @@
 """Quick calls: what is launched at once while a mode is active is what its interpreter computes."""
+
 from __future__ import annotations
 
 import gc
@@ -45,8 +46,9 @@ def test_dual_kernels_compute_what_is_computed_apart(name):
         floating = [k for k, x in enumerate(operands) if isinstance(x, nbgrad.Tensor) and x.dtype.is_floating_point]
         for subset in range(1, 1 << len(floating)):
             chosen = {k for place, k in enumerate(floating) if subset >> place & 1}
-            directions = [to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None
-                          for k, x in enumerate(operands)]
+            directions = [
+                to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None for k, x in enumerate(operands)
+            ]
             got = pushed(function, operands, directions)
             with asking():
                 want = pushed(function, operands, directions)
@@ -66,14 +68,17 @@ def test_dual_writes_compute_what_is_computed_apart(name):
     for call in SAMPLES[name].calls:
         operands = [to_tensor(x) for x in SAMPLES[name].arrays(call)]
         if not isinstance(operands[0], nbgrad.Tensor) or operands[0].shape != np.broadcast_shapes(
-                *[x.shape for x in operands if isinstance(x, nbgrad.Tensor)]):
+            *[x.shape for x in operands if isinstance(x, nbgrad.Tensor)]
+        ):
             continue
         floating = [k for k, x in enumerate(operands) if isinstance(x, nbgrad.Tensor) and x.dtype.is_floating_point]
         for subset in range(1, 1 << len(floating)):
             chosen = {k for place, k in enumerate(floating) if subset >> place & 1}
-            directions = [to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None
-                          for k, x in enumerate(operands)]
+            directions = [
+                to_tensor(waves(np.empty(x.shape), k)).to(x.dtype) if k in chosen else None for k, x in enumerate(operands)
+            ]
             for written in (lambda x: x.clone(), lambda x: nbgrad.stack((x, x), -1).select(-1, 0)):
+
                 def program(x, *others, written=written):
                     x = written(x)
                     for _ in range(2):
@@ -97,19 +102,23 @@ def test_dual_writes_reach_views_and_their_tangents():
         row, column = base[0], base[:, 1]
         for _ in range(3):
             row.mul_(other)
-        assert np.allclose(unpack_dual(base).tangent[0].numpy(), (t[0] * y ** 3 + 3 * x[0] * y ** 2 * s).numpy())
+        assert np.allclose(unpack_dual(base).tangent[0].numpy(), (t[0] * y**3 + 3 * x[0] * y**2 * s).numpy())
         assert np.allclose(unpack_dual(column).tangent.numpy(), unpack_dual(base).tangent[:, 1].numpy())
         assert np.allclose(unpack_dual(base).primal[1].numpy(), x[1].numpy())
 
 
-@pytest.mark.parametrize("write, value, tangent", [
-    (lambda w, d: w.mul_(w), lambda x, t: x * x, lambda x, t: 2 * x * t),
-    (lambda w, d: w.mul_(w.flip(0)), lambda x, t: x * x.flip(0), lambda x, t: x * t.flip(0) + t * x.flip(0)),
-    (lambda w, d: w.copy_(w.data), lambda x, t: x, lambda x, t: 0 * t),
-    (lambda w, d: w.zero_(), lambda x, t: 0 * x, lambda x, t: 0 * t),
-    (lambda w, d: w.fill_(3.0), lambda x, t: 0 * x + 3, lambda x, t: 0 * t),
-    (lambda w, d: w.add_(d, alpha=2), lambda x, t: 3 * x, lambda x, t: 3 * t),
-    (lambda w, d: w.__setitem__(..., d * 2), lambda x, t: 2 * x, lambda x, t: 2 * t)])
+@pytest.mark.parametrize(
+    "write, value, tangent",
+    [
+        (lambda w, d: w.mul_(w), lambda x, t: x * x, lambda x, t: 2 * x * t),
+        (lambda w, d: w.mul_(w.flip(0)), lambda x, t: x * x.flip(0), lambda x, t: x * t.flip(0) + t * x.flip(0)),
+        (lambda w, d: w.copy_(w.data), lambda x, t: x, lambda x, t: 0 * t),
+        (lambda w, d: w.zero_(), lambda x, t: 0 * x, lambda x, t: 0 * t),
+        (lambda w, d: w.fill_(3.0), lambda x, t: 0 * x + 3, lambda x, t: 0 * t),
+        (lambda w, d: w.add_(d, alpha=2), lambda x, t: 3 * x, lambda x, t: 3 * t),
+        (lambda w, d: w.__setitem__(..., d * 2), lambda x, t: 2 * x, lambda x, t: 2 * t),
+    ],
+)
 def test_dual_writes_of_what_shares_memory(write, value, tangent):
     """Operands that are what is written to, or lie in its memory, are read before."""
     x, t = wave(4), wave(4) * 2 + 1
@@ -142,9 +151,17 @@ def test_dual_writes_are_recorded_and_refused_as_others():
             make_dual(wave(1), wave(1)).expand(3).mul_(d)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.max(1), lambda x: x.min(0, True), lambda x: x.sort(1, True), lambda x: x.topk(2, 0), lambda x: x.cummax(1),
-    lambda x: nbgrad.max(x, dim=0)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.max(1),
+        lambda x: x.min(0, True),
+        lambda x: x.sort(1, True),
+        lambda x: x.topk(2, 0),
+        lambda x: x.cummax(1),
+        lambda x: nbgrad.max(x, dim=0),
+    ],
+)
 def test_orders_of_dual_tensors_are_pairs_by_name(call):
     """Values with tangents, and indices, of numbers in ever other orders."""
     with dual_level():
@@ -170,14 +187,41 @@ def test_plans_know_which_operand_is_dual():
         assert np.allclose(unpack_dual(d * d).tangent.numpy(), (2 * x * t).numpy())
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.sum(), lambda x: x.sum(0, keepdim=True), lambda x: x.mean(1), lambda x: x @ x.t(), lambda x: x.t(), lambda x: x[0],
-    lambda x: x.reshape(-1), lambda x: x.expand(2, 3, 3), lambda x: x.tril(), lambda x: x.cumsum(0), lambda x: x.softmax(1),
-    lambda x: x.amax(1), lambda x: x.contiguous(), lambda x: x.unsqueeze(0).squeeze(0), lambda x: x.flip(0),
-    lambda x: nbgrad.cat((x, x)), lambda x: nbgrad.stack((x, wave(3, 3), x), 2), lambda x: nbgrad.cat((x,)),
-    lambda x: x.gather(0, ORDER.expand(3, 3)), lambda x: x[ORDER], lambda x: x[:, ORDER, None], lambda x: x.index_select(1, ORDER),
-    lambda x: x.index_add(0, ORDER, x), lambda x: x.slice_scatter(x[:2], 0, 1), lambda x: x.sort(0)[0], lambda x: x.max(1)[0],
-    lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1, keepdim=True), lambda x: x.logsumexp((0, 1))])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(),
+        lambda x: x.sum(0, keepdim=True),
+        lambda x: x.mean(1),
+        lambda x: x @ x.t(),
+        lambda x: x.t(),
+        lambda x: x[0],
+        lambda x: x.reshape(-1),
+        lambda x: x.expand(2, 3, 3),
+        lambda x: x.tril(),
+        lambda x: x.cumsum(0),
+        lambda x: x.softmax(1),
+        lambda x: x.amax(1),
+        lambda x: x.contiguous(),
+        lambda x: x.unsqueeze(0).squeeze(0),
+        lambda x: x.flip(0),
+        lambda x: nbgrad.cat((x, x)),
+        lambda x: nbgrad.stack((x, wave(3, 3), x), 2),
+        lambda x: nbgrad.cat((x,)),
+        lambda x: x.gather(0, ORDER.expand(3, 3)),
+        lambda x: x[ORDER],
+        lambda x: x[:, ORDER, None],
+        lambda x: x.index_select(1, ORDER),
+        lambda x: x.index_add(0, ORDER, x),
+        lambda x: x.slice_scatter(x[:2], 0, 1),
+        lambda x: x.sort(0)[0],
+        lambda x: x.max(1)[0],
+        lambda x: x.var(0),
+        lambda x: x.std(),
+        lambda x: x.prod(1, keepdim=True),
+        lambda x: x.logsumexp((0, 1)),
+    ],
+)
 def test_other_operations_push_forward_as_interpreters_do(call):
     """Movements and linear operations, and beside them those that are not quick."""
     x, t = wave(3, 3), wave(3, 3).flip(1)
@@ -235,9 +279,19 @@ def jacobian_of(function, x):
     return np.stack([nbgrad.grad(each, x, retain_graph=True)[0].numpy().reshape(-1) for each in out])
 
 
-@pytest.mark.parametrize("function", [
-    nbgrad.linalg.vector_norm, lambda x: nbgrad.linalg.vector_norm(x, 3, 1), lambda x: x.var(0), lambda x: x.amax(1),
-    lambda x: x.std(), lambda x: x.prod(1), lambda x: x.logsumexp((0, 1)), lambda x: x.max()])
+@pytest.mark.parametrize(
+    "function",
+    [
+        nbgrad.linalg.vector_norm,
+        lambda x: nbgrad.linalg.vector_norm(x, 3, 1),
+        lambda x: x.var(0),
+        lambda x: x.amax(1),
+        lambda x: x.std(),
+        lambda x: x.prod(1),
+        lambda x: x.logsumexp((0, 1)),
+        lambda x: x.max(),
+    ],
+)
 def test_steps_of_large_operands_are_joined(function):
     """Elementwise steps that follow one another are one kernel, which gives what they give."""
     x, t = wave(200, 200), wave(200, 200).flip(1) * 0.3
@@ -268,9 +322,17 @@ def test_tangents_of_reductions_are_sums_of_slopes(name, dim, keepdim):
     assert ((slopes != 0).sum(0) <= 1).all()
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.logsumexp(0), lambda x: nbgrad.linalg.vector_norm(x),
-    lambda x: nbgrad.linalg.vector_norm(x, 3, 1)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.var(0),
+        lambda x: x.std(),
+        lambda x: x.prod(1),
+        lambda x: x.logsumexp(0),
+        lambda x: nbgrad.linalg.vector_norm(x),
+        lambda x: nbgrad.linalg.vector_norm(x, 3, 1),
+    ],
+)
 def test_reductions_are_pushed_forward_at_every_order(function):
     """Forward over forward, forward over reverse and reverse over forward give one second derivative, batches of tangents too."""
     x, t = wave(3, 4), wave(3, 4).flip(1) * 0.5
@@ -301,8 +363,9 @@ def test_roots_of_zero_have_no_slope(function):
 def test_reductions_of_half_and_complex_numbers():
     """They go by the transpose: slopes would be rounded, or have to be conjugated."""
     x, t = wave(4, dtype=nbgrad.float16), wave(4, dtype=nbgrad.float16)
-    assert np.allclose(pushed(lambda x: x.var(), (x,), (t,))[1],
-                       2 / 3 * ((x - x.mean()).double() * t.double()).sum().numpy(), rtol=1e-2)
+    assert np.allclose(
+        pushed(lambda x: x.var(), (x,), (t,))[1], 2 / 3 * ((x - x.mean()).double() * t.double()).sum().numpy(), rtol=1e-2
+    )
     z, s = nbgrad.complex(wave(3), wave(3) + 1), nbgrad.complex(wave(3) * 2, wave(3) - 1)
     a, b = z.numpy(), s.numpy()
     assert np.allclose(pushed(lambda x: x.prod(), (z,), (s,))[1], a.prod() * (b / a).sum())
@@ -368,9 +431,19 @@ def test_half_types_round_before_the_derivative():
 
 # ---- batches ---------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("function", [
-    lambda x, y: x * y, lambda x, y: x * 2 + y[0], lambda x, y: (x @ x.t()).tanh(), lambda x, y: nbgrad.where(x > 0, x, y.sum()),
-    lambda x, y: x.sum(0) / y, lambda x, y: x.t()[1].exp() - y.mean(), lambda x, y: nbgrad.cat([x, x * y])])
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: x * y,
+        lambda x, y: x * 2 + y[0],
+        lambda x, y: (x @ x.t()).tanh(),
+        lambda x, y: nbgrad.where(x > 0, x, y.sum()),
+        lambda x, y: x.sum(0) / y,
+        lambda x, y: x.t()[1].exp() - y.mean(),
+        lambda x, y: nbgrad.cat([x, x * y]),
+    ],
+)
 def test_batched_calls_are_what_interpreters_make_of_them(function):
     """One operand mapped, the other the same for the whole batch; and both."""
     x, y = wave(4, 3, 3), wave(4, 3)
@@ -403,6 +476,7 @@ def test_escaped_tensors_are_refused_quickly_too():
 
 # ---- random numbers and classes in a batch ---------------------------------------------------------------------------
 
+
 def test_classes_of_a_batch():
     """``one_hot`` of a known number of classes keeps its shape for every element."""
     classes = nbgrad.tensor([[0, 2], [1, 1]])
@@ -431,8 +505,9 @@ def test_different_indices_by_the_same_weights():
     assert np.array_equal(same[0].numpy(), same[1].numpy())
 
 
-@pytest.mark.parametrize("draw", [nbgrad.bernoulli, lambda x: nbgrad.normal(x, 1.0), lambda x: nbgrad.normal(0.0, x),
-                                  lambda x: nbgrad.multinomial(x, 1)])
+@pytest.mark.parametrize(
+    "draw", [nbgrad.bernoulli, lambda x: nbgrad.normal(x, 1.0), lambda x: nbgrad.normal(0.0, x), lambda x: nbgrad.multinomial(x, 1)]
+)
 def test_the_same_numbers_from_different_parameters_are_refused(draw):
     """``randomness="same"`` and parameters that differ over the batch contradict one another."""
     with pytest.raises(RuntimeError, match="same"):

@@ -1,4 +1,5 @@
 """Functions of functions, against formulas, loops and one another, in every order."""
+
 from __future__ import annotations
 
 import itertools
@@ -41,10 +42,30 @@ def number(x):
 # ---- every operation -------------------------------------------------------------------------------------------------
 
 # dropout draws; strides and offsets of memory are those of a batch; the last have complex operands or results only.
-OTHERS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "as_strided", "as_strided_from",
-          "complex", "conj_view", "imag", "imag_view", "polar", "real_view", "view_as_complex", "view_as_real")
-ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable
-              and not {"gradient", "second order"} & set(row.unlike) and name.removesuffix("_copy") not in OTHERS)
+OTHERS = (
+    "dropout",
+    "feature_dropout",
+    "alpha_dropout",
+    "feature_alpha_dropout",
+    "as_strided",
+    "as_strided_from",
+    "complex",
+    "conj_view",
+    "imag",
+    "imag_view",
+    "polar",
+    "real_view",
+    "view_as_complex",
+    "view_as_real",
+)
+ROWS = sorted(
+    name
+    for name, row in SAMPLES.items()
+    if row.reference is not None
+    and row.differentiable
+    and not {"gradient", "second order"} & set(row.unlike)
+    and name.removesuffix("_copy") not in OTHERS
+)
 SIZE = 3
 
 
@@ -60,6 +81,7 @@ def of_leaves(row, call):
             found.append(x)
             return len(found) - 1
         return to_tensor(x)
+
     spots = [placed(x) for x in arrays]
     attributes = tuple(to_tensor(x) for x in call.attributes.values())
 
@@ -74,13 +96,16 @@ def of_leaves(row, call):
     def run(*leaves):
         operands = [numbers.get(k, spot) if k in numbers else filled(spot, leaves) for k, spot in enumerate(spots)]
         return tuple(x for x in function(operands, attributes) if x.dtype.is_floating_point)
+
     return run, found
 
 
 def weighted(run):
     """One number of the results."""
-    return lambda *leaves: sum(((out * to_tensor(waves(np.empty(out.shape), k))).sum() for k, out in enumerate(run(*leaves))),
-                               nbgrad.zeros((), dtype=nbgrad.float64))
+    return lambda *leaves: sum(
+        ((out * to_tensor(waves(np.empty(out.shape), k))).sum() for k, out in enumerate(run(*leaves))),
+        nbgrad.zeros((), dtype=nbgrad.float64),
+    )
 
 
 def real_cases(name):
@@ -159,9 +184,18 @@ def test_third_derivatives(order):
     near(f(x), finite_differences(hessian(number), x), 1e-6)
 
 
-@pytest.mark.parametrize("derivative", [grad, lambda f: lambda x: jvp(f, (x,), (wave(4),))[1],
-                                        lambda f: lambda x: vjp(f, x)[1](nbgrad.tensor(2.0, dtype=nbgrad.float64))[0],
-                                        hessian, jacrev, jacfwd, lambda f: lambda x: linearize(f, x)[1](wave(4))])
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        grad,
+        lambda f: lambda x: jvp(f, (x,), (wave(4),))[1],
+        lambda f: lambda x: vjp(f, x)[1](nbgrad.tensor(2.0, dtype=nbgrad.float64))[0],
+        hessian,
+        jacrev,
+        jacfwd,
+        lambda f: lambda x: linearize(f, x)[1](wave(4)),
+    ],
+)
 def test_vmap_of_a_derivative(derivative):
     """It is the loop over the batch, one or two levels deep."""
     x, f = wave(3, 4), derivative(number)
@@ -202,11 +236,13 @@ def test_per_sample_gradients_of_shared_weights():
 
     def loss(w, x, y):
         return ((w @ x).tanh() - y).square().sum()
+
     got = vmap(grad(loss), (None, 0, 0))(w, x, y)
     near(got, nbgrad.stack([grad(loss)(w, a, b) for a, b in zip(x, y)]))
 
 
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
+
 
 def test_arguments_to_differentiate_by():
     """argnums names one argument, or several in any order; arguments may be nested."""
@@ -239,22 +275,32 @@ def test_pull_back_may_be_called_again():
     output, pull_back = vjp(lambda x: (x.square(), x.sum()), x)
     near(output[0], x.square())
     for factor in (1.0, 2.0):
-        cotangent, = pull_back((x * factor, x.sum()))
+        (cotangent,) = pull_back((x * factor, x.sum()))
         near(cotangent, 2 * factor * x * x + x.sum())
 
 
-@pytest.mark.parametrize("program, wanted", [
-    (lambda x, w: grad(number)(x), False), (lambda x, w: grad(number)(w), True),
-    (lambda x, w: grad(lambda z: (z * z * w).sum())(x), True),
-    (lambda x, w: grad_and_value(number)(x)[1], False), (lambda x, w: grad_and_value(lambda z: (z * w).sum())(x)[1], True),
-    (lambda x, w: vjp(nbgrad.sin, x)[0], False), (lambda x, w: vjp(nbgrad.sin, x)[1](x)[0], False),
-    (lambda x, w: vjp(nbgrad.sin, x)[1](w)[0], True),
-    (lambda x, w: grad(lambda z: (z.square().sum(), z), has_aux=True)(x)[1], False), (lambda x, w: jacrev(nbgrad.sin)(x), False),
-    (lambda x, w: jacrev(nbgrad.sin)(w), True), (lambda x, w: jacfwd(nbgrad.sin)(x), False),
-    (lambda x, w: jacfwd(nbgrad.sin)(w), True),
-    (lambda x, w: grad(lambda z: grad(number)(x).sum() * z.sum())(x), False), (lambda x, w: hessian(number)(x), False),
-    (lambda x, w: jvp(nbgrad.sin, (x,), (x,))[1], False), (lambda x, w: jvp(nbgrad.sin, (x,), (w,))[1], True),
-])
+@pytest.mark.parametrize(
+    "program, wanted",
+    [
+        (lambda x, w: grad(number)(x), False),
+        (lambda x, w: grad(number)(w), True),
+        (lambda x, w: grad(lambda z: (z * z * w).sum())(x), True),
+        (lambda x, w: grad_and_value(number)(x)[1], False),
+        (lambda x, w: grad_and_value(lambda z: (z * w).sum())(x)[1], True),
+        (lambda x, w: vjp(nbgrad.sin, x)[0], False),
+        (lambda x, w: vjp(nbgrad.sin, x)[1](x)[0], False),
+        (lambda x, w: vjp(nbgrad.sin, x)[1](w)[0], True),
+        (lambda x, w: grad(lambda z: (z.square().sum(), z), has_aux=True)(x)[1], False),
+        (lambda x, w: jacrev(nbgrad.sin)(x), False),
+        (lambda x, w: jacrev(nbgrad.sin)(w), True),
+        (lambda x, w: jacfwd(nbgrad.sin)(x), False),
+        (lambda x, w: jacfwd(nbgrad.sin)(w), True),
+        (lambda x, w: grad(lambda z: grad(number)(x).sum() * z.sum())(x), False),
+        (lambda x, w: hessian(number)(x), False),
+        (lambda x, w: jvp(nbgrad.sin, (x,), (x,))[1], False),
+        (lambda x, w: jvp(nbgrad.sin, (x,), (w,))[1], True),
+    ],
+)
 def test_history_of_results(program, wanted):
     """Results are recorded where they depend on something that the user differentiates, and nowhere else."""
     x, w = wave(3), wave(3).requires_grad_()
@@ -281,6 +327,7 @@ def test_grad_mode_inside_and_outside():
         with nbgrad.no_grad():
             hidden = z.square()
         return (z * hidden).sum()
+
     near(grad(partly)(x), x.square())
 
 
@@ -302,6 +349,7 @@ def test_arguments_are_left_alone():
 
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------
+
 
 def test_products_with_tangents():
     """jvp takes and returns structures; what does not depend on the primals has zeros, or is refused."""
@@ -327,8 +375,10 @@ def writes(x):
     return out
 
 
-@pytest.mark.parametrize("derivative, other", [(jacfwd, jacrev), (hessian, lambda f: jacrev(jacrev(f))),
-                                               (lambda f: jacfwd(jacfwd(f)), lambda f: jacrev(jacrev(f)))])
+@pytest.mark.parametrize(
+    "derivative, other",
+    [(jacfwd, jacrev), (hessian, lambda f: jacrev(jacrev(f))), (lambda f: jacfwd(jacfwd(f)), lambda f: jacrev(jacrev(f)))],
+)
 def test_tangents_are_written_to_new_tensors(derivative, other):
     """In forward mode only tangents are batches: a new tensor, the same for all of them, may be written to."""
     x = wave(3)
@@ -345,6 +395,7 @@ def test_tangents_of_a_batch_are_views_of_one_another():
             view = base.view_as(base)
             view.copy_(nbgrad.forward_ad.make_dual(primal, t))
             return tuple(nbgrad.forward_ad.unpack_dual(x).tangent for x in (base, view))
+
     for tangents in vmap(written)(directions):
         near(tangents, directions)
 
@@ -355,6 +406,7 @@ def test_tangents_meet_batches():
 
     def product(t, y):
         return jvp(lambda x: (x * y).sum() + nbgrad.outer(x, y).sum(0)[0], (x,), (t,))[1]
+
     near(vmap(product)(t, y), nbgrad.stack([product(a, b) for a, b in zip(t, y)]))
 
 
@@ -365,6 +417,7 @@ def test_linearize_runs_the_function_once():
     def function(x):
         calls.append(None)
         return x.sin(), x.sum()
+
     x = wave(3)
     output, push_forward = linearize(function, x)
     for t in (x, x * 2):
@@ -377,23 +430,24 @@ def test_linearize_runs_the_function_once():
 def test_products_of_one_linearisation_can_be_differentiated():
     """Every product of the same function: by tangents, inside of other transforms, and by primals that require grad."""
     x, t = wave(3), wave(3) + 1
-    _, push_forward = linearize(lambda x: x ** 3, x)
+    _, push_forward = linearize(lambda x: x**3, x)
     for _ in range(3):
-        near(push_forward(t), 3 * x ** 2 * t)
+        near(push_forward(t), 3 * x**2 * t)
         direction = t.clone().requires_grad_()
-        near(nbgrad.grad(push_forward(direction).sum(), direction)[0], 3 * x ** 2)
-        near(jvp(push_forward, (t,), (x,))[1], 3 * x ** 3)
-        near(grad(lambda t: push_forward(t).sum())(t), 3 * x ** 2)
+        near(nbgrad.grad(push_forward(direction).sum(), direction)[0], 3 * x**2)
+        near(jvp(push_forward, (t,), (x,))[1], 3 * x**3)
+        near(grad(lambda t: push_forward(t).sum())(t), 3 * x**2)
         with nbgrad.no_grad():
-            near(push_forward(t * 2), 6 * x ** 2 * t)
+            near(push_forward(t * 2), 6 * x**2 * t)
     point = x.clone().requires_grad_()
-    _, push_forward = linearize(lambda x: x ** 3, point)
+    _, push_forward = linearize(lambda x: x**3, point)
     for _ in range(3):
         near(nbgrad.grad(push_forward(t).sum(), point)[0], 6 * x * t)
-        near(grad(lambda x: linearize(lambda y: y ** 3, x)[1](t).sum())(x), 6 * x * t)
+        near(grad(lambda x: linearize(lambda y: y**3, x)[1](t).sum())(x), 6 * x * t)
 
 
 # ---- Jacobians -------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_structure_of_jacobians(name):
@@ -416,6 +470,7 @@ def test_chunks_of_pull_backs(chunk_size):
 
 
 # ---- modules ---------------------------------------------------------------------------------------------------------
+
 
 def test_module_as_a_function_of_its_parameters():
     """Other tensors stand in for one call; the module is as before, also after an error."""
@@ -442,6 +497,7 @@ def test_ensemble_of_modules():
 
 def test_tied_parameters():
     """A tensor given under one name is used under all names of the same parameter, unless told otherwise."""
+
     class Tied(nn.Module):
         def __init__(self):
             super().__init__()
@@ -451,6 +507,7 @@ def test_tied_parameters():
 
         def forward(self, x):
             return self.b(self.a(x))
+
     model, x, w = Tied(), nbgrad.randn(3, 2), nbgrad.randn(2, 2)
     near(functional_call(model, {"a.weight": w}, x), x @ w.T @ w.T, 1e-5)
     near(functional_call(model, {"a.weight": w}, x, tie_weights=False), x @ w.T @ model.b.weight.T, 1e-5)
@@ -460,29 +517,44 @@ def test_tied_parameters():
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("program, error", [
-    (lambda x: grad(nbgrad.sin)(x), RuntimeError), (lambda x: grad(lambda z: 1.0)(x), RuntimeError),
-    (lambda x: grad(number, 1)(x), RuntimeError), (lambda x: grad(number, ())(x), RuntimeError),
-    (lambda x: grad(number, "0")(x), RuntimeError),
-    (lambda x: grad(number, (0, 0))(x), RuntimeError), (lambda x: grad(lambda z: z)(2.0), ValueError),
-    (lambda x: grad(nbgrad.sum)(nbgrad.ones(2, dtype=nbgrad.int64)), RuntimeError),
-    (lambda x: grad(number, has_aux=True)(x), RuntimeError),
-    (lambda x: grad(lambda z: (z.sum(), 1), has_aux=True)(x), RuntimeError), (lambda x: vjp(lambda z: 1.0, x), RuntimeError),
-    (lambda x: vjp(lambda z: (), x), RuntimeError), (lambda x: vjp(nbgrad.sin, x)[1](x[:1]), RuntimeError),
-    (lambda x: vjp(nbgrad.sin, x)[1](3), TypeError), (lambda x: vjp(nbgrad.sin, x)[1](), TypeError),
-    (lambda x: vjp(nbgrad.sin, x)[1]((x,)), RuntimeError), (lambda x: jvp(nbgrad.sin, x, x), RuntimeError),
-    (lambda x: jvp(nbgrad.sin, (x,), (x, x)), RuntimeError), (lambda x: jvp(nbgrad.sin, (x,), (x[:1],)), RuntimeError),
-    (lambda x: jvp(nbgrad.sin, (), ()), RuntimeError), (lambda x: jvp(lambda z: 1.0, (x,), (x,)), RuntimeError),
-    (lambda x: jacrev(nbgrad.sin)(nbgrad.complex(x, x)), RuntimeError),
-    (lambda x: jacfwd(lambda z: nbgrad.complex(z, z))(x), RuntimeError),
-    (lambda x: jacrev(nbgrad.sin, chunk_size=0), ValueError), (lambda x: jacfwd(nbgrad.sin)(2.0), ValueError),
-    (lambda x: linearize(nbgrad.sin, x)[1](x[:1]), RuntimeError), (lambda x: functional_call(nn.Linear(2, 2), 3, x), ValueError),
-    (lambda x: functional_call(nn.Linear(2, 2), ({"weight": x}, {"weight": x}), x), ValueError),
-    (lambda x: functional_call(nn.Linear(2, 2), {"weight": x}, x, strict=True), RuntimeError),
-    (lambda x: stack_module_state([]), RuntimeError),
-    (lambda x: stack_module_state([nn.Linear(2, 2), nn.Tanh()]), RuntimeError),
-    (lambda x: stack_module_state([nn.Linear(2, 2), nn.Linear(2, 2).eval()]), RuntimeError),
-])
+
+@pytest.mark.parametrize(
+    "program, error",
+    [
+        (lambda x: grad(nbgrad.sin)(x), RuntimeError),
+        (lambda x: grad(lambda z: 1.0)(x), RuntimeError),
+        (lambda x: grad(number, 1)(x), RuntimeError),
+        (lambda x: grad(number, ())(x), RuntimeError),
+        (lambda x: grad(number, "0")(x), RuntimeError),
+        (lambda x: grad(number, (0, 0))(x), RuntimeError),
+        (lambda x: grad(lambda z: z)(2.0), ValueError),
+        (lambda x: grad(nbgrad.sum)(nbgrad.ones(2, dtype=nbgrad.int64)), RuntimeError),
+        (lambda x: grad(number, has_aux=True)(x), RuntimeError),
+        (lambda x: grad(lambda z: (z.sum(), 1), has_aux=True)(x), RuntimeError),
+        (lambda x: vjp(lambda z: 1.0, x), RuntimeError),
+        (lambda x: vjp(lambda z: (), x), RuntimeError),
+        (lambda x: vjp(nbgrad.sin, x)[1](x[:1]), RuntimeError),
+        (lambda x: vjp(nbgrad.sin, x)[1](3), TypeError),
+        (lambda x: vjp(nbgrad.sin, x)[1](), TypeError),
+        (lambda x: vjp(nbgrad.sin, x)[1]((x,)), RuntimeError),
+        (lambda x: jvp(nbgrad.sin, x, x), RuntimeError),
+        (lambda x: jvp(nbgrad.sin, (x,), (x, x)), RuntimeError),
+        (lambda x: jvp(nbgrad.sin, (x,), (x[:1],)), RuntimeError),
+        (lambda x: jvp(nbgrad.sin, (), ()), RuntimeError),
+        (lambda x: jvp(lambda z: 1.0, (x,), (x,)), RuntimeError),
+        (lambda x: jacrev(nbgrad.sin)(nbgrad.complex(x, x)), RuntimeError),
+        (lambda x: jacfwd(lambda z: nbgrad.complex(z, z))(x), RuntimeError),
+        (lambda x: jacrev(nbgrad.sin, chunk_size=0), ValueError),
+        (lambda x: jacfwd(nbgrad.sin)(2.0), ValueError),
+        (lambda x: linearize(nbgrad.sin, x)[1](x[:1]), RuntimeError),
+        (lambda x: functional_call(nn.Linear(2, 2), 3, x), ValueError),
+        (lambda x: functional_call(nn.Linear(2, 2), ({"weight": x}, {"weight": x}), x), ValueError),
+        (lambda x: functional_call(nn.Linear(2, 2), {"weight": x}, x, strict=True), RuntimeError),
+        (lambda x: stack_module_state([]), RuntimeError),
+        (lambda x: stack_module_state([nn.Linear(2, 2), nn.Tanh()]), RuntimeError),
+        (lambda x: stack_module_state([nn.Linear(2, 2), nn.Linear(2, 2).eval()]), RuntimeError),
+    ],
+)
 def test_errors(program, error):
     """What does not fit is refused with torch's types of error."""
     with pytest.raises(error):

@@ -1,4 +1,5 @@
 """``nbgrad.functional``: Jacobians, Hessians and products with vectors, against closed forms."""
+
 from __future__ import annotations
 
 import pytest
@@ -54,7 +55,7 @@ def test_hessian(mode):
     agree(xy, (2 * x).unsqueeze(1).expand(3, 2))
     agree(yx, xy.T)
     agree(yy, nbgrad.zeros(2, 2))
-    agree(hessian(lambda x: (x ** 3).sum().reshape(1), x, **mode), diagonal(6 * x))
+    agree(hessian(lambda x: (x**3).sum().reshape(1), x, **mode), diagonal(6 * x))
 
 
 def test_products():
@@ -66,7 +67,7 @@ def test_products():
     agree(output, function(x))
     agree(product, nbgrad.einsum("ij,ijk->k", u, j))
     agree(jvp(function, x, v)[1], j @ v)
-    number = lambda x: (x ** 3).sum() * x[0]
+    number = lambda x: (x**3).sum() * x[0]
     h = hessian(number, x)
     agree(hvp(number, x, v)[1], h @ v)
     agree(vhp(number, x, v)[1], v @ h)
@@ -91,29 +92,44 @@ def test_products_of_several_tensors():
 def test_vectors_may_be_left_out_for_numbers():
     """One element needs no vector."""
     agree(vjp(lambda x: x.square().sum(), wave(3))[1], 2 * wave(3))
-    agree(jvp(lambda x: x ** 3, wave())[1], 3 * wave() ** 2)
+    agree(jvp(lambda x: x**3, wave())[1], 3 * wave() ** 2)
     for product in (hvp, vhp):
-        agree(product(lambda x: x ** 3, wave())[1], 6 * wave())
+        agree(product(lambda x: x**3, wave())[1], 6 * wave())
 
 
-@pytest.mark.parametrize("program", [
-    lambda x: vjp(nbgrad.sin, x), lambda x: vjp(nbgrad.sin, x, x[:1]), lambda x: vjp(nbgrad.sin, x, (x, x)),
-    lambda x: jvp(nbgrad.sin, x),
-    lambda x: jvp(nbgrad.sin, x, x[:1]), lambda x: hvp(lambda x: (x ** 3).sum(), x), lambda x: hvp(nbgrad.sin, x, x),
-    lambda x: vhp(lambda x: (x.sum(), x.sum()), x, x), lambda x: hessian(nbgrad.sin, x),
-    lambda x: jacobian(nbgrad.sin, x, strict=True, vectorize=True),
-    lambda x: jacobian(nbgrad.sin, x, strict=True, strategy="forward-mode"),
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: vjp(nbgrad.sin, x),
+        lambda x: vjp(nbgrad.sin, x, x[:1]),
+        lambda x: vjp(nbgrad.sin, x, (x, x)),
+        lambda x: jvp(nbgrad.sin, x),
+        lambda x: jvp(nbgrad.sin, x, x[:1]),
+        lambda x: hvp(lambda x: (x**3).sum(), x),
+        lambda x: hvp(nbgrad.sin, x, x),
+        lambda x: vhp(lambda x: (x.sum(), x.sum()), x, x),
+        lambda x: hessian(nbgrad.sin, x),
+        lambda x: jacobian(nbgrad.sin, x, strict=True, vectorize=True),
+        lambda x: jacobian(nbgrad.sin, x, strict=True, strategy="forward-mode"),
+    ],
+)
 def test_errors_of_vectors_and_outputs(program):
     """Missing or misshapen vectors, and outputs that are no number, are RuntimeErrors."""
     with pytest.raises(RuntimeError):
         program(wave(3))
 
 
-@pytest.mark.parametrize("program", [
-    lambda x: jacobian(nbgrad.sin, [x]), lambda x: jacobian(nbgrad.sin, (x, 2.0)), lambda x: jacobian(lambda x: 3.0, x),
-    lambda x: vjp(lambda x: [x], x, x), lambda x: jvp(nbgrad.sin, x, 2.0), lambda x: hvp(lambda x: 1.0, x, x),
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: jacobian(nbgrad.sin, [x]),
+        lambda x: jacobian(nbgrad.sin, (x, 2.0)),
+        lambda x: jacobian(lambda x: 3.0, x),
+        lambda x: vjp(lambda x: [x], x, x),
+        lambda x: jvp(nbgrad.sin, x, 2.0),
+        lambda x: hvp(lambda x: 1.0, x, x),
+    ],
+)
 def test_what_is_no_tensor_is_a_type_error(program):
     """Inputs, outputs and vectors are tensors or tuples of tensors."""
     with pytest.raises(TypeError):
@@ -130,16 +146,19 @@ def test_strategies():
         jacobian(nbgrad.sin, wave(3), strategy="sideways")
 
 
-@pytest.mark.parametrize("program", [
-    lambda strict: jacobian(lambda x: nbgrad.ones(2), wave(3), strict=strict),
-    lambda strict: jacobian(lambda x, y: x * 2, (wave(3), wave(2)), strict=strict),
-    lambda strict: jacobian(lambda x: x * 2, wave(3), strict=strict, create_graph=True),
-    lambda strict: hessian(lambda x: x.sum(), wave(3), strict=strict),
-    lambda strict: vjp(lambda x: nbgrad.ones(3), wave(3), wave(3), strict=strict),
-    lambda strict: jvp(lambda x: nbgrad.ones(3), wave(3), wave(3), strict=strict),
-    lambda strict: hvp(lambda x: x.sum(), wave(3), wave(3), strict=strict),
-    lambda strict: vhp(lambda x: x.sum(), wave(3), wave(3), strict=strict),
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda strict: jacobian(lambda x: nbgrad.ones(2), wave(3), strict=strict),
+        lambda strict: jacobian(lambda x, y: x * 2, (wave(3), wave(2)), strict=strict),
+        lambda strict: jacobian(lambda x: x * 2, wave(3), strict=strict, create_graph=True),
+        lambda strict: hessian(lambda x: x.sum(), wave(3), strict=strict),
+        lambda strict: vjp(lambda x: nbgrad.ones(3), wave(3), wave(3), strict=strict),
+        lambda strict: jvp(lambda x: nbgrad.ones(3), wave(3), wave(3), strict=strict),
+        lambda strict: hvp(lambda x: x.sum(), wave(3), wave(3), strict=strict),
+        lambda strict: vhp(lambda x: x.sum(), wave(3), wave(3), strict=strict),
+    ],
+)
 def test_strict(program):
     """Independence is zero by default, an error where strict."""
     program(False)
@@ -147,21 +166,24 @@ def test_strict(program):
         program(True)
 
 
-@pytest.mark.parametrize("program", [
-    lambda x, **options: jacobian(lambda z: z ** 3, x, **options),
-    lambda x, **options: jacobian(lambda z: z ** 3, x, vectorize=True, **options),
-    lambda x, **options: hessian(lambda z: (z ** 3).sum(), x, **options),
-    lambda x, **options: vjp(lambda z: z ** 3, x, x, **options)[1],
-    lambda x, **options: jvp(lambda z: z ** 3, x, x, **options)[1],
-    lambda x, **options: hvp(lambda z: (z ** 3).sum(), x, x, **options)[1],
-    lambda x, **options: vhp(lambda z: (z ** 3).sum(), x, x, **options)[1],
-])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, **options: jacobian(lambda z: z**3, x, **options),
+        lambda x, **options: jacobian(lambda z: z**3, x, vectorize=True, **options),
+        lambda x, **options: hessian(lambda z: (z**3).sum(), x, **options),
+        lambda x, **options: vjp(lambda z: z**3, x, x, **options)[1],
+        lambda x, **options: jvp(lambda z: z**3, x, x, **options)[1],
+        lambda x, **options: hvp(lambda z: (z**3).sum(), x, x, **options)[1],
+        lambda x, **options: vhp(lambda z: (z**3).sum(), x, x, **options)[1],
+    ],
+)
 def test_history_of_results(program):
     """With create_graph results lead to the inputs; without it they are constants, whatever the inputs are."""
     x = wave(3).requires_grad_()
     assert not program(x).requires_grad
     made = program(x, create_graph=True)
-    slope, = nbgrad.grad(made.sum(), x)
+    (slope,) = nbgrad.grad(made.sum(), x)
     step = 1e-6 * wave(3)
     change = (program(x.detach() + step).sum() - program(x.detach() - step).sum()) / 2
     assert float(change) == pytest.approx(float(slope @ step), rel=1e-6)
@@ -177,11 +199,18 @@ def test_inputs_are_left_alone():
 
 
 # ---- modes and histories ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("program", [
-    lambda x: jacobian(lambda z: z ** 3, x), lambda x: hessian(lambda z: (z ** 3).sum(), x),
-    lambda x: vjp(lambda z: z ** 3, x, x)[1], lambda x: jvp(lambda z: z ** 3, x, x)[1],
-    lambda x: hvp(lambda z: (z ** 3).sum(), x, x)[1], lambda x: vhp(lambda z: (z ** 3).sum(), x, x)[1],
-], ids=["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: jacobian(lambda z: z**3, x),
+        lambda x: hessian(lambda z: (z**3).sum(), x),
+        lambda x: vjp(lambda z: z**3, x, x)[1],
+        lambda x: jvp(lambda z: z**3, x, x)[1],
+        lambda x: hvp(lambda z: (z**3).sum(), x, x)[1],
+        lambda x: vhp(lambda z: (z**3).sum(), x, x)[1],
+    ],
+    ids=["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"],
+)
 def test_grad_mode_of_the_caller_does_not_matter(program):
     """Under ``no_grad`` derivatives are what they are outside, and the mode is still off afterwards."""
     want = program(wave(3))
@@ -190,17 +219,22 @@ def test_grad_mode_of_the_caller_does_not_matter(program):
         assert not nbgrad.is_grad_enabled()
 
 
-@pytest.mark.parametrize("product", [
-    lambda x, **options: vjp(lambda z: z ** 3, x, x, **options), lambda x, **options: jvp(lambda z: z ** 3, x, x, **options),
-    lambda x, **options: hvp(lambda z: (z ** 3).sum(), x, x, **options),
-    lambda x, **options: vhp(lambda z: (z ** 3).sum(), x, x, **options),
-], ids=["vjp", "jvp", "hvp", "vhp"])
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x, **options: vjp(lambda z: z**3, x, x, **options),
+        lambda x, **options: jvp(lambda z: z**3, x, x, **options),
+        lambda x, **options: hvp(lambda z: (z**3).sum(), x, x, **options),
+        lambda x, **options: vhp(lambda z: (z**3).sum(), x, x, **options),
+    ],
+    ids=["vjp", "jvp", "hvp", "vhp"],
+)
 def test_output_has_a_history_where_the_product_has(product):
     """The function's value leads to the inputs with ``create_graph``, and is a constant without it."""
     x = wave(3).requires_grad_()
     assert [t.requires_grad for t in product(x)] == [False, False]
     output, made = product(x, create_graph=True)
-    slope, = nbgrad.grad(output.sum(), x, retain_graph=True)
+    (slope,) = nbgrad.grad(output.sum(), x, retain_graph=True)
     agree(slope, 3 * x.detach() ** 2)
     assert made.requires_grad
 
@@ -214,8 +248,20 @@ def test_inputs_with_a_history_keep_it():
     assert h.grad_fn is node and seen[0] is not h and seen[0].data_ptr() == h.data_ptr() and x.grad is None
 
 
-@pytest.mark.parametrize("call", [jacobian, hessian, vjp, jvp, hvp, vhp, nbgrad.gradcheck, nbgrad.gradgradcheck,
-                                  lambda func, x: nbgrad.func.functional_call(func, {}, x)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        jacobian,
+        hessian,
+        vjp,
+        jvp,
+        hvp,
+        vhp,
+        nbgrad.gradcheck,
+        nbgrad.gradgradcheck,
+        lambda func, x: nbgrad.func.functional_call(func, {}, x),
+    ],
+)
 def test_what_is_no_function(call):
     """It is refused before anything runs, by name."""
     with pytest.raises(TypeError, match=r"^\w+: expected a (function|Module), got int"):

@@ -1,4 +1,5 @@
 """What functions inside of func.grad, vjp, jvp and vmap may not do: start passes, make leaves, write to what they capture."""
+
 from __future__ import annotations
 
 import threading
@@ -25,10 +26,14 @@ def total(x):
 
 # Ways to run a function of one tensor, which returns a number.
 RUNS = {
-    "grad": lambda f: func.grad(f)(vector(1.0, 2.0)), "vjp": lambda f: func.vjp(f, vector(1.0, 2.0)),
-    "jacrev": lambda f: func.jacrev(f)(vector(1.0, 2.0)), "jvp": lambda f: func.jvp(f, (vector(1.0, 2.0),), (vector(1.0, 1.0),)),
-    "jacfwd": lambda f: func.jacfwd(f)(vector(1.0, 2.0)), "hessian": lambda f: func.hessian(f)(vector(1.0, 2.0)),
-    "linearize": lambda f: func.linearize(f, vector(1.0, 2.0)), "vmap": lambda f: vmap(f)(vector(1.0, 2.0).reshape(1, 2)),
+    "grad": lambda f: func.grad(f)(vector(1.0, 2.0)),
+    "vjp": lambda f: func.vjp(f, vector(1.0, 2.0)),
+    "jacrev": lambda f: func.jacrev(f)(vector(1.0, 2.0)),
+    "jvp": lambda f: func.jvp(f, (vector(1.0, 2.0),), (vector(1.0, 1.0),)),
+    "jacfwd": lambda f: func.jacfwd(f)(vector(1.0, 2.0)),
+    "hessian": lambda f: func.hessian(f)(vector(1.0, 2.0)),
+    "linearize": lambda f: func.linearize(f, vector(1.0, 2.0)),
+    "vmap": lambda f: vmap(f)(vector(1.0, 2.0).reshape(1, 2)),
 }
 RECORDING = sorted(set(RUNS) - {"vmap"})
 
@@ -42,6 +47,7 @@ def test_backward_is_refused(run):
     def f(x):
         (w * 3).sum().backward()
         return total(x)
+
     with pytest.raises(RuntimeError, match="backward: called inside of a function that a transform"):
         RUNS[run](f)
     assert w.grad is None
@@ -58,10 +64,12 @@ def test_requires_grad_is_refused(run, value):
 @pytest.mark.parametrize("run", ["grad", "vjp", "jacrev", "hessian"])
 def test_retain_grad_is_refused(run):
     """There is no pass whose gradient a tensor could keep."""
+
     def f(x):
         y = x * 2
         y.retain_grad()
         return total(y)
+
     with pytest.raises(RuntimeError, match="retain_grad: called inside"):
         RUNS[run](f)
 
@@ -75,8 +83,10 @@ def test_functional_is_refused_inside_of_a_transform():
 @pytest.mark.parametrize("run", sorted(RUNS))
 def test_afterwards_everything_is_allowed(run):
     """A transform leaves nothing behind, neither when it returns nor when its function fails."""
+
     def fails(x):
         raise KeyError("f")
+
     for f in (total, fails):
         try:
             RUNS[run](f)
@@ -102,6 +112,7 @@ def test_other_threads_are_not_concerned():
         inside.set()
         assert done.wait(10)
         return total(y)
+
     thread = threading.Thread(target=train)
     thread.start()
     assert func.grad(f)(vector(1.0)).tolist() == [2.0]
@@ -109,8 +120,9 @@ def test_other_threads_are_not_concerned():
     assert x.grad.tolist() == [4.0]
 
 
-@pytest.mark.parametrize("make", [lambda x: nbgrad.ones(2, dtype=F64, requires_grad=True), lambda x: leaf_of(x)],
-                         ids=["factory", "attribute"])
+@pytest.mark.parametrize(
+    "make", [lambda x: nbgrad.ones(2, dtype=F64, requires_grad=True), lambda x: leaf_of(x)], ids=["factory", "attribute"]
+)
 def test_leaves_of_the_function_are_its_own(make):
     """A leaf made inside is differentiated inside, by nbgrad.grad; the transform's result does not require grad for it."""
     inner = []
@@ -119,6 +131,7 @@ def test_leaves_of_the_function_are_its_own(make):
         c = make(x)
         inner.append(nbgrad.grad((c * c).sum(), c)[0].tolist())
         return (x * c).sum()
+
     found = func.grad(f)(vector(1.0, 1.0))
     assert found.tolist() == [1.0, 1.0] and not found.requires_grad and inner == [[2.0, 2.0]]
 
@@ -132,15 +145,20 @@ def leaf_of(x):
 
 def test_passes_by_grad_are_allowed():
     """nbgrad.grad inside of func.grad is differentiated with the rest."""
-    found = func.grad(lambda x: nbgrad.grad((x ** 3).sum(), x, create_graph=True)[0].sum())(vector(1.0, 2.0))
+    found = func.grad(lambda x: nbgrad.grad((x**3).sum(), x, create_graph=True)[0].sum())(vector(1.0, 2.0))
     assert found.tolist() == [6.0, 12.0]
 
 
 # ---- writes ----------------------------------------------------------------------------------------------------------
 WRITES = {
-    "copy_": lambda c, x: c.copy_(x), "mul_": lambda c, x: c.mul_(x), "setitem": lambda c, x: c.__setitem__(0, x[1]),
-    "view": lambda c, x: c[0].copy_(x[0]), "constant": lambda c, x: c.add_(1), "detached": lambda c, x: c.copy_(x.detach()),
-    "data": lambda c, x: c.data.zero_(), "index_add_": lambda c, x: c.index_add_(0, nbgrad.tensor([0, 1]), x),
+    "copy_": lambda c, x: c.copy_(x),
+    "mul_": lambda c, x: c.mul_(x),
+    "setitem": lambda c, x: c.__setitem__(0, x[1]),
+    "view": lambda c, x: c[0].copy_(x[0]),
+    "constant": lambda c, x: c.add_(1),
+    "detached": lambda c, x: c.copy_(x.detach()),
+    "data": lambda c, x: c.data.zero_(),
+    "index_add_": lambda c, x: c.index_add_(0, nbgrad.tensor([0, 1]), x),
 }
 
 
@@ -153,6 +171,7 @@ def test_writes_to_captured_tensors_are_refused(run, write):
     def f(x):
         WRITES[write](c, x)
         return total(x)
+
     with pytest.raises(RuntimeError, match="writes to a tensor that it captures"):
         RUNS[run](f)
     assert c.tolist() == [5.0, 7.0] and not c.requires_grad
@@ -168,6 +187,7 @@ def test_captured_collections_are_looked_through(hold):
     def f(x):
         (held.tensor if isinstance(held, Holder) else held["c"] if type(held) is dict else held[0]).copy_(x)
         return total(x)
+
     with pytest.raises(RuntimeError, match="captures"):
         func.grad(f)(vector(1.0))
     assert c.tolist() == [5.0]
@@ -200,30 +220,36 @@ def test_writes_under_no_grad_are_refused_too():
         with nbgrad.no_grad():
             c.copy_(x)
         return total(x)
+
     with pytest.raises(RuntimeError, match="captures"):
         func.grad(f)(vector(1.0))
 
 
 def test_an_inner_transform_captures_what_the_outer_one_made():
     """For the inner function a tensor of the outer one comes from outside."""
+
     def outer(x):
         y = x * 1
 
         def inner(z):
             y.mul_(z)
             return total(y)
+
         return func.grad(inner)(x).sum()
+
     with pytest.raises(RuntimeError, match="captures"):
         func.grad(outer)(vector(1.0))
 
 
 def test_a_function_may_write_to_what_it_made():
     """Buffers of its own are filled as anywhere else."""
+
     def f(x):
         y = nbgrad.zeros(2, dtype=F64)
         y.copy_(x)
         y[0] *= 3
         return total(y)
+
     assert func.grad(f)(vector(1.0, 2.0)).tolist() == [18.0, 4.0]
 
 
@@ -234,6 +260,7 @@ def test_a_function_may_write_to_its_arguments():
     def f(x, c):
         c.add_(1)
         return (x * c).sum()
+
     assert func.grad(f)(vector(1.0, 2.0), c).tolist() == [1.0, 1.0] and c.tolist() == [1.0, 1.0]
 
 
@@ -244,6 +271,7 @@ def test_vmap_may_write_to_captured_tensors():
     def f(x):
         c.add_(1)
         return x * c
+
     assert vmap(f)(vector(1.0, 2.0)).tolist() == [[1.0], [2.0]] and c.tolist() == [1.0]
 
 
@@ -272,8 +300,9 @@ def test_what_is_captured():
     def helper(x, b=b):
         return x * a * b
 
-    def f(x, *, options={"c": [c]}):        # noqa: B006  (a mutable default, on purpose)
+    def f(x, *, options={"c": [c]}):  # noqa: B006  (a mutable default, on purpose)
         return helper(x) * options["c"][0]
+
     assert {id(x) for x in captured(f)} == {id(a), id(b), id(c)}
     assert not captured(func.grad(total)) and {id(x) for x in captured(vmap(lambda x: x * d))} == {id(d)}
     assert np.allclose(func.grad(lambda x: f(x).sum())(vector(1.0)).numpy(), 0.0)

@@ -1,4 +1,5 @@
 """Functions without side effects, what stands behind tensors inside of transforms, and calls of modules by names."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,6 +16,7 @@ def twice_in_place(x):
 
 
 # ---- functionalize ---------------------------------------------------------------------------------------------------
+
 
 def test_an_argument_gets_one_write():
     """What the function writes in two steps reaches the argument in one, with the same value."""
@@ -35,8 +37,10 @@ def test_arguments_that_are_not_changed_come_back_themselves():
 
 def test_gradients_flow_through_the_copies():
     """grad of a functionalized function, the other way round, and in a batch: d/dx of x * x."""
+
     def square(x):
         return x.clone().mul_(x).sum()
+
     x = wave(2, 3)
     for slope in (grad(functionalize(square)), functionalize(grad(square)), vmap(grad(functionalize(square)))):
         assert np.allclose(slope(x).numpy(), 2 * x.numpy())
@@ -47,7 +51,7 @@ def test_a_written_argument_has_the_history_of_the_write():
     leaf = wave(3).requires_grad_()
     x = leaf * 1
     functionalize(twice_in_place)(x)
-    by, = nbgrad.grad(x.sum(), leaf)
+    (by,) = nbgrad.grad(x.sum(), leaf)
     assert by.tolist() == [2.0, 2.0, 2.0]
 
 
@@ -68,6 +72,7 @@ def test_other_words_are_refused():
 
 # ---- debug_unwrap ----------------------------------------------------------------------------------------------------
 
+
 def seen_in(transform, x, **options):
     """What ``debug_unwrap`` shows of the argument of a transformed function."""
     seen = []
@@ -75,6 +80,7 @@ def seen_in(transform, x, **options):
     def look(x):
         seen.append(debug_unwrap(x, **options))
         return (x * 2).sum()
+
     transform(look)(x)
     return seen[0]
 
@@ -87,8 +93,9 @@ def test_the_batch_behind_an_element():
     assert seen_in(lambda f: vmap(vmap(f)), x, recurse=False).shape == (2,)
 
 
-@pytest.mark.parametrize("transform", [grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: vmap(grad(f)),
-                                       lambda f: grad(lambda x: f(x * 1))])
+@pytest.mark.parametrize(
+    "transform", [grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: vmap(grad(f)), lambda f: grad(lambda x: f(x * 1))]
+)
 def test_neither_history_nor_tangents_of_transforms(transform):
     """What is shown is a constant of the same values."""
     x = wave(3, 2)
@@ -105,6 +112,7 @@ def test_ordinary_tensors_are_shown_as_they_are():
 
 
 # ---- modules and linear maps -----------------------------------------------------------------------------------------
+
 
 class Tied(nbgrad.nn.Module):
     """Two layers of one weight."""

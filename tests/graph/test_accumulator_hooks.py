@@ -1,4 +1,5 @@
 """Hooks on a leaf's AccumulateGrad that nobody holds: they live as long as a graph that was recorded while the node did."""
+
 from __future__ import annotations
 
 import gc

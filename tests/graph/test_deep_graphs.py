@@ -1,4 +1,5 @@
 """Graphs far deeper than any stack, through everything that walks, keeps or frees them."""
+
 from __future__ import annotations
 
 import copy
@@ -12,7 +13,7 @@ import pytest
 import nbgrad
 from tests.functions import Nested
 
-DEPTH = 4_000           # the interpreter allows 1,000 nested calls
+DEPTH = 4_000  # the interpreter allows 1,000 nested calls
 # 3.13 lets the destruction of any objects, a tuple of tuples too, nest 10,000 deep before it puts the rest off; earlier ones 50.
 STACK = 1 << (20 if sys.version_info >= (3, 13) else 19)
 
@@ -87,9 +88,15 @@ def kept(h):
 
 
 STEPS = {
-    "product": lambda h: h * 1.0, "saves_its_result": nbgrad.Tensor.tanh, "view": lambda h: h.view(1),
-    "diamond": lambda h: h * 0.5 + h * 0.5, "several_results": lambda h: h.unbind()[0].unsqueeze(0), "hooks": hooked,
-    "function": Copied.apply, "attributes_of_nodes": linked, "attributes_of_tensors": kept,
+    "product": lambda h: h * 1.0,
+    "saves_its_result": nbgrad.Tensor.tanh,
+    "view": lambda h: h.view(1),
+    "diamond": lambda h: h * 0.5 + h * 0.5,
+    "several_results": lambda h: h.unbind()[0].unsqueeze(0),
+    "hooks": hooked,
+    "function": Copied.apply,
+    "attributes_of_nodes": linked,
+    "attributes_of_tensors": kept,
     "in_place": lambda h: h.mul_(1.0) if h.grad_fn is not None else h * 1.0,
     "write_through_a_view": lambda h: (h[0:1].mul_(1.0), h)[1] if h.grad_fn is not None else h * 1.0,
 }
@@ -99,6 +106,7 @@ STEPS = {
 @pytest.mark.parametrize("walk", [False, True], ids=["freed", "walked"])
 def test_chain_of(step, walk):
     """Recorded, walked if asked for, and freed."""
+
     def body(depth=DEPTH):
         x = bottom()
         y = chain(x, step, depth)
@@ -107,7 +115,7 @@ def test_chain_of(step, walk):
             assert x.grad is not None
         del y
 
-    body(2)         # compiling needs more stack
+    body(2)  # compiling needs more stack
     on_a_small_stack(body)
 
 
@@ -118,14 +126,17 @@ def test_chain_deeper_than_destructors_nest():
 
 CONTEXTS = {
     "saved_tensors_hooks": lambda: nbgrad.graph.saved_tensors_hooks(lambda t: (t,), lambda packed: packed[0]),
-    "save_on_cpu": nbgrad.graph.save_on_cpu, "allow_mutation": nbgrad.graph.allow_mutation_on_saved_tensors,
-    "anomaly": lambda: nbgrad.set_detect_anomaly(True), "profile": nbgrad.profile,
+    "save_on_cpu": nbgrad.graph.save_on_cpu,
+    "allow_mutation": nbgrad.graph.allow_mutation_on_saved_tensors,
+    "anomaly": lambda: nbgrad.set_detect_anomaly(True),
+    "profile": nbgrad.profile,
 }
 
 
 @pytest.mark.parametrize("context", CONTEXTS.values(), ids=CONTEXTS)
 def test_chain_in(context):
     """The same where something looks at every node or at what it saves."""
+
     def body(depth=DEPTH):
         x = bottom()
         with context():
@@ -139,6 +150,7 @@ def test_chain_in(context):
 @pytest.mark.parametrize("watched", [False, True], ids=["plain", "anomaly"])
 def test_passes_within_passes(watched):
     """Passes that begin in one another, in the backward of Functions, take Python's frames and not the thread's stack."""
+
     def body(depth=DEPTH):
         x = bottom()
         with nbgrad.set_detect_anomaly(watched):
@@ -151,6 +163,7 @@ def test_passes_within_passes(watched):
 
 def test_inputs_at_every_depth():
     """Gradients of all steps, and a hook that waits for all of them, in one pass."""
+
     def body(depth=DEPTH):
         steps, seen = [bottom() * 1.0], []
         for _ in range(depth):
@@ -166,6 +179,7 @@ def test_inputs_at_every_depth():
 
 def test_checkpoint_of_a_chain():
     """A chain recomputed in one piece, and a chain of pieces."""
+
     def body(depth=DEPTH, pieces=300):
         x = bottom()
         nbgrad.checkpoint(lambda a: chain(a, depth=depth), x, use_reentrant=False).backward()
@@ -178,6 +192,7 @@ def test_checkpoint_of_a_chain():
 
 def test_transforms_of_a_chain():
     """A gradient, a directional derivative and a map of a deep program."""
+
     def body(depth=DEPTH):
         ones = nbgrad.ones(2)
         assert nbgrad.func.grad(lambda a: chain(a, depth=depth).sum())(ones).tolist() == [1.0, 1.0]

@@ -1,4 +1,5 @@
 """Nodes and edges as the user sees them, and the hooks around the saving of tensors."""
+
 from __future__ import annotations
 
 import gc
@@ -22,11 +23,21 @@ def test_node_protocol():
     assert [(after is None, number) for after, number in node.next_functions] == [(False, 0), (True, 0)]
 
 
-@pytest.mark.parametrize("f, name", [
-    (lambda x: x + x, "AddBackward0"), (lambda x: x.exp(), "ExpBackward0"), (lambda x: x.sum(), "SumBackward0"),
-    (lambda x: x.t(), "TBackward0"), (lambda x: x @ x, "MmBackward0"), (lambda x: x[0], "SelectBackward0"),
-    (lambda x: x[:, :1], "SliceBackward0"), (lambda x: x.view(4), "ViewBackward0"), (Double.apply, "DoubleBackward"),
-], ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    "f, name",
+    [
+        (lambda x: x + x, "AddBackward0"),
+        (lambda x: x.exp(), "ExpBackward0"),
+        (lambda x: x.sum(), "SumBackward0"),
+        (lambda x: x.t(), "TBackward0"),
+        (lambda x: x @ x, "MmBackward0"),
+        (lambda x: x[0], "SelectBackward0"),
+        (lambda x: x[:, :1], "SliceBackward0"),
+        (lambda x: x.view(4), "ViewBackward0"),
+        (Double.apply, "DoubleBackward"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
 def test_node_names(f, name):
     """Nodes are named as the tools that read them expect."""
     assert f(leaf([[1.0, 2.0], [3.0, 4.0]])).grad_fn.name() == name
@@ -46,10 +57,17 @@ def test_grad_fn_is_one_object():
     assert y.grad_fn is y.grad_fn and z.grad_fn.next_functions[0][0] is y.grad_fn
 
 
-@pytest.mark.parametrize("make, is_leaf", [
-    (lambda x, c: x, True), (lambda x, c: c, True), (lambda x, c: x * c, False), (lambda x, c: c * c, True),
-    (lambda x, c: (x * c).detach(), True),
-], ids=["parameter", "constant", "recorded", "unrecorded", "detached"])
+@pytest.mark.parametrize(
+    "make, is_leaf",
+    [
+        (lambda x, c: x, True),
+        (lambda x, c: c, True),
+        (lambda x, c: x * c, False),
+        (lambda x, c: c * c, True),
+        (lambda x, c: (x * c).detach(), True),
+    ],
+    ids=["parameter", "constant", "recorded", "unrecorded", "detached"],
+)
 def test_is_leaf(make, is_leaf):
     """A leaf is what no recorded op has made, and exactly the leaves have no grad_fn."""
     t = make(leaf(2.0), nbgrad.tensor(1.0, dtype=nbgrad.float64))
@@ -78,7 +96,7 @@ def test_node_is_callable():
 
 def test_input_metadata():
     """A node describes the gradient it expects for each output."""
-    meta, = (nbgrad.ones((2, 3), dtype=nbgrad.float64, requires_grad=True) * 2).grad_fn._input_metadata
+    (meta,) = (nbgrad.ones((2, 3), dtype=nbgrad.float64, requires_grad=True) * 2).grad_fn._input_metadata
     assert tuple(meta.shape) == (2, 3) and meta.dtype == nbgrad.float64
 
 
@@ -264,8 +282,8 @@ def test_double_backward_through_packed_inputs():
     """The history of a saved input is put back on the unpacked value."""
     x = leaf([2.0])
     with graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t):
-        y = x ** 3
-    g, = nbgrad.grad(y.sum(), x, create_graph=True)
+        y = x**3
+    (g,) = nbgrad.grad(y.sum(), x, create_graph=True)
     assert nbgrad.grad(g.sum(), x)[0].item() == 12.0
 
 
@@ -446,16 +464,18 @@ def test_what_a_write_through_a_view_saves_is_packed(write, slope):
         assert row == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("write, second", [
-    (lambda h: h[0].exp_(), math.exp(2)), (lambda h: h[0].pow_(3), 12.0), (lambda h: h[0].sin_(), -math.sin(2)),
-], ids=["exp_", "pow_", "sin_"])
+@pytest.mark.parametrize(
+    "write, second",
+    [(lambda h: h[0].exp_(), math.exp(2)), (lambda h: h[0].pow_(3), 12.0), (lambda h: h[0].sin_(), -math.sin(2))],
+    ids=["exp_", "pow_", "sin_"],
+)
 def test_double_backward_through_a_packed_write(write, second):
     """The history of what was packed is put back, of the overwritten value and of the result alike."""
     x = leaf([2.0, 5.0])
     h = x * 1
     with graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
         write(h)
-    g, = nbgrad.grad(h.sum(), x, create_graph=True)
+    (g,) = nbgrad.grad(h.sum(), x, create_graph=True)
     assert nbgrad.grad(g.sum(), x)[0].tolist() == pytest.approx([second, 0.0], rel=1e-14)
 
 

@@ -1,4 +1,5 @@
 """Tensor hooks, retained gradients, and the hooks of nodes before and after they run."""
+
 from __future__ import annotations
 
 import gc
@@ -149,7 +150,7 @@ def test_hooks_become_part_of_a_created_graph():
     x = leaf(3.0)
     h = x * x
     h.register_hook(lambda g: g * x)
-    g, = nbgrad.grad(h, x, create_graph=True)
+    (g,) = nbgrad.grad(h, x, create_graph=True)
     assert g.item() == 18.0 and nbgrad.grad(g, x)[0].item() == 12.0
 
 
@@ -321,7 +322,7 @@ def test_retained_gradient_of_a_tensor_that_was_moved_in_place(write, of_a_view)
     weights = nbgrad.arange(6.0).reshape(3, 2)
     (y * weights).sum().backward()
     assert y.grad.tolist() == weights.tolist()
-    assert x.grad.tolist() == (weights * y.detach()).t().tolist()          # of ones, each multiplied by its derivative
+    assert x.grad.tolist() == (weights * y.detach()).t().tolist()  # of ones, each multiplied by its derivative
 
 
 def test_retained_gradient_follows_a_write_through_a_view():
@@ -333,8 +334,11 @@ def test_retained_gradient_follows_a_write_through_a_view():
     assert base.grad.tolist() == [7.0, 7.0]
 
 
-@pytest.mark.parametrize("write", [lambda base: base.mul_(5), lambda base: base[1:].mul_(5), lambda base: base.detach().mul_(5)],
-                         ids=["base", "another view", "unrecorded"])
+@pytest.mark.parametrize(
+    "write",
+    [lambda base: base.mul_(5), lambda base: base[1:].mul_(5), lambda base: base.detach().mul_(5)],
+    ids=["base", "another view", "unrecorded"],
+)
 def test_retained_gradient_of_a_view_follows_its_new_history(write):
     """A view whose history was made again after a write keeps the gradient of its new value, and that alone."""
     base = leaf([1.0, 2.0, 3.0]) * 1
@@ -468,8 +472,11 @@ def test_hook_registered_during_the_pass():
     assert x.grad.item() == 100.0
 
 
-@pytest.mark.parametrize("result, error", [(lambda g: (g,), RuntimeError), (lambda g: [], TypeError), (lambda g: (), None)],
-                         ids=["a gradient", "a list", "nothing"])
+@pytest.mark.parametrize(
+    "result, error",
+    [(lambda g: (g,), RuntimeError), (lambda g: [], TypeError), (lambda g: (), None)],
+    ids=["a gradient", "a list", "nothing"],
+)
 def test_hook_of_an_accumulate_node_has_nothing_to_replace(result, error):
     """The node makes no gradients, so an empty tuple is all that its hook may return."""
     x = leaf(3.0)
@@ -486,8 +493,10 @@ def test_hook_of_an_accumulate_node_has_nothing_to_replace(result, error):
 # ---- the grad mode of a pass -----------------------------------------------------------------------------------------
 def set_mode(enabled):
     """A hook of any kind that sets the grad mode, and changes nothing else."""
+
     def hook(*args):
         nbgrad.set_grad_enabled(enabled)
+
     return hook
 
 
@@ -514,6 +523,7 @@ def by_post_hook(y, enabled):
 
 def by_function(y, enabled):
     """A result of a Function whose backward sets it."""
+
     class Identity(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -523,6 +533,7 @@ def by_function(y, enabled):
         def backward(ctx, g):
             nbgrad.set_grad_enabled(enabled)
             return g * 1.0
+
     return Identity.apply(y)
 
 
@@ -540,14 +551,15 @@ def by_hook_of_the_node_itself(y, enabled):
 
 
 @pytest.mark.parametrize("enabled", [False, True])
-@pytest.mark.parametrize("through", [by_tensor_hook, by_prehook, by_post_hook, by_function, by_unpack_hook,
-                                     by_hook_of_the_node_itself])
+@pytest.mark.parametrize(
+    "through", [by_tensor_hook, by_prehook, by_post_hook, by_function, by_unpack_hook, by_hook_of_the_node_itself]
+)
 def test_the_grad_mode_of_user_code_ends_with_it(through, enabled):
     """The nodes behind a hook or a custom backward are recorded if the pass is, whatever mode that has left; and so is its own."""
     x, seen = leaf(2.0), []
-    z = through(x ** 3, enabled)
+    z = through(x**3, enabled)
     x.register_hook(lambda g: seen.append(nbgrad.is_grad_enabled()))
-    g, = nbgrad.grad(z, x, create_graph=not enabled)
+    (g,) = nbgrad.grad(z, x, create_graph=not enabled)
     assert (g.requires_grad, seen, nbgrad.is_grad_enabled()) == (not enabled, [not enabled], True)
 
 

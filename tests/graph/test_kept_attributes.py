@@ -1,4 +1,5 @@
 """Indices and masks that nodes keep: hooks see them, their versions are checked, and a pass frees them."""
+
 from __future__ import annotations
 
 import weakref
@@ -42,8 +43,10 @@ KEEPERS = {
     "scatter_add_": (index_grid, lambda x, i: x.clone().scatter_add_(0, i, 3 * x[:2])),
     "masked_select": (lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]), lambda x, m: x.masked_select(m)),
     "masked_fill": (lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]), lambda x, m: x.masked_fill(m, 0.0)),
-    "masked_scatter": (lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]),
-                       lambda x, m: x.masked_scatter(m, 3 * x)),
+    "masked_scatter": (
+        lambda: nbgrad.tensor([[True, False], [True, True], [False, True]]),
+        lambda x, m: x.masked_scatter(m, 3 * x),
+    ),
 }
 NAMES = sorted(KEEPERS)
 
@@ -128,7 +131,7 @@ def test_operands_are_packed_by_their_names():
     seen = packed_by(lambda x, y: x * y, x, y)
     assert seen[0] is y and seen[1] is x
     out = []
-    assert packed_by(lambda x, y: out.append(x ** y), x, y)[2].tolist() == out[0].tolist()
+    assert packed_by(lambda x, y: out.append(x**y), x, y)[2].tolist() == out[0].tolist()
 
 
 def test_index_of_another_shape_is_refused():
@@ -176,8 +179,11 @@ def test_raw_indices_of_a_subscript_are_a_tuple():
 def test_raw_saved_tensors_are_of_one_type():
     """Slots, attributes and what a Function saved show themselves alike; nobody else makes such an object."""
     kind, x = nbgrad._C._autograd.SavedTensor, matrix_leaf()
-    raws = [x.sin().grad_fn._raw_saved_self, x.gather(0, index_grid()).grad_fn._raw_saved_index,
-            Square.apply(x).grad_fn._raw_saved_tensors[0]]
+    raws = [
+        x.sin().grad_fn._raw_saved_self,
+        x.gather(0, index_grid()).grad_fn._raw_saved_index,
+        Square.apply(x).grad_fn._raw_saved_tensors[0],
+    ]
     assert all(isinstance(raw, kind) for raw in raws)
     assert raws[0].unpack() is x and raws[2].unpack() is x and raws[2].data is x and raws[2].unpack_hook is None
     with pytest.raises(RuntimeError, match="cannot be made"):
@@ -222,9 +228,9 @@ def test_hooks_and_double_backward():
     """A pass that is recorded unpacks indices once, its own pass those that it saved itself."""
     x, index = matrix_leaf(), nbgrad.tensor(ROWS)
     with graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-        g, = nbgrad.grad((x[index] ** 3).sum(), x, create_graph=True)
+        (g,) = nbgrad.grad((x[index] ** 3).sum(), x, create_graph=True)
         index.zero_()
-        h, = nbgrad.grad(g.sum(), x)
+        (h,) = nbgrad.grad(g.sum(), x)
     assert np.allclose(h.numpy(), [[6.0, 12.0], [0.0, 0.0], [30.0, 36.0]])
 
 
@@ -235,6 +241,7 @@ def test_checkpoint_recomputes_an_index():
     def function(x):
         calls.append(1)
         return x[x.argsort(0)[:, 0]].exp()
+
     nbgrad.checkpoint(function, x, use_reentrant=False).sum().backward()
     assert len(calls) == 2 and np.allclose(x.grad.numpy(), np.exp(x.detach().numpy()))
 
@@ -250,8 +257,9 @@ def test_writes_through_data_are_seen_inside_of_the_block():
     assert x.grad.tolist() == [2.0, 4.0] and x.tolist() == [10.0, 20.0]
 
 
-@pytest.mark.parametrize("leave", [lambda c: c.set_(nbgrad.tensor([7.0, 8.0], dtype=F64)), lambda c: c.resize_(4).zero_()],
-                         ids=["set_", "resize_"])
+@pytest.mark.parametrize(
+    "leave", [lambda c: c.set_(nbgrad.tensor([7.0, 8.0], dtype=F64)), lambda c: c.resize_(4).zero_()], ids=["set_", "resize_"]
+)
 def test_a_tensor_may_leave_its_memory_inside_of_the_block(leave):
     """What backward needs of a tensor that gets other memory is kept as it was."""
     x, c = nbgrad.ones(2, dtype=F64, requires_grad=True), nbgrad.tensor([3.0, 4.0], dtype=F64)
@@ -271,9 +279,11 @@ def test_memory_of_a_new_tensor_may_grow(data):
 
 
 # ---- lines of writes -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("write", [
-    lambda h: graph.increment_version(h), lambda h: h.t_(), lambda h: h.unsqueeze_(0), lambda h: h.detach().resize_(2),
-], ids=["increment_version", "t_", "unsqueeze_", "resize_"])
+@pytest.mark.parametrize(
+    "write",
+    [lambda h: graph.increment_version(h), lambda h: h.t_(), lambda h: h.unsqueeze_(0), lambda h: h.detach().resize_(2)],
+    ids=["increment_version", "t_", "unsqueeze_", "resize_"],
+)
 def test_anomaly_mode_names_the_line_of_every_write(write):
     """Writes that move no element are remembered as others are."""
     x = nbgrad.ones(2, 2, requires_grad=True)
@@ -288,10 +298,16 @@ def test_anomaly_mode_names_the_line_of_every_write(write):
 
 # ---- gradients that look at a value through its pieces ---------------------------------------------------------------
 PIECES = {
-    "relu": nbgrad.relu, "leaky_relu": nbgrad.nn.functional.leaky_relu, "hardtanh": nbgrad.nn.functional.hardtanh,
-    "relu6": nbgrad.nn.functional.relu6, "hardsigmoid": nbgrad.nn.functional.hardsigmoid,
-    "hardshrink": nbgrad.nn.functional.hardshrink, "softshrink": nbgrad.nn.functional.softshrink,
-    "threshold": lambda x: nbgrad.nn.functional.threshold(x, 0.1, 7.0), "abs": nbgrad.abs, "relu_": lambda x: x.clone().relu_(),
+    "relu": nbgrad.relu,
+    "leaky_relu": nbgrad.nn.functional.leaky_relu,
+    "hardtanh": nbgrad.nn.functional.hardtanh,
+    "relu6": nbgrad.nn.functional.relu6,
+    "hardsigmoid": nbgrad.nn.functional.hardsigmoid,
+    "hardshrink": nbgrad.nn.functional.hardshrink,
+    "softshrink": nbgrad.nn.functional.softshrink,
+    "threshold": lambda x: nbgrad.nn.functional.threshold(x, 0.1, 7.0),
+    "abs": nbgrad.abs,
+    "relu_": lambda x: x.clone().relu_(),
 }
 
 
@@ -299,9 +315,9 @@ PIECES = {
 def test_second_derivatives_of_pieces_are_zero(name):
     """The recorded gradient of an operation that is linear in pieces requires grad, and its derivative is 0."""
     x = nbgrad.tensor([-2.0, -0.25, 0.25, 2.0], dtype=F64, requires_grad=True)
-    g, = nbgrad.grad(PIECES[name](x).sum(), x, create_graph=True)
+    (g,) = nbgrad.grad(PIECES[name](x).sum(), x, create_graph=True)
     assert g.requires_grad
-    h, = nbgrad.grad(g.sum(), x)
+    (h,) = nbgrad.grad(g.sum(), x)
     assert h.tolist() == [0.0] * 4
 
 
@@ -310,8 +326,8 @@ def test_second_derivatives_of_pieces_by_the_cotangent(name):
     """By its cotangent the recorded gradient has the derivative of the operation."""
     x = nbgrad.tensor([-2.0, -0.25, 0.25, 2.0], dtype=F64, requires_grad=True)
     c = nbgrad.tensor([1.0, 2.0, 3.0, 4.0], dtype=F64, requires_grad=True)
-    plain, = nbgrad.grad(PIECES[name](x).sum(), x)
-    g, = nbgrad.grad(PIECES[name](x), x, c, create_graph=True)
+    (plain,) = nbgrad.grad(PIECES[name](x).sum(), x)
+    (g,) = nbgrad.grad(PIECES[name](x), x, c, create_graph=True)
     assert np.allclose(g.detach().numpy(), plain.numpy() * c.detach().numpy())
     assert nbgrad.grad(g.sum(), c)[0].tolist() == plain.tolist()
 
@@ -321,12 +337,14 @@ def test_an_infinite_cotangent_stays_out_of_the_flat_piece():
     x = nbgrad.tensor([1.0, -1.0], requires_grad=True)
     infinite = nbgrad.full((2,), float("inf"))
     for create_graph in (False, True):
-        g, = nbgrad.grad(x.relu(), x, infinite, create_graph=create_graph)
+        (g,) = nbgrad.grad(x.relu(), x, infinite, create_graph=create_graph)
         assert g.tolist() == [float("inf"), 0.0]
 
 
-@pytest.mark.parametrize(("name", "expected"), [("relu", 1.0), ("leaky_relu", 0.01), ("hardtanh", 1.0), ("hardshrink", 1.0),
-                                                ("softshrink", 1.0), ("hardsigmoid", 0.0)])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("relu", 1.0), ("leaky_relu", 0.01), ("hardtanh", 1.0), ("hardshrink", 1.0), ("softshrink", 1.0), ("hardsigmoid", 0.0)],
+)
 def test_nan_takes_a_piece(name, expected):
     """The derivative at NaN is the one of the piece into which the comparisons put it, recorded or not: most let NaN through."""
     x = nbgrad.tensor([float("nan")], dtype=F64, requires_grad=True)

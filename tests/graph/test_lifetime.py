@@ -1,4 +1,5 @@
 """Lifetime: with the cyclic collector off, dropping the last output frees the graph and all that it saved."""
+
 from __future__ import annotations
 
 import gc
@@ -61,14 +62,23 @@ def test_unsaved_intermediate_dies_at_once():
     assert x.grad.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: x.exp(), lambda x: (x * 1).exp_(), lambda x: x.tanh(), lambda x: x.softmax(0), lambda x: x.sqrt(),
-    lambda x: (x * 1).sigmoid_(), SavesBoth.apply,
-], ids=["exp", "exp_", "tanh", "softmax", "sqrt", "sigmoid_", "function"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.exp(),
+        lambda x: (x * 1).exp_(),
+        lambda x: x.tanh(),
+        lambda x: x.softmax(0),
+        lambda x: x.sqrt(),
+        lambda x: (x * 1).sigmoid_(),
+        SavesBoth.apply,
+    ],
+    ids=["exp", "exp_", "tanh", "softmax", "sqrt", "sigmoid_", "function"],
+)
 @pytest.mark.parametrize("walk", [False, True])
 def test_saved_output_makes_no_cycle(f, walk):
     """An op that saves its own output does not keep it alive, walked or not."""
-    f(leaf([2.0]))          # the compiler leaves cycles, which hold the frames that it was called from
+    f(leaf([2.0]))  # the compiler leaves cycles, which hold the frames that it was called from
     y = f(leaf([2.0]))
     if walk:
         y.sum().backward(retain_graph=True)
@@ -178,7 +188,7 @@ def test_grad_with_create_graph_makes_no_cycle():
     """Results of ``grad(create_graph=True)`` die with the user's references."""
     x = leaf([2.0])
     y = (x * x).sum()
-    g, = nbgrad.grad(y, x, create_graph=True)
+    (g,) = nbgrad.grad(y, x, create_graph=True)
     refs = weakref.ref(g), weakref.ref(x)
     del g, y, x
     assert [ref() for ref in refs] == [None, None]
@@ -274,7 +284,7 @@ def test_a_training_loop_leaves_no_garbage():
             w.sub_(w.grad, alpha=0.01)
         refs.extend(weakref.ref(t) for t in (h, loss, w.grad))
 
-    step()                  # the compiler leaves cycles, which hold the frames that it was called from
+    step()  # the compiler leaves cycles, which hold the frames that it was called from
     refs.clear()
     for _ in range(100):
         step()
@@ -282,9 +292,11 @@ def test_a_training_loop_leaves_no_garbage():
     assert [ref() for ref in refs] == [None] * 300
 
 
-@pytest.mark.parametrize("register", [
-    lambda x, hook: x.register_hook(hook), lambda x, hook: x.register_post_accumulate_grad_hook(hook),
-], ids=["tensor hook", "post-accumulate hook"])
+@pytest.mark.parametrize(
+    "register",
+    [lambda x, hook: x.register_hook(hook), lambda x, hook: x.register_post_accumulate_grad_hook(hook)],
+    ids=["tensor hook", "post-accumulate hook"],
+)
 def test_hook_of_a_leaf_dies_with_the_leaf(register):
     """A closure that only a leaf's hook holds lives through passes, and goes with the leaf."""
     x, token = leaf([2.0]), Token()
@@ -306,12 +318,16 @@ def test_handle_of_a_leaf_outlives_it_harmlessly():
     handle.remove()
 
 
-@pytest.mark.parametrize("hang", [
-    lambda y, node, big: node.register_hook(lambda grad_inputs, grad_outputs: (node, big) and None),
-    lambda y, node, big: node.register_prehook(lambda grad_outputs: (node, big) and None),
-    lambda y, node, big: y.register_hook(lambda g: (y, big) and None),
-    lambda y, node, big: node.metadata.update(y=y, big=big),
-], ids=["post hook", "pre-hook", "tensor hook", "metadata"])
+@pytest.mark.parametrize(
+    "hang",
+    [
+        lambda y, node, big: node.register_hook(lambda grad_inputs, grad_outputs: (node, big) and None),
+        lambda y, node, big: node.register_prehook(lambda grad_outputs: (node, big) and None),
+        lambda y, node, big: y.register_hook(lambda g: (y, big) and None),
+        lambda y, node, big: node.metadata.update(y=y, big=big),
+    ],
+    ids=["post hook", "pre-hook", "tensor hook", "metadata"],
+)
 @pytest.mark.parametrize("used", [False, True], ids=["unused", "after a pass"])
 def test_what_hangs_on_a_node_may_hold_it(hang, used):
     """The collector finds a cycle of a builtin operation's node, or its tensor, and a hook or metadata of it."""

@@ -1,4 +1,5 @@
 """Nodes as tools see them: classes named after operations, and what they keep under torch's names."""
+
 from __future__ import annotations
 
 import copy
@@ -22,7 +23,7 @@ def test_the_class_of_a_node_is_named_after_the_operation():
     x = ramp(2)
     y = x.exp()
     z = (y * 2).sum()
-    product, = (node for node, _ in z.grad_fn.next_functions)
+    (product,) = (node for node, _ in z.grad_fn.next_functions)
     assert [type(node).__name__ for node in (z.grad_fn, product)] == ["SumBackward0", "MulBackward0"]
     assert type(y._edge_) is Node and type(y.grad_fn).__name__ == "ExpBackward0"
     assert type(y.grad_fn) is type(x.exp().grad_fn) and isinstance(y.grad_fn, nbgrad.autograd.graph.Node)
@@ -32,13 +33,14 @@ def test_the_class_of_a_node_is_named_after_the_operation():
 
 def test_looking_at_nodes_changes_no_gradient():
     """Of a graph with branches, several outputs and a leaf used twice, looked at from end to end."""
+
     def function(x):
         a, b = (x * x).unbind()
         return (a.exp() * b + a.cumsum(0)).sum()
 
     x = ramp(2, 3)
     y = function(x)
-    expected, = nbgrad.grad(function(x), x)
+    (expected,) = nbgrad.grad(function(x), x)
     stack = [y.grad_fn]
     while stack:
         stack += [node for node, _ in stack.pop().next_functions if node is not None]
@@ -63,10 +65,10 @@ SHOWN = [
     (lambda a, b: 2 - a, "RsubBackward1", {"alpha": 1}),
     (lambda a, b: a * b, "MulBackward0", {"self": (2, 3), "other": (2, 3)}),
     (lambda a, b: a * 2, "MulBackward0", {"self": None, "other": ()}),
-    (lambda a, b: a ** b, "PowBackward1", {"self": (2, 3), "exponent": (2, 3), "result": (2, 3)}),
-    (lambda a, b: a ** 3, "PowBackward0", {"self": (2, 3), "exponent": 3}),
-    (lambda a, b: a ** 0.5, "PowBackward0", {"exponent": 0.5}),
-    (lambda a, b: 2 ** a, "PowBackward2", {"exponent": (2, 3), "result": (2, 3)}),
+    (lambda a, b: a**b, "PowBackward1", {"self": (2, 3), "exponent": (2, 3), "result": (2, 3)}),
+    (lambda a, b: a**3, "PowBackward0", {"self": (2, 3), "exponent": 3}),
+    (lambda a, b: a**0.5, "PowBackward0", {"exponent": 0.5}),
+    (lambda a, b: 2**a, "PowBackward2", {"exponent": (2, 3), "result": (2, 3)}),
     (lambda a, b: nbgrad.remainder(a, b), "RemainderBackward1", {"other": (2, 3)}),
     (lambda a, b: a.log1p(), "Log1PBackward0", {"self": (2, 3)}),
     (lambda a, b: a.clamp(min=0.5), "ClampBackward1", {"self": (2, 3), "min": 0.5, "max": None}),
@@ -131,13 +133,23 @@ def test_hooks_that_stay_behind():
     pickle.dumps(x)
 
 
-@pytest.mark.parametrize("call, name", [
-    (lambda x: x.max(), "MaxBackward1"), (lambda x: x.amax(), "AmaxBackward0"),
-    (lambda x: x.max(1).values, "MaxBackward0"), (lambda x: x.min(0, keepdim=True).values, "MinBackward0"),
-    (lambda x: x.sort().values, "SortBackward0"), (lambda x: x.topk(2).values, "TopkBackward0"),
-    (lambda x: x.median(), "MedianBackward0"), (lambda x: x.median(1).values, "MedianBackward1"),
-    (lambda x: x.nanmedian(), "NanmedianBackward0"), (lambda x: x.mode().values, "ModeBackward0"),
-    (lambda x: x.kthvalue(2).values, "KthvalueBackward0"), (lambda x: x.gather(1, nbgrad.tensor([[0]])), "GatherBackward0")])
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda x: x.max(), "MaxBackward1"),
+        (lambda x: x.amax(), "AmaxBackward0"),
+        (lambda x: x.max(1).values, "MaxBackward0"),
+        (lambda x: x.min(0, keepdim=True).values, "MinBackward0"),
+        (lambda x: x.sort().values, "SortBackward0"),
+        (lambda x: x.topk(2).values, "TopkBackward0"),
+        (lambda x: x.median(), "MedianBackward0"),
+        (lambda x: x.median(1).values, "MedianBackward1"),
+        (lambda x: x.nanmedian(), "NanmedianBackward0"),
+        (lambda x: x.mode().values, "ModeBackward0"),
+        (lambda x: x.kthvalue(2).values, "KthvalueBackward0"),
+        (lambda x: x.gather(1, nbgrad.tensor([[0]])), "GatherBackward0"),
+    ],
+)
 def test_orders_and_extrema_have_names_of_their_own(call, name):
     """All of them pick elements by index; the node says whose they are, and is one."""
     node = call(nbgrad.rand(3, 4, requires_grad=True)).grad_fn
@@ -156,14 +168,19 @@ def test_nodes_of_the_engine_have_its_names():
     base = x * 1
     base[0].mul_(2)
     copied = (x * 1).copy_(x)
-    for node, name in ((base.grad_fn, "CopySlices"), (copied.grad_fn, "CopyBackwards"),
-                       (nbgrad.graph.get_gradient_edge(x).node, "AccumulateGrad")):
+    for node, name in (
+        (base.grad_fn, "CopySlices"),
+        (copied.grad_fn, "CopyBackwards"),
+        (nbgrad.graph.get_gradient_edge(x).node, "AccumulateGrad"),
+    ):
         assert node.name() == f"torch::autograd::{name}" and type(node).__name__ == name and repr(node).startswith(f"<{name} ")
 
 
-@pytest.mark.parametrize("f", [
-    lambda bias, x, w: nbgrad.addmm(bias, x, w), lambda bias, x, w: nbgrad.nn.functional.linear(x, w.t(), bias),
-], ids=["addmm", "linear"])
+@pytest.mark.parametrize(
+    "f",
+    [lambda bias, x, w: nbgrad.addmm(bias, x, w), lambda bias, x, w: nbgrad.nn.functional.linear(x, w.t(), bias)],
+    ids=["addmm", "linear"],
+)
 @pytest.mark.parametrize("missing", [None, 0, 1, 2])
 def test_a_product_with_an_addend_has_its_edges_in_the_order_of_addmm(f, missing):
     """The bias comes first: in ``next_functions``, in the gradients that hooks see, and in the order in which leaves get theirs."""
@@ -181,23 +198,35 @@ def test_a_product_with_an_addend_has_its_edges_in_the_order_of_addmm(f, missing
     assert seen == [[n if here else False for n, here in zip((4, 6, 12), there)]] and order == [k for k in range(3) if there[k]]
 
 
-@pytest.mark.parametrize("f, name, value", [
-    (lambda x: x.logit(), "eps", None), (lambda x: x.div(x, rounding_mode="floor"), "rounding_mode", "floor"),
-    (lambda x: x.div(2, rounding_mode="trunc"), "rounding_mode", "trunc"),
-    (lambda x: nbgrad.nn.functional.binary_cross_entropy(x, x.detach(), reduction="none"), "weight", None),
-    (lambda x: nbgrad.nn.functional.binary_cross_entropy_with_logits(x, x.detach(), reduction="none"), "pos_weight", None),
-    (lambda x: nbgrad.nn.functional.nll_loss(x.view(1, 2), nbgrad.tensor([1])), "weight", None),
-])
+@pytest.mark.parametrize(
+    "f, name, value",
+    [
+        (lambda x: x.logit(), "eps", None),
+        (lambda x: x.div(x, rounding_mode="floor"), "rounding_mode", "floor"),
+        (lambda x: x.div(2, rounding_mode="trunc"), "rounding_mode", "trunc"),
+        (lambda x: nbgrad.nn.functional.binary_cross_entropy(x, x.detach(), reduction="none"), "weight", None),
+        (lambda x: nbgrad.nn.functional.binary_cross_entropy_with_logits(x, x.detach(), reduction="none"), "pos_weight", None),
+        (lambda x: nbgrad.nn.functional.nll_loss(x.view(1, 2), nbgrad.tensor([1])), "weight", None),
+    ],
+)
 def test_arguments_that_were_not_given_are_shown(f, name, value):
     """Nodes of the case without an argument show it as torch does."""
     node = f(nbgrad.tensor([0.25, 0.5], requires_grad=True)).grad_fn
     assert getattr(node, f"_saved_{name}") == value and f"_saved_{name}" in dir(node)
 
 
-@pytest.mark.parametrize("f, name", [
-    (lambda x: x.mm(x), "mat2"), (lambda x: x @ x, "mat2"), (lambda x: x[None].bmm(x[None]), "mat2"), (lambda x: x.mv(x[0]), "vec"),
-    (lambda x: x[0].dot(x[1]), "tensor"), (lambda x: x.pow(x), "exponent"), (lambda x: x.mul(x), "other"),
-])
+@pytest.mark.parametrize(
+    "f, name",
+    [
+        (lambda x: x.mm(x), "mat2"),
+        (lambda x: x @ x, "mat2"),
+        (lambda x: x[None].bmm(x[None]), "mat2"),
+        (lambda x: x.mv(x[0]), "vec"),
+        (lambda x: x[0].dot(x[1]), "tensor"),
+        (lambda x: x.pow(x), "exponent"),
+        (lambda x: x.mul(x), "other"),
+    ],
+)
 def test_the_second_operand_is_saved_under_its_name_in_torch(f, name):
     """Products and powers have names of their own for what others call ``other``; it is listed once."""
     node = f(nbgrad.ones(2, 2, requires_grad=True)).grad_fn
@@ -261,27 +290,31 @@ def test_a_node_of_several_results_runs_on_those_that_have_cotangents(f, count, 
     outs[0].grad_fn.register_hook(lambda inputs, outputs: seen.append((len(inputs), [g is not None for g in outputs])))
     losses = [out.abs().sum() for out in outs]
     shares = [nbgrad.grad(loss, x, retain_graph=True)[0] for loss in losses]
-    whole, = nbgrad.grad(losses, x)
+    (whole,) = nbgrad.grad(losses, x)
     assert seen == [*((1, [k == nr for k in range(count)]) for nr in range(count)), (1, [True] * count)]
     assert whole.allclose(sum(shares), rtol=1e-4, atol=1e-5)
     with pytest.raises(nbgrad.GradError, match=f"{name}: backward through the graph a second time"):
         outs[0].abs().sum().backward()
 
 
-@pytest.mark.parametrize(("f", "x", "second"), [
-    (lambda x: nbgrad.std_mean(x, 0)[0], [1.0, 2.0, 4.0], None),
-    (lambda x: nbgrad.aminmax(x).max, [1.0, 2.0, 4.0], None),
-    (lambda x: nbgrad.var_mean(x)[0], [1.0, 2.0, 4.0], "unused")])
+@pytest.mark.parametrize(
+    ("f", "x", "second"),
+    [
+        (lambda x: nbgrad.std_mean(x, 0)[0], [1.0, 2.0, 4.0], None),
+        (lambda x: nbgrad.aminmax(x).max, [1.0, 2.0, 4.0], None),
+        (lambda x: nbgrad.var_mean(x)[0], [1.0, 2.0, 4.0], "unused"),
+    ],
+)
 def test_a_result_that_its_node_kept_leads_back_to_it(f, x, second):
     """A gradient that was computed from a result depends on the result, as it does where that is an operation of its own."""
     x = nbgrad.tensor(x, requires_grad=True)
     y = f(x)
-    g, = nbgrad.grad(y, x, create_graph=True)
+    (g,) = nbgrad.grad(y, x, create_graph=True)
     if not g.requires_grad:
         return
-    by_result, = nbgrad.grad(g[0] * 3, y, allow_unused=True, retain_graph=True)
+    (by_result,) = nbgrad.grad(g[0] * 3, y, allow_unused=True, retain_graph=True)
     assert (by_result is None) == (second == "unused")
-    (g.sum() + y).backward()            # one pass through both: the node runs once, with all that arrives
+    (g.sum() + y).backward()  # one pass through both: the node runs once, with all that arrives
 
 
 def test_a_joint_node_keeps_versions_and_shows_what_its_steps_keep():
@@ -293,18 +326,21 @@ def test_a_joint_node_keeps_versions_and_shows_what_its_steps_keep():
     y.mul_(2)
     with pytest.raises(nbgrad.GradError, match="modified in place"):
         node(nbgrad.ones(3), None)
-    assert (node(None, nbgrad.ones(3)) == 1 / 3).all()      # the mean needs no operand
+    assert (node(None, nbgrad.ones(3)) == 1 / 3).all()  # the mean needs no operand
 
 
 @pytest.mark.parametrize(("f", "count", "name"), JOINT)
 def test_joint_nodes_under_hooks_modes_and_maps(f, count, name):
     """Saved-tensor hooks, anomaly mode, forward mode and vmap give the gradients of plain calls."""
+
     def loss(x):
-        return sum(out.abs().sum() * (k + 1) for k, out in enumerate(out for out in f(x) if out.dtype.is_floating_point
-                                                                     or out.dtype.is_complex))
+        return sum(
+            out.abs().sum() * (k + 1)
+            for k, out in enumerate(out for out in f(x) if out.dtype.is_floating_point or out.dtype.is_complex)
+        )
 
     x = regular()
-    expected, = nbgrad.grad(loss(x), x)
+    (expected,) = nbgrad.grad(loss(x), x)
     with nbgrad.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
         packed = loss(x)
     with pytest.warns(UserWarning, match="anomaly mode"), nbgrad.autograd.detect_anomaly():
@@ -331,8 +367,8 @@ def test_the_logarithm_of_a_determinant_beside_its_sign():
     """The transposed inverse, whatever arrives for the sign of a real matrix; that of a complex one turns."""
     x = regular()
     sign, size = nbgrad.linalg.slogdet(x)
-    g, = nbgrad.grad(sign * 3 + size, x)
+    (g,) = nbgrad.grad(sign * 3 + size, x)
     assert g.allclose(x.detach().inverse().mT, rtol=1e-4, atol=1e-6)
     z = (x.detach() * (1 + 0.5j)).requires_grad_()
-    turned, = nbgrad.grad(nbgrad.linalg.slogdet(z).sign.real, z)
+    (turned,) = nbgrad.grad(nbgrad.linalg.slogdet(z).sign.real, z)
     assert (turned.abs() > 1e-3).any()

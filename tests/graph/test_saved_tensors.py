@@ -1,4 +1,5 @@
 """Version counters, and which in-place changes the tensors saved by each op allow."""
+
 from __future__ import annotations
 
 import contextlib
@@ -25,10 +26,21 @@ def set_item(t):
     t[0] = 1.0
 
 
-@pytest.mark.parametrize("write", [
-    lambda t: t.add_(1), lambda t: t.mul_(2), lambda t: t.copy_(const([5.0, 6.0])), lambda t: t.fill_(3),
-    lambda t: t.zero_(), set_item, lambda t: nbgrad.add(t, 1, out=t), lambda t: t.sin_(), lambda t: t.clamp_(0, 1),
-], ids=["add_", "mul_", "copy_", "fill_", "zero_", "setitem", "out", "sin_", "clamp_"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.add_(1),
+        lambda t: t.mul_(2),
+        lambda t: t.copy_(const([5.0, 6.0])),
+        lambda t: t.fill_(3),
+        lambda t: t.zero_(),
+        set_item,
+        lambda t: nbgrad.add(t, 1, out=t),
+        lambda t: t.sin_(),
+        lambda t: t.clamp_(0, 1),
+    ],
+    ids=["add_", "mul_", "copy_", "fill_", "zero_", "setitem", "out", "sin_", "clamp_"],
+)
 def test_writes_bump_the_version(write):
     """Every in-place op, indexed assignment and ``out=`` raises the version."""
     t = const([1.0, 2.0])
@@ -36,10 +48,20 @@ def test_writes_bump_the_version(write):
     assert t._version >= 1
 
 
-@pytest.mark.parametrize("read", [
-    lambda t: t + 1, lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.sum(), lambda t: t.tolist(),
-    lambda t: t.clone().zero_(), lambda t: t.numpy(), lambda t: repr(t),
-], ids=["add", "index", "view", "sum", "tolist", "clone", "numpy", "repr"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t: t + 1,
+        lambda t: t[0],
+        lambda t: t.view(2, 1),
+        lambda t: t.sum(),
+        lambda t: t.tolist(),
+        lambda t: t.clone().zero_(),
+        lambda t: t.numpy(),
+        lambda t: repr(t),
+    ],
+    ids=["add", "index", "view", "sum", "tolist", "clone", "numpy", "repr"],
+)
 def test_reads_do_not_bump_the_version(read):
     """Neither reading nor an out-of-place op changes the version."""
     t = const([1.0, 2.0])
@@ -47,9 +69,11 @@ def test_reads_do_not_bump_the_version(read):
     assert t._version == 0
 
 
-@pytest.mark.parametrize("alias", [
-    lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.detach(), lambda t: t[1:].detach(),
-], ids=["select", "view", "detach", "detached_slice"])
+@pytest.mark.parametrize(
+    "alias",
+    [lambda t: t[0], lambda t: t.view(2, 1), lambda t: t.detach(), lambda t: t[1:].detach()],
+    ids=["select", "view", "detach", "detached_slice"],
+)
 def test_aliases_share_one_counter(alias):
     """A base, its views and their detached forms count together, in both directions."""
     t = const([1.0, 2.0])
@@ -92,9 +116,11 @@ def test_error_names_the_versions():
         y.backward()
 
 
-@pytest.mark.parametrize("write", [
-    lambda h: h.detach().add_(1), lambda h: h[:1].add_(1), lambda h: h.view(2, 1).zero_(), lambda h: h[1].fill_(7),
-], ids=["detach", "slice", "view", "select"])
+@pytest.mark.parametrize(
+    "write",
+    [lambda h: h.detach().add_(1), lambda h: h[:1].add_(1), lambda h: h.view(2, 1).zero_(), lambda h: h[1].fill_(7)],
+    ids=["detach", "slice", "view", "select"],
+)
 def test_change_through_an_alias_counts(write):
     """A write through a view or a detached alias is a write to the saved tensor."""
     h = leaf([1.0, 2.0]) * 1
@@ -109,7 +135,7 @@ def test_change_through_data_is_unnoticed():
     h = leaf([0.0, 0.0]) * 1
     y = (h * h).sum()
     h.data.add_(3)
-    g, = nbgrad.grad(y, h)
+    (g,) = nbgrad.grad(y, h)
     assert g.tolist() == [6.0, 6.0]
 
 
@@ -170,20 +196,39 @@ def test_saved_in_one_thread_walked_in_another():
 
 # ---- what each op saves ----------------------------------------------------------------------------------------------
 SAVES_NOTHING = {
-    "add": lambda h: h + 1, "sub": lambda h: h - 1, "neg": lambda h: -h, "sum": lambda h: h.sum(),
-    "mean": lambda h: h.mean(), "clone": lambda h: h.clone(), "times_number": lambda h: h * 2.0,
-    "over_number": lambda h: h / 2.0, "expand": lambda h: h.expand(3, 2).clone(), "add_tensor": lambda h: h + h,
-    "cat": lambda h: nbgrad.cat([h, h]), "stack": lambda h: nbgrad.stack([h, h]),
+    "add": lambda h: h + 1,
+    "sub": lambda h: h - 1,
+    "neg": lambda h: -h,
+    "sum": lambda h: h.sum(),
+    "mean": lambda h: h.mean(),
+    "clone": lambda h: h.clone(),
+    "times_number": lambda h: h * 2.0,
+    "over_number": lambda h: h / 2.0,
+    "expand": lambda h: h.expand(3, 2).clone(),
+    "add_tensor": lambda h: h + h,
+    "cat": lambda h: nbgrad.cat([h, h]),
+    "stack": lambda h: nbgrad.stack([h, h]),
 }
 SAVES_OPERAND = {
-    "sin": lambda h: h.sin(), "cos": lambda h: h.cos(), "log": lambda h: h.log(), "pow": lambda h: h ** 3,
-    "abs": lambda h: h.abs(), "square": lambda h: h * h, "over": lambda h: 1.0 / h * h, "atan": lambda h: h.atan(),
+    "sin": lambda h: h.sin(),
+    "cos": lambda h: h.cos(),
+    "log": lambda h: h.log(),
+    "pow": lambda h: h**3,
+    "abs": lambda h: h.abs(),
+    "square": lambda h: h * h,
+    "over": lambda h: 1.0 / h * h,
+    "atan": lambda h: h.atan(),
     "gelu": lambda h: nbgrad.nn.functional.gelu(h),
 }
 SAVES_RESULT = {
-    "exp": lambda h: h.exp(), "tanh": lambda h: h.tanh(), "sigmoid": lambda h: h.sigmoid(),
-    "sqrt": lambda h: h.sqrt(), "reciprocal": lambda h: h.reciprocal(), "softmax": lambda h: h.softmax(0),
-    "log_softmax": lambda h: h.log_softmax(0), "relu": lambda h: h.relu(),
+    "exp": lambda h: h.exp(),
+    "tanh": lambda h: h.tanh(),
+    "sigmoid": lambda h: h.sigmoid(),
+    "sqrt": lambda h: h.sqrt(),
+    "reciprocal": lambda h: h.reciprocal(),
+    "softmax": lambda h: h.softmax(0),
+    "log_softmax": lambda h: h.log_softmax(0),
+    "relu": lambda h: h.relu(),
 }
 
 
@@ -217,7 +262,7 @@ def test_ops_that_save_their_operand(f):
 def test_ops_that_save_their_operand_allow_changing_the_result(name):
     """The result of an op that saved its operand is free to be changed."""
     x, h = pair()
-    slope, = nbgrad.grad(SAVES_OPERAND[name](h).sum(), h, retain_graph=True)
+    (slope,) = nbgrad.grad(SAVES_OPERAND[name](h).sum(), h, retain_graph=True)
     y = SAVES_OPERAND[name](h)
     y.add_(1)
     y.sum().backward()
@@ -238,7 +283,7 @@ def test_ops_that_save_their_result(f):
 def test_ops_that_save_their_result_allow_changing_the_operand(f):
     """The operand of an op that saved its result is free to be changed."""
     x, h = pair()
-    slope, = nbgrad.grad(f(h)[0], h, retain_graph=True)
+    (slope,) = nbgrad.grad(f(h)[0], h, retain_graph=True)
     y = f(h)
     h.add_(1)
     y[0].backward()
@@ -284,8 +329,7 @@ def test_condition_of_where_is_guarded():
         y.backward()
 
 
-@pytest.mark.parametrize("op", [lambda h, i: h.index_select(0, i), lambda h, i: h.gather(0, i)],
-                         ids=["index_select", "gather"])
+@pytest.mark.parametrize("op", [lambda h, i: h.index_select(0, i), lambda h, i: h.gather(0, i)], ids=["index_select", "gather"])
 def test_index_is_guarded(op):
     """Gathering ops save their index."""
     h, index = leaf([1.0, 2.0]) * 1, nbgrad.tensor([0, 1])
@@ -296,13 +340,20 @@ def test_index_is_guarded(op):
 
 
 # ---- in-place ops that save ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("write, slope", [
-    (lambda h: h.sin_(), lambda v: np.cos(v)), (lambda h: h.pow_(2), lambda v: 2 * v),
-    (lambda h: h.exp_(), lambda v: np.exp(v)), (lambda h: h.tanh_(), lambda v: 1 - np.tanh(v) ** 2),
-    (lambda h: h.log_(), lambda v: 1 / v), (lambda h: h.sqrt_(), lambda v: 0.5 / np.sqrt(v)),
-    (lambda h: h.relu_(), lambda v: (v > 0) * 1.0),
-    (lambda h: h.sigmoid_(), lambda v: np.exp(-v) / (1 + np.exp(-v)) ** 2),
-], ids=["sin_", "pow_", "exp_", "tanh_", "log_", "sqrt_", "relu_", "sigmoid_"])
+@pytest.mark.parametrize(
+    "write, slope",
+    [
+        (lambda h: h.sin_(), lambda v: np.cos(v)),
+        (lambda h: h.pow_(2), lambda v: 2 * v),
+        (lambda h: h.exp_(), lambda v: np.exp(v)),
+        (lambda h: h.tanh_(), lambda v: 1 - np.tanh(v) ** 2),
+        (lambda h: h.log_(), lambda v: 1 / v),
+        (lambda h: h.sqrt_(), lambda v: 0.5 / np.sqrt(v)),
+        (lambda h: h.relu_(), lambda v: (v > 0) * 1.0),
+        (lambda h: h.sigmoid_(), lambda v: np.exp(-v) / (1 + np.exp(-v)) ** 2),
+    ],
+    ids=["sin_", "pow_", "exp_", "tanh_", "log_", "sqrt_", "relu_", "sigmoid_"],
+)
 def test_inplace_op_keeps_what_its_derivative_needs(write, slope):
     """An in-place op that overwrites the operand its derivative reads keeps the old value itself."""
     x, h = pair()
@@ -349,12 +400,24 @@ def assign(x, value):
     x.data = value
 
 
-@pytest.mark.parametrize("stay", [
-    lambda x: assign(x, x.data), lambda x: assign(x, x.detach()), lambda x: assign(x, x.data.contiguous()),
-    lambda x: assign(x, x.data.double()), lambda x: assign(x, x.data.view(1, 2)), lambda x: x.set_(x),
-    lambda x: x.set_(x.untyped_storage(), 0, (2,))], ids=["data", "detach", "contiguous", "double", "view", "set", "storage"])
-@pytest.mark.parametrize("alias", [lambda x: x, lambda x: x.view(2), lambda x: x.t(), lambda x: x.detach()],
-                         ids=["itself", "view", "transpose", "detached"])
+@pytest.mark.parametrize(
+    "stay",
+    [
+        lambda x: assign(x, x.data),
+        lambda x: assign(x, x.detach()),
+        lambda x: assign(x, x.data.contiguous()),
+        lambda x: assign(x, x.data.double()),
+        lambda x: assign(x, x.data.view(1, 2)),
+        lambda x: x.set_(x),
+        lambda x: x.set_(x.untyped_storage(), 0, (2,)),
+    ],
+    ids=["data", "detach", "contiguous", "double", "view", "set", "storage"],
+)
+@pytest.mark.parametrize(
+    "alias",
+    [lambda x: x, lambda x: x.view(2), lambda x: x.t(), lambda x: x.detach()],
+    ids=["itself", "view", "transpose", "detached"],
+)
 def test_memory_that_is_assigned_to_its_own_tensor_stays_watched(stay, alias):
     """A write after ``x.data = x.data`` (as ``module.to(...)`` does) is one to every view that was saved before."""
     x, w = const([1.0, 2.0]), leaf([3.0, 4.0])
@@ -388,8 +451,9 @@ def test_data_elsewhere_in_the_same_memory_leaves_views_behind():
         v.mul_(leaf([2.0]))
 
 
-@pytest.mark.parametrize("value, error", [(lambda: nbgrad.tensor([1, 2]), RuntimeError), (lambda: 1.0, TypeError)],
-                         ids=["integers", "number"])
+@pytest.mark.parametrize(
+    "value, error", [(lambda: nbgrad.tensor([1, 2]), RuntimeError), (lambda: 1.0, TypeError)], ids=["integers", "number"]
+)
 def test_assigning_incompatible_data(value, error):
     """A tensor that requires grad does not take integer contents, nor anything but a tensor."""
     x = leaf([1.0, 2.0])
@@ -425,9 +489,9 @@ def test_requires_grad_method_on_a_non_leaf():
         h.requires_grad_(False)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x, out: nbgrad.add(x, 1, out=out), lambda x, out: nbgrad.add(out.detach(), 1, out=x),
-], ids=["operand", "result"])
+@pytest.mark.parametrize(
+    "call", [lambda x, out: nbgrad.add(x, 1, out=out), lambda x, out: nbgrad.add(out.detach(), 1, out=x)], ids=["operand", "result"]
+)
 def test_out_is_not_differentiable(call):
     """``out=`` with an operand or a result that requires grad is refused."""
     with pytest.raises(RuntimeError):
@@ -456,9 +520,11 @@ def test_matrix_product_saves_what_the_other_side_needs():
         y.sum().backward()
 
 
-@pytest.mark.parametrize("view", [
-    lambda h: h.t(), lambda h: h[0], lambda h: h.view(4), lambda h: h[:, 1:], lambda h: h.expand(3, 2, 2),
-], ids=["t", "select", "view", "slice", "expand"])
+@pytest.mark.parametrize(
+    "view",
+    [lambda h: h.t(), lambda h: h[0], lambda h: h.view(4), lambda h: h[:, 1:], lambda h: h.expand(3, 2, 2)],
+    ids=["t", "select", "view", "slice", "expand"],
+)
 def test_views_save_nothing(view):
     """A view reads no values backward, so what it views may change afterwards."""
     x = leaf([[1.0, 2.0], [3.0, 4.0]])
@@ -469,12 +535,20 @@ def test_views_save_nothing(view):
     assert x.grad.sum().item() == y.numel()
 
 
-@pytest.mark.parametrize("f", [
-    lambda x, w: x * w, lambda x, w: x @ w, lambda x, w: nbgrad.nn.functional.linear(x, w),
-    lambda x, w: nbgrad.einsum("ij,jk->ik", x, w), lambda x, w: nbgrad.kron(x, w)],
-    ids=["mul", "matmul", "linear", "einsum", "kron"])
-@pytest.mark.parametrize("exchange", [lambda w: assign(w, const([[5.0, 6.0], [7.0, 9.0]])),
-                                      lambda w: assign(w, w.data * 1)], ids=["others", "copy"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: x * w,
+        lambda x, w: x @ w,
+        lambda x, w: nbgrad.nn.functional.linear(x, w),
+        lambda x, w: nbgrad.einsum("ij,jk->ik", x, w),
+        lambda x, w: nbgrad.kron(x, w),
+    ],
+    ids=["mul", "matmul", "linear", "einsum", "kron"],
+)
+@pytest.mark.parametrize(
+    "exchange", [lambda w: assign(w, const([[5.0, 6.0], [7.0, 9.0]])), lambda w: assign(w, w.data * 1)], ids=["others", "copy"]
+)
 def test_data_exchanged_after_they_were_saved_are_noticed(f, exchange):
     """``w.data = t`` between forward and backward: the values that the derivative needs are gone, which is an error."""
     x, w = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([[1.0, 2.0], [3.0, 5.0]])
@@ -513,6 +587,7 @@ def test_data_exchanged_where_they_were_not_saved():
 
 def test_saved_tensors_of_a_freed_node_that_saved_none():
     """After a pass that freed the graph a Function's saved tensors cannot be read, even if there were none."""
+
     class Looks(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -585,6 +660,7 @@ def test_hooks_that_a_pass_enters_end_with_it():
 
 def test_names_of_subclasses_of_the_hooks_are_their_own():
     """A subclass may call its attributes as it likes."""
+
     class Counting(nbgrad.graph.saved_tensors_hooks):
         """Hooks with a state."""
 
@@ -604,8 +680,11 @@ def test_names_of_subclasses_of_the_hooks_are_their_own():
     assert entered is None and x.grad.tolist() == [4.0]
 
 
-BACK = {"itself": (same, same), "an alias": (lambda t: t.detach(), same),
-        "a copy": (lambda t: t.detach().numpy().copy(), nbgrad.asarray)}
+BACK = {
+    "itself": (same, same),
+    "an alias": (lambda t: t.detach(), same),
+    "a copy": (lambda t: t.detach().numpy().copy(), nbgrad.asarray),
+}
 
 
 @pytest.mark.parametrize("hooks", [*BACK.values(), None], ids=[*BACK, "save_on_cpu"])
@@ -655,7 +734,7 @@ class SinAndCos(nbgrad.Function):
 
     @staticmethod
     def backward(ctx, g, h):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return g * x.cos() - h * x.sin()
 
 
@@ -664,10 +743,17 @@ def tenfold(grad_inputs, grad_outputs):
     return tuple(None if g is None else 10 * g for g in grad_inputs)
 
 
-@pytest.mark.parametrize("f, gradient", [
-    (nbgrad.exp, [1.0, 1.0]), (lambda x: x * x, [0.0, 0.0]), (lambda x: x.cos().cumprod(0), [0.0, 0.0]),
-    (lambda x: sum(SinAndCos.apply(x)), [1.0, 1.0]), (lambda x: x.exp().prod(), [1.0, 1.0]),
-], ids=["exp", "product", "cumprod", "several", "reduction"])
+@pytest.mark.parametrize(
+    "f, gradient",
+    [
+        (nbgrad.exp, [1.0, 1.0]),
+        (lambda x: x * x, [0.0, 0.0]),
+        (lambda x: x.cos().cumprod(0), [0.0, 0.0]),
+        (lambda x: sum(SinAndCos.apply(x)), [1.0, 1.0]),
+        (lambda x: x.exp().prod(), [1.0, 1.0]),
+    ],
+    ids=["exp", "product", "cumprod", "several", "reduction"],
+)
 @pytest.mark.parametrize("hooked", [False, True], ids=["bare", "with a tensor hook"])
 def test_post_hooks_that_an_unpack_hook_registers_run(f, gradient, hooked):
     """A node that gets a hook while it unpacks what it saved runs it in this pass."""
@@ -684,13 +770,14 @@ def test_post_hooks_that_an_unpack_hook_registers_run(f, gradient, hooked):
         y = f(x)
         if hooked:
             y.register_hook(lambda g: None)
-    g, = nbgrad.grad(y.sum(), x)
+    (g,) = nbgrad.grad(y.sum(), x)
     np.testing.assert_allclose(g.numpy(), gradient, atol=1e-15)
     assert calls and all(grads for _, grads in calls)
 
 
 def test_post_hooks_that_a_backward_registers_change_this_pass():
     """What the hook returns replaces the gradients of the run that registered it, of builtin nodes and of Functions."""
+
     def unpack(t):
         """Hang a hook on the node that runs."""
         nbgrad._C._current_autograd_node().register_hook(tenfold)
@@ -713,14 +800,17 @@ def test_hooks_that_cannot_be_called(hooks, name):
 
 def test_an_interrupt_on_entering_leaves_no_hooks(monkeypatch):
     """Ctrl-C between the steps of entering: hooks that nobody would remove are not there."""
+
     class Interrupted(list):
         def append(self, entry):
             super().append(entry)
             raise KeyboardInterrupt
 
     packed = []
-    for patch in (lambda m: m.setattr("nbgrad.graph.saved.special", Interrupted()),
-                  lambda m: m.setattr("nbgrad.graph.saved._hook_stack.entered", Interrupted())):
+    for patch in (
+        lambda m: m.setattr("nbgrad.graph.saved.special", Interrupted()),
+        lambda m: m.setattr("nbgrad.graph.saved._hook_stack.entered", Interrupted()),
+    ):
         with monkeypatch.context() as m, pytest.raises(KeyboardInterrupt):
             patch(m)
             with nbgrad.graph.saved_tensors_hooks(packed.append, lambda x: x):
@@ -729,23 +819,33 @@ def test_an_interrupt_on_entering_leaves_no_hooks(monkeypatch):
     assert not packed and not nbgrad.grad_mode.special
 
 
-@pytest.mark.parametrize("view, dtype", [
-    (lambda y: y.t(), F64), (lambda y: y[1], F64), (lambda y: y[:, ::2], F64), (lambda y: y.diagonal(), F64),
-    (lambda y: y[None].transpose(0, 1), F64), (lambda y: y.real, nbgrad.complex128), (lambda y: y.imag[1], nbgrad.complex128),
-    (lambda y: nbgrad.view_as_real(y).transpose(0, 2), nbgrad.complex128),
-], ids=["transposed", "row", "columns", "diagonal", "unsqueezed", "real", "imaginary", "parts"])
+@pytest.mark.parametrize(
+    "view, dtype",
+    [
+        (lambda y: y.t(), F64),
+        (lambda y: y[1], F64),
+        (lambda y: y[:, ::2], F64),
+        (lambda y: y.diagonal(), F64),
+        (lambda y: y[None].transpose(0, 1), F64),
+        (lambda y: y.real, nbgrad.complex128),
+        (lambda y: y.imag[1], nbgrad.complex128),
+        (lambda y: nbgrad.view_as_real(y).transpose(0, 2), nbgrad.complex128),
+    ],
+    ids=["transposed", "row", "columns", "diagonal", "unsqueezed", "real", "imaginary", "parts"],
+)
 @pytest.mark.parametrize("write", ["exp_", "tanh_"])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_results_of_writes_to_views_come_back_from_hooks(view, dtype, write, gaps):
     """Recorded passes find what hooks kept of a view, wherever they put it: derivatives are those without hooks."""
+
     def derivatives(hooks):
         """The gradient, and that of its square."""
-        x = nbgrad.linspace(-1, 1, 12, dtype=F64).reshape(3, 4)[:, ::2 if gaps else 1].detach().requires_grad_()
+        x = nbgrad.linspace(-1, 1, 12, dtype=F64).reshape(3, 4)[:, :: 2 if gaps else 1].detach().requires_grad_()
         y = x.to(nbgrad.complex128) * (1 + 0.5j) if dtype.is_complex else x * 1
         with hooks:
             getattr(view(y), write)()
-        g, = nbgrad.grad((y * y.conj()).real.sum(), x, create_graph=True)
-        return g.detach().numpy(), nbgrad.grad((g ** 2).sum(), x)[0].numpy()
+        (g,) = nbgrad.grad((y * y.conj()).real.sum(), x, create_graph=True)
+        return g.detach().numpy(), nbgrad.grad((g**2).sum(), x)[0].numpy()
 
     arrays = nbgrad.graph.saved_tensors_hooks(lambda t: t.detach().resolve_conj().resolve_neg().numpy().copy(), nbgrad.from_numpy)
     for got, want in zip(derivatives(arrays), derivatives(contextlib.nullcontext())):

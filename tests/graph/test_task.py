@@ -1,4 +1,5 @@
 """What a running pass shows to hooks and tools: its number, node, order, callbacks, log."""
+
 from __future__ import annotations
 
 import logging
@@ -13,7 +14,7 @@ from nbgrad.graph import get_gradient_edge, task as graph_task
 from tests.functions import Stop
 from tests.helpers import leaf
 
-LEAF = "torch::autograd::AccumulateGrad"        # the name of a leaf's node
+LEAF = "torch::autograd::AccumulateGrad"  # the name of a leaf's node
 
 
 def names_of(nodes):
@@ -29,6 +30,7 @@ def ask(x, question):
 
 # ---- will this node run ----------------------------------------------------------------------------------------------
 
+
 def diamond():
     """``x -> y, w -> u``, ``z = sum(y * u)``; and a node of another graph."""
     x, w = leaf(), leaf()
@@ -36,13 +38,16 @@ def diamond():
     return x, w, y, u, (y * u).sum(), (leaf() * 2).grad_fn
 
 
-@pytest.mark.parametrize(("run", "expected"), [
-    (lambda x, y, w, z: z.backward(), "yuxw"),
-    (lambda x, y, w, z: z.backward(inputs=[x]), "yx"),
-    (lambda x, y, w, z: z.backward(inputs=[y]), "y"),
-    (lambda x, y, w, z: z.backward(inputs=[y, w]), "yuw"),
-    (lambda x, y, w, z: nbgrad.grad(z, y), "y"),
-])
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (lambda x, y, w, z: z.backward(), "yuxw"),
+        (lambda x, y, w, z: z.backward(inputs=[x]), "yx"),
+        (lambda x, y, w, z: z.backward(inputs=[y]), "y"),
+        (lambda x, y, w, z: z.backward(inputs=[y, w]), "yuw"),
+        (lambda x, y, w, z: nbgrad.grad(z, y), "y"),
+    ],
+)
 def test_which_nodes_will_run(run, expected):
     """All of the graph, or what leads to the inputs."""
     x, w, y, u, z, other = diamond()
@@ -95,9 +100,14 @@ def test_only_nodes_can_be_asked_about(node):
         _C._will_engine_execute_node(leaf() if node == "leaf" else node)
 
 
-@pytest.mark.parametrize("question", [
-    lambda y: _C._will_engine_execute_node(y.grad_fn), lambda y: _C._current_graph_task_execution_order(),
-    lambda y: nbgrad.queue_callback(print)])
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda y: _C._will_engine_execute_node(y.grad_fn),
+        lambda y: _C._current_graph_task_execution_order(),
+        lambda y: nbgrad.queue_callback(print),
+    ],
+)
 def test_questions_outside_of_passes(question):
     """There is nothing to ask."""
     with pytest.raises(nbgrad.GradError, match="no backward pass"):
@@ -105,6 +115,7 @@ def test_questions_outside_of_passes(question):
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------
+
 
 def test_execution_order_is_the_order_of_execution():
     """What is foretold in the first hook is what the nodes' hooks then see."""
@@ -128,10 +139,13 @@ def walk(node):
             yield from walk(below)
 
 
-@pytest.mark.parametrize(("run", "expected"), [
-    (lambda x, y, w, z: z.backward(inputs=[x]), ["SumBackward0", "MulBackward0", "MulBackward0", LEAF]),
-    (lambda x, y, w, z: nbgrad.grad(z, y), ["SumBackward0", "MulBackward0", "MulBackward0"]),
-])
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (lambda x, y, w, z: z.backward(inputs=[x]), ["SumBackward0", "MulBackward0", "MulBackward0", LEAF]),
+        (lambda x, y, w, z: nbgrad.grad(z, y), ["SumBackward0", "MulBackward0", "MulBackward0"]),
+    ],
+)
 def test_execution_order_leaves_out_what_does_not_run(run, expected):
     """Passes with inputs run a part of the graph."""
     x, w, y, _, z, _ = diamond()
@@ -167,6 +181,7 @@ def test_set_multithreading_enabled_is_function_context_and_decorator():
 
 # ---- where the pass is -----------------------------------------------------------------------------------------------
 
+
 def test_the_current_node_in_every_kind_of_hook():
     """It is the node whose hook is called: the leaf's AccumulateGrad for hooks of the leaf."""
     x = leaf()
@@ -182,8 +197,13 @@ def test_the_current_node_in_every_kind_of_hook():
     x.register_hook(look("leaf"))
     x.register_post_accumulate_grad_hook(look("accumulated"))
     y.sum().backward()
-    assert seen == [("tensor", "MulBackward0"), ("pre", "MulBackward0"), ("post", "MulBackward0"),
-                    ("leaf", LEAF), ("accumulated", LEAF)]
+    assert seen == [
+        ("tensor", "MulBackward0"),
+        ("pre", "MulBackward0"),
+        ("post", "MulBackward0"),
+        ("leaf", LEAF),
+        ("accumulated", LEAF),
+    ]
     assert _C._current_autograd_node() is None and _C._current_graph_task_id() == -1
 
 
@@ -245,6 +265,7 @@ def test_a_failed_nested_pass_leaves_the_outer_one_running():
 
 # ---- callbacks -------------------------------------------------------------------------------------------------------
 
+
 def test_callbacks_run_when_the_pass_has_ended():
     """Every leaf has its gradient by then; a callback may queue another one."""
     x, seen = leaf(), []
@@ -284,6 +305,7 @@ def test_an_error_in_a_callback_is_the_error_of_the_pass():
 
 # ---- sequence numbers ------------------------------------------------------------------------------------------------
 
+
 def test_sequence_numbers_count_from_zero_in_every_thread():
     """Also in one that comes after another, and while threads take turns."""
     x, wrong = leaf(), []
@@ -316,7 +338,7 @@ def test_graphs_of_several_threads_are_ordered_by_their_edges():
     thread.start()
     thread.join()
     assert parts[0].grad_fn._sequence_nr() < y.grad_fn._sequence_nr()
-    g, = nbgrad.grad(parts[0], x)
+    (g,) = nbgrad.grad(parts[0], x)
     np.testing.assert_allclose(g.numpy(), 2 * np.exp(2 * x.detach().numpy()), rtol=1e-14)
 
 
@@ -334,6 +356,7 @@ def test_a_sequence_number_can_be_set():
 
 
 # ---- the log ---------------------------------------------------------------------------------------------------------
+
 
 def test_a_pass_can_be_logged(caplog):
     """At level DEBUG every node says when it runs and with what; afterwards no hook is left."""
@@ -365,10 +388,18 @@ def test_an_undefined_gradient_in_the_log(caplog):
 
 
 @pytest.mark.parametrize("shape", [(5,), (2, 3), (0,), (4, 1)], ids=str)
-@pytest.mark.parametrize("operation", [
-    lambda x: x * 2, lambda x: x.as_strided((3,), (1,)), lambda x: x.exp(), lambda x: x.cumsum(0), lambda x: x.flip(0),
-    lambda x: x[:],
-], ids=["mul", "as_strided", "exp", "cumsum", "flip", "view"])
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x * 2,
+        lambda x: x.as_strided((3,), (1,)),
+        lambda x: x.exp(),
+        lambda x: x.cumsum(0),
+        lambda x: x.flip(0),
+        lambda x: x[:],
+    ],
+    ids=["mul", "as_strided", "exp", "cumsum", "flip", "view"],
+)
 def test_a_node_refuses_a_gradient_of_another_shape(operation, shape):
     """A node that a program calls hands its kernel only what the result's shape allows."""
     node = operation(nbgrad.ones(3, requires_grad=True)).grad_fn

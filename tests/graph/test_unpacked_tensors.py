@@ -1,4 +1,5 @@
 """Saved-tensor hooks that bring back another dtype or layout than was saved."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -11,10 +12,19 @@ from tests.helpers import same
 X = np.array([[0.3, -1.2, 0.7], [1.1, 0.4, -0.2]])
 
 OPERATIONS = {
-    "mul": lambda x: x * x, "sin": lambda x: x.sin(), "exp": lambda x: x.exp(), "softmax": lambda x: x.softmax(1),
-    "log_softmax": lambda x: x.log_softmax(1), "logsumexp": lambda x: x.logsumexp(1), "cumprod": lambda x: x.cumprod(1),
-    "prod": lambda x: x.prod(), "norm": lambda x: x.norm(), "std": lambda x: x.std(), "amax": lambda x: x.amax(1),
-    "matmul": lambda x: x @ x.t(), "gather": lambda x: x.gather(1, nbgrad.tensor([[0], [2]])),
+    "mul": lambda x: x * x,
+    "sin": lambda x: x.sin(),
+    "exp": lambda x: x.exp(),
+    "softmax": lambda x: x.softmax(1),
+    "log_softmax": lambda x: x.log_softmax(1),
+    "logsumexp": lambda x: x.logsumexp(1),
+    "cumprod": lambda x: x.cumprod(1),
+    "prod": lambda x: x.prod(),
+    "norm": lambda x: x.norm(),
+    "std": lambda x: x.std(),
+    "amax": lambda x: x.amax(1),
+    "matmul": lambda x: x @ x.t(),
+    "gather": lambda x: x.gather(1, nbgrad.tensor([[0], [2]])),
 }
 
 
@@ -24,7 +34,7 @@ def gradient_behind(f, pack, unpack):
     with saved_tensors_hooks(pack, unpack):
         y = f(x)
     weights = nbgrad.arange(1, y.numel() + 1, dtype=nbgrad.float64).reshape(y.shape)
-    g, = nbgrad.grad((y * weights).sum(), x)
+    (g,) = nbgrad.grad((y * weights).sum(), x)
     return g.numpy()
 
 
@@ -68,9 +78,16 @@ def test_an_operand_that_another_gradient_would_need():
         _ = (x + c).grad_fn._saved_self
 
 
-@pytest.mark.parametrize("function", [lambda x: x.max(1)[0], lambda x: x.sort(1)[0], lambda x: x.topk(1, 1)[0],
-                                      lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 1]))],
-                         ids=["max", "sort", "topk", "cross_entropy"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.max(1)[0],
+        lambda x: x.sort(1)[0],
+        lambda x: x.topk(1, 1)[0],
+        lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 1])),
+    ],
+    ids=["max", "sort", "topk", "cross_entropy"],
+)
 def test_unpacked_positions_stay_within_those_that_were_saved(function):
     """A hook that brings back larger integers is refused with an IndexError: backward would write beyond the memory."""
     x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)

@@ -1,4 +1,5 @@
 """Functions with a cheaper version for common arguments: when it is used, and that nobody can tell."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,7 +11,7 @@ from nbgrad.kernels.instantiate import instantiate
 
 DTYPES = ("float32", "float64")
 ENDS = {"erfc": np.float32(9.0), "erfinv": np.float32(0.99)}
-BLOCK = 512     # elements that are looked at together
+BLOCK = 512  # elements that are looked at together
 
 
 def on_arrays(function, dtype):
@@ -60,8 +61,18 @@ def test_the_cheaper_version_is_used_in_its_range_alone(name, dtype):
         inside, outside = [zero, -zero, end / 2, -end, end], [np.nextafter(end, inf), -np.nextafter(end, inf), info.max, inf, -inf]
     else:
         inside = [info.smallest_normal, one, info.max]
-        outside = [zero, -zero, np.nextafter(info.smallest_normal, zero), info.smallest_subnormal, -info.smallest_subnormal,
-                   -info.smallest_normal, -one, info.min, inf, -inf]
+        outside = [
+            zero,
+            -zero,
+            np.nextafter(info.smallest_normal, zero),
+            info.smallest_subnormal,
+            -info.smallest_subnormal,
+            -info.smallest_normal,
+            -one,
+            info.min,
+            inf,
+            -inf,
+        ]
     assert (test(np.array(inside, dtype)) >= 0).all()
     assert (test(np.array([*outside, *nans], dtype)) < 0).all()
 

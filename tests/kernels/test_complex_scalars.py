@@ -2,6 +2,7 @@
 
 ``python -m pytest tests/kernels/test_complex_scalars.py -k accuracy -rP`` prints the table of errors. Oracles: mpmath, NumPy.
 """
+
 from __future__ import annotations
 
 import mpmath as mp
@@ -12,10 +13,28 @@ import nbgrad
 
 LIMIT = 3.0  # eps of |f(z)|
 EXACT = {
-    "exp": mp.exp, "exp2": lambda z: mp.mpf(2) ** z, "expm1": mp.expm1, "log": mp.log, "log2": lambda z: mp.log(z) / mp.log(2),
-    "log10": mp.log10, "log1p": mp.log1p, "sqrt": mp.sqrt, "rsqrt": lambda z: 1 / mp.sqrt(z), "reciprocal": lambda z: 1 / z,
-    "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "asin": mp.asin, "acos": mp.acos, "atan": mp.atan, "sinh": mp.sinh,
-    "cosh": mp.cosh, "tanh": mp.tanh, "asinh": mp.asinh, "acosh": mp.acosh, "atanh": mp.atanh,
+    "exp": mp.exp,
+    "exp2": lambda z: mp.mpf(2) ** z,
+    "expm1": mp.expm1,
+    "log": mp.log,
+    "log2": lambda z: mp.log(z) / mp.log(2),
+    "log10": mp.log10,
+    "log1p": mp.log1p,
+    "sqrt": mp.sqrt,
+    "rsqrt": lambda z: 1 / mp.sqrt(z),
+    "reciprocal": lambda z: 1 / z,
+    "sin": mp.sin,
+    "cos": mp.cos,
+    "tan": mp.tan,
+    "asin": mp.asin,
+    "acos": mp.acos,
+    "atan": mp.atan,
+    "sinh": mp.sinh,
+    "cosh": mp.cosh,
+    "tanh": mp.tanh,
+    "asinh": mp.asinh,
+    "acosh": mp.acosh,
+    "atanh": mp.atanh,
     "sigmoid": lambda z: 1 / (1 + mp.exp(-z)),
 }
 NUMPY_NAMES = {name: "arc" + name[1:] for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")}
@@ -33,6 +52,7 @@ def points(dtype: str) -> np.ndarray:
 
     def cloud(size, centre=0.0, count=40):
         return centre + size * (rng.standard_normal(count) + 1j * rng.standard_normal(count))
+
     parts = [cloud(size) for size in (1e-6, 1e-3, 0.1, 1, 3, 20)]
     parts += [np.exp(1j * rng.uniform(-np.pi, np.pi, 40)), cloud(1e-4, 1), cloud(1e-4, -1), cloud(1e-4, 1j)]
     return np.concatenate(parts).astype(dtype)
@@ -83,8 +103,24 @@ def test_quotients_neither_overflow_nor_vanish(dtype):
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5)
 GRID = np.array([complex(x, y) for x in NUMBERS for y in NUMBERS])
-SAME_CUTS = ("exp", "log", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-             "atanh")
+SAME_CUTS = (
+    "exp",
+    "log",
+    "log1p",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+)
 
 
 @pytest.mark.parametrize("name", SAME_CUTS)

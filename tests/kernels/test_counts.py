@@ -1,4 +1,5 @@
 """Comparisons, counts and searches: the kernels of repeated calls against NumPy, and against the first call."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -132,8 +133,10 @@ def test_counts_and_classes():
 @pytest.mark.parametrize("name", ["unique", "unique_consecutive", "histogram"])
 def test_a_repeated_call_of_what_has_no_derivative_refuses_it(name):
     """Prepared for tensors without gradients; with one it is what it was before."""
+
     def call(x):
         return nbgrad.histogram(x, 3)[0] if name == "histogram" else getattr(nbgrad, name)(x)
+
     call(nbgrad.tensor([1.0, 1.0, 2.0])), call(nbgrad.tensor([1.0, 1.0, 2.0]))
     for _ in range(2):
         out = call(nbgrad.tensor([1.0, 1.0, 2.0], requires_grad=True))

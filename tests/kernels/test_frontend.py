@@ -1,4 +1,5 @@
 """How kernels are compiled: with little of Numba, whole, and with the collector at rest."""
+
 from __future__ import annotations
 
 import gc
@@ -52,6 +53,7 @@ def test_the_collector_is_left_as_it_was(enabled):
 def test_what_a_kernel_calls_is_part_of_it(made):
     """A function that a kernel calls leaves no symbol behind: it was inlined, or its text was."""
     from numba import types
+
     twice = frontend.inlined(made(lambda x: x + x))
     scope = {"twice": twice}
     exec("def kernel(start, stop, args):\n    for i in range(start, twice(stop)):\n        args[i] = args[twice(i)]\n", scope)

@@ -1,4 +1,5 @@
 """The walks of reductions: which layouts have one, and the keys by which floats are ordered as integers."""
+
 from __future__ import annotations
 
 import math
@@ -16,21 +17,24 @@ from nbgrad.lowering.reduce import MANY, SHORT, Walk, short_length, walk_of
 from nbgrad.tensors.layout import layout_of
 
 
-@pytest.mark.parametrize("shape, strides, dims, expected", [
-    ((3, 4), None, (1,), Walk(False, 3, 4, 4)),
-    ((3, 4), None, (0,), Walk(True, 1, 0, 3, 4, 4)),
-    ((3, 4), None, (0, 1), Walk(False, 1, 0, 12)),
-    ((4, 3), (1, 4), (0, 1), Walk(False, 1, 0, 12)),
-    ((4, 3), (1, 4), (0,), Walk(False, 3, 4, 4)),
-    ((4, 3), (1, 4), (1,), Walk(True, 1, 0, 3, 4, 4)),
-    ((2, 3, 4), None, (1,), Walk(True, 2, 12, 3, 4, 4)),
-    ((2, 3, 4), None, (0, 2), Walk(False, 3, 4, 4, segments=2, segment_step=12)),
-    ((2, 3, 4), None, (1, 2), Walk(False, 2, 12, 12)),
-    ((2, 3, 4, 5), None, (1, 3), None),
-    ((3, 4), (8, 2), (1,), Walk(True, 3, 8, 4, 2)),
-    ((4,), (5,), (0,), Walk(True, 1, 0, 4, 5)),
-    ((300, 400), (800, 2), (1,), None),
-])
+@pytest.mark.parametrize(
+    "shape, strides, dims, expected",
+    [
+        ((3, 4), None, (1,), Walk(False, 3, 4, 4)),
+        ((3, 4), None, (0,), Walk(True, 1, 0, 3, 4, 4)),
+        ((3, 4), None, (0, 1), Walk(False, 1, 0, 12)),
+        ((4, 3), (1, 4), (0, 1), Walk(False, 1, 0, 12)),
+        ((4, 3), (1, 4), (0,), Walk(False, 3, 4, 4)),
+        ((4, 3), (1, 4), (1,), Walk(True, 1, 0, 3, 4, 4)),
+        ((2, 3, 4), None, (1,), Walk(True, 2, 12, 3, 4, 4)),
+        ((2, 3, 4), None, (0, 2), Walk(False, 3, 4, 4, segments=2, segment_step=12)),
+        ((2, 3, 4), None, (1, 2), Walk(False, 2, 12, 12)),
+        ((2, 3, 4, 5), None, (1, 3), None),
+        ((3, 4), (8, 2), (1,), Walk(True, 3, 8, 4, 2)),
+        ((4,), (5,), (0,), Walk(True, 1, 0, 4, 5)),
+        ((300, 400), (800, 2), (1,), None),
+    ],
+)
 def test_walk_of_a_layout(shape, strides, dims, expected):
     """Neighbouring dimensions merge, and what is left is rows, columns, a few elements with gaps, or needs a copy."""
     assert walk_of(layout_of(float32, shape, strides), dims) == expected
@@ -48,11 +52,12 @@ def test_expanded_dimension_is_a_factor():
 def test_keys_sort_as_floats_do(dtype, largest):
     """Integer keys are monotone, NaN of either sign has the greatest, and every number comes back."""
     constants = dict(keys.KEY_CONSTANTS[np.dtype(dtype).name])
-    key, back = (instantiate(function, numpy_prims(dtype), constants) for function in (
-        (keys.key_max, keys.float_of_max) if largest else (keys.key_min, keys.float_of_min)))
+    key, back = (
+        instantiate(function, numpy_prims(dtype), constants)
+        for function in ((keys.key_max, keys.float_of_max) if largest else (keys.key_min, keys.float_of_min))
+    )
     info = np.finfo(dtype)
-    numbers = np.array([-math.inf, info.min, -1, -info.tiny, -0.0, 0.0, info.smallest_subnormal, 2, info.max, math.inf],
-                       dtype)
+    numbers = np.array([-math.inf, info.min, -1, -info.tiny, -0.0, 0.0, info.smallest_subnormal, 2, info.max, math.inf], dtype)
     bits = numbers.view({4: np.int32, 8: np.int64}[info.dtype.itemsize])
     made = [int(key(b)) for b in bits]
     assert made == sorted(made, reverse=not largest) and len(set(made)) == len(made)
@@ -80,10 +85,13 @@ def test_monoids_are_monoids(name):
                 assert combine(combine(x, y), z) == combine(x, combine(y, z))
 
 
-@pytest.mark.parametrize("length, dtype", [
-    *[(3, dtype) for dtype in ("float64", "int64", "bool", "float16", "complex64")],
-    *[(length, "float32") for length in (2, 3, SHORT, SHORT + 1)],
-])
+@pytest.mark.parametrize(
+    "length, dtype",
+    [
+        *[(3, dtype) for dtype in ("float64", "int64", "bool", "float16", "complex64")],
+        *[(length, "float32") for length in (2, 3, SHORT, SHORT + 1)],
+    ],
+)
 def test_many_short_rows_are_what_each_of_them_is(length, dtype):
     """Rows that are taken side by side have the results of a few of them, whatever stands in one row, and at their end."""
     rng = np.random.default_rng(length)
@@ -95,15 +103,22 @@ def test_many_short_rows_are_what_each_of_them_is(length, dtype):
     for name in names:
         x = nbgrad.tensor(array)
         found = getattr(x, name)(1).numpy()
-        parts = [getattr(nbgrad.tensor(array[low:low + 100]), name)(1).numpy() for low in range(0, len(array), 100)]
+        parts = [getattr(nbgrad.tensor(array[low : low + 100]), name)(1).numpy() for low in range(0, len(array), 100)]
         np.testing.assert_allclose(found, np.concatenate(parts), rtol=1e-6 if dtype != "float16" else 1e-3)
         np.testing.assert_array_equal(np.signbit(found.real), np.signbit(np.concatenate(parts).real))
 
 
-@pytest.mark.parametrize("walk, expected", [
-    (Walk(False, MANY, 4, 4), 4), (Walk(False, MANY, 5, 4), 0), (Walk(False, 3, 4, 4), 0), (Walk(True, 1, 0, 4, MANY, MANY), 0),
-    (Walk(False, MANY, SHORT + 1, SHORT + 1), 0), (Walk(False, MANY, 4, 4, segments=2, segment_step=4 * MANY), 0),
-])
+@pytest.mark.parametrize(
+    "walk, expected",
+    [
+        (Walk(False, MANY, 4, 4), 4),
+        (Walk(False, MANY, 5, 4), 0),
+        (Walk(False, 3, 4, 4), 0),
+        (Walk(True, 1, 0, 4, MANY, MANY), 0),
+        (Walk(False, MANY, SHORT + 1, SHORT + 1), 0),
+        (Walk(False, MANY, 4, 4, segments=2, segment_step=4 * MANY), 0),
+    ],
+)
 def test_which_rows_are_short(walk, expected):
     """Those that are many, of few elements, and one behind the other."""
     assert short_length(walk) == expected

@@ -3,6 +3,7 @@
 ``python -m pytest tests/kernels/test_scalars.py -k accuracy -rP`` prints the table of errors. Oracles: NumPy in float64
 for float32, mpmath for float64, Python's integers and fractions for what is exact.
 """
+
 from __future__ import annotations
 
 import math
@@ -52,10 +53,12 @@ TRANSCENDENTAL = {
     "erf": (lambda x: np.array([math.erf(v) for v in x]), mp.erf, {"float32": (-4.2, 4.2), "float64": (-6.2, 6.2)}),
     "sqrt": (np.sqrt, mp.sqrt, {"float32": (0, 10), "float64": (0, 10)}),
     "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x), {"float32": (1e-40, 10), "float64": (1e-310, 10)}),
-    "sigmoid": (lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))), lambda x: 1 / (1 + mp.exp(-x)),
-                {"float32": (-104, 20), "float64": (-745, 40)}),
-    "softplus": (lambda x: np.logaddexp(0.0, x), lambda x: mp.log1p(mp.exp(x)),
-                 {"float32": (-104, 50), "float64": (-745, 100)}),
+    "sigmoid": (
+        lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))),
+        lambda x: 1 / (1 + mp.exp(-x)),
+        {"float32": (-104, 20), "float64": (-745, 40)},
+    ),
+    "softplus": (lambda x: np.logaddexp(0.0, x), lambda x: mp.log1p(mp.exp(x)), {"float32": (-104, 50), "float64": (-745, 100)}),
 }
 # Undefined outside their interval.
 DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")
@@ -64,8 +67,9 @@ DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p"
 def bound(name: str, dtype: str, table=None):
     """A scalar function compiled for the CPU, to be inlined into a loop."""
     function = (table or scalars.FUNCTIONS)[name]
-    return numba_wrap(instantiate(function, prims.cpu_prims(dtype), scalars.BY_DTYPE.get(dtype),
-                                  dtype if dtype in REAL else None, numba_wrap))
+    return numba_wrap(
+        instantiate(function, prims.cpu_prims(dtype), scalars.BY_DTYPE.get(dtype), dtype if dtype in REAL else None, numba_wrap)
+    )
 
 
 @cache
@@ -111,8 +115,12 @@ def ulps(got: np.ndarray, exact: list | np.ndarray) -> np.ndarray:
         if isinstance(exact, np.ndarray):
             error = np.abs(got.astype(np.float64) - exact) / spacing
         else:
-            error = np.array([float(abs(mp.mpf(float(g)) - v) / mp.mpf(float(s))) if np.isfinite(g) and mp.isfinite(v)
-                              else np.inf for g, v, s in zip(got, exact, spacing)])
+            error = np.array(
+                [
+                    float(abs(mp.mpf(float(g)) - v) / mp.mpf(float(s))) if np.isfinite(g) and mp.isfinite(v) else np.inf
+                    for g, v, s in zip(got, exact, spacing)
+                ]
+            )
         same = (got == wanted) & np.isinf(got) | np.isnan(got) & np.isnan(wanted)
         # Half an ulp above the largest number both answers are right.
         top = np.isinf(got) & (np.abs(wanted) == np.finfo(kind).max)
@@ -126,8 +134,14 @@ def sample(name: str, dtype: str) -> np.ndarray:
     magnitudes = 2.0 ** rng.uniform(*{"float32": (-149, 127), "float64": (-1074, 1023)}[dtype], n // 2)
     if name in ("sin", "cos", "tan"):
         magnitudes = np.concatenate([magnitudes[magnitudes < ANGLE[dtype]], near_quadrants(dtype, n // 2)])
-    parts = [rng.uniform(low, high, n), rng.uniform(max(low, -2), min(high, 2), n),
-             1 - 2.0 ** rng.uniform(-24, -1, n // 4), magnitudes, -magnitudes, np.arange(-40, 41) / 2]
+    parts = [
+        rng.uniform(low, high, n),
+        rng.uniform(max(low, -2), min(high, 2), n),
+        1 - 2.0 ** rng.uniform(-24, -1, n // 4),
+        magnitudes,
+        -magnitudes,
+        np.arange(-40, 41) / 2,
+    ]
     with np.errstate(all="ignore"):
         x = np.concatenate(parts).astype(dtype)
     return x[(x >= low) & (x <= high)] if name in DOMAIN_ONLY else x
@@ -213,7 +227,7 @@ def test_precise_version_is_right_at_huge_angles(name, dtype):
     top = {"float32": 127.9, "float64": 1023.9}[dtype]
     x = 2.0 ** rng.uniform(math.log2(ANGLE[dtype]) - 4, top, 400) * rng.choice([-1, 1], 400)
     # 6381956970095103 * 2**797 comes closer to a multiple of pi / 2 than any other float64 (Muller et al.).
-    hardest = [6381956970095103.0 * 2.0 ** 797] if dtype == "float64" else [16367173.0 * 2.0 ** 72]
+    hardest = [6381956970095103.0 * 2.0**797] if dtype == "float64" else [16367173.0 * 2.0**72]
     x = np.concatenate([x, hardest, near_quadrants(dtype, 100)]).astype(dtype)
     mp.mp.prec = 1400
     exact = [getattr(mp, name)(mp.mpf(float(v))) for v in x]
@@ -224,8 +238,7 @@ def test_precise_version_is_right_at_huge_angles(name, dtype):
 def special_numbers(dtype: str) -> np.ndarray:
     """Zeros, infinities, NaN, the ends of the normal and of the subnormal range, small whole numbers and halves."""
     info = np.finfo(dtype)
-    positive = [0.0, info.smallest_subnormal, info.smallest_normal, 1e-20, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 1e5,
-                info.max, np.inf]
+    positive = [0.0, info.smallest_subnormal, info.smallest_normal, 1e-20, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 1e5, info.max, np.inf]
     return np.array([*positive, *(-np.array(positive)), np.nan], dtype)
 
 
@@ -272,7 +285,7 @@ def test_powers_of_two_and_ten_are_exact(dtype):
     powers = np.ldexp(np.ones(n.size, dtype), n)
     np.testing.assert_array_equal(call("exp2", dtype, n), powers)
     np.testing.assert_array_equal(call("log2", dtype, powers), n)
-    np.testing.assert_array_equal(call("log10", dtype, [10.0 ** k for k in range(tens + 1)]), np.arange(tens + 1))
+    np.testing.assert_array_equal(call("log10", dtype, [10.0**k for k in range(tens + 1)]), np.arange(tens + 1))
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -284,8 +297,17 @@ def test_sin_and_cos_stay_in_the_unit_interval(dtype):
         assert np.abs(call(name, dtype, x)).max() == 1.0
 
 
-ROUNDING = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "fabs": np.abs, "isnan": np.isnan,
-            "isinf": np.isinf, "isfinite": np.isfinite, "sign": lambda x: np.nan_to_num(np.sign(x), nan=0.0) + 0.0}
+ROUNDING = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "fabs": np.abs,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "sign": lambda x: np.nan_to_num(np.sign(x), nan=0.0) + 0.0,
+}
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -326,7 +348,7 @@ def floored_remainder(x: float, y: float) -> float:
 @pytest.mark.parametrize("dtype", REAL)
 def test_fmod_and_remainder_are_exact(dtype):
     """Where the guard is silent the fast versions equal C's fmod, and Python's rule on top of it, bit for bit."""
-    x, y = division_operands(dtype, 2.0 ** 20)
+    x, y = division_operands(dtype, 2.0**20)
     np.testing.assert_array_equal(call("fmod", dtype, x, y), np.fmod(x, y))
     wanted = np.array([np.dtype(dtype).type(floored_remainder(float(a), float(b))) for a, b in zip(x, y)])
     np.testing.assert_array_equal(call("remainder", dtype, x, y), wanted)
@@ -335,7 +357,7 @@ def test_fmod_and_remainder_are_exact(dtype):
 @pytest.mark.parametrize("dtype", REAL)
 def test_floor_divide_is_the_floor_of_the_exact_quotient(dtype):
     """x // y is floor(x / y) of the exact quotient, not of the rounded one."""
-    x, y = division_operands(dtype, 2.0 ** 18)
+    x, y = division_operands(dtype, 2.0**18)
     wanted = [math.floor(Fraction(float(a)) / Fraction(float(b))) for a, b in zip(x, y)]
     np.testing.assert_array_equal(call("floor_divide", dtype, x, y), np.array(wanted, dtype))
 
@@ -344,8 +366,13 @@ def test_floor_divide_is_the_floor_of_the_exact_quotient(dtype):
 def test_precise_remainders_take_any_quotient(dtype):
     """fmod of the largest by the smallest number is exact, and the guard asks for it."""
     info = np.finfo(dtype)
-    x, y = (a.ravel() for a in np.meshgrid([info.max, 1e30, 12345.678, -1e25, info.smallest_normal],
-                                           [3.0, -7.1, 1e-30, info.smallest_subnormal, info.smallest_normal * 3]))
+    x, y = (
+        a.ravel()
+        for a in np.meshgrid(
+            [info.max, 1e30, 12345.678, -1e25, info.smallest_normal],
+            [3.0, -7.1, 1e-30, info.smallest_subnormal, info.smallest_normal * 3],
+        )
+    )
     x, y = x.astype(dtype), y.astype(dtype)
     np.testing.assert_array_equal(call("fmod", dtype, x, y, precise=True), np.fmod(x, y))
     wanted = np.array([np.dtype(dtype).type(floored_remainder(float(a), float(b))) for a, b in zip(x, y)])
@@ -359,10 +386,12 @@ def test_division_by_zero_and_infinity_follow_torch(dtype):
     """A zero divisor gives x / 0 or NaN; an infinite one leaves x, or moves it to the other side."""
     x = np.array([3, -3, 0, 5, -5, -5, np.inf, np.nan], dtype)
     y = np.array([0, 0, 0, np.inf, np.inf, -np.inf, 2, 1], dtype)
-    np.testing.assert_array_equal(call("floor_divide", dtype, x, y),
-                                  np.array([np.inf, -np.inf, np.nan, 0, -1, 0, np.nan, np.nan], dtype))
-    np.testing.assert_array_equal(call("remainder", dtype, x, y),
-                                  np.array([np.nan, np.nan, np.nan, 5, np.inf, -5, np.nan, np.nan], dtype))
+    np.testing.assert_array_equal(
+        call("floor_divide", dtype, x, y), np.array([np.inf, -np.inf, np.nan, 0, -1, 0, np.nan, np.nan], dtype)
+    )
+    np.testing.assert_array_equal(
+        call("remainder", dtype, x, y), np.array([np.nan, np.nan, np.nan, 5, np.inf, -5, np.nan, np.nan], dtype)
+    )
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -387,7 +416,7 @@ def test_numpy_and_compiled_versions_agree_bit_for_bit(name, dtype):
 
 def llvm_text(name: str, dtype: str) -> str:
     """The optimised LLVM text of the loop."""
-    text, = compiled(name, dtype).inspect_llvm().values()
+    (text,) = compiled(name, dtype).inspect_llvm().values()
     return text
 
 
@@ -411,7 +440,7 @@ def test_no_library_is_called(name, dtype):
     """The machine code is self-contained: no symbol of libm (with hardware fma)."""
     if platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"):
         pytest.skip("assembly of this machine is not known")
-    assembly, = compiled(name, dtype).inspect_asm().values()
+    (assembly,) = compiled(name, dtype).inspect_asm().values()
     assert not re.search(rf"\b_?(fma|{name})f?(@PLT)?$", assembly, re.MULTILINE)
 
 
@@ -421,8 +450,7 @@ INTEGERS = ("int8", "int32", "int64", "uint8")
 def integer_pairs(dtype: str):
     """All pairs of small numbers and of the ends of the range."""
     info = np.iinfo(dtype)
-    values = sorted({v for v in (*range(-9, 10), info.min, info.min + 1, info.max - 1, info.max, 100)
-                     if info.min <= v <= info.max})
+    values = sorted({v for v in (*range(-9, 10), info.min, info.min + 1, info.max - 1, info.max, 100) if info.min <= v <= info.max})
     return (a.ravel() for a in np.meshgrid(np.array(values, dtype), np.array(values, dtype)))
 
 
@@ -458,7 +486,7 @@ def test_integer_powers_wrap(dtype):
     x, y = x[keep], y[keep]
 
     def power(a, b):
-        return a ** b if b >= 0 else {1: 1, -1: (-1) ** b}.get(a, 0)
+        return a**b if b >= 0 else {1: 1, -1: (-1) ** b}.get(a, 0)
 
     wanted = wrapped([power(int(a), int(b)) for a, b in zip(x, y)], dtype)
     np.testing.assert_array_equal(call("ipow", dtype, x, y, integer=True), wanted)

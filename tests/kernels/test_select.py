@@ -1,4 +1,5 @@
 """Positions of the greatest elements: the few of each row, and the one up to each position."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -103,8 +104,11 @@ def test_lines_are_sorted_in_a_stable_order(dtype, length):
     """By a kernel as long as they are short, along each dimension; of equal elements the first one comes first."""
     rng = np.random.default_rng(4)
     for dim in range(3):
-        x = tied_numbers("int64", np.insert([2, 3], dim, length), rng) % 2 == 0 if dtype == "bool" else (
-            tied_numbers(dtype, np.insert([2, 3], dim, length), rng))
+        x = (
+            tied_numbers("int64", np.insert([2, 3], dim, length), rng) % 2 == 0
+            if dtype == "bool"
+            else (tied_numbers(dtype, np.insert([2, 3], dim, length), rng))
+        )
         lines = np.moveaxis(x, dim, -1)
         for descending in (False, True):
             expected = np.moveaxis(order_of(lines, descending), -1, dim)

@@ -2,6 +2,7 @@
 
 ``python -m pytest tests/kernels/test_special.py -rP`` prints the table of errors.
 """
+
 from __future__ import annotations
 
 import math
@@ -122,15 +123,22 @@ def test_accuracy_of_the_zeta_function(dtype):
 INF, NAN = math.inf, math.nan
 
 
-@pytest.mark.parametrize(("name", "x", "expected"), [
-    ("erfc", (INF, -INF, 0.0, NAN), (0.0, 2.0, 1.0, NAN)), ("erfcx", (INF, -INF, 0.0, NAN), (0.0, INF, 1.0, NAN)),
-    ("erfinv", (1.0, -1.0, 0.0, 1.5, NAN), (INF, -INF, 0.0, NAN, NAN)),
-    ("ndtri", (0.0, 1.0, 0.5, -0.5, NAN), (-INF, INF, 0.0, NAN, NAN)),
-    ("lgamma", (INF, -INF, 0.0, -0.0, -3.0, 1.0, 2.0, NAN), (INF, INF, INF, INF, INF, 0.0, 0.0, NAN)),
-    ("digamma", (INF, 0.0, -0.0, -2.0, NAN), (INF, -INF, INF, NAN, NAN)),
-    ("trigamma", (INF, 0.0, -2.0, NAN), (0.0, INF, INF, NAN)),
-    ("i0", (INF, -INF, 0.0, NAN), (INF, INF, 1.0, NAN)), ("i1", (INF, -INF, 0.0, NAN), (INF, -INF, 0.0, NAN)),
-    ("i0e", (INF, 0.0, NAN), (0.0, 1.0, NAN)), ("i1e", (INF, 0.0, NAN), (0.0, 0.0, NAN))])
+@pytest.mark.parametrize(
+    ("name", "x", "expected"),
+    [
+        ("erfc", (INF, -INF, 0.0, NAN), (0.0, 2.0, 1.0, NAN)),
+        ("erfcx", (INF, -INF, 0.0, NAN), (0.0, INF, 1.0, NAN)),
+        ("erfinv", (1.0, -1.0, 0.0, 1.5, NAN), (INF, -INF, 0.0, NAN, NAN)),
+        ("ndtri", (0.0, 1.0, 0.5, -0.5, NAN), (-INF, INF, 0.0, NAN, NAN)),
+        ("lgamma", (INF, -INF, 0.0, -0.0, -3.0, 1.0, 2.0, NAN), (INF, INF, INF, INF, INF, 0.0, 0.0, NAN)),
+        ("digamma", (INF, 0.0, -0.0, -2.0, NAN), (INF, -INF, INF, NAN, NAN)),
+        ("trigamma", (INF, 0.0, -2.0, NAN), (0.0, INF, INF, NAN)),
+        ("i0", (INF, -INF, 0.0, NAN), (INF, INF, 1.0, NAN)),
+        ("i1", (INF, -INF, 0.0, NAN), (INF, -INF, 0.0, NAN)),
+        ("i0e", (INF, 0.0, NAN), (0.0, 1.0, NAN)),
+        ("i1e", (INF, 0.0, NAN), (0.0, 0.0, NAN)),
+    ],
+)
 def test_special_values(name, x, expected):
     """Infinities, zeros, poles and NaN."""
     np.testing.assert_array_equal(CALLS[name](nbgrad.tensor(x, dtype=nbgrad.float64)).numpy(), np.array(expected))

@@ -1,4 +1,5 @@
 """The store of compiled kernels: sound files are loaded, everything else is compiled again, nothing crashes."""
+
 from __future__ import annotations
 
 import ctypes
@@ -87,6 +88,7 @@ def code() -> bytes:
 
 # ---- the files -------------------------------------------------------------------------------------------------------
 
+
 def test_read_returns_what_was_written(folder, code):
     """An object and its symbols come back from the disk as they were."""
     Store(str(folder)).write("key", code, ["f"])
@@ -122,16 +124,16 @@ def test_key_cannot_leave_the_folder(folder, key):
 DAMAGE = {
     "empty": lambda data: b"",
     "no newline": lambda data: data.replace(b"\n", b" "),
-    "header only": lambda data: data[:data.index(b"\n") + 1],
+    "header only": lambda data: data[: data.index(b"\n") + 1],
     "truncated": lambda data: data[:-7],
     "extended": lambda data: data + b"x",
     "flipped bit": lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
     "not JSON": lambda data: b"}{" + data,
-    "JSON of another kind": lambda data: b"[1, 2]" + data[data.index(b"\n"):],
-    "nested without end": lambda data: b"[" * 60_000 + data[data.index(b"\n"):],
+    "JSON of another kind": lambda data: b"[1, 2]" + data[data.index(b"\n") :],
+    "nested without end": lambda data: b"[" * 60_000 + data[data.index(b"\n") :],
     "symbols missing": lambda data: data.replace(b'"symbols"', b'"simbols"', 1),
-    "symbols of another kind": lambda data: data.replace(b'["f"]', b'[17]', 1),
-    "no symbols": lambda data: data.replace(b'["f"]', b'[]', 1),
+    "symbols of another kind": lambda data: data.replace(b'["f"]', b"[17]", 1),
+    "no symbols": lambda data: data.replace(b'["f"]', b"[]", 1),
     "unknown symbol": lambda data: data.replace(b'["f"]', b'["g"]', 1),
     "not UTF-8": lambda data: b"\xff\xfe" + data,
 }
@@ -155,8 +157,7 @@ def test_only_plain_files_are_read(folder, code, kind):
     kept = Store(str(folder))
     kept.write("other", code, ["f"])
     path = folder / "key.kernel"
-    makers = {"folder": path.mkdir, "link": lambda: path.symlink_to(folder / "other.kernel"),
-              "pipe": lambda: os.mkfifo(path)}
+    makers = {"folder": path.mkdir, "link": lambda: path.symlink_to(folder / "other.kernel"), "pipe": lambda: os.mkfifo(path)}
     makers[kind]()
     assert kept.read("key") is None
 
@@ -170,6 +171,7 @@ def test_file_that_others_may_write_is_not_read(folder, code):
 
 
 # ---- the folder ------------------------------------------------------------------------------------------------------
+
 
 def test_folder_that_others_may_write_is_not_used(folder, code):
     """Loading from a folder that anybody can write would run anybody's code: one warning, and memory only."""
@@ -201,8 +203,10 @@ def test_kernels_work_without_a_folder(directory):
 
 def test_full_disk_is_no_error(folder, monkeypatch):
     """A folder that cannot be written leaves kernels in memory."""
+
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "no space")
+
     loader = make_loader(folder)
     monkeypatch.setattr(disk.tempfile, "mkstemp", full)
     assert call(loader.load("key", lambda: (emit(adder(1)), ["f"]))["f"], 1) == 2
@@ -224,7 +228,7 @@ def test_least_recently_used_kernels_are_evicted(folder, code):
     for i in range(8):
         kept.write(f"k{i}", code, ["f"])
         os.utime(folder / f"k{i}.kernel", (1000 + i, 1000 + i))
-    assert kept.read("k0") is not None          # renews its time
+    assert kept.read("k0") is not None  # renews its time
     kept.write("k8", code, ["f"])
     assert {path.name for path in folder.iterdir()} == {f"k{i}.kernel" for i in (0, 4, 5, 6, 7, 8)}
 
@@ -249,12 +253,15 @@ def test_clear_removes_kernels_only(folder, code):
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize(("variables", "expected"), [
-    ({"NBGRAD_CACHE_DIR": "/a/b", "XDG_CACHE_HOME": "/x"}, "/a/b"),
-    ({"XDG_CACHE_HOME": "/x"}, "/x/nbgrad"),
-    ({"XDG_CACHE_HOME": "relative", "HOME": "/home/u"}, "/home/u/.cache/nbgrad"),
-    ({"HOME": "/home/u"}, "/home/u/.cache/nbgrad"),
-])
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"NBGRAD_CACHE_DIR": "/a/b", "XDG_CACHE_HOME": "/x"}, "/a/b"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/nbgrad"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/u"}, "/home/u/.cache/nbgrad"),
+        ({"HOME": "/home/u"}, "/home/u/.cache/nbgrad"),
+    ],
+)
 def test_default_directory(monkeypatch, variables, expected):
     """NBGRAD_CACHE_DIR, else the XDG cache folder, else ~/.cache."""
     for name in ("NBGRAD_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
@@ -266,13 +273,15 @@ def test_default_directory(monkeypatch, variables, expected):
 
 # ---- objects ---------------------------------------------------------------------------------------------------------
 
+
 def section_header(code: bytes, wanted: int) -> int:
     """Offset in the file of the first section header of ELF type ``wanted`` with a size."""
-    start, = struct.unpack_from("=Q", code, 40)
-    count, = struct.unpack_from("=H", code, 60)
+    (start,) = struct.unpack_from("=Q", code, 40)
+    (count,) = struct.unpack_from("=H", code, 60)
     headers = [start + 64 * i for i in range(count)]
-    return next(at for at in headers if struct.unpack_from("=I", code, at + 4)[0] == wanted
-                and struct.unpack_from("=Q", code, at + 32)[0])
+    return next(
+        at for at in headers if struct.unpack_from("=I", code, at + 4)[0] == wanted and struct.unpack_from("=Q", code, at + 32)[0]
+    )
 
 
 def put(code: bytes, layout: str, at: int, value: int) -> bytes:
@@ -317,7 +326,7 @@ HOSTILE = {
     "a relocation of no symbol": lambda c: put(c, "=I", content(c, RELA) + 12, 1 << 20),
     "relocations of no section": lambda c: put(c, "=I", section_header(c, RELA) + 44, 4000),
     "half a relocation": lambda c: put(c, "=Q", section_header(c, RELA) + 32, 23),
-    "cut in the middle": lambda c: c[:len(c) // 2],
+    "cut in the middle": lambda c: c[: len(c) // 2],
     "a header and nothing": lambda c: c[:64],
     "not ELF": lambda c: b"\0" * len(c),
     "nothing": lambda c: b"",
@@ -359,6 +368,7 @@ def test_inspect_lists_symbols(code):
 
 
 # ---- loading ---------------------------------------------------------------------------------------------------------
+
 
 def test_module_computes(folder):
     """LLVM IR text becomes functions and variables at addresses."""
@@ -477,8 +487,12 @@ print(loader.hits, loader.compiled, "numba" in sys.modules)
 
 def start_writer(folder) -> subprocess.Popen:
     """A process that loads thirty modules through the folder."""
-    return subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
 
 
 def test_processes_share_a_folder(folder):
@@ -546,6 +560,7 @@ def test_fork_while_compiling_in_the_same_thread(folder):
 
 # ---- the key ---------------------------------------------------------------------------------------------------------
 
+
 def test_content_key_separates_its_parts():
     """Moving a letter from one part to the next is another key; bytes and text of one content are the same."""
     assert content_key("ab", "c") != content_key("a", "bc") != content_key("abc")
@@ -554,9 +569,11 @@ def test_content_key_separates_its_parts():
 
 def test_key_depends_on_numba_options(monkeypatch):
     """An option that changes machine code changes the key; the number of threads does not."""
+
     def fresh() -> str:
         store.platform_key.cache_clear()
         return store.platform_key()
+
     try:
         before = fresh()
         monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
@@ -587,10 +604,12 @@ def test_vectors_are_as_wide_as_the_processor_has_them(monkeypatch, is_wide):
 def test_numba_version_is_right():
     """The version that is read from a file is the one that the installed package reports."""
     from importlib.metadata import version
+
     assert store.numba_version() == version("numba") == store.numba_metadata_version()
 
 
 # ---- nbgrad.cache ----------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def own_loader(folder, monkeypatch):

@@ -1,4 +1,5 @@
 """Scalar functions that are run into LLVM instructions: the bits of Numba's own compilation, and what is left to Numba."""
+
 from __future__ import annotations
 
 import ctypes
@@ -15,7 +16,7 @@ from nbgrad.kernels.templates.elementwise import elementwise_loop
 from nbgrad.ops.expr import scalar, symbol
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-LOADER = Loader(Store(None))            # nothing from the disk: what is tested is compiled now
+LOADER = Loader(Store(None))  # nothing from the disk: what is tested is compiled now
 X, Y, C = symbol("x"), symbol("y"), symbol("c", True)
 FORMULAS = {
     "exp": ((("x", False),), (scalar.exp(X),)),
@@ -23,8 +24,8 @@ FORMULAS = {
     "several": ((("x", False), ("y", False)), (scalar.log(X) * Y, -X / (Y + 1.0))),
     "chosen": ((("c", True), ("x", False)), (scalar.where(C, scalar.sigmoid(X), X * 0.5),)),
     "predicate": ((("x", False), ("y", False)), (X < Y,)),
-    "pow": ((("x", False), ("y", False)), (scalar.pow(X, Y),)),                # which compares truth values and integers
-    "erfc": ((("x", False),), (scalar.erfc(X),)),                               # which has a polynomial of a constant
+    "pow": ((("x", False), ("y", False)), (scalar.pow(X, Y),)),  # which compares truth values and integers
+    "erfc": ((("x", False),), (scalar.erfc(X),)),  # which has a polynomial of a constant
 }
 
 
@@ -42,14 +43,14 @@ def computed(made: build.Program, label: str, dtype: str) -> list[bytes]:
     """What a kernel that is compiled now makes of ordinary, huge and special numbers."""
     params, results = FORMULAS[made.name]
     key = f"test-{label}-{made.name}-{dtype}"
-    address, = LOADER.load(key, lambda: build.compile_program(made)).values()
+    (address,) = LOADER.load(key, lambda: build.compile_program(made)).values()
     x = np.concatenate([np.random.default_rng(0).normal(size=1500) * 40, [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, -1e30]])
     arrays = [np.empty(x.size, "bool" if result.boolean else dtype) for result in results]
     arrays += [(x > 0) if boolean else np.roll(x, k).astype(dtype) for k, (_, boolean) in enumerate(params)]
     pointers = (ctypes.c_void_p * (1 + len(arrays)))(None, *[array.ctypes.data for array in arrays])
     scratch = (ctypes.c_void_p * 2)()
     KERNEL(address)(ctypes.byref(scratch), None, 0, x.size, pointers)
-    return [np.where(np.isnan(array), 7, array).astype(array.dtype).tobytes() for array in arrays[:len(results)]]
+    return [np.where(np.isnan(array), 7, array).astype(array.dtype).tobytes() for array in arrays[: len(results)]]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -106,8 +107,10 @@ def test_functions_of_unknown_operands_are_left_to_numba():
 
 def test_kernels_that_reassociate_are_not_traced(monkeypatch):
     """The flags of a kernel that may reorder sums do not reach its scalar functions, so these stay functions of their own."""
+
     def refuse(*given):
         raise AssertionError("traced")
+
     monkeypatch.setattr(traced, "traced", refuse)
     made = program("tanh", "float32")._replace(reassociate=True)
     code, symbols = build.compile_program(made)

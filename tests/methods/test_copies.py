@@ -1,4 +1,5 @@
 """Copies of tensors through pickle and deepcopy: what of their place in the graph comes along."""
+
 from __future__ import annotations
 
 import copy

@@ -1,4 +1,5 @@
 """``set_``, ``resize_`` and their like: which memory a tensor stands on."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_resize_within_the_memory(size):
     """Elements keep their places; fewer of them are shown."""
     x = nbgrad.arange(4.0)
     assert x.resize_(size) is x and x.shape == size
-    assert x.numpy().reshape(-1).tolist() == np.arange(4.0)[:x.numel()].tolist()
+    assert x.numpy().reshape(-1).tolist() == np.arange(4.0)[: x.numel()].tolist()
 
 
 def test_resize_beyond_the_memory():
@@ -104,10 +105,16 @@ def test_resize_as():
     assert nbgrad.arange(6.0).resize_as_(nbgrad.ones(2, 3)).shape == (2, 3)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: nbgrad.arange(6.0).view(2, 3).t(), lambda: nbgrad.arange(6.0).view(3, 2)[:, 1],
-    lambda: nbgrad.arange(3.0).view(3, 1).expand(3, 2), lambda: nbgrad.ones(2, 3),
-], ids=["transposed", "column", "expanded", "plain"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nbgrad.arange(6.0).view(2, 3).t(),
+        lambda: nbgrad.arange(6.0).view(3, 2)[:, 1],
+        lambda: nbgrad.arange(3.0).view(3, 1).expand(3, 2),
+        lambda: nbgrad.ones(2, 3),
+    ],
+    ids=["transposed", "column", "expanded", "plain"],
+)
 def test_resize_to_the_same_shape(make):
     """It changes nothing: elements, strides, version and the base of a view stay."""
     x = make()
@@ -137,9 +144,11 @@ def test_resize_into_a_memory_format():
         nbgrad.arange(4.0).resize_(2, 2, memory_format=nbgrad.preserve_format)
 
 
-@pytest.mark.parametrize("change", [
-    lambda x: x.resize_(4), lambda x: x.resize_as_(nbgrad.zeros(2)), lambda x: x.set_(nbgrad.ones(2)), lambda x: x.unsqueeze_(0),
-], ids=["resize_", "resize_as_", "set_", "unsqueeze_"])
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: x.resize_(4), lambda x: x.resize_as_(nbgrad.zeros(2)), lambda x: x.set_(nbgrad.ones(2)), lambda x: x.unsqueeze_(0)],
+    ids=["resize_", "resize_as_", "set_", "unsqueeze_"],
+)
 def test_inference_tensors_stay_what_they_are(change):
     """With other memory or another shape too, so that saving one for backward is still refused."""
     with nbgrad.inference_mode():

@@ -1,4 +1,5 @@
 """Names that ported programs look for: module paths, constants, constructors, in-place functions, rarely used methods."""
+
 from __future__ import annotations
 
 import importlib
@@ -19,15 +20,33 @@ from nbgrad.methods.namespaces import PLACES
 # ---- module paths ----------------------------------------------------------------------------------------------------
 
 NAMED = (
-    ("autograd.anomaly_mode", "detect_anomaly"), ("autograd.forward_ad", "make_dual"), ("autograd.function", "Function"),
-    ("autograd.functional", "jacobian"), ("autograd.grad_mode", "set_multithreading_enabled"),
-    ("autograd.gradcheck", "get_numerical_jacobian"), ("autograd.graph", "Node"), ("autograd.profiler", "record_function"),
-    ("autograd.profiler_util", "EventList"), ("autograd.variable", "Variable"), ("nn.parameter", "Parameter"),
-    ("nn.modules", "Linear"), ("nn.modules.module", "Module"), ("nn.modules.activation", "ReLU"), ("nn.modules.linear", "Linear"),
-    ("nn.modules.container", "Sequential"), ("nn.modules.loss", "_Loss"), ("nn.modules.batchnorm", "_BatchNorm"),
-    ("nn.modules.normalization", "LayerNorm"), ("nn.modules.sparse", "Embedding"), ("nn.modules.dropout", "Dropout"),
-    ("nn.utils.clip_grad", "clip_grad_norm_"), ("optim.adamw", "AdamW"), ("_vmap_internals", "_vmap"),
-    ("utils._pytree", "tree_map"), ("utils.checkpoint", "checkpoint"), ("utils.hooks", "RemovableHandle"),
+    ("autograd.anomaly_mode", "detect_anomaly"),
+    ("autograd.forward_ad", "make_dual"),
+    ("autograd.function", "Function"),
+    ("autograd.functional", "jacobian"),
+    ("autograd.grad_mode", "set_multithreading_enabled"),
+    ("autograd.gradcheck", "get_numerical_jacobian"),
+    ("autograd.graph", "Node"),
+    ("autograd.profiler", "record_function"),
+    ("autograd.profiler_util", "EventList"),
+    ("autograd.variable", "Variable"),
+    ("nn.parameter", "Parameter"),
+    ("nn.modules", "Linear"),
+    ("nn.modules.module", "Module"),
+    ("nn.modules.activation", "ReLU"),
+    ("nn.modules.linear", "Linear"),
+    ("nn.modules.container", "Sequential"),
+    ("nn.modules.loss", "_Loss"),
+    ("nn.modules.batchnorm", "_BatchNorm"),
+    ("nn.modules.normalization", "LayerNorm"),
+    ("nn.modules.sparse", "Embedding"),
+    ("nn.modules.dropout", "Dropout"),
+    ("nn.utils.clip_grad", "clip_grad_norm_"),
+    ("optim.adamw", "AdamW"),
+    ("_vmap_internals", "_vmap"),
+    ("utils._pytree", "tree_map"),
+    ("utils.checkpoint", "checkpoint"),
+    ("utils.hooks", "RemovableHandle"),
 )
 
 
@@ -41,22 +60,36 @@ def test_module_paths_lead_to_the_names(path, name):
 
 def test_a_path_is_imported_before_anything_else():
     """A process may begin with the innermost path."""
-    script = ("from nbgrad.utils.checkpoint import checkpoint; import nbgrad.autograd.functional as F; import nbgrad; "
-              "print(checkpoint is nbgrad.checkpoint, F.jacobian is nbgrad.functional.jacobian, nbgrad.utils.checkpoint.checkpoint "
-              "is checkpoint)")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])})
+    script = (
+        "from nbgrad.utils.checkpoint import checkpoint; import nbgrad.autograd.functional as F; import nbgrad; "
+        "print(checkpoint is nbgrad.checkpoint, F.jacobian is nbgrad.functional.jacobian, nbgrad.utils.checkpoint.checkpoint "
+        "is checkpoint)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])},
+    )
     assert done.stdout.split() == ["True"] * 3, done.stderr
 
 
 def test_packages_of_paths():
     """Paths are attributes of their packages, also where those have a file; what is not there is an error of Python's own."""
-    script = ("from nbgrad.nn.modules.module import Module; import nbgrad; import nbgrad.optim.adamw as w; "
-              "from nbgrad.optim import optimizer; "
-              "print(nbgrad.nn.modules.module.Module is Module is nbgrad.nn.Module, nbgrad.optim.adamw is w, "
-              "nbgrad.nn.modules.Linear is nbgrad.nn.Linear, isinstance(optimizer.Optimizer, type))")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
-                          env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])})
+    script = (
+        "from nbgrad.nn.modules.module import Module; import nbgrad; import nbgrad.optim.adamw as w; "
+        "from nbgrad.optim import optimizer; "
+        "print(nbgrad.nn.modules.module.Module is Module is nbgrad.nn.Module, nbgrad.optim.adamw is w, "
+        "nbgrad.nn.modules.Linear is nbgrad.nn.Linear, isinstance(optimizer.Optimizer, type))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parents[1])},
+    )
     assert done.stdout.split() == ["True"] * 4, done.stderr
     for path in ("utils.nothing", "nn.modules.nothing", "nn.nothing", "optim.nothing"):
         with pytest.raises(ModuleNotFoundError, match="nothing"):
@@ -68,6 +101,7 @@ def test_packages_of_paths():
 def test_results_that_are_none_in_a_private_vmap():
     """``_vmap`` leaves them where it is told to."""
     from nbgrad._vmap_internals import _vmap
+
     x = nbgrad.tensor([1.0, 2.0])
     found = _vmap(lambda x: (x * 2, None), allow_none_pass_through=True)(x)
     assert found[0].tolist() == [2.0, 4.0] and found[1] is None and _vmap(lambda x: x + 1)(x).tolist() == [2.0, 3.0]
@@ -91,6 +125,7 @@ def test_paths_that_lead_nowhere():
 
 
 # ---- sizes, devices, dtypes ------------------------------------------------------------------------------------------
+
 
 def test_shapes_are_sizes():
     """Tuples that know how many elements they make; slices and sums are Sizes too."""
@@ -136,6 +171,7 @@ def test_constants():
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
+
 
 def test_broadcast_tensors_are_views_with_gradients():
     """Every one of the common shape; the gradient is summed over what was added."""
@@ -194,6 +230,7 @@ def test_inplace_functions(name):
 
 
 # ---- methods ---------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("name, args", [("cumsum", (0,)), ("cumprod", (0,)), ("tril", ()), ("triu", (1,)), ("nan_to_num", (1.0,))])
 def test_overwriting_forms(name, args):
@@ -267,6 +304,7 @@ def test_new_tensors_of_a_dtype():
 
 # ---- functions and settings that compute little ----------------------------------------------------------------------
 
+
 def test_columns_and_copies():
     """``column_stack`` as NumPy's, with gradients; ``fill`` and ``detach`` as functions."""
     x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
@@ -307,6 +345,7 @@ def test_names_of_devices_in_checkpoints_and_graphs():
     from nbgrad.autograd import graph
     from nbgrad.autograd.function import FunctionMeta
     from nbgrad.utils import checkpoint
+
     assert checkpoint.get_device_states(nbgrad.ones(1)) == ([], []) and checkpoint.DefaultDeviceType.get_device_type() == "cpu"
     checkpoint.set_device_states([], [])
     assert isinstance(nbgrad.Function, FunctionMeta)
@@ -321,9 +360,12 @@ def test_names_of_devices_in_checkpoints_and_graphs():
 # ---- memory formats --------------------------------------------------------------------------------------------------
 
 MADE = {
-    "clone": lambda x, **options: x.clone(**options), "function": lambda x, **options: nbgrad.clone(x, **options),
-    "contiguous": lambda x, **options: x.contiguous(**options), "to": lambda x, **options: x.to(nbgrad.float64, **options),
-    "double": lambda x, **options: x.double(**options), "zeros_like": lambda x, **options: nbgrad.zeros_like(x, **options),
+    "clone": lambda x, **options: x.clone(**options),
+    "function": lambda x, **options: nbgrad.clone(x, **options),
+    "contiguous": lambda x, **options: x.contiguous(**options),
+    "to": lambda x, **options: x.to(nbgrad.float64, **options),
+    "double": lambda x, **options: x.double(**options),
+    "zeros_like": lambda x, **options: nbgrad.zeros_like(x, **options),
     "randn_like": lambda x, **options: nbgrad.randn_like(x, **options),
     "empty": lambda x, **options: nbgrad.empty(x.shape, **options),
 }

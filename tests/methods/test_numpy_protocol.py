@@ -1,4 +1,5 @@
 """NumPy's functions called with tensors: they record, or compute on values, or refuse."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,27 +11,60 @@ A = np.array([[0.5, 2.0, 1.5], [3.0, 0.25, 1.0]])
 
 # Functions that nbgrad has: the result is recorded.
 RECORDED = {
-    "sqrt": lambda x: np.sqrt(x), "exp": lambda x: np.exp(x), "power": lambda x: np.power(x, 2.5),
+    "sqrt": lambda x: np.sqrt(x),
+    "exp": lambda x: np.exp(x),
+    "power": lambda x: np.power(x, 2.5),
     "add array": lambda x: np.add(A, x),
-    "array times": lambda x: A * x, "scalar times": lambda x: np.float64(2.0) * x, "array minus": lambda x: A - x,
-    "list": lambda x: np.add([[1.0], [2.0]], x), "arctan2": lambda x: np.arctan2(x, A), "maximum": lambda x: np.maximum(x, 1.2),
-    "sum": lambda x: np.sum(x), "sum axis": lambda x: np.sum(x, axis=0), "sum keepdims": lambda x: np.sum(x, axis=1, keepdims=True),
-    "mean": lambda x: np.mean(x, axis=(0, 1)), "var": lambda x: np.var(x), "std ddof": lambda x: np.std(x, axis=0, ddof=1),
-    "prod": lambda x: np.prod(x, axis=1), "prod all": lambda x: np.prod(x), "max": lambda x: np.max(x, axis=1),
+    "array times": lambda x: A * x,
+    "scalar times": lambda x: np.float64(2.0) * x,
+    "array minus": lambda x: A - x,
+    "list": lambda x: np.add([[1.0], [2.0]], x),
+    "arctan2": lambda x: np.arctan2(x, A),
+    "maximum": lambda x: np.maximum(x, 1.2),
+    "sum": lambda x: np.sum(x),
+    "sum axis": lambda x: np.sum(x, axis=0),
+    "sum keepdims": lambda x: np.sum(x, axis=1, keepdims=True),
+    "mean": lambda x: np.mean(x, axis=(0, 1)),
+    "var": lambda x: np.var(x),
+    "std ddof": lambda x: np.std(x, axis=0, ddof=1),
+    "prod": lambda x: np.prod(x, axis=1),
+    "prod all": lambda x: np.prod(x),
+    "max": lambda x: np.max(x, axis=1),
     "amin": lambda x: np.amin(x),
-    "cumsum": lambda x: np.cumsum(x), "cumprod": lambda x: np.cumprod(x, axis=1), "reduce": lambda x: np.add.reduce(x),
-    "reduce all": lambda x: np.multiply.reduce(x, axis=None), "accumulate": lambda x: np.add.accumulate(x, axis=1),
-    "concatenate": lambda x: np.concatenate([x, A], axis=1), "stack": lambda x: np.stack([x, x * 2], axis=-1),
-    "vstack": lambda x: np.vstack([x, A]), "hstack": lambda x: np.hstack([A, x]), "reshape": lambda x: np.reshape(x, (3, 2)),
-    "transpose": lambda x: np.transpose(x), "swapaxes": lambda x: np.swapaxes(x, 0, 1), "expand_dims": lambda x: np.expand_dims(x,
-    axis=1),
-    "squeeze": lambda x: np.squeeze(x[:1], axis=0), "flip": lambda x: np.flip(x), "flip axis": lambda x: np.flip(x, axis=1),
-    "roll": lambda x: np.roll(x, 1, axis=1), "where": lambda x: np.where(A > 1, x, 0.0), "clip": lambda x: np.clip(x, 0.4, 1.7),
-    "matmul": lambda x: np.matmul(x, A.T), "array matmul": lambda x: A.T @ x, "dot": lambda x: np.dot(x[0], A[1]),
-    "outer": lambda x: np.outer(x[0], A[1]), "einsum": lambda x: np.einsum("ij,kj->ik", x, A), "sort": lambda x: np.sort(x, axis=0),
-    "norm": lambda x: np.linalg.norm(x), "norm axis": lambda x: np.linalg.norm(x, axis=1), "tril": lambda x: np.tril(x),
-    "diagonal": lambda x: np.diagonal(x), "broadcast_to": lambda x: np.broadcast_to(x, (2, 2, 3)), "ravel": lambda x: np.ravel(x),
-    "trace": lambda x: np.trace(x), "tile": lambda x: np.tile(x, (2, 1)), "round": lambda x: np.round(x, 1),
+    "cumsum": lambda x: np.cumsum(x),
+    "cumprod": lambda x: np.cumprod(x, axis=1),
+    "reduce": lambda x: np.add.reduce(x),
+    "reduce all": lambda x: np.multiply.reduce(x, axis=None),
+    "accumulate": lambda x: np.add.accumulate(x, axis=1),
+    "concatenate": lambda x: np.concatenate([x, A], axis=1),
+    "stack": lambda x: np.stack([x, x * 2], axis=-1),
+    "vstack": lambda x: np.vstack([x, A]),
+    "hstack": lambda x: np.hstack([A, x]),
+    "reshape": lambda x: np.reshape(x, (3, 2)),
+    "transpose": lambda x: np.transpose(x),
+    "swapaxes": lambda x: np.swapaxes(x, 0, 1),
+    "expand_dims": lambda x: np.expand_dims(x, axis=1),
+    "squeeze": lambda x: np.squeeze(x[:1], axis=0),
+    "flip": lambda x: np.flip(x),
+    "flip axis": lambda x: np.flip(x, axis=1),
+    "roll": lambda x: np.roll(x, 1, axis=1),
+    "where": lambda x: np.where(A > 1, x, 0.0),
+    "clip": lambda x: np.clip(x, 0.4, 1.7),
+    "matmul": lambda x: np.matmul(x, A.T),
+    "array matmul": lambda x: A.T @ x,
+    "dot": lambda x: np.dot(x[0], A[1]),
+    "outer": lambda x: np.outer(x[0], A[1]),
+    "einsum": lambda x: np.einsum("ij,kj->ik", x, A),
+    "sort": lambda x: np.sort(x, axis=0),
+    "norm": lambda x: np.linalg.norm(x),
+    "norm axis": lambda x: np.linalg.norm(x, axis=1),
+    "tril": lambda x: np.tril(x),
+    "diagonal": lambda x: np.diagonal(x),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 2, 3)),
+    "ravel": lambda x: np.ravel(x),
+    "trace": lambda x: np.trace(x),
+    "tile": lambda x: np.tile(x, (2, 1)),
+    "round": lambda x: np.round(x, 1),
     "copy": lambda x: np.copy(x),
     "moveaxis": lambda x: np.moveaxis(x, 0, 1),
 }
@@ -49,10 +83,14 @@ def test_recorded_functions(name):
 
 # Functions that nbgrad has not: NumPy computes them on the values.
 COMPUTED = {
-    "cbrt": lambda x: np.cbrt(x), "nextafter": lambda x: np.nextafter(x, -1.0), "median": lambda x: np.median(x),
-    "svd": lambda x: np.linalg.svd(x, compute_uv=False), "where on dtype": lambda x: np.floor_divide(x, 2, dtype=np.float64),
-    "outer": lambda x: np.multiply.outer(x[0], np.ones(2)), "modf": lambda x: np.modf(x)[0], "interp": lambda x: np.interp(x[0],
-    [0, 4], [0, 1]),
+    "cbrt": lambda x: np.cbrt(x),
+    "nextafter": lambda x: np.nextafter(x, -1.0),
+    "median": lambda x: np.median(x),
+    "svd": lambda x: np.linalg.svd(x, compute_uv=False),
+    "where on dtype": lambda x: np.floor_divide(x, 2, dtype=np.float64),
+    "outer": lambda x: np.multiply.outer(x[0], np.ones(2)),
+    "modf": lambda x: np.modf(x)[0],
+    "interp": lambda x: np.interp(x[0], [0, 4], [0, 1]),
     "percentile": lambda x: np.percentile(x, 30, axis=0),
 }
 
@@ -67,10 +105,20 @@ def test_computed_functions(name):
         function(nbgrad.tensor(A, requires_grad=True))
 
 
-@pytest.mark.parametrize("function", [lambda x: np.allclose(x, A), lambda x: np.array_equal(x, A), lambda x: np.isclose(x, A).all(),
-                                      lambda x: np.count_nonzero(x) == 6, lambda x: np.shape(x) == (2, 3),
-                                      lambda x: np.size(x) == 6,
-                                      lambda x: np.ndim(x) == 2, lambda x: (x == A).all(), lambda x: (A == x).all()])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.allclose(x, A),
+        lambda x: np.array_equal(x, A),
+        lambda x: np.isclose(x, A).all(),
+        lambda x: np.count_nonzero(x) == 6,
+        lambda x: np.shape(x) == (2, 3),
+        lambda x: np.size(x) == 6,
+        lambda x: np.ndim(x) == 2,
+        lambda x: (x == A).all(),
+        lambda x: (A == x).all(),
+    ],
+)
 def test_questions(function):
     """What has no gradient is answered for tensors that require grad too."""
     assert function(nbgrad.tensor(A, requires_grad=True))

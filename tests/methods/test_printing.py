@@ -1,4 +1,5 @@
 """Texts of tensors: the options, alignment, what is said after the values. Expected texts are torch's."""
+
 from __future__ import annotations
 
 import pytest
@@ -35,11 +36,17 @@ def test_values(data, expected):
     assert repr(nbgrad.tensor(data)) == expected
 
 
-@pytest.mark.parametrize("options, expected", [
-    ({"precision": 2}, "tensor([0.33, 1.00])"), ({"precision": 0}, "tensor([0, 1])"),
-    ({"sci_mode": True}, "tensor([3.3333e-01, 1.0000e+00])"), ({"profile": "short"}, "tensor([0.33, 1.00])"),
-    ({"linewidth": 20}, "tensor([0.3333,\n        1.0000])"),
-], ids=str)
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({"precision": 2}, "tensor([0.33, 1.00])"),
+        ({"precision": 0}, "tensor([0, 1])"),
+        ({"sci_mode": True}, "tensor([3.3333e-01, 1.0000e+00])"),
+        ({"profile": "short"}, "tensor([0.33, 1.00])"),
+        ({"linewidth": 20}, "tensor([0.3333,\n        1.0000])"),
+    ],
+    ids=str,
+)
 def test_options(options, expected):
     """Precision, notation and line width follow the options."""
     nbgrad.set_printoptions(**options)
@@ -82,12 +89,16 @@ def test_unknown_profile():
         nbgrad.set_printoptions(profile="tiny")
 
 
-@pytest.mark.parametrize("make, expected", [
-    (lambda: nbgrad.zeros(2, 0), "tensor([], size=(2, 0))"),
-    (lambda: nbgrad.zeros(0, dtype=nbgrad.bool), "tensor([], dtype=nbgrad.bool)"),
-    (lambda: nbgrad.zeros(0, 3, dtype=nbgrad.int64), "tensor([], size=(0, 3), dtype=nbgrad.int64)"),
-    (lambda: nbgrad.zeros(0, 2, requires_grad=True), "tensor([], size=(0, 2), requires_grad=True)"),
-], ids=["matrix", "bool", "int64", "grad"])
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda: nbgrad.zeros(2, 0), "tensor([], size=(2, 0))"),
+        (lambda: nbgrad.zeros(0, dtype=nbgrad.bool), "tensor([], dtype=nbgrad.bool)"),
+        (lambda: nbgrad.zeros(0, 3, dtype=nbgrad.int64), "tensor([], size=(0, 3), dtype=nbgrad.int64)"),
+        (lambda: nbgrad.zeros(0, 2, requires_grad=True), "tensor([], size=(0, 2), requires_grad=True)"),
+    ],
+    ids=["matrix", "bool", "int64", "grad"],
+)
 def test_nothing_has_a_size(make, expected):
     """A tensor without elements says its size and dtype."""
     assert repr(make()) == expected
@@ -107,8 +118,10 @@ def test_default_dtype_is_implied():
 def test_long_suffixes_go_to_a_new_line():
     """What does not fit the line is written under the values."""
     t = nbgrad.tensor([1.5] * 8, dtype=nbgrad.float64, requires_grad=True)
-    assert repr(t) == "tensor([1.5000, 1.5000, 1.5000, 1.5000, 1.5000, 1.5000, 1.5000, 1.5000],\n" \
-                      "       dtype=nbgrad.float64, requires_grad=True)"
+    assert (
+        repr(t) == "tensor([1.5000, 1.5000, 1.5000, 1.5000, 1.5000, 1.5000, 1.5000, 1.5000],\n"
+        "       dtype=nbgrad.float64, requires_grad=True)"
+    )
 
 
 def test_grad_fn_of_a_view():
@@ -116,8 +129,7 @@ def test_grad_fn_of_a_view():
     assert repr(nbgrad.ones(2, 2, requires_grad=True).t()[0]).endswith("grad_fn=<SelectBackward0>)")
 
 
-@pytest.mark.parametrize("view", [lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[0]],
-                         ids=["transposed", "strided", "row"])
+@pytest.mark.parametrize("view", [lambda t: t.t(), lambda t: t[:, ::2], lambda t: t[0]], ids=["transposed", "strided", "row"])
 def test_views_print_their_own_elements(view):
     """Strides and offsets are followed."""
     v = view(nbgrad.arange(12.0).view(3, 4))

@@ -1,4 +1,5 @@
 """``nbgrad.utils._pytree``: nested values taken apart, mapped, put together."""
+
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
@@ -51,6 +52,7 @@ def test_structures_that_do_not_fit():
 
 def test_registered_types():
     """They are taken apart by these functions and by ``nbgrad.func`` alike."""
+
     class Box:
         def __init__(self, value, label):
             self.value, self.label = value, label
@@ -59,7 +61,7 @@ def test_registered_types():
     try:
         doubled = pytree.tree_map(lambda x: x * 2, [Box(3, "b")])[0]
         assert (doubled.value, doubled.label) == (6, "b")
-        found = nbgrad.func.grad(lambda box: (box.value ** 2).sum())(Box(nbgrad.tensor([3.0]), "b"))
+        found = nbgrad.func.grad(lambda box: (box.value**2).sum())(Box(nbgrad.tensor([3.0]), "b"))
         assert found.value.tolist() == [6.0] and found.label == "b"
         with pytest.raises(ValueError, match="registered already"):
             pytree.register_pytree_node(Box, None, None)

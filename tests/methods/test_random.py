@@ -1,6 +1,7 @@
 """Random numbers: the generator's published vectors, independence of threads and strides, moments, distributions,
 rules.
 """
+
 from __future__ import annotations
 
 import copy
@@ -150,7 +151,7 @@ def test_uniform_moments_and_range(generator, name):
     """Mean 1/2 and variance 1/12 within four standard errors, in [0, 1) also where few bits are left."""
     t = nbgrad.rand(N, generator=generator, dtype=getattr(nbgrad, name)).double().numpy()
     assert 0 <= t.min() and t.max() < 1
-    bias = {"float16": 2.0**-12, "bfloat16": 2.0**-9}.get(name, 0.0)       # truncated to 11 or 8 bits
+    bias = {"float16": 2.0**-12, "bfloat16": 2.0**-9}.get(name, 0.0)  # truncated to 11 or 8 bits
     assert abs(t.mean() + bias - 0.5) < 4 * math.sqrt(1 / 12 / N) and abs(t.var() - 1 / 12) < 4 * math.sqrt(1 / 180 / N)
 
 
@@ -187,8 +188,9 @@ def test_neighbours_are_uncorrelated(generator):
         assert abs((x * x * y * y).mean() - 1) < 4 * math.sqrt(8 / x.size)
 
 
-@pytest.mark.parametrize("low, high, name", [(0, 10, "int64"), (-3, 4, "int8"), (0, 256, "uint8"), (5, 6, "int32"),
-                                             (0, 7, "float32")])
+@pytest.mark.parametrize(
+    "low, high, name", [(0, 10, "int64"), (-3, 4, "int8"), (0, 256, "uint8"), (5, 6, "int32"), (0, 7, "float32")]
+)
 def test_integers_are_uniform(generator, low, high, name):
     """Every integer of the range comes equally often, and no other."""
     t = nbgrad.randint(low, high, (N,), generator=generator, dtype=getattr(nbgrad, name))
@@ -197,8 +199,7 @@ def test_integers_are_uniform(generator, low, high, name):
     assert high - low == 1 or abs(chi_square(counts, np.full(high - low, N / (high - low)))) < 4
 
 
-@pytest.mark.parametrize("low, high", [(-(2**63), 2**63), (0, 2**63), (-(2**62), 2**62 + 1), (2**62, 2**62 + 2**40)],
-                         ids=str)
+@pytest.mark.parametrize("low, high", [(-(2**63), 2**63), (0, 2**63), (-(2**62), 2**62 + 1), (2**62, 2**62 + 2**40)], ids=str)
 def test_integers_of_large_ranges(generator, low, high):
     """Ranges beyond 32 bits are filled: the mean is in the middle, the ends are kept."""
     values = nbgrad.randint(low, high, (N,), generator=generator).tolist()
@@ -252,8 +253,9 @@ def test_uniform_between_bounds(generator):
     assert -2 <= t.min() and t.max() < 6 and abs(t.mean() - 2) < 4 * 8 / math.sqrt(12 * N)
 
 
-@pytest.mark.parametrize("mean, std", [(3.0, 0.5), (nbgrad.tensor([3.0, -1.0]), nbgrad.tensor([[0.5], [2.0]]))],
-                         ids=["numbers", "tensors"])
+@pytest.mark.parametrize(
+    "mean, std", [(3.0, 0.5), (nbgrad.tensor([3.0, -1.0]), nbgrad.tensor([[0.5], [2.0]]))], ids=["numbers", "tensors"]
+)
 def test_normal_with_parameters(generator, mean, std):
     """Mean and deviation are numbers or tensors that broadcast."""
     size = (N,) if isinstance(mean, float) else None
@@ -334,8 +336,9 @@ def test_random_fill_cuts_the_gradient():
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("name, low, high", [("int8", 0, 127), ("uint8", 0, 255), ("bool", 0, 1), ("float16", 0, 2**11),
-                                             ("int64", 0, 2**63 - 1)])
+@pytest.mark.parametrize(
+    "name, low, high", [("int8", 0, 127), ("uint8", 0, 255), ("bool", 0, 1), ("float16", 0, 2**11), ("int64", 0, 2**63 - 1)]
+)
 def test_random_without_bounds(name, low, high):
     """``random_()`` covers the non-negative integers that the dtype counts."""
     values = nbgrad.zeros(N, dtype=getattr(nbgrad, name)).random_().double().numpy()
@@ -373,12 +376,20 @@ def test_errors(call):
         call()
 
 
-@pytest.mark.parametrize("f", [
-    lambda p: nbgrad.bernoulli(p), lambda p: nbgrad.zeros(2).bernoulli(p), lambda p: nbgrad.normal(p, 1.0),
-    lambda p: nbgrad.normal(0.0, p), lambda p: nbgrad.normal(p, p * 2), lambda p: nbgrad.normal(nbgrad.zeros(3, 1), p),
-    lambda p: nbgrad.linalg.vector_norm(p, 0),
-    lambda p: nbgrad.norm(p, 0, dim=0),
-], ids=["bernoulli", "bernoulli of", "normal mean", "normal std", "normal both", "normal broadcast", "vector_norm", "norm"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p: nbgrad.bernoulli(p),
+        lambda p: nbgrad.zeros(2).bernoulli(p),
+        lambda p: nbgrad.normal(p, 1.0),
+        lambda p: nbgrad.normal(0.0, p),
+        lambda p: nbgrad.normal(p, p * 2),
+        lambda p: nbgrad.normal(nbgrad.zeros(3, 1), p),
+        lambda p: nbgrad.linalg.vector_norm(p, 0),
+        lambda p: nbgrad.norm(p, 0, dim=0),
+    ],
+    ids=["bernoulli", "bernoulli of", "normal mean", "normal std", "normal both", "normal broadcast", "vector_norm", "norm"],
+)
 def test_what_depends_on_a_parameter_in_steps_has_a_derivative_of_zero(f):
     """Numbers drawn with a parameter, and the number of elements that are not 0, require grad as it does; their derivative is 0."""
     p = nbgrad.tensor([0.25, 0.75], requires_grad=True)

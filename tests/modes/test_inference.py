@@ -1,4 +1,5 @@
 """Inference mode: which tensors it marks, what may be done with them, and that known calls in it are right."""
+
 from __future__ import annotations
 
 import copy
@@ -191,18 +192,37 @@ def test_threads_have_their_own_mode():
 # ---- what is marked --------------------------------------------------------------------------------------------------
 C = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=F64)
 FRESH = {
-    "ones": lambda: nbgrad.ones(2), "tensor": lambda: nbgrad.tensor([1.0]), "rand": lambda: nbgrad.rand(2),
-    "arange": lambda: nbgrad.arange(3), "zeros_like": lambda: nbgrad.zeros_like(C),
+    "ones": lambda: nbgrad.ones(2),
+    "tensor": lambda: nbgrad.tensor([1.0]),
+    "rand": lambda: nbgrad.rand(2),
+    "arange": lambda: nbgrad.arange(3),
+    "zeros_like": lambda: nbgrad.zeros_like(C),
     "from_numpy": lambda: nbgrad.from_numpy(np.ones(2)),
-    "parameter": lambda: nbgrad.Parameter(nbgrad.ones(2)), "clone": lambda: C.clone(), "converted": lambda: C.to(nbgrad.float32),
-    "sum": lambda: C.sum(), "matmul": lambda: C @ C, "cat": lambda: nbgrad.cat([C, C]), "index": lambda: C[nbgrad.tensor([0])],
-    "nonzero": lambda: C.nonzero(), "multinomial": lambda: nbgrad.multinomial(C, 1), "comparison": lambda: C > 1,
-    "sorted": lambda: C.sort()[1], "deepcopy": lambda: copy.deepcopy(C), "contiguous": lambda: C.t().contiguous(),
+    "parameter": lambda: nbgrad.Parameter(nbgrad.ones(2)),
+    "clone": lambda: C.clone(),
+    "converted": lambda: C.to(nbgrad.float32),
+    "sum": lambda: C.sum(),
+    "matmul": lambda: C @ C,
+    "cat": lambda: nbgrad.cat([C, C]),
+    "index": lambda: C[nbgrad.tensor([0])],
+    "nonzero": lambda: C.nonzero(),
+    "multinomial": lambda: nbgrad.multinomial(C, 1),
+    "comparison": lambda: C > 1,
+    "sorted": lambda: C.sort()[1],
+    "deepcopy": lambda: copy.deepcopy(C),
+    "contiguous": lambda: C.t().contiguous(),
 }
 SHARING = {
-    "slice": lambda x: x[:1], "transpose": lambda x: x.t(), "detach": lambda x: x.detach(), "data": lambda x: x.data,
-    "split": lambda x: x.split(1)[0], "expand": lambda x: x.expand(3, 2, 2), "same dtype": lambda x: x.to(F64),
-    "contiguous": lambda x: x.contiguous(), "in place": lambda x: x.add_(0), "out": lambda x: nbgrad.mul(x, 1.0, out=x),
+    "slice": lambda x: x[:1],
+    "transpose": lambda x: x.t(),
+    "detach": lambda x: x.detach(),
+    "data": lambda x: x.data,
+    "split": lambda x: x.split(1)[0],
+    "expand": lambda x: x.expand(3, 2, 2),
+    "same dtype": lambda x: x.to(F64),
+    "contiguous": lambda x: x.contiguous(),
+    "in place": lambda x: x.add_(0),
+    "out": lambda x: nbgrad.mul(x, 1.0, out=x),
 }
 
 
@@ -245,11 +265,25 @@ def test_copies_are_ordinary():
 
 
 # ---- values of known calls -------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("call", [
-    lambda x, w: x * w, lambda x, w: x * 2.5, lambda x, w: x.exp(), lambda x, w: x.sum(), lambda x, w: x.sum(dim=1, keepdim=True),
-    lambda x, w: x @ w, lambda x, w: x.t(), lambda x, w: x[1:], lambda x, w: x.t() * w, lambda x, w: nbgrad.where(x > 2, x, w),
-    lambda x, w: x.max(dim=0)[0], lambda x, w: x[0] + w, lambda x, w: x.clamp(0, 2),
-], ids=["mul", "number", "exp", "sum", "sum_dim", "matmul", "t", "slice", "strided", "where", "max", "broadcast", "clamp"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, w: x * w,
+        lambda x, w: x * 2.5,
+        lambda x, w: x.exp(),
+        lambda x, w: x.sum(),
+        lambda x, w: x.sum(dim=1, keepdim=True),
+        lambda x, w: x @ w,
+        lambda x, w: x.t(),
+        lambda x, w: x[1:],
+        lambda x, w: x.t() * w,
+        lambda x, w: nbgrad.where(x > 2, x, w),
+        lambda x, w: x.max(dim=0)[0],
+        lambda x, w: x[0] + w,
+        lambda x, w: x.clamp(0, 2),
+    ],
+    ids=["mul", "number", "exp", "sum", "sum_dim", "matmul", "t", "slice", "strided", "where", "max", "broadcast", "clamp"],
+)
 @pytest.mark.parametrize("marked", [False, True])
 def test_repeated_calls_have_the_values_of_no_grad(call, marked):
     """The second and third call of its layouts take the short way and give what the first one gave."""
@@ -310,11 +344,22 @@ def test_another_mode_at_the_same_time():
 
 
 # ---- what autograd refuses -------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("write", [
-    lambda t: t.zero_(), lambda t: t.copy_(C), lambda t: t.__setitem__(0, 1.0), lambda t: t.t_(), lambda t: t.mul_(C),
-    lambda t: nbgrad.add(C, C, out=t), lambda t: t.masked_fill_(C > 1, 0.0), lambda t: t.index_fill_(0, nbgrad.tensor([0]), 1.0),
-    lambda t: t.data.add_(1), lambda t: t.detach().add_(1),
-], ids=["zero_", "copy_", "setitem", "t_", "mul_", "out", "masked_fill_", "index_fill_", "data", "detach"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.zero_(),
+        lambda t: t.copy_(C),
+        lambda t: t.__setitem__(0, 1.0),
+        lambda t: t.t_(),
+        lambda t: t.mul_(C),
+        lambda t: nbgrad.add(C, C, out=t),
+        lambda t: t.masked_fill_(C > 1, 0.0),
+        lambda t: t.index_fill_(0, nbgrad.tensor([0]), 1.0),
+        lambda t: t.data.add_(1),
+        lambda t: t.detach().add_(1),
+    ],
+    ids=["zero_", "copy_", "setitem", "t_", "mul_", "out", "masked_fill_", "index_fill_", "data", "detach"],
+)
 def test_every_kind_of_write_is_refused_outside(write):
     """And the memory stays as it was."""
     t = inferred(C.clone)
@@ -323,10 +368,18 @@ def test_every_kind_of_write_is_refused_outside(write):
     assert t.tolist() == C.tolist()
 
 
-@pytest.mark.parametrize("use", [
-    lambda x, t, k: x * t, lambda x, t, k: x @ t, lambda x, t, k: x[k], lambda x, t, k: x.index_select(0, k),
-    lambda x, t, k: (x * 1).mul_(t), lambda x, t, k: x.gather(0, k[None]),
-], ids=["mul", "matmul", "index", "index_select", "mul_", "gather"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, t, k: x * t,
+        lambda x, t, k: x @ t,
+        lambda x, t, k: x[k],
+        lambda x, t, k: x.index_select(0, k),
+        lambda x, t, k: (x * 1).mul_(t),
+        lambda x, t, k: x.gather(0, k[None]),
+    ],
+    ids=["mul", "matmul", "index", "index_select", "mul_", "gather"],
+)
 def test_inference_tensors_cannot_be_saved(use):
     """Neither operands nor indices; what was made of them outside can be saved."""
     t, k = inferred(C.clone), inferred(nbgrad.tensor, [0, 1])
@@ -356,6 +409,7 @@ def test_leaf_of_the_mode_that_requires_grad():
 
 def test_function_cannot_save_an_inference_tensor():
     """``save_for_backward`` obeys the rule too; a Function that saves none may take one."""
+
     class Add(nbgrad.Function):
         """x + y, saving what it is told to."""
 
@@ -378,6 +432,7 @@ def test_function_cannot_save_an_inference_tensor():
 
 def test_function_inside():
     """A Function records nothing in the mode, and its new results are marked."""
+
     class Twice(nbgrad.Function):
         """2 x, and x itself."""
 
@@ -399,7 +454,7 @@ def test_backward_inside_of_the_mode():
     x = leaf([1.0, 2.0])
     y = (x * x * x).sum()
     with nbgrad.inference_mode():
-        grad, = nbgrad.grad(y, x, create_graph=True)
+        (grad,) = nbgrad.grad(y, x, create_graph=True)
     assert grad.tolist() == [3.0, 12.0] and not grad.requires_grad
 
 
@@ -429,14 +484,22 @@ def test_a_parameter_is_no_inference_tensor():
 GRID = nbgrad.tensor([[1, 2, 0], [3, 0, 5]], dtype=nbgrad.int32)
 REALS = nbgrad.arange(24, dtype=F64).reshape(2, 3, 4) / 7
 STEPWISE = {
-    "all": lambda: GRID.all(), "any of columns": lambda: GRID[:, ::2].any(), "max": lambda: GRID[:, ::2].max(),
-    "sum of bytes": lambda: GRID.to(nbgrad.uint8).t().sum(0), "prod": lambda: REALS[:1].expand(2, 3, 4).prod(),
-    "sum of a diagonal": lambda: REALS.permute(2, 0, 1).sum((0, 2)), "indices": lambda: REALS[GRID[0, ::2], GRID[0, :2].long()],
-    "var": lambda: REALS.var((0, 2)), "argmax of halves": lambda: REALS.half().argmax(1), "median": lambda: REALS.median(1).values,
+    "all": lambda: GRID.all(),
+    "any of columns": lambda: GRID[:, ::2].any(),
+    "max": lambda: GRID[:, ::2].max(),
+    "sum of bytes": lambda: GRID.to(nbgrad.uint8).t().sum(0),
+    "prod": lambda: REALS[:1].expand(2, 3, 4).prod(),
+    "sum of a diagonal": lambda: REALS.permute(2, 0, 1).sum((0, 2)),
+    "indices": lambda: REALS[GRID[0, ::2], GRID[0, :2].long()],
+    "var": lambda: REALS.var((0, 2)),
+    "argmax of halves": lambda: REALS.half().argmax(1),
+    "median": lambda: REALS.median(1).values,
     "scatter": lambda: REALS.scatter_reduce(0, GRID[None].repeat(1, 1, 1).long() * 0, REALS[:1, :2, :3], "amax"),
     "copy": lambda: REALS.mT.clone().copy_(REALS[:1, 0, :3].expand(2, 4, 3)),
     "cumsum in place": lambda: REALS.clone().mT.cumsum_(0),
-    "matmul": lambda: REALS.mT @ REALS, "det": lambda: (REALS[:, :2, :2]).det(), "logsumexp": lambda: GRID.t().logsumexp(0),
+    "matmul": lambda: REALS.mT @ REALS,
+    "det": lambda: (REALS[:, :2, :2]).det(),
+    "logsumexp": lambda: GRID.t().logsumexp(0),
 }
 
 

@@ -1,4 +1,5 @@
 """Lazy conjugates and negatives: views that share memory and version, through every door, and their histories."""
+
 from __future__ import annotations
 
 import copy
@@ -21,6 +22,7 @@ def plain(data=DATA):
 
 # ---- what is lazy ----------------------------------------------------------------------------------------------------
 
+
 def test_conj_shares_memory_and_version():
     """No element moves: the conjugate has the memory, strides and version of the tensor."""
     z = plain()
@@ -40,10 +42,18 @@ def test_twice_is_the_tensor_again():
     np.testing.assert_array_equal(both.numpy(force=True), -DATA.conj())
 
 
-@pytest.mark.parametrize("parts, conj, neg", [
-    (lambda z: z.conj().imag, False, True), (lambda z: z.conj().real, False, False), (lambda z: z._neg_view().real, False, True),
-    (lambda z: z._neg_view().imag, False, True), (lambda z: z._neg_view().conj().imag, False, False),
-    (lambda z: nbgrad.view_as_real(z._neg_view()), False, True), (lambda z: z.imag, False, False)])
+@pytest.mark.parametrize(
+    "parts, conj, neg",
+    [
+        (lambda z: z.conj().imag, False, True),
+        (lambda z: z.conj().real, False, False),
+        (lambda z: z._neg_view().real, False, True),
+        (lambda z: z._neg_view().imag, False, True),
+        (lambda z: z._neg_view().conj().imag, False, False),
+        (lambda z: nbgrad.view_as_real(z._neg_view()), False, True),
+        (lambda z: z.imag, False, False),
+    ],
+)
 def test_bits_of_parts(parts, conj, neg):
     """The imaginary part of a conjugate is a negative; parts have no conjugate bit; the values are those of the numbers."""
     v = parts(plain())
@@ -59,10 +69,19 @@ def test_real_tensors_are_their_own_conjugates():
 
 
 MOVES = {
-    "transpose": lambda c: c.t(), "select": lambda c: c[1], "slice": lambda c: c[:, 1:], "expand": lambda c: c.expand(4, 2, 3),
-    "reshape": lambda c: c.reshape(3, 2), "unbind": lambda c: c.unbind()[1], "diagonal": lambda c: c.diagonal(),
-    "as_strided": lambda c: c.as_strided((2, 2), (1, 2)), "mH": lambda c: c.mH, "detach": lambda c: c.detach(),
-    "unsqueeze": lambda c: c.unsqueeze(0), "squeeze": lambda c: c[:1].squeeze(0), "split": lambda c: c.split(1)[0],
+    "transpose": lambda c: c.t(),
+    "select": lambda c: c[1],
+    "slice": lambda c: c[:, 1:],
+    "expand": lambda c: c.expand(4, 2, 3),
+    "reshape": lambda c: c.reshape(3, 2),
+    "unbind": lambda c: c.unbind()[1],
+    "diagonal": lambda c: c.diagonal(),
+    "as_strided": lambda c: c.as_strided((2, 2), (1, 2)),
+    "mH": lambda c: c.mH,
+    "detach": lambda c: c.detach(),
+    "unsqueeze": lambda c: c.unsqueeze(0),
+    "squeeze": lambda c: c[:1].squeeze(0),
+    "split": lambda c: c.split(1)[0],
 }
 
 
@@ -75,10 +94,24 @@ def test_views_keep_the_bit(name):
     np.testing.assert_array_equal(moved.numpy(force=True), move(plain(DATA.conj())).numpy(force=True))
 
 
-@pytest.mark.parametrize("make", [
-    lambda c: c.clone(), lambda c: c + 0, lambda c: -c, lambda c: c.to(nbgrad.complex64), lambda c: nbgrad.cat([c, c]),
-    lambda c: c.sum(0), lambda c: c @ c.t(), lambda c: c[[1, 0]], lambda c: nbgrad.empty_like(c), lambda c: c.new_zeros(2),
-    lambda c: c.resolve_conj(), lambda c: c.conj_physical(), lambda c: c.t().contiguous()])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda c: c.clone(),
+        lambda c: c + 0,
+        lambda c: -c,
+        lambda c: c.to(nbgrad.complex64),
+        lambda c: nbgrad.cat([c, c]),
+        lambda c: c.sum(0),
+        lambda c: c @ c.t(),
+        lambda c: c[[1, 0]],
+        lambda c: nbgrad.empty_like(c),
+        lambda c: c.new_zeros(2),
+        lambda c: c.resolve_conj(),
+        lambda c: c.conj_physical(),
+        lambda c: c.t().contiguous(),
+    ],
+)
 def test_results_have_no_bits(make):
     """What is computed is computed: only views are lazy."""
     out = make(plain().conj())
@@ -94,12 +127,26 @@ def test_what_changes_nothing_stays_lazy():
 # ---- operations read through the bits --------------------------------------------------------------------------------
 
 FUNCTIONS = {
-    "add": lambda m, c: c + 1, "mul": lambda m, c: c * c, "div": lambda m, c: 2 / c, "exp": lambda m, c: m.exp(c),
-    "abs": lambda m, c: m.abs(c), "sum": lambda m, c: c.sum(), "mean": lambda m, c: c.mean(0), "prod": lambda m, c: c.prod(),
-    "cumsum": lambda m, c: c.cumsum(1), "matmul": lambda m, c: c @ c.reshape(3, 2), "eq": lambda m, c: c == m.conj(c),
-    "where": lambda m, c: m.where(c == 4, c, c * 2), "stack": lambda m, c: m.stack([c, c]), "index": lambda m, c: c[[1, 0]],
-    "flip": lambda m, c: m.flip(c, (0,)), "imag": lambda m, c: c.imag * 3, "outer": lambda m, c: m.outer(c[0], c[1]),
-    "tril": lambda m, c: m.tril(c), "any": lambda m, c: c.imag.any(), "max": lambda m, c: c.imag.max(),
+    "add": lambda m, c: c + 1,
+    "mul": lambda m, c: c * c,
+    "div": lambda m, c: 2 / c,
+    "exp": lambda m, c: m.exp(c),
+    "abs": lambda m, c: m.abs(c),
+    "sum": lambda m, c: c.sum(),
+    "mean": lambda m, c: c.mean(0),
+    "prod": lambda m, c: c.prod(),
+    "cumsum": lambda m, c: c.cumsum(1),
+    "matmul": lambda m, c: c @ c.reshape(3, 2),
+    "eq": lambda m, c: c == m.conj(c),
+    "where": lambda m, c: m.where(c == 4, c, c * 2),
+    "stack": lambda m, c: m.stack([c, c]),
+    "index": lambda m, c: c[[1, 0]],
+    "flip": lambda m, c: m.flip(c, (0,)),
+    "imag": lambda m, c: c.imag * 3,
+    "outer": lambda m, c: m.outer(c[0], c[1]),
+    "tril": lambda m, c: m.tril(c),
+    "any": lambda m, c: c.imag.any(),
+    "max": lambda m, c: c.imag.max(),
     "cast": lambda m, c: c.imag + 1j,
 }
 
@@ -131,13 +178,21 @@ def test_operands_of_other_dtypes_and_shapes_go_with_a_conjugate():
 # ---- writes ----------------------------------------------------------------------------------------------------------
 
 WRITES = {
-    "add_": lambda c: c.add_(1j), "mul_": lambda c: c.mul_(2 - 1j), "copy_": lambda c: c.copy_(c.clone() * 1j),
-    "fill_": lambda c: c.fill_(3 + 4j), "zero_": lambda c: c.zero_(), "setitem": lambda c: c.__setitem__((0, slice(1, 3)), 5j),
-    "index": lambda c: c.__setitem__([1, 0], c.clone()), "mask": lambda c: c.__setitem__(c.abs() > 2, 1j),
-    "masked_fill_": lambda c: c.masked_fill_(c.abs() > 2, 1j), "imag": lambda c: c.imag.add_(1.0),
+    "add_": lambda c: c.add_(1j),
+    "mul_": lambda c: c.mul_(2 - 1j),
+    "copy_": lambda c: c.copy_(c.clone() * 1j),
+    "fill_": lambda c: c.fill_(3 + 4j),
+    "zero_": lambda c: c.zero_(),
+    "setitem": lambda c: c.__setitem__((0, slice(1, 3)), 5j),
+    "index": lambda c: c.__setitem__([1, 0], c.clone()),
+    "mask": lambda c: c.__setitem__(c.abs() > 2, 1j),
+    "masked_fill_": lambda c: c.masked_fill_(c.abs() > 2, 1j),
+    "imag": lambda c: c.imag.add_(1.0),
     "real": lambda c: c.real.mul_(2.0),
-    "index_add_": lambda c: c.index_add_(0, nbgrad.tensor([1]), c[:1].clone()), "row": lambda c: c[1].sub_(1j),
-    "exp_": lambda c: c.exp_(), "aliased": lambda c: c.mul_(c.conj()),
+    "index_add_": lambda c: c.index_add_(0, nbgrad.tensor([1]), c[:1].clone()),
+    "row": lambda c: c[1].sub_(1j),
+    "exp_": lambda c: c.exp_(),
+    "aliased": lambda c: c.mul_(c.conj()),
 }
 
 
@@ -170,7 +225,7 @@ def test_a_write_to_the_base_reaches_its_conjugate():
     base = z * 1
     c = base.conj()
     base.mul_(2j)
-    g, = nbgrad.grad(c.real.sum() + 3 * c.imag.sum(), z)
+    (g,) = nbgrad.grad(c.real.sum() + 3 * c.imag.sum(), z)
     np.testing.assert_allclose(g.numpy(), np.full((2, 3), np.conj(2j) * np.conj(1 + 3j)))
 
 
@@ -200,14 +255,15 @@ def test_parts_of_a_base_that_was_transposed_in_place(part):
     y.t_()
     weights = nbgrad.tensor(np.arange(v.numel()).reshape(v.shape) + 1.0)
     value = (v * weights).sum()
-    g, = nbgrad.grad(value.real if value.is_complex() else value, z)
+    (g,) = nbgrad.grad(value.real if value.is_complex() else value, z)
     other = leaf(DATA, C128)
     value = (part(other * 1) * weights).sum()
-    want, = nbgrad.grad(value.real if value.is_complex() else value, other)
+    (want,) = nbgrad.grad(value.real if value.is_complex() else value, other)
     np.testing.assert_array_equal(g.numpy(), want.numpy())
 
 
 # ---- histories -------------------------------------------------------------------------------------------------------
+
 
 def test_nodes_are_named_as_torchs():
     """ConjBackward0 and NegViewBackward0, views of their operand."""
@@ -220,7 +276,7 @@ def test_gradients_are_computed_numbers():
     """No gradient that a user gets is lazy: it can be handed to NumPy."""
     z = leaf(DATA, C128)
     for out in (z.conj(), z.conj().imag, z._neg_view().real, z.mH, z.conj().t() @ z.conj()):
-        g, = nbgrad.grad(out.sum() if not out.is_complex() else out.real.sum(), z)
+        (g,) = nbgrad.grad(out.sum() if not out.is_complex() else out.real.sum(), z)
         assert not g.is_conj() and not g.is_neg() and g.numpy().shape == (2, 3)
 
 
@@ -245,18 +301,25 @@ def test_saved_conjugates_are_checked_for_writes():
 def test_double_backward_through_conjugates():
     """z conj(z) has the gradient 2z, and that has the gradient 2."""
     z = leaf(DATA, C128)
-    g, = nbgrad.grad((z * z.conj()).real.sum(), z, create_graph=True)
+    (g,) = nbgrad.grad((z * z.conj()).real.sum(), z, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), 2 * DATA)
     np.testing.assert_allclose(nbgrad.grad(g.real.sum(), z)[0].numpy(), np.full((2, 3), 2 + 0j))
 
 
 # ---- doors -----------------------------------------------------------------------------------------------------------
 
+
 def test_arrays_are_refused():
     """An array, DLPack and other readings of the memory cannot say that it is conjugated."""
     c = plain().conj()
-    for door in (lambda: c.numpy(), lambda: c.imag.numpy(), lambda: np.asarray(c), lambda: nbgrad.view_as_real(c),
-                 lambda: c.view(nbgrad.float64), lambda: c.imag.view(nbgrad.int64)):
+    for door in (
+        lambda: c.numpy(),
+        lambda: c.imag.numpy(),
+        lambda: np.asarray(c),
+        lambda: nbgrad.view_as_real(c),
+        lambda: c.view(nbgrad.float64),
+        lambda: c.imag.view(nbgrad.int64),
+    ):
         with pytest.raises(RuntimeError, match="resolve_"):
             door()
     with pytest.raises(BufferError, match="resolve_"):
@@ -307,7 +370,7 @@ def test_view_of_another_dtype_follows_a_base_that_is_moved():
     view.mul_(2)
     base.mul_(3)
     assert base.tolist() == (6 * np.arange(8.0).reshape(4, 2).T).tolist()
-    expected = 2 * 36 * x.detach().numpy() + 6 * np.array([1.0, 0.0])        # of the squares of the base, and of the real parts
+    expected = 2 * 36 * x.detach().numpy() + 6 * np.array([1.0, 0.0])  # of the squares of the base, and of the real parts
     np.testing.assert_allclose(nbgrad.grad((base * base).sum() + view.real.sum(), x)[0].numpy(), expected, rtol=1e-14)
 
 
@@ -319,5 +382,5 @@ def test_conjugate_follows_a_base_that_is_moved():
     base.t_()
     view.mul_(2j)
     np.testing.assert_allclose(base.detach().numpy(), -2j * x.detach().numpy().T, rtol=1e-15)
-    g, = nbgrad.grad((base * 1j).real.sum(), x)
+    (g,) = nbgrad.grad((base * 1j).real.sum(), x)
     np.testing.assert_allclose(g.numpy(), np.full((3, 2), 2.0 + 0j), atol=1e-15)

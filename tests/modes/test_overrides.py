@@ -1,4 +1,5 @@
 """Subclasses of Tensor, types with ``__nbgrad_function__`` and modes: who decides what a call means."""
+
 from __future__ import annotations
 
 import copy
@@ -50,12 +51,22 @@ def logged():
 
 # ---- subclasses ------------------------------------------------------------------------------------------------------
 OPERATIONS = {
-    "operator": lambda m: m * 2 + 1, "reflected": lambda m: 2 - m, "reduction": lambda m: m.sum(0), "view": lambda m: m[1:],
-    "matmul": lambda m: m @ m.T, "cat": lambda m: nbgrad.cat([m, m]), "function": lambda m: nbgrad.exp(m),
+    "operator": lambda m: m * 2 + 1,
+    "reflected": lambda m: 2 - m,
+    "reduction": lambda m: m.sum(0),
+    "view": lambda m: m[1:],
+    "matmul": lambda m: m @ m.T,
+    "cat": lambda m: nbgrad.cat([m, m]),
+    "function": lambda m: nbgrad.exp(m),
     "clone": lambda m: m.clone(),
-    "number in place": lambda m: m.add_(1), "setitem": lambda m: (m.__setitem__(0, 5.0), m)[1], "detach": lambda m: m.detach(),
-    "with a plain tensor": lambda m: nbgrad.ones(2, 2) * m, "gather": lambda m: m.gather(0, nbgrad.tensor([[0, 1]])),
-    "composite": lambda m: nbgrad.hstack([m, m]), "to": lambda m: m.to(nbgrad.float64), "softmax": lambda m: m.softmax(0),
+    "number in place": lambda m: m.add_(1),
+    "setitem": lambda m: (m.__setitem__(0, 5.0), m)[1],
+    "detach": lambda m: m.detach(),
+    "with a plain tensor": lambda m: nbgrad.ones(2, 2) * m,
+    "gather": lambda m: m.gather(0, nbgrad.tensor([[0, 1]])),
+    "composite": lambda m: nbgrad.hstack([m, m]),
+    "to": lambda m: m.to(nbgrad.float64),
+    "softmax": lambda m: m.softmax(0),
 }
 
 
@@ -86,7 +97,7 @@ def test_gradients_reach_a_subclass_leaf():
             ((x @ x).tanh() * x[0]).sum().backward()
     assert leaf.is_leaf and type(leaf.grad) is nbgrad.Tensor
     assert np.array_equal(leaf.grad.numpy(), plain.grad.numpy())
-    g, = nbgrad.grad((leaf ** 3).sum(), leaf, create_graph=True)
+    (g,) = nbgrad.grad((leaf**3).sum(), leaf, create_graph=True)
     assert np.allclose(nbgrad.grad(g.sum(), leaf)[0].numpy(), 6 * leaf.detach().numpy())
 
 
@@ -128,8 +139,9 @@ def test_as_subclass_of_what_is_none():
         nbgrad.ones(2).as_subclass(int)
 
 
-@pytest.mark.parametrize("way", [lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy], ids=["pickle", "copy",
-"deepcopy"])
+@pytest.mark.parametrize(
+    "way", [lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"]
+)
 def test_copies_are_subclasses_that_survive(way):
     """A copy is of the subclass, and so is what is computed from it."""
     m = way(Metres([1.0, 2.0]))
@@ -143,14 +155,17 @@ def test_subclass_prints_its_name():
 
 def test_parameters_give_plain_tensors():
     """A Parameter, and a subclass of it, is not inherited by results."""
+
     class Own(nbgrad.Parameter):
         """A parameter."""
+
     for kind in (nbgrad.Parameter, Own):
         assert type(kind(nbgrad.ones(2)) * 2) is nbgrad.Tensor
 
 
 def test_methods_of_a_subclass():
     """A subclass may have constructor arguments of its own."""
+
     class Named(nbgrad.Tensor):
         """With a name."""
 
@@ -161,6 +176,7 @@ def test_methods_of_a_subclass():
 
         def __init__(self, data, name):
             pass
+
     x = Named([1.0], "width")
     assert x.name == "width" and type(x * 2) is Named and not hasattr(x * 2, "name")
 
@@ -185,6 +201,7 @@ def test_function_is_the_public_one(logged):
         def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
             seen.append(func)
             return {nbgrad.mean: lambda x: "mean of mine"}.get(func, lambda *a, **k: NotImplemented)(*args, **(kwargs or {}))
+
     assert nbgrad.mean(Keyed([1.0])) == "mean of mine" and seen == [nbgrad.mean]
     with pytest.raises(TypeError, match="sum: not implemented for Keyed"):
         Keyed([1.0]).sum()
@@ -201,8 +218,10 @@ def test_a_type_that_is_no_tensor():
 
 def test_subclass_is_asked_before_its_base(logged):
     """Of several types the most derived decides."""
+
     class Deeper(Logged):
         """A subclass of a subclass."""
+
     assert type(Logged([1.0]) + Deeper([2.0])) is Deeper
 
 
@@ -220,6 +239,7 @@ def test_disabled():
 
 def test_function_written_in_others():
     """A user's function can take part by ``has_function`` and ``handle_function``."""
+
     def area(a, b):
         if nbgrad.overrides.has_function(a, b):
             return nbgrad.overrides.handle_function(area, (a, b), a, b)
@@ -231,6 +251,7 @@ def test_function_written_in_others():
         @classmethod
         def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
             return "area" if func is area else NotImplemented
+
     assert area(Shape(), 2) == "area" and area(nbgrad.tensor(3.0), 2).item() == 6.0
 
 
@@ -268,6 +289,7 @@ def test_mode_leaves_on_error():
 
 # ---- names of torch's module -----------------------------------------------------------------------------------------
 
+
 class Asked:
     """A type that is no tensor, and answers with what it was asked."""
 
@@ -278,6 +300,7 @@ class Asked:
 
 def test_wrapped_functions_ask():
     """A decorated function runs for tensors, and asks about arguments of other types."""
+
     @nbgrad.overrides.wrap_torch_function(lambda x, scale=1: (x,))
     def scaled(x, scale=1):
         return x * scale
@@ -313,30 +336,41 @@ def test_passes_and_hooks_are_asked(logged):
     x.register_post_accumulate_grad_hook(lambda leaf: None)
     y.retain_grad()
     x.requires_grad_(True)
-    assert logged == ["backward", "backward", "grad", "register_hook", "register_post_accumulate_grad_hook", "retain_grad",
-                      "requires_grad_"]
+    assert logged == [
+        "backward",
+        "backward",
+        "grad",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "retain_grad",
+        "requires_grad_",
+    ]
 
 
 def test_a_type_may_answer_for_grad():
     """What a type returns for ``nbgrad.grad`` is the result."""
+
     class Answers(nbgrad.Tensor):
         @classmethod
         def __nbgrad_function__(cls, func, types, args=(), kwargs=None):
             if func is nbgrad.grad:
                 return "asked", sorted(kwargs)
             return super().__nbgrad_function__(func, types, args, kwargs)
+
     x = Answers([1.0]).requires_grad_()
     assert nbgrad.grad(x * 2, [x])[0] == "asked"
 
 
 def test_a_subclass_keeps_its_own_backward():
     """A method that a subclass defines is called, and may ask Tensor's."""
+
     class Counted(nbgrad.Tensor):
         calls = 0
 
         def backward(self, *args, **kwargs):
             Counted.calls += 1
             super().backward(*args, **kwargs)
+
     x = Counted([1.0]).requires_grad_()
     (x * 2).sum().backward()
     assert Counted.calls == 1 and x.grad.tolist() == [2.0]
@@ -350,6 +384,7 @@ def test_a_mode_sees_passes():
         def __nbgrad_function__(self, func, types, args, kwargs):
             names.append(func.__name__)
             return func(*args, **kwargs)
+
     x = nbgrad.ones(2, requires_grad=True)
     y = x.sum()
     with Names():

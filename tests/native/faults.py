@@ -3,6 +3,7 @@
 Prints for each program how many statements failed, how many of these changed a count of what it uses, and how many blocks of
 memory were left.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -29,7 +30,7 @@ def backward():
 
 
 def double():
-    g, = nbgrad.autograd.grad((x * x).sum(), [x], create_graph=True)
+    (g,) = nbgrad.autograd.grad((x * x).sum(), [x], create_graph=True)
     g.sum().backward()
 
 
@@ -68,18 +69,36 @@ def several():
 
 
 PROGRAMS = {
-    "product": lambda: x * y, "number": lambda: x * 2.5, "number first": lambda: 2.5 * x, "int": lambda: x * 3,
+    "product": lambda: x * y,
+    "number": lambda: x * 2.5,
+    "number first": lambda: 2.5 * x,
+    "int": lambda: x * 3,
     "plain": lambda: z * y,
-    "exp": lambda: x.exp(), "view": lambda: base[2:5], "view of a view": lambda: base[2:5][1:], "in place": lambda: z.mul_(1.0),
-    "in place by a tensor": lambda: z.mul_(y), "in place on a view": views,
+    "exp": lambda: x.exp(),
+    "view": lambda: base[2:5],
+    "view of a view": lambda: base[2:5][1:],
+    "in place": lambda: z.mul_(1.0),
+    "in place by a tensor": lambda: z.mul_(y),
+    "in place on a view": views,
     "broadcast": lambda: (base * nbgrad.ones(4)).sum().backward(),
-    "quotient": lambda: (x / x.exp()).sum().backward(), "backward": backward, "inputs": inputs, "double": double,
-    "of three": lambda: x.lerp(y, 0.5), "where": lambda: nbgrad.where(y > 0, x, y).sum().backward(), "detached": lambda: x.detach(),
-    "large": lambda: (nbgrad.ones(1 << 17) * 2.0).sum(), "numbered": lambda: native.next_seq(), "several": several, "hooks": hooks,
-    "anomaly mode": anomalous, "wide": lambda: nbgrad.cat(wide).sum().backward(), "unrecorded": unrecorded,
+    "quotient": lambda: (x / x.exp()).sum().backward(),
+    "backward": backward,
+    "inputs": inputs,
+    "double": double,
+    "of three": lambda: x.lerp(y, 0.5),
+    "where": lambda: nbgrad.where(y > 0, x, y).sum().backward(),
+    "detached": lambda: x.detach(),
+    "large": lambda: (nbgrad.ones(1 << 17) * 2.0).sum(),
+    "numbered": lambda: native.next_seq(),
+    "several": several,
+    "hooks": hooks,
+    "anomaly mode": anomalous,
+    "wide": lambda: nbgrad.cat(wide).sum().backward(),
+    "unrecorded": unrecorded,
     "complex": lambda: nbgrad.ones(3, dtype=nbgrad.complex64) * 2j,
     "added in place": lambda: (x * y + x * z + x.exp()).sum().backward(),
-    "maximum": lambda: (base.max(1)[0] * 2).sum().backward(), "composed": lambda: nbgrad.var(base).backward(),
+    "maximum": lambda: (base.max(1)[0] * 2).sum().backward(),
+    "composed": lambda: nbgrad.var(base).backward(),
 }
 
 
@@ -127,8 +146,8 @@ def fail(run, most=20000):
 
 if __name__ == "__main__":
     sys.unraisablehook = lambda *_: None
-    warnings.simplefilter("ignore")                             # of anomaly mode
+    warnings.simplefilter("ignore")  # of anomaly mode
     for name in sys.argv[1:] or PROGRAMS:
-        fail(PROGRAMS[name])                                    # whatever is made once
+        fail(PROGRAMS[name])  # whatever is made once
         faults, changed, left = fail(PROGRAMS[name])
         print(f"{name}: {faults} faults, {len(changed)} changed counts {changed[:2] or ''}, {left:+d} blocks", flush=True)

@@ -1,4 +1,5 @@
 """Small native functions, one construct each, for ``test_language``: called as machine code and as Python they do the same."""
+
 from __future__ import annotations
 
 from typing import Any, cast
@@ -70,6 +71,7 @@ Pair = tuple[Thing, list]
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------------
+
 
 @entry
 def sums(x, y) -> int:
@@ -181,6 +183,7 @@ def c_calls(n) -> int:
 
 # ---- conditions ----------------------------------------------------------------------------------------------------
 
+
 @entry
 def logic(x, y) -> tuple:
     a, b = x is not None, y is None
@@ -242,6 +245,7 @@ def if_without_else(x, y):
 
 # ---- loops ---------------------------------------------------------------------------------------------------------
 
+
 @entry
 def while_loop(n) -> int:
     k, steps = int(n), 0
@@ -292,7 +296,7 @@ def over_range(n, m) -> int:
 @entry
 def loop_variable_stays(n):
     k = -1
-    for k in range(int(n)):         # noqa: B007
+    for k in range(int(n)):  # noqa: B007
         pass
     return k
 
@@ -408,6 +412,7 @@ def cleared_in_a_loop(items: list):
 
 # ---- errors --------------------------------------------------------------------------------------------------------
 
+
 @entry
 def raises(n):
     k = int(n)
@@ -489,6 +494,7 @@ def fails_late(call, x, y):
 
 
 # ---- variables -----------------------------------------------------------------------------------------------------
+
 
 @entry
 def swapped(x, y):
@@ -610,6 +616,7 @@ def annotated(x, y):
 
 # ---- containers ----------------------------------------------------------------------------------------------------
 
+
 @entry
 def makes(x, y):
     return ([x, (y, x)], [], (), (x,), [y, 3, True, -70000])
@@ -695,6 +702,7 @@ def negative_comprehension(x):
 
 
 # ---- attributes ----------------------------------------------------------------------------------------------------
+
 
 @entry
 def reads(thing: Thing):
@@ -785,6 +793,7 @@ def allocated(thing: Thing, copies: bytes, slot: bytes, x):
 
 # ---- calls ---------------------------------------------------------------------------------------------------------
 
+
 @native
 def pair_of(x, y):
     return (x, y)
@@ -826,8 +835,7 @@ def borrowing_calls(thing: Thing, call):
 
 @entry
 def star_calls(call, *operands):
-    return (call(*operands), call(1, *operands), star(call, *operands),
-            star(call, *operands[1:]), star(call))
+    return (call(*operands), call(1, *operands), star(call, *operands), star(call, *operands[1:]), star(call))
 
 
 @entry
@@ -839,8 +847,13 @@ def star_of_a_tuple(call, parts: tuple):
 def parts_of_rows(n, m, *operands):
     a, b = int(n), int(m)
     tail, head, middle = operands[a:], operands[:b], operands[a:b]
-    return (as_tuple([len(tail), len(head), len(middle)]), star(None, *tail), star(None, *head), star(None, *middle),
-            of_rows(head, tail))
+    return (
+        as_tuple([len(tail), len(head), len(middle)]),
+        star(None, *tail),
+        star(None, *head),
+        star(None, *middle),
+        of_rows(head, tail),
+    )
 
 
 @entry
@@ -887,6 +900,7 @@ def falls_through(x):
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
+
 
 @entry
 def word_loops(n) -> list:
@@ -963,6 +977,7 @@ def other_references(thing: Thing) -> int:
 
 
 # ---- classes -------------------------------------------------------------------------------------------------------
+
 
 @bound
 class Adder:

@@ -1,4 +1,5 @@
 """The allocator of large blocks: what is kept, what goes back, and that no other array sees it."""
+
 from __future__ import annotations
 
 import subprocess
@@ -92,7 +93,7 @@ def test_resizing_keeps_the_elements(allocator, sizes):
     """From ``malloc`` to a block and back, and between blocks."""
     array = allocator.make(np.arange, sizes[0], dtype=np.int64)
     expected = np.zeros(sizes[1], np.int64)
-    expected[:min(sizes)] = np.arange(min(sizes))
+    expected[: min(sizes)] = np.arange(min(sizes))
     array.resize(sizes[1], refcheck=False)
     np.testing.assert_array_equal(array, expected)
 
@@ -130,6 +131,7 @@ def test_a_tensor_in_a_block_can_grow():
 
 def test_threads_do_not_get_each_others_blocks():
     """Each writes its number all over its arrays, and finds nothing else there."""
+
     def work(number, wrong):
         for _ in range(30):
             arrays = [nbgrad.full((70_000 + 1000 * k,), float(number)) * 1.0 for k in range(4)]

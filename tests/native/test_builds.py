@@ -2,6 +2,7 @@
 
 In parts; whole with ``NBGRAD_FUZZ``, which ``make fuzz`` sets.
 """
+
 from __future__ import annotations
 
 import os
@@ -19,11 +20,31 @@ pytestmark = pytest.mark.skipif(config.NATIVE != 1, reason="NBGRAD_NATIVE: this 
 ROOT = pathlib.Path(__file__).parents[2]
 WHOLE = "NBGRAD_FUZZ" in os.environ
 # Programs of ``faults`` that run first: no hook, no mode, nothing that leaves blocks of its own.
-QUICK = ["product", "number", "plain", "view", "view of a view", "in place", "in place on a view", "broadcast", "backward",
-         "inputs", "double", "of three", "where", "large", "several"]
+QUICK = [
+    "product",
+    "number",
+    "plain",
+    "view",
+    "view of a view",
+    "in place",
+    "in place on a view",
+    "broadcast",
+    "backward",
+    "inputs",
+    "double",
+    "of three",
+    "where",
+    "large",
+    "several",
+]
 CHECKED = ["tests/native/test_launch.py", "tests/engine/test_order.py", "tests/autograd/test_function.py"]
-UNCOMPILED = ["tests/engine/test_sums.py", "tests/engine/test_order.py", "tests/views/test_views.py", "tests/graph/test_hooks.py",
-              "tests/autograd/test_function.py"]
+UNCOMPILED = [
+    "tests/engine/test_sums.py",
+    "tests/engine/test_order.py",
+    "tests/views/test_views.py",
+    "tests/graph/test_hooks.py",
+    "tests/autograd/test_function.py",
+]
 
 
 def run(build, *command):

@@ -1,4 +1,5 @@
 """The language of native code: every construct does the same as machine code and as Python, to the last reference."""
+
 from __future__ import annotations
 
 import ctypes
@@ -21,10 +22,11 @@ CLASSES = {"Thing": Thing, "Sealed": Sealed}
 @pytest.fixture(scope="module", params=["plain", "checked", "faults"])
 def machine(request):
     """The programs as machine code, in every build."""
-    made = link.Module(loader(), (programs,), CLASSES, ("Sealed",), checked=request.param == "checked",
-                       faults=request.param == "faults")
+    made = link.Module(
+        loader(), (programs,), CLASSES, ("Sealed",), checked=request.param == "checked", faults=request.param == "faults"
+    )
     gc.collect()
-    gc.freeze()                 # each test collects, and what the process holds already is not looked at again
+    gc.freeze()  # each test collects, and what the process holds already is not looked at again
     yield made
     gc.unfreeze()
 
@@ -115,8 +117,15 @@ def reached(x, found):
     """The objects that arguments hold, each once."""
     if isinstance(x, (Mark, Thing, tuple, list, dict, set)) and id(x) not in found:
         found[id(x)] = x
-        for each in ([getattr(x, s) for s in Thing.__slots__[:-1] if hasattr(x, s)] if isinstance(x, Thing) else
-                     [*x, *x.values()] if isinstance(x, dict) else () if isinstance(x, Mark) else x):
+        for each in (
+            [getattr(x, s) for s in Thing.__slots__[:-1] if hasattr(x, s)]
+            if isinstance(x, Thing)
+            else [*x, *x.values()]
+            if isinstance(x, dict)
+            else ()
+            if isinstance(x, Mark)
+            else x
+        ):
             reached(each, found)
     return found
 
@@ -140,14 +149,24 @@ def run(function, make):
         del raised
     changed = [now - count for now, count in zip(counts_of(held), before)]
     own = sys.getrefcount(result) if isinstance(result, (tuple, list, Thing)) and result != () else 0
-    parts = [sys.getrefcount(each) for each in result if isinstance(each, (tuple, list, Thing, Mark)) and each != ()] \
-        if isinstance(result, (tuple, list)) else []
+    parts = (
+        [sys.getrefcount(each) for each in result if isinstance(each, (tuple, list, Thing, Mark)) and each != ()]
+        if isinstance(result, (tuple, list))
+        else []
+    )
     behind = [shown(x) for x in args]
     seen = shown(result)
     del held, args, result, before
     gc.collect()
-    return {"result": seen, "error": error, "arguments": behind, "counts": changed, "own": own, "parts": parts,
-            "alive": Mark.alive - alive}
+    return {
+        "result": seen,
+        "error": error,
+        "arguments": behind,
+        "counts": changed,
+        "own": own,
+        "parts": parts,
+        "alive": Mark.alive - alive,
+    }
 
 
 def mark_pair():
@@ -164,79 +183,158 @@ def aliased():
 BIG = (1 << 63) - 1
 NUMBERS = [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3), (0, 5), (BIG, 10), (-BIG - 1, 10), (1, BIG), (-1, BIG), (5, -1)]
 SHIFTS = [(5, 0), (5, 1), (-5, 1), (1, 62), (-1, 70), (5, 64), (BIG, 63), (-BIG, 63), (3, -1)]
-OF_NUMBERS = [(name, lambda pair=pair: pair) for name in ("floor_division", "modulo") for pair in [*NUMBERS, (1, 0)]] + [
-    ("right_shift", lambda pair=pair: pair) for pair in SHIFTS] + [
-    ("left_shift", lambda pair=pair: pair) for pair in [(5, 0), (-5, 3), (1, 62), (3, -1)]] + [
-    (name, lambda pair=pair: pair) for name in ("sums", "comparisons", "between") for pair in [(3, 4), (-3, 9), (4, 4), (1, 2)]] + [
-    ("by_constants", lambda n=n: (n,)) for n in (0, 1, -1, 7, -7, 8, -8, 1 << 40, -(1 << 40))] + [
-    (name, lambda n=n: (n,)) for name in ("augmented", "raw_calls", "c_calls", "while_loop", "loop_variable_stays", "bound_changes",
-                                         "stores", "own_primitive", "raises", "elif_chain", "grows", "word_loops")
-    for n in (0, 1, 2, 3, 7, 27)] + [
-    ("over_range", lambda pair=pair: pair) for pair in [(0, 5), (3, 6), (5, 2), (-2, 2)]]
+OF_NUMBERS = (
+    [(name, lambda pair=pair: pair) for name in ("floor_division", "modulo") for pair in [*NUMBERS, (1, 0)]]
+    + [("right_shift", lambda pair=pair: pair) for pair in SHIFTS]
+    + [("left_shift", lambda pair=pair: pair) for pair in [(5, 0), (-5, 3), (1, 62), (3, -1)]]
+    + [(name, lambda pair=pair: pair) for name in ("sums", "comparisons", "between") for pair in [(3, 4), (-3, 9), (4, 4), (1, 2)]]
+    + [("by_constants", lambda n=n: (n,)) for n in (0, 1, -1, 7, -7, 8, -8, 1 << 40, -(1 << 40))]
+    + [
+        (name, lambda n=n: (n,))
+        for name in (
+            "augmented",
+            "raw_calls",
+            "c_calls",
+            "while_loop",
+            "loop_variable_stays",
+            "bound_changes",
+            "stores",
+            "own_primitive",
+            "raises",
+            "elif_chain",
+            "grows",
+            "word_loops",
+        )
+        for n in (0, 1, 2, 3, 7, 27)
+    ]
+    + [("over_range", lambda pair=pair: pair) for pair in [(0, 5), (3, 6), (5, 2), (-2, 2)]]
+)
 CASES = [
-    ("constants", lambda: ()), ("floats", lambda: (2.5,)), ("floats", lambda: (2,)), ("floats", lambda: (Mark(),)),
-    ("of_bool", lambda: (True, 5)), ("of_bool", lambda: (False, True)), ("sums", lambda: (Mark(), 1)), ("top", lambda: (5,)),
-    *((name, make) for name in ("logic", "counted_either", "if_without_else", "nested_either") for make in (
-        mark_pair, aliased, lambda: (None, Mark()), lambda: (Mark(), None), lambda: (None, None))),
-    ("either", lambda: (*mark_pair(), True)), ("either", lambda: (*mark_pair(), False)),
+    ("constants", lambda: ()),
+    ("floats", lambda: (2.5,)),
+    ("floats", lambda: (2,)),
+    ("floats", lambda: (Mark(),)),
+    ("of_bool", lambda: (True, 5)),
+    ("of_bool", lambda: (False, True)),
+    ("sums", lambda: (Mark(), 1)),
+    ("top", lambda: (5,)),
+    *(
+        (name, make)
+        for name in ("logic", "counted_either", "if_without_else", "nested_either")
+        for make in (mark_pair, aliased, lambda: (None, Mark()), lambda: (Mark(), None), lambda: (None, None))
+    ),
+    ("either", lambda: (*mark_pair(), True)),
+    ("either", lambda: (*mark_pair(), False)),
     *(("truths", lambda a=a: a) for a in (([], (), False, 0), ([1], (1,), False, 0), ([], (1,), True, 0), ([2], (), False, 2))),
-    ("short_circuit", lambda: ([], Mark())), ("short_circuit", lambda: ([None], None)),
-    ("endless", lambda: ([Mark(), None],)), ("endless", lambda: ([Mark()],)), ("endless_return", lambda: ([Mark(), None],)),
+    ("short_circuit", lambda: ([], Mark())),
+    ("short_circuit", lambda: ([None], None)),
+    ("endless", lambda: ([Mark(), None],)),
+    ("endless", lambda: ([Mark()],)),
+    ("endless_return", lambda: ([Mark(), None],)),
     ("either_in_a_condition", lambda: (full_thing(), 5)),
-    ("over_tuple", lambda: (mark_pair(), None)), ("over_tuple", lambda: ((Mark(), None, Mark()), None)),
+    ("over_tuple", lambda: (mark_pair(), None)),
+    ("over_tuple", lambda: ((Mark(), None, Mark()), None)),
     ("over_tuple", lambda: ((), 1)),
-    ("over_growing_list", lambda: ([*mark_pair()],)), ("over_operands", lambda: (None,)),
-    ("over_operands", lambda: (None, *mark_pair(), None)), ("over_operands", lambda: (*aliased(), None, Mark())),
-    ("over_pairs", lambda: ([mark_pair(), aliased()],)), ("over_pairs", lambda: ([mark_pair(), (1, 2, 3)],)),
+    ("over_growing_list", lambda: ([*mark_pair()],)),
+    ("over_operands", lambda: (None,)),
+    ("over_operands", lambda: (None, *mark_pair(), None)),
+    ("over_operands", lambda: (*aliased(), None, Mark())),
+    ("over_pairs", lambda: ([mark_pair(), aliased()],)),
+    ("over_pairs", lambda: ([mark_pair(), (1, 2, 3)],)),
     ("over_pairs", lambda: ([mark_pair(), (1,)],)),
-    ("over_made", mark_pair), ("nested_loops", lambda: ([(1, 2), (3, None)], 2)), ("nested_loops", lambda: ([(1,), (2,), (2,),
-    (3,)], 2)),
-    ("set_in_a_loop", lambda: ([*mark_pair()],)), ("set_in_a_loop", lambda: ([*aliased()],)), ("set_in_a_loop", lambda: ([],)),
+    ("over_made", mark_pair),
+    ("nested_loops", lambda: ([(1, 2), (3, None)], 2)),
+    ("nested_loops", lambda: ([(1,), (2,), (2,), (3,)], 2)),
+    ("set_in_a_loop", lambda: ([*mark_pair()],)),
+    ("set_in_a_loop", lambda: ([*aliased()],)),
+    ("set_in_a_loop", lambda: ([],)),
     ("narrowed_by_a_loop", lambda: (thing(flag=False, below=thing(flag=True)),)),
     ("narrowed_by_a_loop", lambda: (thing(flag=False, below=None),)),
-    ("cleared_in_a_loop", lambda: ([*mark_pair(), None],)), ("cleared_in_a_loop", lambda: ([*mark_pair()],)),
-    *((name, lambda call=call, x=x: (call(), x())) for name in ("caught", "deleted_in_try", "caught_twice")
-      for call in (Mark, Failing) for x in (Mark, lambda: None, lambda: (Mark(),))),
+    ("cleared_in_a_loop", lambda: ([*mark_pair(), None],)),
+    ("cleared_in_a_loop", lambda: ([*mark_pair()],)),
+    *(
+        (name, lambda call=call, x=x: (call(), x()))
+        for name in ("caught", "deleted_in_try", "caught_twice")
+        for call in (Mark, Failing)
+        for x in (Mark, lambda: None, lambda: (Mark(),))
+    ),
     *(("caught_and_on", lambda call=call: (c := call(), [Mark(), None, (Mark(),), c, Mark()])) for call in (Mark, Failing)),
-    *(("returned_in_try", lambda call=call, x=x: (call(), x())) for call in (Mark, Failing)
-      for x in (lambda: (Mark(), None), lambda: (Mark(),), lambda: ())),
+    *(
+        ("returned_in_try", lambda call=call, x=x: (call(), x()))
+        for call in (Mark, Failing)
+        for x in (lambda: (Mark(), None), lambda: (Mark(),), lambda: ())
+    ),
     *(("fails_late", lambda call=call: (call(), *mark_pair())) for call in (Mark, Failing)),
     *((name, make) for name in ("swapped", "set_again", "deletes", "makes", "native_calls") for make in (mark_pair, aliased)),
-    ("unpacks_itself", lambda: (Mark(),)), ("unpacks_a_list", lambda: ([Mark("a"), mark_pair()],)),
-    ("unpacks_a_list", lambda: ([Mark("a"), (1,)],)), ("unpacks_a_list", lambda: ([],)),
+    ("unpacks_itself", lambda: (Mark(),)),
+    ("unpacks_a_list", lambda: ([Mark("a"), mark_pair()],)),
+    ("unpacks_a_list", lambda: ([Mark("a"), (1,)],)),
+    ("unpacks_a_list", lambda: ([],)),
     *(("unpacks_three", lambda n=n: (tuple(Mark(str(k)) for k in range(n)),)) for n in (2, 3, 4)),
     ("unpacks_into_places", lambda: (full_thing(), (*mark_pair(), 5), {"a": Mark()})),
-    ("chained", lambda: (full_thing(), Mark())), ("parameter_set_to_constant", lambda: (Mark(),)),
-    ("parameter_set_in_a_branch", lambda: (*mark_pair(), True)), ("parameter_set_in_a_branch", lambda: (*mark_pair(), False)),
-    ("number_set_again", lambda: (41,)), ("number_set_again", lambda: (Mark(),)),
+    ("chained", lambda: (full_thing(), Mark())),
+    ("parameter_set_to_constant", lambda: (Mark(),)),
+    ("parameter_set_in_a_branch", lambda: (*mark_pair(), True)),
+    ("parameter_set_in_a_branch", lambda: (*mark_pair(), False)),
+    ("number_set_again", lambda: (41,)),
+    ("number_set_again", lambda: (Mark(),)),
     *((name, lambda: (full_thing(), Emptying())) for name in ("borrowed_and_used", "borrowed_in_a_loop", "borrowing_calls")),
-    ("borrowed_then_set", lambda: (full_thing(), Mark())), ("annotated", mark_pair), ("annotated", lambda: (None, Mark())),
-    *(("indexed", lambda k=k: ([*mark_pair()], mark_pair(), k)) for k in (0, 1, 2)), ("indexed", lambda: ([], (), 0)),
-    ("dicts", lambda: ({"a": 1}, *mark_pair())), ("dicts", lambda: ({}, [], Mark())), ("missing_key", lambda: ({}, "a")),
-    ("missing_key", lambda: ({"a": Mark()}, "a")), ("dict_counts", lambda: ({"a": 5}, "a")), ("dict_counts", lambda: ({}, Mark())),
-    ("sets", lambda: (set(), "x", "y")), ("sets", lambda: (set(), [], "y")),
-    ("list_methods", lambda: ([Mark("a")], Mark("b"))), ("comprehension", mark_pair), ("comprehension", lambda: ()),
-    ("nested_comprehension", lambda: (4, Mark())), ("comprehension_that_calls", lambda: (Mark(), 3)),
-    ("comprehension_that_calls", lambda: (Failing(), 3)), ("comprehension_that_calls", lambda: (5, 3)),
+    ("borrowed_then_set", lambda: (full_thing(), Mark())),
+    ("annotated", mark_pair),
+    ("annotated", lambda: (None, Mark())),
+    *(("indexed", lambda k=k: ([*mark_pair()], mark_pair(), k)) for k in (0, 1, 2)),
+    ("indexed", lambda: ([], (), 0)),
+    ("dicts", lambda: ({"a": 1}, *mark_pair())),
+    ("dicts", lambda: ({}, [], Mark())),
+    ("missing_key", lambda: ({}, "a")),
+    ("missing_key", lambda: ({"a": Mark()}, "a")),
+    ("dict_counts", lambda: ({"a": 5}, "a")),
+    ("dict_counts", lambda: ({}, Mark())),
+    ("sets", lambda: (set(), "x", "y")),
+    ("sets", lambda: (set(), [], "y")),
+    ("list_methods", lambda: ([Mark("a")], Mark("b"))),
+    ("comprehension", mark_pair),
+    ("comprehension", lambda: ()),
+    ("nested_comprehension", lambda: (4, Mark())),
+    ("comprehension_that_calls", lambda: (Mark(), 3)),
+    ("comprehension_that_calls", lambda: (Failing(), 3)),
+    ("comprehension_that_calls", lambda: (5, 3)),
     ("negative_comprehension", lambda: (Mark(),)),
-    ("reads", lambda: (full_thing(),)), ("writes", lambda: (full_thing(), Mark())), ("writes", lambda: (thing(count=1), None)),
+    ("reads", lambda: (full_thing(),)),
+    ("writes", lambda: (full_thing(), Mark())),
+    ("writes", lambda: (thing(count=1), None)),
     ("writes", lambda: (full_thing(count=[]), Mark())),
-    ("chain_of_fields", lambda: (thing(below=thing(below=full_thing())),)), ("chain_of_fields", lambda: (thing(below=None),)),
-    ("by_protocol", lambda: (Mark(),)), ("by_protocol", lambda: (5,)), ("protocol_of_a_class", lambda: (full_thing(),)),
-    ("sealed_field", lambda: (Sealed(full_thing()), Emptying())), ("has_slots", lambda: (thing(name="a"),)),
+    ("chain_of_fields", lambda: (thing(below=thing(below=full_thing())),)),
+    ("chain_of_fields", lambda: (thing(below=None),)),
+    ("by_protocol", lambda: (Mark(),)),
+    ("by_protocol", lambda: (5,)),
+    ("protocol_of_a_class", lambda: (full_thing(),)),
+    ("sealed_field", lambda: (Sealed(full_thing()), Emptying())),
+    ("has_slots", lambda: (thing(name="a"),)),
     *(("classes", lambda a=a: (a(), Mark())) for a in (full_thing, lambda: 5, lambda: 2.5, Mark, lambda: [Mark()], lambda: True)),
-    ("classes", lambda: (full_thing(), full_thing())), ("tuple_of_kinds", lambda: ((full_thing(), []),)),
-    ("new_thing", mark_pair), *(("star_calls", lambda n=n: (Mark("call"),
-    *(Mark(str(k)) for k in range(n)))) for n in (0, 1, 2, 5, 100)),
-    ("star_of_a_tuple", lambda: (Mark(), mark_pair())), ("star_of_a_tuple", lambda: (Mark(), ())),
+    ("classes", lambda: (full_thing(), full_thing())),
+    ("tuple_of_kinds", lambda: ((full_thing(), []),)),
+    ("new_thing", mark_pair),
+    *(("star_calls", lambda n=n: (Mark("call"), *(Mark(str(k)) for k in range(n)))) for n in (0, 1, 2, 5, 100)),
+    ("star_of_a_tuple", lambda: (Mark(), mark_pair())),
+    ("star_of_a_tuple", lambda: (Mark(), ())),
     *(("parts_of_rows", lambda n=n, m=m: (n, m, *range(5))) for n in (0, 2, 5, 9, -1, -9) for m in (0, 3, 5, 7, -2, -8)),
-    ("python_calls", lambda: (Mark(), Mark())), ("python_calls", lambda: (None, Mark())),
+    ("python_calls", lambda: (Mark(), Mark())),
+    ("python_calls", lambda: (None, Mark())),
     ("evaluated_once", lambda: (Noting(), full_thing())),
-    ("order_of_arguments", lambda: (Noting(),)), ("calls_a_field", lambda: (full_thing(), Mark())),
-    ("passes_flag", lambda: (None,)), ("passes_flag", lambda: (Mark(),)), ("nothing", lambda: (Mark(),)),
-    ("falls_through", lambda: (None,)), ("falls_through", lambda: (Mark(),)),
-    ("bytes_and_words", lambda: (bytes(range(16)),)), ("keeps", mark_pair), ("keeps", aliased), ("hides", lambda: (Mark(),)),
-    ("memory", lambda: (np.ones(3),)), ("memory", lambda: (np.ones(3)[1:],)),
+    ("order_of_arguments", lambda: (Noting(),)),
+    ("calls_a_field", lambda: (full_thing(), Mark())),
+    ("passes_flag", lambda: (None,)),
+    ("passes_flag", lambda: (Mark(),)),
+    ("nothing", lambda: (Mark(),)),
+    ("falls_through", lambda: (None,)),
+    ("falls_through", lambda: (Mark(),)),
+    ("bytes_and_words", lambda: (bytes(range(16)),)),
+    ("keeps", mark_pair),
+    ("keeps", aliased),
+    ("hides", lambda: (Mark(),)),
+    ("memory", lambda: (np.ones(3),)),
+    ("memory", lambda: (np.ones(3)[1:],)),
 ]
 
 
@@ -293,7 +391,9 @@ def test_allocated(checked):
             copies = (3, *slots) if python else objects.pack_words(3, *(offset(Thing, s) for s in slots))
             where = ("name",) if python else objects.pack_words(offset(Thing, "name"))
             return full_thing(), copies, where, Mark("new")
+
         return make
+
     native, python = run(machine.function("allocated"), arguments(False)), run(programs.allocated, arguments(True))
     for each in native, python:
         del each["arguments"]
@@ -381,6 +481,22 @@ def test_each_statement_fails(failing, name, make):
             break
 
 
-CHANGING = {"unpacks_into_places", "chained", "borrowed_and_used", "borrowed_in_a_loop", "borrowing_calls", "borrowed_then_set",
-            "writes", "dicts", "sets", "list_methods", "missing_key", "dict_counts", "evaluated_once", "order_of_arguments",
-            "sealed_field", "over_growing_list", "tuple_of_kinds"}
+CHANGING = {
+    "unpacks_into_places",
+    "chained",
+    "borrowed_and_used",
+    "borrowed_in_a_loop",
+    "borrowing_calls",
+    "borrowed_then_set",
+    "writes",
+    "dicts",
+    "sets",
+    "list_methods",
+    "missing_key",
+    "dict_counts",
+    "evaluated_once",
+    "order_of_arguments",
+    "sealed_field",
+    "over_growing_list",
+    "tuple_of_kinds",
+}

@@ -1,4 +1,5 @@
 """The native functions: calls that they refuse, memory that runs out in the middle of one, what they hold meanwhile."""
+
 from __future__ import annotations
 
 import gc
@@ -14,7 +15,7 @@ from nbgrad.base import config
 from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.movements import viewer
 
-native = sys.modules["nbgrad.tensor"].native         # `nbgrad.tensor` is the function
+native = sys.modules["nbgrad.tensor"].native  # `nbgrad.tensor` is the function
 pytestmark = pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0")
 
 UNBOUND = ("fresh", "into", "tensor", "alias", "number_node")
@@ -38,21 +39,50 @@ def test_bound_calls_count_too(count):
         build(*[None] * count)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: nbgrad.Tensor.__contains__(3, 1), lambda: native.alias("x"), lambda: native.number_node(nbgrad.ones(2)),
-], ids=["contains", "alias", "number_node"])
+@pytest.mark.parametrize(
+    "call",
+    [lambda: nbgrad.Tensor.__contains__(3, 1), lambda: native.alias("x"), lambda: native.number_node(nbgrad.ones(2))],
+    ids=["contains", "alias", "number_node"],
+)
 def test_other_kinds_are_refused(call):
     """What programs can reach with an object of their own looks at its kind before it reads, or writes, its slots."""
     with pytest.raises(TypeError, match="launch: expected a (Tensor|Node)"):
         call()
 
 
-@pytest.mark.parametrize("use", [
-    lambda x, y: x * y, lambda x, y: y * x, lambda x, y: x.exp(), lambda x, y: x.mul_(y), lambda x, y: y.mul_(x),
-    lambda x, y: 2 * x, lambda x, y: x.detach(), lambda x, y: x[0], lambda x, y: native.alias(x),
-    lambda x, y: y.lerp(x, 0.5), lambda x, y: y.lerp_(x, 0.5), lambda x, y: x.addcmul_(y, y), lambda x, y: x.zero_(),
-], ids=["first", "second", "unary", "written", "read by a write", "number", "detached", "view", "alias", "one of three",
-        "read with a number", "written with two", "filled"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, y: x * y,
+        lambda x, y: y * x,
+        lambda x, y: x.exp(),
+        lambda x, y: x.mul_(y),
+        lambda x, y: y.mul_(x),
+        lambda x, y: 2 * x,
+        lambda x, y: x.detach(),
+        lambda x, y: x[0],
+        lambda x, y: native.alias(x),
+        lambda x, y: y.lerp(x, 0.5),
+        lambda x, y: y.lerp_(x, 0.5),
+        lambda x, y: x.addcmul_(y, y),
+        lambda x, y: x.zero_(),
+    ],
+    ids=[
+        "first",
+        "second",
+        "unary",
+        "written",
+        "read by a write",
+        "number",
+        "detached",
+        "view",
+        "alias",
+        "one of three",
+        "read with a number",
+        "written with two",
+        "filled",
+    ],
+)
 def test_a_tensor_that_was_never_made(use):
     """An object of the class without what makes it a tensor is an error of Python's."""
     with pytest.raises((AttributeError, TypeError)):
@@ -104,8 +134,13 @@ WITHOUT_MEMORY = """
 def test_memory_that_runs_out_anywhere():
     """Whichever allocation of a call fails, it raises ``MemoryError``, keeps no operand alive, and the next call works."""
     pytest.importorskip("_testcapi")
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(WITHOUT_MEMORY)], capture_output=True,
-                          text=True, timeout=120, env=dict(os.environ))
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(WITHOUT_MEMORY)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=dict(os.environ),
+    )
     assert done.returncode == 0 and done.stdout.strip() == "sound", done.stderr
 
 
@@ -131,7 +166,7 @@ def test_saved_tensors_that_the_collector_frees_during_the_pass():
             try:
                 y.sum().backward()
             except RuntimeError:
-                pass                # the other pass was first
+                pass  # the other pass was first
             assert x.grad is not None
     finally:
         gc.set_threshold(*thresholds)
@@ -163,5 +198,6 @@ def test_a_batched_tensor_answers_for_its_value():
     def look(x):
         seen.append((x.requires_grad, (x * 2).requires_grad))
         return x * 2
+
     y = nbgrad.vmap(look)(nbgrad.ones(3, requires_grad=True))
     assert seen == [(True, True)] and y.requires_grad

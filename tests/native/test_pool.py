@@ -1,4 +1,5 @@
 """The thread pool: every unit is done once whoever claims it, nothing hangs, and a slow pool steps aside."""
+
 from __future__ import annotations
 
 import ctypes
@@ -31,7 +32,9 @@ define private void @parallel(ptr %kernel, i64 %units, i64 %grain, ptr %args) {
   ret void
 }
 """
-KERNELS = PARALLEL + """
+KERNELS = (
+    PARALLEL
+    + """
 declare i64 @pthread_self()
 declare i32 @usleep(i32)
 
@@ -173,14 +176,16 @@ define i64 @self() {
   ret i64 %self
 }
 """
+)
 NAMES = ["run", "run_often", "count", "total", "who", "scribble", "nested", "busy_cores", "doze", "self"]
 # Kept as long as the process: workers, and the hooks of fork and exit, are inside this code.
 LOADER = Loader(Store(None))
 ENTRIES = Module(LOADER, (native_pool,), {}, more=(KERNELS, NAMES)).entries
 LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = LAUNCHER(ENTRIES["run"])
-RUN_OFTEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
-                             ctypes.c_int64)(ENTRIES["run_often"])
+RUN_OFTEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(
+    ENTRIES["run_often"]
+)
 SHARING, STEPPING = Pool(ENTRIES, threads=1, steps_aside=False), Pool(ENTRIES, threads=1)
 
 
@@ -210,6 +215,7 @@ def stepping():
 
 
 # ---- claims ----------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_each_unit_is_done_once(sharing, threads):
@@ -277,6 +283,7 @@ def test_nested_launch_is_serial(sharing):
 
 # ---- threads ---------------------------------------------------------------------------------------------------------
 
+
 def test_launches_from_four_python_threads(sharing):
     """At once, each on its own array: one holds the pool, the others run serially, all are right."""
     outs = [np.zeros(500, np.int64) for _ in range(4)]
@@ -331,7 +338,7 @@ def test_stop_ends_the_workers(sharing):
     sharing.stop()
     deadline = time.monotonic() + 30  # the kernel lists a thread for a moment after it was joined
     while workers & set(os.listdir("/proc/self/task")) and time.monotonic() < deadline:
-        time.sleep(.001)
+        time.sleep(0.001)
     assert len(workers) == 3 and not workers & set(os.listdir("/proc/self/task"))
     out = np.zeros(100, np.int64)
     launch("count", out, 100, 1)
@@ -346,7 +353,7 @@ def test_workers_block_signals(sharing):
     assert len(workers) == 3
     for task in workers:
         with open(f"/proc/self/task/{task}/status") as file:
-            blocked, = (int(line.split()[1], 16) for line in file if line.startswith("SigBlk"))
+            (blocked,) = (int(line.split()[1], 16) for line in file if line.startswith("SigBlk"))
         assert blocked >> signal.SIGINT - 1 & 1 and blocked >> signal.SIGTERM - 1 & 1
 
 
@@ -357,7 +364,7 @@ def test_worker_leaves_the_callers_core(sharing):
         pytest.skip("needs two processors")
     sharing.set_num_threads(2)
     sharing.ensure()
-    worker, = (int(task) for task in set(os.listdir("/proc/self/task")) - before)
+    (worker,) = (int(task) for task in set(os.listdir("/proc/self/task")) - before)
     core = min(allowed)
     os.sched_setaffinity(worker, {core})
     os.sched_setaffinity(0, {core})
@@ -424,13 +431,16 @@ def test_fork_while_another_thread_launches(sharing):
 
 def test_child_may_set_its_number_of_threads(sharing):
     """Ending workers that exist only in the parent is no wait without end."""
+
     def child():
         SHARING.set_num_threads(2)
         return computes(1)
+
     assert computes(3) and fork(child) == 0
 
 
 # ---- step aside ------------------------------------------------------------------------------------------------------
+
 
 def pretend_busy_cores() -> None:
     """A launch whose worker keeps the caller waiting for 5 ms."""
@@ -468,6 +478,7 @@ def test_sharing_pool_does_not_step_aside(sharing):
 
 # ---- number of threads -----------------------------------------------------------------------------------------------
 
+
 def tree(root, files: dict[str, str]) -> str:
     """A folder with these files."""
     for name, text in files.items():
@@ -482,15 +493,35 @@ QUOTAS = {
     "no cgroups": ({}, float("inf")),
     "v2 without limit": ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "max 100000\n"}, float("inf")),
     "v2": ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "150000 100000\n"}, 1.5),
-    "v2 limited above": ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "50000 100000\n",
-                          "sys/fs/cgroup/a/b/cpu.max": "400000 100000\n"}, 0.5),
+    "v2 limited above": (
+        {
+            "proc/self/cgroup": "0::/a/b\n",
+            "sys/fs/cgroup/a/cpu.max": "50000 100000\n",
+            "sys/fs/cgroup/a/b/cpu.max": "400000 100000\n",
+        },
+        0.5,
+    ),
     "v2 in a container": ({"proc/self/cgroup": "0::/host/path\n", "sys/fs/cgroup/cpu.max": "300000 100000\n"}, 3.0),
-    "v1": ({"proc/self/cgroup": "4:memory:/a\n3:cpu,cpuacct:/a\n", f"{V1}/a/cpu.cfs_quota_us": "250000\n",
-            f"{V1}/a/cpu.cfs_period_us": "100000\n"}, 2.5),
-    "v1 without limit": ({"proc/self/cgroup": "3:cpu,cpuacct:/\n", f"{V1}/cpu.cfs_quota_us": "-1\n",
-                          f"{V1}/cpu.cfs_period_us": "100000\n"}, float("inf")),
-    "v1 in a container": ({"proc/self/cgroup": "3:cpu:/host\n", "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "200000\n",
-                           "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 2.0),
+    "v1": (
+        {
+            "proc/self/cgroup": "4:memory:/a\n3:cpu,cpuacct:/a\n",
+            f"{V1}/a/cpu.cfs_quota_us": "250000\n",
+            f"{V1}/a/cpu.cfs_period_us": "100000\n",
+        },
+        2.5,
+    ),
+    "v1 without limit": (
+        {"proc/self/cgroup": "3:cpu,cpuacct:/\n", f"{V1}/cpu.cfs_quota_us": "-1\n", f"{V1}/cpu.cfs_period_us": "100000\n"},
+        float("inf"),
+    ),
+    "v1 in a container": (
+        {
+            "proc/self/cgroup": "3:cpu:/host\n",
+            "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "200000\n",
+            "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+        },
+        2.0,
+    ),
     "nonsense": ({"proc/self/cgroup": "hello\n0::/a\n", "sys/fs/cgroup/a/cpu.max": "0 0\n"}, float("inf")),
 }
 
@@ -501,8 +532,7 @@ def test_control_group_quota(tmp_path, files, expected):
     assert quota(tree(tmp_path, files)) == expected
 
 
-@pytest.mark.parametrize(("affinity", "limit", "expected"),
-                         [(8, float("inf"), 8), (8, 2.5, 3), (8, 0.5, 1), (2, 16, 2)])
+@pytest.mark.parametrize(("affinity", "limit", "expected"), [(8, float("inf"), 8), (8, 2.5, 3), (8, 0.5, 1), (2, 16, 2)])
 def test_available_threads(monkeypatch, affinity, limit, expected):
     """The affinity mask or the quota rounded up, whichever is less, and at least one."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(affinity))
@@ -510,9 +540,10 @@ def test_available_threads(monkeypatch, affinity, limit, expected):
     assert available_threads() == expected
 
 
-@pytest.mark.parametrize(("nbgrad_threads", "omp_threads", "expected"), [
-    ("", "", 6), ("3", "", 3), ("12", "2", 12), ("", "4", 4), ("", "4,2", 4), ("", "64", 6), ("", "x", 6),
-    ("", "0", 6)])
+@pytest.mark.parametrize(
+    ("nbgrad_threads", "omp_threads", "expected"),
+    [("", "", 6), ("3", "", 3), ("12", "2", 12), ("", "4", 4), ("", "4,2", 4), ("", "64", 6), ("", "x", 6), ("", "0", 6)],
+)
 def test_default_threads(monkeypatch, nbgrad_threads, omp_threads, expected):
     """NBGRAD_NUM_THREADS as it stands; OMP_NUM_THREADS can only lower what is available."""
     monkeypatch.setattr(pool_module, "available_threads", lambda: 6)
@@ -531,14 +562,18 @@ def test_default_threads_refuses_nonsense(monkeypatch, text):
 
 # ---- other systems ---------------------------------------------------------------------------------------------------
 
+
 def test_pool_without_workers(monkeypatch):
     """Where there are no POSIX semaphores the same entry points run everything serially."""
     monkeypatch.setattr(pool_module, "HAS_WORKERS", False)
-    text = PARALLEL + """
+    text = (
+        PARALLEL
+        + """
         define void @run(ptr %kernel, i64 %units, i64 %grain, ptr %args) {
           call void @parallel(ptr %kernel, i64 %units, i64 %grain, ptr %args)
           ret void
         }"""
+    )
     entries = Module(LOADER, (serial,), {}, more=(text, ["run"])).entries
     out = np.zeros(100, np.int64)
     args = (ctypes.c_void_p * 1)(out.ctypes.data)
@@ -549,14 +584,16 @@ def test_pool_without_workers(monkeypatch):
 
 def test_exit_with_workers_asleep():
     """A process ends at once and cleanly while its workers sleep."""
-    script = ("import sys; sys.path[:0] = sys.argv[1].split(chr(10))\n"
-              "from nbgrad.kernels.cpu.pool import Pool\n"
-              "from nbgrad.kernels.cpu.store import Loader, Store\n"
-              "from nbgrad.native import pool\n"
-              "from nbgrad.native.link import Module\n"
-              "loader = Loader(Store(None))\n"
-              "pool = Pool(Module(loader, (pool,), {}).entries, threads=3)\n"
-              "assert pool.ensure() == 2\n")
+    script = (
+        "import sys; sys.path[:0] = sys.argv[1].split(chr(10))\n"
+        "from nbgrad.kernels.cpu.pool import Pool\n"
+        "from nbgrad.kernels.cpu.store import Loader, Store\n"
+        "from nbgrad.native import pool\n"
+        "from nbgrad.native.link import Module\n"
+        "loader = Loader(Store(None))\n"
+        "pool = Pool(Module(loader, (pool,), {}).entries, threads=3)\n"
+        "assert pool.ensure() == 2\n"
+    )
     paths = "\n".join(filter(None, sys.path))
     done = subprocess.run([sys.executable, "-c", script, paths], timeout=60, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -1,4 +1,5 @@
 """The pool's own source under schedules drawn at random: at every step that other threads may see, another may run."""
+
 from __future__ import annotations
 
 import inspect
@@ -65,8 +66,17 @@ class Schedule:
         for name in STATICS:
             getattr(pool, name)[0] = 0
         pool.pool_run[:], pool.pool_wanted[:] = [0] * 6, [WORKERS, WORKERS, 0, 1]
-        stand_ins = {"SPIN": 2, "PATIENCE": 4, "sem_wait": self.wait, "sem_post": self.post, "run_chunk": self.run_chunk,
-                     "sched_yield": self.switch, "sched_getcpu": lambda: 0, "clock": lambda which: 0, "avoid_caller": lambda: None}
+        stand_ins = {
+            "SPIN": 2,
+            "PATIENCE": 4,
+            "sem_wait": self.wait,
+            "sem_post": self.post,
+            "run_chunk": self.run_chunk,
+            "sched_yield": self.switch,
+            "sched_getcpu": lambda: 0,
+            "clock": lambda which: 0,
+            "avoid_caller": lambda: None,
+        }
         for name, value in stand_ins.items():
             patch.setattr(pool, name, value)
         patch.setattr(primitives, "switch", self.switch)
@@ -161,8 +171,11 @@ def test_every_chunk_runs_once_under_many_schedules():
 
 
 PLANTED = {
-    "a claim without compare-and-swap": ("drain", "if swap(pool_word, seen, seen - 1):",
-                                         "store(pool_word, seen - 1)\n        if True:"),
+    "a claim without compare-and-swap": (
+        "drain",
+        "if swap(pool_word, seen, seen - 1):",
+        "store(pool_word, seen - 1)\n        if True:",
+    ),
     "an announcement that is not taken back": ("rest", "!= 0 and withdrawn():", "!= 0:"),
     "a run that does not wait for its chunks": ("share", "while load(pool_done) != chunks:", "while False:"),
     "a count of done chunks that is not reset": ("share", "    store(pool_done, 0)\n", ""),
@@ -177,7 +190,7 @@ def test_a_mistake_is_seen(name, monkeypatch):
     assert text.count(old) == 1
     scope = dict(vars(pool))
     text = text.replace("@raw\n", "").replace(old, new)
-    monkeypatch.setattr(pool, function, getattr(pool, function))        # put back at the end
+    monkeypatch.setattr(pool, function, getattr(pool, function))  # put back at the end
     exec(compile(text, f"<{function} with a mistake>", "exec"), vars(pool))
     assert scope[function] is not getattr(pool, function)
     with pytest.raises(AssertionError):

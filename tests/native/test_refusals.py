@@ -1,4 +1,5 @@
 """What native code cannot say is refused when it is translated, with its place; nothing is taken for something else."""
+
 from __future__ import annotations
 
 import ast
@@ -52,8 +53,10 @@ REFUSALS = {
         ("no defaults", "@entry\ndef f(**x):  # here\n    return 1"),
         ("an argument has no name", "@entry\ndef f(call):\n    return call(x=1)  # here"),
         ("an argument has no name", "@entry\ndef f(x):\n    return pair_of(x, y=x)  # here"),
-        ("its decorators are not native",
-         "@bound\nclass C:\n    __slots__ = ()\n    @property\n    def f(self):  # here\n        return 1"),
+        (
+            "its decorators are not native",
+            "@bound\nclass C:\n    __slots__ = ()\n    @property\n    def f(self):  # here\n        return 1",
+        ),
         ("with one constant text", "@entry\ndef f(x):\n    raise ValueError(x)  # here"),
         ("with one constant text", "@entry\ndef f(x):\n    raise ValueError  # here"),
         ("with one constant text", "@entry\ndef f(x):\n    raise  # here"),
@@ -105,24 +108,32 @@ REFUSALS = {
         ("not set on all ways", "@entry\ndef f(x: list):\n    for y in x:\n        pass\n    return y  # here"),
         ("not set on all ways", "@entry\ndef f(x):\n    del x\n    return x  # here"),
         ("not set on all ways", "@entry\ndef f(x):\n    y = FOUR  # here\n    FOUR = y\n    return y"),
-        ("not set on all ways",
-         "@entry\ndef f(x):\n    try:\n        y = x()\n    except BaseException:\n        pass\n    return y  # here"),
-        ("not set on all ways", "@entry\ndef f(x):\n    y = x\n    try:\n        del y\n        x()\n    except BaseException:\n"
-                                           "        return y  # here\n    return x"),
+        (
+            "not set on all ways",
+            "@entry\ndef f(x):\n    try:\n        y = x()\n    except BaseException:\n        pass\n    return y  # here",
+        ),
+        (
+            "not set on all ways",
+            "@entry\ndef f(x):\n    y = x\n    try:\n        del y\n        x()\n    except BaseException:\n"
+            "        return y  # here\n    return x",
+        ),
         ("not set on all ways", "@entry\ndef f(x):\n    return absent  # here"),
         ("not set on all ways", "@entry\ndef f(x):\n    y = tuple([k for k in range(3)])\n    return k  # here"),
         ("was set before the loop and is not", "@entry\ndef f(x: list, y):\n    for z in x:  # here\n        del y"),
-        ("was set before the loop and is not",
-         "@entry\ndef f(x: list, y):\n    for z in x:\n        if z is None:\n            del y\n"
-                                               "            continue  # here\n    return y"),
+        (
+            "was set before the loop and is not",
+            "@entry\ndef f(x: list, y):\n    for z in x:\n        if z is None:\n            del y\n"
+            "            continue  # here\n    return y",
+        ),
         ("y is of one kind or another", "@entry\ndef f(x):\n    y = 1\n    y = x  # here\n    return y"),
         ("y is of one kind or another", "@entry\ndef f(x: list):\n    y = 1\n    for z in x:\n        y = z  # here\n    return y"),
         ("x is of one kind or another", "@entry\ndef f(x):\n    x = 5  # here\n    return x"),
         ("is of one kind or another", "@entry\ndef f(x):\n    return 1 if x is None else x  # here"),
         ("is of one kind or another", "@entry\ndef f(x, *y):\n    z = y if x is None else y[1:]  # here\n    return len(z)"),
-        ("is a row, and set at several places",
-         "@entry\ndef f(x, *y):\n    z = y  # here\n    for k in range(3):\n        z = z[1:]\n"
-                                                "    return len(z)"),
+        (
+            "is a row, and set at several places",
+            "@entry\ndef f(x, *y):\n    z = y  # here\n    for k in range(3):\n        z = z[1:]\n    return len(z)",
+        ),
         ("a variable has one annotation", "@entry\ndef f(x):\n    y: list = x\n    y: tuple = x  # here\n    return y"),
         ("a variable has one annotation", "@entry\ndef f(x: Thing):\n    x.items: list = x  # here\n    return x"),
         ("is given no value", "@entry\ndef f(x):\n    y: list  # here\n    y = x"),
@@ -135,8 +146,10 @@ REFUSALS = {
         ("is no variable that", "@entry\ndef f(x):\n    del y  # here"),
         ("is no dict", "@entry\ndef f(x: list):\n    del x[0]  # here"),
         ("is no variable", "@entry\ndef f(x: Thing):\n    x.count += 1  # here"),
-        ("would be the words of what this function does not hold",
-         "@entry\ndef f(x):\n    y = words_of(bytes_of(words(2), 2))  # here\n    return y[0]"),
+        (
+            "would be the words of what this function does not hold",
+            "@entry\ndef f(x):\n    y = words_of(bytes_of(words(2), 2))  # here\n    return y[0]",
+        ),
         ("a function returns no words and no row", "@native\ndef f(x: int) -> Words:  # here\n    return words(2)"),
         ("words and rows are never None", "@native\ndef f(x: Words | None) -> int:  #\n    return 1"),
     ],
@@ -147,10 +160,14 @@ REFUSALS = {
         ("is borrowed, and ", "@entry\ndef f(x: Thing, call):\n    x.items.append(call())  # here"),
         ("is borrowed, and ", "@entry\ndef f(x: Thing, y: dict, call):\n    y[call()] = x.items  # here"),
         ("is borrowed, and ", "@entry\ndef f(x: dict, call):\n    cast(Thing, call()).items = x.get(1)  # here"),
-        *(("without the lock", f"@entry\ndef f(x: Thing):\n    y = give_lock()\n    {line}  # here\n    take_lock(y)") for line in
-          ("x()", "z = x.items; w = (z, z)", "return x", "raise ValueError('a')", "keep(holder, 0, x)", "z = (x,)")),
-        ("a function that borrows runs nothing",
-         "@native(borrows=True)\ndef f(x: Thing, call):  # here\n    call()\n    return x.items"),
+        *(
+            ("without the lock", f"@entry\ndef f(x: Thing):\n    y = give_lock()\n    {line}  # here\n    take_lock(y)")
+            for line in ("x()", "z = x.items; w = (z, z)", "return x", "raise ValueError('a')", "keep(holder, 0, x)", "z = (x,)")
+        ),
+        (
+            "a function that borrows runs nothing",
+            "@native(borrows=True)\ndef f(x: Thing, call):  # here\n    call()\n    return x.items",
+        ),
         ("cannot return what it owns", "@native(borrows=True)\ndef f(x: Thing):\n    return (x, x)  # here"),
     ],
     "objects": [
@@ -158,19 +175,26 @@ REFUSALS = {
         ("may be None here", "@entry\ndef f(x: Thing | None):\n    x.items = x  # here"),
         ("may be None here", "@entry\ndef f(x: Thing | None):\n    return hasattr(x, 'items')  # here"),
         ("may be None here", "@entry\ndef f(x: list | None):\n    x.append(1)  # here"),
-        ("may be None here", "@entry\ndef f(x: Thing):\n    y: Thing | None = x\n    while y is not None:\n        y = y.below\n"
-                             "        y.items = x  # here"),
-        ("may be None here",
-         "@entry\ndef f(x: Thing):\n    y: Thing | None = x\n    while y is not None:\n        if y.flag is True:\n"
-                             "            y = None\n            break\n        y = y.below\n    y.items = x  # here"),
+        (
+            "may be None here",
+            "@entry\ndef f(x: Thing):\n    y: Thing | None = x\n    while y is not None:\n        y = y.below\n"
+            "        y.items = x  # here",
+        ),
+        (
+            "may be None here",
+            "@entry\ndef f(x: Thing):\n    y: Thing | None = x\n    while y is not None:\n        if y.flag is True:\n"
+            "            y = None\n            break\n        y = y.below\n    y.items = x  # here",
+        ),
         ("has no slot 'absent'", "@entry\ndef f(x: Thing):\n    x.absent = 1  # here"),
         ("has no slot 'doubled'", "@entry\ndef f(x: Thing):\n    x.doubled = 1  # here"),
         ("has no slot 'items'", "@entry\ndef f(x):\n    x.items = 1  # here"),
         ("has no slot 'absent'", "@entry\ndef f(x):\n    return new(Thing, absent=x)  # here"),
         ("has no slot", "@entry\ndef f(x: Thing, y):\n    return hasattr(x, y)  # here"),
         ("is a field of what never changes", "@entry\ndef f(x: Sealed):\n    x.inner = 1  # here"),
-        ("is a field of what never changes",
-         "@bound\nclass C:\n    __slots__ = ('a',)\n    def f(self):\n        self.a = 1  # here"),
+        (
+            "is a field of what never changes",
+            "@bound\nclass C:\n    __slots__ = ('a',)\n    def f(self):\n        self.a = 1  # here",
+        ),
         ("is no item of a dict", "@entry\ndef f(x: list):\n    x[0] = 1  # here"),
         ("is no item of a dict", "@entry\ndef f(x):\n    y = words(2)\n    y[0] = x  # here"),
         ("an index is an int", "@entry\ndef f(x: list):\n    return x[-1]  # here"),
@@ -205,14 +229,24 @@ REFUSALS = {
         ("int given, expected an object", "@entry\ndef f(x):\n    return type(int(x))  # here"),
         ("nothing is cast to words", "@entry\ndef f(x):\n    return cast(Words, x)  # here"),
         ("an object and a class are expected", "@entry\ndef f(x):\n    return isinstance(x, (int, float))  # here"),
-        ("a class that says itself",
-         "class Meta(type):\n    def __instancecheck__(cls, x): return True\nclass Any_(metaclass=Meta): pass\n"
-                                     "@entry\ndef f(x):\n    return isinstance(x, Any_)  # here"),
+        (
+            "a class that says itself",
+            "class Meta(type):\n    def __instancecheck__(cls, x): return True\nclass Any_(metaclass=Meta): pass\n"
+            "@entry\ndef f(x):\n    return isinstance(x, Any_)  # here",
+        ),
         ("a native function is expected", "@entry\ndef f(x) -> int:\n    return function_address(x)  # here"),
         ("a constant number of words", "@entry\ndef f(x):\n    y = words(int(x))  # here\n    return y[0]"),
-        *(("only tuple([... for k in range(n)]) is known", f"@entry\ndef f(x: list, n):\n    return tuple({argument})  # here")
-          for argument in ("x", "[y for y in x]", "[k for k in range(1, 5)]", "[k for k in range(5) if k > 2]",
-                           "[k for k in range(2) for j in range(2)]", "[a for a, b in range(2)]")),
+        *(
+            ("only tuple([... for k in range(n)]) is known", f"@entry\ndef f(x: list, n):\n    return tuple({argument})  # here")
+            for argument in (
+                "x",
+                "[y for y in x]",
+                "[k for k in range(1, 5)]",
+                "[k for k in range(5) if k > 2]",
+                "[k for k in range(2) for j in range(2)]",
+                "[a for a, b in range(2)]",
+            )
+        ),
     ],
 }
 CASES = [(group, text, why) for group, cases in REFUSALS.items() for why, text in cases]
@@ -239,15 +273,21 @@ def test_refusal(group, text, why):
     message, _ = refusal(text)
     assert why in message
     if "# here" in text:
-        line = HEAD.count("\n") + 1 + text[:text.index("# here")].count("\n")
+        line = HEAD.count("\n") + 1 + text[: text.index("# here")].count("\n")
         assert f"f, line {line}: " in message
 
 
 def test_every_refusal_is_reached():
     """There is no ``raise`` in the translator that none of the cases comes to."""
     source = inspect.getsource(translate)
-    refusing = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
-                and ast.unparse(node.exc.func) in ("self.refuse", "Refused")]
+    refusing = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and ast.unparse(node.exc.func) in ("self.refuse", "Refused")
+    ]
     lines = {refusal(text)[1] for _, text, _ in CASES}
-    assert not [f"line {node.lineno}: {ast.unparse(node)}" for node in refusing
-                if lines.isdisjoint(range(node.lineno, node.end_lineno + 1))]
+    assert not [
+        f"line {node.lineno}: {ast.unparse(node)}" for node in refusing if lines.isdisjoint(range(node.lineno, node.end_lineno + 1))
+    ]

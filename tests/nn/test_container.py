@@ -1,4 +1,5 @@
 """Containers of modules and of parameters."""
+
 from __future__ import annotations
 
 import copy
@@ -44,8 +45,9 @@ def test_sequential_with_names():
     assert model(0) == 12 and model.second.amount == 2
 
 
-@pytest.mark.parametrize("make", [lambda *modules: nn.Sequential(*modules), lambda *modules: nn.ModuleList(modules)],
-                         ids=["Sequential", "ModuleList"])
+@pytest.mark.parametrize(
+    "make", [lambda *modules: nn.Sequential(*modules), lambda *modules: nn.ModuleList(modules)], ids=["Sequential", "ModuleList"]
+)
 class TestLikeAList:
     """What both containers share with a list."""
 
@@ -73,10 +75,16 @@ class TestLikeAList:
         assert modules is same and amounts(modules) == [1, 2, 4]
         assert modules.pop(0).amount == 1 and amounts(modules.pop(slice(0, 1))) == [2] and amounts(modules) == [4]
 
-    @pytest.mark.parametrize("look", [
-        lambda modules: modules[2], lambda modules: modules.pop(2), lambda modules: modules.__delitem__(2),
-        lambda modules: modules.__setitem__(2, Add(1)),
-    ], ids=["get", "pop", "del", "set"])
+    @pytest.mark.parametrize(
+        "look",
+        [
+            lambda modules: modules[2],
+            lambda modules: modules.pop(2),
+            lambda modules: modules.__delitem__(2),
+            lambda modules: modules.__setitem__(2, Add(1)),
+        ],
+        ids=["get", "pop", "del", "set"],
+    )
     def test_index_out_of_range(self, make, look):
         """The error gives the index and the number of modules."""
         with pytest.raises(DimError, match="index 2 is out of range for 2 modules"):
@@ -94,6 +102,7 @@ class TestLikeAList:
 
 def test_module_list_registers_parameters():
     """The parameters of a list belong to the module that holds it."""
+
     class Stack(nn.Module):
         def __init__(self):
             super().__init__()
@@ -126,8 +135,11 @@ def test_parameter_list():
         values.append("x")
 
 
-@pytest.mark.parametrize(("make", "value"), [(nn.ModuleDict, nn.Tanh), (nn.ParameterDict, lambda: nn.Parameter(nbgrad.ones(1)))],
-                         ids=["ModuleDict", "ParameterDict"])
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [(nn.ModuleDict, nn.Tanh), (nn.ParameterDict, lambda: nn.Parameter(nbgrad.ones(1)))],
+    ids=["ModuleDict", "ParameterDict"],
+)
 class TestLikeADictionary:
     """What containers by name share with a dictionary."""
 
@@ -149,8 +161,9 @@ class TestLikeADictionary:
         members.clear()
         assert not len(members) and not list(members.named_parameters())
 
-    @pytest.mark.parametrize("clone", [copy.deepcopy, lambda members: pickle.loads(pickle.dumps(members))],
-                             ids=["deepcopy", "pickle"])
+    @pytest.mark.parametrize(
+        "clone", [copy.deepcopy, lambda members: pickle.loads(pickle.dumps(members))], ids=["deepcopy", "pickle"]
+    )
     def test_copies(self, make, value, clone):
         """A copy has the same names and members of its own."""
         members = make({"a": value()})
@@ -175,6 +188,7 @@ class TestLikeADictionary:
 
 def test_containers_by_name_belong_to_their_module():
     """Parameters have dotted names through both kinds, and gradients arrive in them."""
+
     class Switch(nn.Module):
         def __init__(self):
             super().__init__()

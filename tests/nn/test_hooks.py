@@ -1,4 +1,5 @@
 """Hooks of modules: forward and backward, what they see, replace, and leave alone."""
+
 from __future__ import annotations
 
 import copy
@@ -117,8 +118,10 @@ def test_inputs_without_gradients():
 def test_removed_hooks_leave_nothing():
     """After ``remove`` the module's results and gradients are what they were, and nothing of the hooks is in the graph."""
     module, seen = nn.Tanh(), []
-    handles = [module.register_full_backward_hook(lambda m, gi, go: seen.append(0)),
-               module.register_forward_hook(lambda m, args, out: seen.append(1))]
+    handles = [
+        module.register_full_backward_hook(lambda m, gi, go: seen.append(0)),
+        module.register_forward_hook(lambda m, args, out: seen.append(1)),
+    ]
     for handle in handles:
         handle.remove()
     y = module(float32_leaf([1.0]))
@@ -136,6 +139,7 @@ def test_no_graph_no_backward_hooks():
 
 def test_a_result_that_is_no_tensor():
     """Backward hooks of a module that returns a dict are never called, and a warning says so."""
+
     class Named(nn.Module):
         def forward(self, x):
             return {"x": x}
@@ -177,8 +181,8 @@ def test_second_derivatives_through_a_module_with_hooks(factor):
     module, seen = nn.Tanh(), []
     module.register_full_backward_hook(lambda m, gi, go: (seen.append(gi[0]), (gi[0] * factor,))[1])
     x = nbgrad.tensor([1.0, 2.0], dtype=nbgrad.float64, requires_grad=True)
-    g, = nbgrad.grad(module(x).sum(), x, create_graph=True)
-    h, = nbgrad.grad(g.sum(), x)
+    (g,) = nbgrad.grad(module(x).sum(), x, create_graph=True)
+    (h,) = nbgrad.grad(g.sum(), x)
     value = nbgrad.tanh(x.detach())
     assert g.allclose(factor * (1 - value * value)) and h.allclose(-2 * factor * value * (1 - value * value)) and len(seen) == 1
 
@@ -186,6 +190,7 @@ def test_second_derivatives_through_a_module_with_hooks(factor):
 @pytest.mark.filterwarnings("ignore:Module. backward hooks are called for a Tensor")
 def test_results_in_a_list_have_gradients():
     """The hooks are not called, as the warning said; gradients flow past them."""
+
     class Pair(nn.Module):
         def forward(self, x):
             return [x * 2, x]

@@ -1,4 +1,5 @@
 """Initial values: moments of the distributions, by the formulas of their papers."""
+
 from __future__ import annotations
 
 import math
@@ -26,15 +27,19 @@ def moments(tensor):
     return values.mean(), values.std(), abs(values).max()
 
 
-@pytest.mark.parametrize(("fill", "std"), [
-    (lambda w, **k: init.xavier_uniform_(w, gain=2.0, **k), 2 * math.sqrt(2 / 500)),
-    (lambda w, **k: init.xavier_normal_(w, **k), math.sqrt(2 / 500)),
-    (lambda w, **k: init.kaiming_uniform_(w, nonlinearity="relu", **k), math.sqrt(2 / 200)),
-    (lambda w, **k: init.kaiming_normal_(w, a=1.0, mode="fan_out", **k), math.sqrt(1 / 300)),
-    (lambda w, **k: init.normal_(w, 0.0, 3.0, **k), 3.0),
-    (lambda w, **k: init.uniform_(w, -1.0, 1.0, **k), math.sqrt(1 / 3)),
-    (lambda w, **k: init.trunc_normal_(w, 0.0, 2.0, -3.0, 3.0, **k), 2 * TRUNCATED),
-], ids=["xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "normal_", "uniform_", "trunc_normal_"])
+@pytest.mark.parametrize(
+    ("fill", "std"),
+    [
+        (lambda w, **k: init.xavier_uniform_(w, gain=2.0, **k), 2 * math.sqrt(2 / 500)),
+        (lambda w, **k: init.xavier_normal_(w, **k), math.sqrt(2 / 500)),
+        (lambda w, **k: init.kaiming_uniform_(w, nonlinearity="relu", **k), math.sqrt(2 / 200)),
+        (lambda w, **k: init.kaiming_normal_(w, a=1.0, mode="fan_out", **k), math.sqrt(1 / 300)),
+        (lambda w, **k: init.normal_(w, 0.0, 3.0, **k), 3.0),
+        (lambda w, **k: init.uniform_(w, -1.0, 1.0, **k), math.sqrt(1 / 3)),
+        (lambda w, **k: init.trunc_normal_(w, 0.0, 2.0, -3.0, 3.0, **k), 2 * TRUNCATED),
+    ],
+    ids=["xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "normal_", "uniform_", "trunc_normal_"],
+)
 def test_standard_deviation(fill, std):
     """Mean and standard deviation are the intended ones within five standard errors; the same seed fills the same."""
     w = weight()
@@ -81,8 +86,10 @@ def test_constants():
     assert init.zeros_(weight()).abs().max().item() == 0
 
 
-@pytest.mark.parametrize(("name", "param", "gain"), [("tanh", None, 5 / 3), ("relu", None, math.sqrt(2)),
-                                                     ("leaky_relu", 0.5, math.sqrt(1.6)), ("linear", None, 1.0)])
+@pytest.mark.parametrize(
+    ("name", "param", "gain"),
+    [("tanh", None, 5 / 3), ("relu", None, math.sqrt(2)), ("leaky_relu", 0.5, math.sqrt(1.6)), ("linear", None, 1.0)],
+)
 def test_gains(name, param, gain):
     """The recommended gain of each activation."""
     assert init.calculate_gain(name, param) == pytest.approx(gain)

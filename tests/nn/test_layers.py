@@ -1,4 +1,5 @@
 """Layers, activations and losses: values and gradients against NumPy in float64."""
+
 from __future__ import annotations
 
 import contextlib
@@ -60,8 +61,11 @@ def test_activation_values(module, reference):
     np.testing.assert_allclose(module(leaf(POINTS)).detach().numpy(), reference(POINTS), rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("module", [nn.GELU("tanh"), nn.Softplus(2.0, 10.0), nn.LeakyReLU(0.2), nn.ELU(0.5),
-                                    nn.Softmax(1), nn.LogSoftmax(0), nn.Flatten(0, 1)], ids=repr)
+@pytest.mark.parametrize(
+    "module",
+    [nn.GELU("tanh"), nn.Softplus(2.0, 10.0), nn.LeakyReLU(0.2), nn.ELU(0.5), nn.Softmax(1), nn.LogSoftmax(0), nn.Flatten(0, 1)],
+    ids=repr,
+)
 def test_settings_are_shown(module):
     """The text of a module evaluates to a module with the same text."""
     assert repr(eval(repr(module), vars(nn))) == repr(module)
@@ -147,7 +151,7 @@ def test_alpha_dropout_keeps_mean_and_variance(layer):
     x = nbgrad.randn(300, 300, dtype=nbgrad.float64, requires_grad=True)
     out = layer(0.2)(x)
     assert abs(out.mean().item()) < 0.02 and abs(out.var().item() - 1) < 0.03
-    slope, = nbgrad.grad(out.sum(), x)
+    (slope,) = nbgrad.grad(out.sum(), x)
     dropped = (slope == 0).numpy()
     low, factor = -1.7580993408473766, np.sqrt(1 / (0.8 + 0.8 * 0.2 * 1.7580993408473766**2))
     expected = factor * (np.where(dropped, low, x.detach().numpy()) - 0.2 * low)
@@ -156,8 +160,12 @@ def test_alpha_dropout_keeps_mean_and_variance(layer):
     assert layer().eval()(x) is x
 
 
-CHANNELS = {"dropout1d": (50, 40, 3), "dropout2d": (50, 40, 2, 3), "dropout3d": (50, 40, 2, 1, 3),
-            "feature_alpha_dropout": (50, 40, 2)}
+CHANNELS = {
+    "dropout1d": (50, 40, 3),
+    "dropout2d": (50, 40, 2, 3),
+    "dropout3d": (50, 40, 2, 1, 3),
+    "feature_alpha_dropout": (50, 40, 2),
+}
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -212,13 +220,16 @@ REDUCE = {"mean": np.mean, "sum": np.sum, "none": np.asarray}
 
 
 @pytest.mark.parametrize("reduction", REDUCE)
-@pytest.mark.parametrize(("module", "x", "target", "each"), [
-    (nn.MSELoss, X, Y, (X - Y) ** 2),
-    (nn.L1Loss, X, Y, abs(X - Y)),
-    (nn.CrossEntropyLoss, X, CLASSES, NLL),
-    (nn.NLLLoss, log_softmax(X), CLASSES, NLL),
-    (nn.BCEWithLogitsLoss, X, (Y > 0).astype(float), BCE),
-])
+@pytest.mark.parametrize(
+    ("module", "x", "target", "each"),
+    [
+        (nn.MSELoss, X, Y, (X - Y) ** 2),
+        (nn.L1Loss, X, Y, abs(X - Y)),
+        (nn.CrossEntropyLoss, X, CLASSES, NLL),
+        (nn.NLLLoss, log_softmax(X), CLASSES, NLL),
+        (nn.BCEWithLogitsLoss, X, (Y > 0).astype(float), BCE),
+    ],
+)
 def test_loss_values(module, x, target, each, reduction):
     """Every loss is the reduction of its formula."""
     out = module(reduction=reduction)(leaf(x), nbgrad.tensor(target))
@@ -278,7 +289,7 @@ def test_inplace_by_place_and_by_name(name):
     settings = [p.default for p in list(inspect.signature(function).parameters.values())[1:-1]]
     x = nbgrad.tensor([-2.0, -0.3, 0.7, 4.0], dtype=nbgrad.float64, requires_grad=True)
     expected = function(x)
-    due, = nbgrad.grad(expected.sum(), x)
+    (due,) = nbgrad.grad(expected.sum(), x)
     for call in (lambda y: function(y, *settings, True), lambda y: function(y, inplace=True)):
         y = x.clone()
         assert call(y) is y
@@ -295,8 +306,20 @@ def test_threshold_in_place():
     assert x.tolist() == [20.0, 0.5] and F.threshold(x, threshold=1.0, value=0.0).tolist() == [20.0, 0.0]
 
 
-MODULES = {nn.ReLU: (), nn.ReLU6: (), nn.SELU: (), nn.SiLU: (), nn.Mish: (), nn.Hardsigmoid: (), nn.Hardswish: (), nn.ELU: (0.5,),
-           nn.CELU: (0.5,), nn.LeakyReLU: (0.2,), nn.Hardtanh: (-0.5, 2.0), nn.Threshold: (0.1, 20.0)}
+MODULES = {
+    nn.ReLU: (),
+    nn.ReLU6: (),
+    nn.SELU: (),
+    nn.SiLU: (),
+    nn.Mish: (),
+    nn.Hardsigmoid: (),
+    nn.Hardswish: (),
+    nn.ELU: (0.5,),
+    nn.CELU: (0.5,),
+    nn.LeakyReLU: (0.2,),
+    nn.Hardtanh: (-0.5, 2.0),
+    nn.Threshold: (0.1, 20.0),
+}
 
 
 @pytest.mark.parametrize("kind", MODULES, ids=lambda kind: kind.__name__)
@@ -323,12 +346,19 @@ def test_settings_of_activations():
             wrong()
 
 
-@pytest.mark.parametrize(("module", "reference"), [
-    (nn.Softsign(), lambda x: x / (1 + np.abs(x))), (nn.Tanhshrink(), lambda x: x - np.tanh(x)),
-    (nn.Hardshrink(0.4), lambda x: np.where(np.abs(x) > 0.4, x, 0)), (nn.Softmin(0), lambda x: np.exp(log_softmax(-x))),
-    (nn.Softshrink(0.4), lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.4, 0)),
-    (nn.PReLU(init=0.3, dtype=nbgrad.float64), lambda x: np.where(x > 0, x, 0.3 * x)),
-    (nn.GLU(0), lambda x: x[:2] / (1 + np.exp(-x[2:])))], ids=repr)
+@pytest.mark.parametrize(
+    ("module", "reference"),
+    [
+        (nn.Softsign(), lambda x: x / (1 + np.abs(x))),
+        (nn.Tanhshrink(), lambda x: x - np.tanh(x)),
+        (nn.Hardshrink(0.4), lambda x: np.where(np.abs(x) > 0.4, x, 0)),
+        (nn.Softmin(0), lambda x: np.exp(log_softmax(-x))),
+        (nn.Softshrink(0.4), lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.4, 0)),
+        (nn.PReLU(init=0.3, dtype=nbgrad.float64), lambda x: np.where(x > 0, x, 0.3 * x)),
+        (nn.GLU(0), lambda x: x[:2] / (1 + np.exp(-x[2:]))),
+    ],
+    ids=repr,
+)
 def test_more_activation_values(module, reference):
     """Modules of functions without a flag."""
     x = np.array([-2.0, -0.3, 0.7, 4.0])
@@ -355,10 +385,25 @@ def test_dimension_that_is_not_given(name):
         assert found.tolist() == function(x, dim, dtype=nbgrad.float64).tolist()
 
 
-FLAGS = [((None, None), "mean"), ((True, None), "mean"), ((False, None), "sum"), ((None, False), "none"), ((True, False), "none"),
-         ((False, True), "sum")]
-LOSSES = {"mse_loss": 0, "l1_loss": 0, "smooth_l1_loss": 0, "kl_div": 0, "binary_cross_entropy": 1,
-          "binary_cross_entropy_with_logits": 1, "soft_margin_loss": 0, "multilabel_soft_margin_loss": 1, "hinge_embedding_loss": 1}
+FLAGS = [
+    ((None, None), "mean"),
+    ((True, None), "mean"),
+    ((False, None), "sum"),
+    ((None, False), "none"),
+    ((True, False), "none"),
+    ((False, True), "sum"),
+]
+LOSSES = {
+    "mse_loss": 0,
+    "l1_loss": 0,
+    "smooth_l1_loss": 0,
+    "kl_div": 0,
+    "binary_cross_entropy": 1,
+    "binary_cross_entropy_with_logits": 1,
+    "soft_margin_loss": 0,
+    "multilabel_soft_margin_loss": 1,
+    "hinge_embedding_loss": 1,
+}
 
 
 @pytest.mark.parametrize("flags, reduction", FLAGS)
@@ -391,8 +436,14 @@ def test_places_of_settings_of_losses():
             wrong()
 
 
-@pytest.mark.parametrize("name, each", [("mse_loss", lambda d: d * d), ("l1_loss", np.abs),
-                                        ("huber_loss", lambda d: np.where(np.abs(d) < 1, d * d / 2, np.abs(d) - 0.5))])
+@pytest.mark.parametrize(
+    "name, each",
+    [
+        ("mse_loss", lambda d: d * d),
+        ("l1_loss", np.abs),
+        ("huber_loss", lambda d: np.where(np.abs(d) < 1, d * d / 2, np.abs(d) - 0.5)),
+    ],
+)
 def test_weights_of_each_loss(name, each):
     """Losses of elements are weighted; a mean is divided by the sum of the weights. Weights do not broadcast."""
     x, w, loss = np.array([[1.0, 2.0], [0.5, 5.0]]), np.array([[1.0, 2.0], [0.0, 1.0]]), getattr(F, name)
@@ -403,10 +454,18 @@ def test_weights_of_each_loss(name, each):
         loss(nbgrad.tensor(x), y, weight=weight[0])
 
 
-@pytest.mark.parametrize("make", [
-    lambda **o: nn.Linear(2, 3, **o), lambda **o: nn.LayerNorm(2, **o), lambda **o: nn.BatchNorm1d(2, **o),
-    lambda **o: nn.PReLU(**o),
-    lambda **o: nn.GroupNorm(1, 2, **o), lambda **o: nn.RMSNorm(2, **o), lambda **o: nn.Embedding(3, 2, **o)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **o: nn.Linear(2, 3, **o),
+        lambda **o: nn.LayerNorm(2, **o),
+        lambda **o: nn.BatchNorm1d(2, **o),
+        lambda **o: nn.PReLU(**o),
+        lambda **o: nn.GroupNorm(1, 2, **o),
+        lambda **o: nn.RMSNorm(2, **o),
+        lambda **o: nn.Embedding(3, 2, **o),
+    ],
+)
 def test_modules_take_a_device(make):
     """It stands before the dtype; other devices than the CPU are refused."""
     assert make(device="cpu", dtype=nbgrad.float64).weight.dtype is nbgrad.float64
@@ -430,7 +489,7 @@ def test_random_slopes():
     x = nbgrad.tensor([-2.0] * 500 + [3.0], requires_grad=True)
     module = nn.RReLU(0.2, 0.4)
     y = module(x)
-    slopes, = nbgrad.grad(y.sum(), x)
+    (slopes,) = nbgrad.grad(y.sum(), x)
     np.testing.assert_allclose((x * slopes).detach().numpy(), y.detach().numpy(), rtol=1e-6)
     drawn = slopes.numpy()[:-1]
     assert slopes[-1] == 1 and (drawn >= 0.2).all() and (drawn <= 0.4).all() and len(set(drawn.tolist())) > 400
@@ -442,15 +501,20 @@ def test_random_slopes():
         F.rrelu(x, 0.5, 0.2)
 
 
-@pytest.mark.parametrize("module, operands, expected", [
-    (nn.KLDivLoss(reduction="batchmean"), 2, lambda x, y: F.kl_div(x, y, reduction="batchmean")),
-    (nn.KLDivLoss(log_target=True), 2, lambda x, y: F.kl_div(x, y, log_target=True)),
-    (nn.PoissonNLLLoss(full=True), 2, lambda x, y: F.poisson_nll_loss(x, y, full=True)),
-    (nn.GaussianNLLLoss(reduction="sum"), 3, lambda x, y, v: F.gaussian_nll_loss(x, y, v, reduction="sum")),
-    (nn.MultiLabelSoftMarginLoss(), 2, lambda x, y: F.multilabel_soft_margin_loss(x, y)),
-    (nn.TripletMarginWithDistanceLoss(swap=True), 3, lambda *xs: F.triplet_margin_with_distance_loss(*xs, swap=True)),
-    (nn.PairwiseDistance(1.0), 2, lambda x, y: F.pairwise_distance(x, y, 1.0)),
-    (nn.CosineSimilarity(0), 2, lambda x, y: F.cosine_similarity(x, y, 0))], ids=lambda case: type(case).__name__)
+@pytest.mark.parametrize(
+    "module, operands, expected",
+    [
+        (nn.KLDivLoss(reduction="batchmean"), 2, lambda x, y: F.kl_div(x, y, reduction="batchmean")),
+        (nn.KLDivLoss(log_target=True), 2, lambda x, y: F.kl_div(x, y, log_target=True)),
+        (nn.PoissonNLLLoss(full=True), 2, lambda x, y: F.poisson_nll_loss(x, y, full=True)),
+        (nn.GaussianNLLLoss(reduction="sum"), 3, lambda x, y, v: F.gaussian_nll_loss(x, y, v, reduction="sum")),
+        (nn.MultiLabelSoftMarginLoss(), 2, lambda x, y: F.multilabel_soft_margin_loss(x, y)),
+        (nn.TripletMarginWithDistanceLoss(swap=True), 3, lambda *xs: F.triplet_margin_with_distance_loss(*xs, swap=True)),
+        (nn.PairwiseDistance(1.0), 2, lambda x, y: F.pairwise_distance(x, y, 1.0)),
+        (nn.CosineSimilarity(0), 2, lambda x, y: F.cosine_similarity(x, y, 0)),
+    ],
+    ids=lambda case: type(case).__name__,
+)
 def test_losses_as_modules(module, operands, expected):
     """Each is its function with the module's settings."""
     xs = [nbgrad.tensor(RNG.random((3, 4)) + 0.1) for _ in range(operands)]

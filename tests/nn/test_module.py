@@ -1,4 +1,5 @@
 """Module: registration, traversal, state, conversion, modes, printing."""
+
 from __future__ import annotations
 
 import copy
@@ -133,10 +134,11 @@ def test_members_by_dotted_names():
     model = nn.Sequential(Affine())
     assert model.get_submodule("0.inner") is model[0].inner and model.get_submodule("") is model
     assert model.get_parameter("0.inner.bias") is model[0].inner.bias and model.get_buffer("0.count") is model[0].count
-    for look, message in ((lambda: model.get_parameter("0.count"),
-                           "'count' of '0.count' is no parameter here. There are: scale, shift"),
-                          (lambda: model.get_submodule("0.outer"), "'outer' of '0.outer' is no module here. There are: inner"),
-                          (lambda: model.get_buffer("count"), "'count' of 'count' is no buffer here. There are: none")):
+    for look, message in (
+        (lambda: model.get_parameter("0.count"), "'count' of '0.count' is no parameter here. There are: scale, shift"),
+        (lambda: model.get_submodule("0.outer"), "'outer' of '0.outer' is no module here. There are: inner"),
+        (lambda: model.get_buffer("count"), "'count' of 'count' is no buffer here. There are: none"),
+    ):
         with pytest.raises(AttributeError, match=message):
             look()
 
@@ -243,9 +245,14 @@ def test_conversion_keeps_the_parameter_objects():
 
 def test_ways_of_naming_the_target_of_a_conversion():
     """A dtype, a device, both in either order, a tensor that has them; ``type`` and ``cpu``."""
-    for convert in (lambda m: m.to("cpu", nbgrad.float64), lambda m: m.to(nbgrad.float64, True), lambda m: m.type(nbgrad.float64),
-                    lambda m: m.to(nbgrad.ones(1, dtype=nbgrad.float64)), lambda m: m.double().cpu(),
-                    lambda m: m.to(nbgrad.device("cpu"), dtype=nbgrad.float64)):
+    for convert in (
+        lambda m: m.to("cpu", nbgrad.float64),
+        lambda m: m.to(nbgrad.float64, True),
+        lambda m: m.type(nbgrad.float64),
+        lambda m: m.to(nbgrad.ones(1, dtype=nbgrad.float64)),
+        lambda m: m.double().cpu(),
+        lambda m: m.to(nbgrad.device("cpu"), dtype=nbgrad.float64),
+    ):
         model = nn.Linear(1, 1)
         assert convert(model) is model and model.weight.dtype == nbgrad.float64
 
@@ -292,8 +299,7 @@ def test_freezing():
     assert not layer(nbgrad.ones(1, 2)).requires_grad
 
 
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
-                         ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
 def test_a_copy_is_independent_and_registered(clone):
     """A copied module lists its own parameters, of equal value."""
     model = Affine()
@@ -314,4 +320,5 @@ def test_repr_shows_the_tree():
         "    (0-1): 2 x ReLU()\n"
         "    (2): Dropout(p=0.1, inplace=False)\n"
         "  )\n"
-        ")")
+        ")"
+    )

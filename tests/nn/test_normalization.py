@@ -1,4 +1,5 @@
 """Normalisation, tables, losses of margins, vectors of parameters: against NumPy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -69,14 +70,24 @@ def test_group_instance_and_root_mean_square_norms():
         F.group_norm(x, 3)
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: F.batch_norm(x, None, None, training=True), lambda x: F.group_norm(x, 2), lambda x: F.instance_norm(x),
-    lambda x: F.rms_norm(x, (3,)), lambda x: F.layer_norm(x, (4, 3)), lambda x: F.pdist(x.reshape((8, 3))),
-    lambda x: F.triplet_margin_loss(x[0], x[1], x[1].flip(0), swap=True), lambda x: F.soft_margin_loss(x, x.detach().sign()),
-    lambda x: F.cosine_embedding_loss(x[0], x[1], nbgrad.tensor([1, -1, 1, -1])),
-    lambda x: F.multi_margin_loss(x[0], nbgrad.tensor([0, 2, 1, 1]), p=2),
-    lambda x: F.gaussian_nll_loss(x[0], x[1], x[1].exp(), full=True), lambda x: F.poisson_nll_loss(x, TARGET * 3, full=True),
-    lambda x: F.multilabel_soft_margin_loss(x[0], TARGET[0])])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda x: F.group_norm(x, 2),
+        lambda x: F.instance_norm(x),
+        lambda x: F.rms_norm(x, (3,)),
+        lambda x: F.layer_norm(x, (4, 3)),
+        lambda x: F.pdist(x.reshape((8, 3))),
+        lambda x: F.triplet_margin_loss(x[0], x[1], x[1].flip(0), swap=True),
+        lambda x: F.soft_margin_loss(x, x.detach().sign()),
+        lambda x: F.cosine_embedding_loss(x[0], x[1], nbgrad.tensor([1, -1, 1, -1])),
+        lambda x: F.multi_margin_loss(x[0], nbgrad.tensor([0, 2, 1, 1]), p=2),
+        lambda x: F.gaussian_nll_loss(x[0], x[1], x[1].exp(), full=True),
+        lambda x: F.poisson_nll_loss(x, TARGET * 3, full=True),
+        lambda x: F.multilabel_soft_margin_loss(x[0], TARGET[0]),
+    ],
+)
 def test_gradients(function):
     """Backward agrees with finite differences, and so does double backward."""
     x = normal_leaf(2, 4, 3)
@@ -105,11 +116,15 @@ def test_embedding_shortens_rows_that_are_looked_up():
     assert weight[0].tolist() == [3.0, 4.0]
 
 
-@pytest.mark.parametrize(("error", "call"), [
-    (IndexError, lambda: F.embedding(nbgrad.tensor([4]), nbgrad.ones(3, 2))),
-    (RuntimeError, lambda: F.embedding(nbgrad.tensor([1.0]), nbgrad.ones(3, 2))),
-    (NotImplementedError, lambda: F.embedding(nbgrad.tensor([1]), nbgrad.ones(3, 2), sparse=True)),
-    (nbgrad.DimError, lambda: nn.Embedding(3, 2, padding_idx=3))])
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (IndexError, lambda: F.embedding(nbgrad.tensor([4]), nbgrad.ones(3, 2))),
+        (RuntimeError, lambda: F.embedding(nbgrad.tensor([1.0]), nbgrad.ones(3, 2))),
+        (NotImplementedError, lambda: F.embedding(nbgrad.tensor([1]), nbgrad.ones(3, 2), sparse=True)),
+        (nbgrad.DimError, lambda: nn.Embedding(3, 2, padding_idx=3)),
+    ],
+)
 def test_embedding_refuses(error, call):
     """Numbers that are no rows, and what is not there."""
     with pytest.raises(error):
@@ -188,8 +203,15 @@ def test_a_failed_batch_leaves_running_statistics_alone(momentum):
     assert {name: tensor.tolist() for name, tensor in module.state_dict().items()} == before
 
 
-@pytest.mark.parametrize("make", [lambda **k: nbgrad.nn.BatchNorm1d(2, **k), lambda **k: nbgrad.nn.GroupNorm(1, 2, **k),
-                                  lambda **k: nbgrad.nn.LayerNorm(2, **k), lambda **k: nbgrad.nn.RMSNorm(2, **k)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **k: nbgrad.nn.BatchNorm1d(2, **k),
+        lambda **k: nbgrad.nn.GroupNorm(1, 2, **k),
+        lambda **k: nbgrad.nn.LayerNorm(2, **k),
+        lambda **k: nbgrad.nn.RMSNorm(2, **k),
+    ],
+)
 def test_normalisations_begin_anew(make):
     """``reset_parameters`` gives what the constructor gave, of parameters and of running statistics; there may be none."""
     module = make()
@@ -222,6 +244,7 @@ def test_rows_are_standardised_as_if_written_out(name):
 
     def loss(f):
         return lambda x: (f(x) * weight).sum()
+
     pairs = [(norm(x), written_out(x, rows))]
     for transform in (nbgrad.func.grad, lambda f: nbgrad.func.grad(lambda x: (nbgrad.func.grad(f)(x) ** 2).sum())):
         pairs.append((transform(loss(norm))(x), transform(loss(lambda x: written_out(x, rows)))(x)))

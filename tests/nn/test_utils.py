@@ -1,4 +1,5 @@
 """Gradient clipping, against the norm of all gradients as one vector in NumPy."""
+
 from __future__ import annotations
 
 import math
@@ -68,8 +69,11 @@ def test_orders_that_are_not_positive(p):
     np.testing.assert_allclose(grads(params), np.concatenate(values) * min(1, 0.5 / norm), rtol=1e-5)
 
 
-CLIPS = {"clip_grad_norm_": clip_grad_norm_, "clip_grad_value_": clip_grad_value_,
-         "clip_grads_with_norm_": lambda params, bound: clip_grads_with_norm_(params, bound, nbgrad.tensor(4.0))}
+CLIPS = {
+    "clip_grad_norm_": clip_grad_norm_,
+    "clip_grad_value_": clip_grad_value_,
+    "clip_grads_with_norm_": lambda params, bound: clip_grads_with_norm_(params, bound, nbgrad.tensor(4.0)),
+}
 
 
 @pytest.mark.parametrize("name", [*CLIPS, "get_total_norm"])

@@ -1,4 +1,5 @@
 """docs/adding-an-op.md does what it says: its declaration and its row of samples pass every check of this folder."""
+
 from __future__ import annotations
 
 import ast
@@ -21,8 +22,9 @@ DOCUMENT = (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8")
 
 def block(info: str, containing: str) -> str:
     """The code block of the document with this info string that contains some text."""
-    found = [text for kind, text in re.findall(r"^```([^\n]*)\n(.*?)^```$", DOCUMENT,
-        re.S | re.M) if kind == info and containing in text]
+    found = [
+        text for kind, text in re.findall(r"^```([^\n]*)\n(.*?)^```$", DOCUMENT, re.S | re.M) if kind == info and containing in text
+    ]
     assert len(found) == 1, f"{len(found)} blocks ```{info} contain {containing!r}"
     return found[0]
 
@@ -44,8 +46,14 @@ SAMPLES.pop("softsign", None)
 
 def run_script(script: str) -> str:
     """Run a script in a process of its own, where declarations do no harm; return what it printed."""
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])})
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -83,8 +91,17 @@ raise SystemExit(code)
 def test_declarations_and_rows_pass_every_check():
     """A process runs the document's declarations and rows, of every kind, then all tests that concern them, batches too."""
     blocks = {"softsign": (), "sum_of_squares": ("reduction", "reduction row"), "convolve": ("general", "lowering", "general row")}
-    script = "\n".join([FORGET, f"names = {list(blocks)}", block("python", "nbgrad.declare("), LIBRARY, block("python row", "row("),
-                        *(block(f"python {info}", name) for name, infos in blocks.items() for info in infos), CHECK])
+    script = "\n".join(
+        [
+            FORGET,
+            f"names = {list(blocks)}",
+            block("python", "nbgrad.declare("),
+            LIBRARY,
+            block("python row", "row("),
+            *(block(f"python {info}", name) for name, infos in blocks.items() for info in infos),
+            CHECK,
+        ]
+    )
     out = run_script(script)
     passed = ast.literal_eval(out.splitlines()[-1])
     assert [*passed] == [*blocks] and min(passed.values()) > 25, out
@@ -98,13 +115,17 @@ def test_the_kernel_is_what_the_document_shows():
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name, forward, partials, match", [
-    ("tanh", lambda x: x, {}, "'tanh' is taken"),
-    ("no name", lambda x: x, {}, "is no name"),
-    ("twice_x", lambda x: scalar.mish(x), {}, "applies 'mish', which is no scalar function.*Hint"),
-    ("twice_x", lambda x: 2 * x, {"y": lambda: 2}, r"mentions \['y'\]"),
-    ("twice_x", lambda x: 2 * x, {"x": lambda z: z}, r"mentions \['z'\]"),
-])
+
+@pytest.mark.parametrize(
+    "name, forward, partials, match",
+    [
+        ("tanh", lambda x: x, {}, "'tanh' is taken"),
+        ("no name", lambda x: x, {}, "is no name"),
+        ("twice_x", lambda x: scalar.mish(x), {}, "applies 'mish', which is no scalar function.*Hint"),
+        ("twice_x", lambda x: 2 * x, {"y": lambda: 2}, r"mentions \['y'\]"),
+        ("twice_x", lambda x: 2 * x, {"x": lambda z: z}, r"mentions \['z'\]"),
+    ],
+)
 def test_a_bad_declaration_is_refused_and_leaves_nothing(name, forward, partials, match):
     """What no kernel could compute, or what names no operand, is an error at once; the table is as before."""
     before = dict(OPS)

@@ -1,4 +1,5 @@
 """Operands that broadcast: the operation on them is the operation on what they expand to, with every derivative and batch."""
+
 from __future__ import annotations
 
 import zlib
@@ -51,8 +52,13 @@ def entry(function: Callable, *shapes: tuple, domains: Any = POSITIVE, fixed: An
     """An entry whose operands have one domain, and as many dimensions that do not broadcast, unless there are several."""
     count = len(shapes)
     several = isinstance(domains, list)
-    return Entry(function, shapes, tuple(domains) if several else (domains,) * count,
-                 fixed if isinstance(fixed, tuple) else (fixed,) * count, one_rank)
+    return Entry(
+        function,
+        shapes,
+        tuple(domains) if several else (domains,) * count,
+        fixed if isinstance(fixed, tuple) else (fixed,) * count,
+        one_rank,
+    )
 
 
 def loss(function: Callable, **options: Any) -> Callable:
@@ -63,16 +69,26 @@ def loss(function: Callable, **options: Any) -> Callable:
 def elementwise_entry(op: Elementwise) -> Entry:
     """Operands of two dimensions, from the domains of the operation's samples."""
     row = SAMPLES[op.name]
-    made = entry(CALLS[op.name], *((2, 3),) * len(op.operands),
-                 domains=[row.domains.get(name, row.domain) if name not in op.boolean else None for name in op.operands])
+    made = entry(
+        CALLS[op.name],
+        *((2, 3),) * len(op.operands),
+        domains=[row.domains.get(name, row.domain) if name not in op.boolean else None for name in op.operands],
+    )
     return made._replace(constants=tuple(k for k, name in enumerate(op.operands) if name not in op.partial_formulas))
 
 
 X, ROWS, M = (2, 3), (2, 2, 3), (2, 3, 3)
 TABLE: dict[str, Entry] = {
-    **{name: elementwise_entry(op) for name, op in OPS.items()
-       if isinstance(op, Elementwise) and len(op.operands) > 1 and op.partial_formulas and not op.refuses_gradient
-       and not name.endswith("_") and name not in ("copy", "fill")},
+    **{
+        name: elementwise_entry(op)
+        for name, op in OPS.items()
+        if isinstance(op, Elementwise)
+        and len(op.operands) > 1
+        and op.partial_formulas
+        and not op.refuses_gradient
+        and not name.endswith("_")
+        and name not in ("copy", "fill")
+    },
     "complex": entry(nbgrad.complex, X, X),
     "polar": entry(nbgrad.polar, X, X),
     "ldexp": entry(nbgrad.ldexp, X, X),
@@ -103,18 +119,20 @@ TABLE: dict[str, Entry] = {
     "cholesky_solve": entry(lambda b, a: nbgrad.cholesky_solve(b, a), (2, 3, 2), M, fixed=2),
     "lu_solve": entry(lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b), M, (2, 3, 2), fixed=2),
     "solve from the right": entry(
-        lambda a, b: linalg.solve(a @ a.mT + nbgrad.eye(3, dtype=a.dtype), b, left=False), M, (2, 2, 3), fixed=2,
-        one_rank=True),
+        lambda a, b: linalg.solve(a @ a.mT + nbgrad.eye(3, dtype=a.dtype), b, left=False), M, (2, 2, 3), fixed=2, one_rank=True
+    ),
     "lstsq": entry(lambda a, b: linalg.lstsq(a, b).solution, (2, 4, 3), (2, 4, 2), fixed=2, one_rank=True),
     "igamma": entry(lambda a, x: nbgrad.igamma(a.detach(), x), X, X),
     "igammac": entry(lambda a, x: nbgrad.igammac(a.detach(), x), X, X),
     "nextafter": entry(lambda x, y: nbgrad.nextafter(x, y).detach() + x * y, X, X),
     "masked_select": entry(lambda x: x.masked_select(nbgrad.tensor([[True, False, True], [False, True, True]])), X),
-    "masked_scatter": entry(lambda x, y: x.masked_scatter(nbgrad.tensor([[True, False, True], [False, True, True]]), y), X, X,
-                            fixed=(0, 2)),
+    "masked_scatter": entry(
+        lambda x, y: x.masked_scatter(nbgrad.tensor([[True, False, True], [False, True, True]]), y), X, X, fixed=(0, 2)
+    ),
     "index_put": entry(lambda x, y: x.index_put((nbgrad.tensor([0, 1]),), y), X, X, fixed=(2, 0)),
-    "take_along_dim": entry(lambda x: nbgrad.take_along_dim(x, nbgrad.tensor([[0, -1, 1], [1, 0, -2]]), -1), X, one_rank=True,
-                            fixed=1),
+    "take_along_dim": entry(
+        lambda x: nbgrad.take_along_dim(x, nbgrad.tensor([[0, -1, 1], [1, 0, -2]]), -1), X, one_rank=True, fixed=1
+    ),
     "trapezoid": entry(nbgrad.trapezoid, X, X, fixed=1),
     "cumulative_trapezoid": entry(nbgrad.cumulative_trapezoid, X, X, fixed=1),
     "einsum": entry(lambda x, y: nbgrad.einsum("...i,...i->...", x, y), X, X, fixed=1),
@@ -125,26 +143,29 @@ TABLE: dict[str, Entry] = {
     "huber_loss": entry(loss(F.huber_loss), X, X),
     "binary_cross_entropy": entry(loss(F.binary_cross_entropy), X, X, X, domains=UNIT, fixed=(2, 2, 0)),
     "binary_cross_entropy_with_logits": entry(loss(F.binary_cross_entropy_with_logits), X, X, X, domains=UNIT, fixed=(2, 2, 0)),
-    "pos_weight": entry(lambda x, y, w: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), X, X, X, domains=UNIT,
-                        fixed=(2, 2, 0)),
+    "pos_weight": entry(
+        lambda x, y, w: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), X, X, X, domains=UNIT, fixed=(2, 2, 0)
+    ),
     "kl_div": entry(loss(F.kl_div), X, X, domains=UNIT),
     "poisson_nll_loss": entry(loss(F.poisson_nll_loss), X, X),
     "gaussian_nll_loss": entry(loss(F.gaussian_nll_loss), X, X, X, fixed=(2, 2, 1)),
     "hinge_embedding_loss": entry(
-        lambda x: F.hinge_embedding_loss(x, nbgrad.tensor([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]), reduction="none"), X),
+        lambda x: F.hinge_embedding_loss(x, nbgrad.tensor([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]), reduction="none"), X
+    ),
     "soft_margin_loss": entry(loss(F.soft_margin_loss), X, X),
     "margin_ranking_loss": entry(loss(F.margin_ranking_loss), X, X, X),
     "multilabel_soft_margin_loss": entry(loss(F.multilabel_soft_margin_loss), X, X, domains=UNIT),
     "triplet_margin_loss": entry(loss(F.triplet_margin_loss), X, X, X, fixed=1),
     "cosine_embedding_loss": entry(
-        lambda x, y: F.cosine_embedding_loss(x, y, nbgrad.tensor([1.0, -1.0]), reduction="none"), X, X, one_rank=True),
+        lambda x, y: F.cosine_embedding_loss(x, y, nbgrad.tensor([1.0, -1.0]), reduction="none"), X, X, one_rank=True
+    ),
 }
 
 
 def variants(shape: tuple, fixed: int, one_rank: bool) -> list[tuple]:
     """The shapes that expand to ``shape``, with one dimension of size 1 or without the first."""
     free = len(shape) - fixed
-    return [*(shape[:d] + (1,) + shape[d + 1:] for d in range(free)), *([shape[1:]] if free and not one_rank else [])]
+    return [*(shape[:d] + (1,) + shape[d + 1 :] for d in range(free)), *([shape[1:]] if free and not one_rank else [])]
 
 
 def combinations(each: Entry) -> Iterator[tuple]:
@@ -152,17 +173,19 @@ def combinations(each: Entry) -> Iterator[tuple]:
     smaller = [variants(shape, fixed, each.one_rank) for shape, fixed in zip(each.shapes, each.fixed)]
     for k, options in enumerate(smaller):
         for shape in options:
-            yield (*each.shapes[:k], shape, *each.shapes[k + 1:])
+            yield (*each.shapes[:k], shape, *each.shapes[k + 1 :])
     mixed = tuple(options[k % len(options)] if options else shape for k, (options, shape) in enumerate(zip(smaller, each.shapes)))
-    if sum(len(options) > 2 - each.one_rank for options in smaller) > 1:     # two dimensions, so that together they are no smaller
+    if sum(len(options) > 2 - each.one_rank for options in smaller) > 1:  # two dimensions, so that together they are no smaller
         yield mixed
 
 
 def operands_of(name: str, shapes: tuple, *lead: int) -> list[np.ndarray]:
     """Numbers of the domains."""
     rng = np.random.default_rng(zlib.crc32(f"{name}{shapes}".encode()))
-    return [draw(rng, (*lead, *shape), domain or POSITIVE, "float64" if domain is not None else "bool")
-            for shape, domain in zip(shapes, TABLE[name].domains)]
+    return [
+        draw(rng, (*lead, *shape), domain or POSITIVE, "float64" if domain is not None else "bool")
+        for shape, domain in zip(shapes, TABLE[name].domains)
+    ]
 
 
 def expanding(each: Entry) -> Callable:
@@ -223,8 +246,10 @@ def test_tangents(name, shapes):
         found = []
         for function in (each.function, expanding(each)):
             with dual_level():
-                duals = [make_dual(nbgrad.tensor(x), nbgrad.tensor(np.cos(x + k))) if k in chosen else nbgrad.tensor(x)
-                         for k, x in enumerate(arrays)]
+                duals = [
+                    make_dual(nbgrad.tensor(x), nbgrad.tensor(np.cos(x + k))) if k in chosen else nbgrad.tensor(x)
+                    for k, x in enumerate(arrays)
+                ]
                 found.append(unpack_dual(function(*duals)).tangent)
         if found[1] is not None:
             close(found[0].resolve_conj().numpy(), found[1].resolve_conj().numpy(), 1e-10, f"tangent of {chosen}")

@@ -3,6 +3,7 @@
 The oracle is NumPy in complex128 and central differences along the real and the imaginary axis (tests/samples/checking.py): the
 gradient of a real loss with respect to z is dL/d(re z) + i dL/d(im z).
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,10 +21,55 @@ C64, C128 = nbgrad.complex64, nbgrad.complex128
 
 # General and composite operations that take complex operands.
 LINEAR_AND_PRODUCTS = (
-    "sum", "mean", "prod", "cumsum", "cumprod", "var", "std", "norm", "logsumexp", "matmul", "mm", "bmm", "mv", "dot", "vdot",
-    "outer", "inner", "addmm", "addmv", "addr", "baddbmm", "tensordot", "kron", "trace", "linear", "einsum", "cat", "stack", "flip",
-    "roll", "tril", "repeat", "expand", "permute", "slice", "select", "diagonal", "unfold", "as_strided", "index_select", "gather",
-    "masked_select", "take", "float_power", "conj", "adjoint", "real", "imag", "l1_loss",
+    "sum",
+    "mean",
+    "prod",
+    "cumsum",
+    "cumprod",
+    "var",
+    "std",
+    "norm",
+    "logsumexp",
+    "matmul",
+    "mm",
+    "bmm",
+    "mv",
+    "dot",
+    "vdot",
+    "outer",
+    "inner",
+    "addmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "tensordot",
+    "kron",
+    "trace",
+    "linear",
+    "einsum",
+    "cat",
+    "stack",
+    "flip",
+    "roll",
+    "tril",
+    "repeat",
+    "expand",
+    "permute",
+    "slice",
+    "select",
+    "diagonal",
+    "unfold",
+    "as_strided",
+    "index_select",
+    "gather",
+    "masked_select",
+    "take",
+    "float_power",
+    "conj",
+    "adjoint",
+    "real",
+    "imag",
+    "l1_loss",
 )
 TAKING_COMPLEX = [name for name in LINEAR_AND_PRODUCTS if name in SAMPLES]
 
@@ -71,8 +117,14 @@ def test_real_operand_of_a_complex_result_gets_a_real_gradient(name):
     np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy().real, rtol=1e-14)
 
 
-GENERAL = sorted(name for name, row in SAMPLES.items() if not isinstance(row.op, Elementwise) and row.reference is not None
-                 and (row.op.function or name.startswith("linalg_")) and not name.endswith("_"))
+GENERAL = sorted(
+    name
+    for name, row in SAMPLES.items()
+    if not isinstance(row.op, Elementwise)
+    and row.reference is not None
+    and (row.op.function or name.startswith("linalg_"))
+    and not name.endswith("_")
+)
 
 
 def has_sequence(values) -> bool:
@@ -87,14 +139,17 @@ def test_complex_operands_are_refused_or_differentiated(name):
     for call in row.calls[:2]:
         if has_sequence((*row.arrays(call, "complex128"), *call.attributes.values())):
             continue
-        operands = [nbgrad.tensor(x, requires_grad=x.dtype.kind == "c") if isinstance(x, np.ndarray) else x
-                    for x in row.arrays(call, "complex128")]
+        operands = [
+            nbgrad.tensor(x, requires_grad=x.dtype.kind == "c") if isinstance(x, np.ndarray) else x
+            for x in row.arrays(call, "complex128")
+        ]
         attributes = {key: nbgrad.tensor(x) if isinstance(x, np.ndarray) else x for key, x in call.attributes.items()}
 
         def function(*values, attributes=attributes):
             out = CALLS[name](*values, **attributes)
             parts = out if isinstance(out, (tuple, list)) else (out,)
             return tuple(x for x in parts if isinstance(x, nbgrad.Tensor) and x.dtype.differentiable)
+
         try:
             if any(x.requires_grad for x in function(*operands)):
                 nbgrad.gradcheck(function, tuple(operands), check_forward_ad=True)
@@ -110,11 +165,28 @@ def test_promotion():
     assert (nbgrad.ones(2, dtype=nbgrad.int64) + 1j).dtype is C64
 
 
-@pytest.mark.parametrize("call", [
-    lambda z: z < z, lambda z: z >= 1, lambda z: z.max(), lambda z: z.argmin(), lambda z: z.sort(), lambda z: z.clamp(0, 1),
-    lambda z: nbgrad.maximum(z, z), lambda z: z.floor(), lambda z: z.sign(), lambda z: z % z, lambda z: z // z, lambda z: z.relu(),
-    lambda z: z.softmax(0), lambda z: z.log_softmax(0), lambda z: nbgrad.erf(z), lambda z: nbgrad.atan2(z, z), lambda z: z.abs_(),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: z < z,
+        lambda z: z >= 1,
+        lambda z: z.max(),
+        lambda z: z.argmin(),
+        lambda z: z.sort(),
+        lambda z: z.clamp(0, 1),
+        lambda z: nbgrad.maximum(z, z),
+        lambda z: z.floor(),
+        lambda z: z.sign(),
+        lambda z: z % z,
+        lambda z: z // z,
+        lambda z: z.relu(),
+        lambda z: z.softmax(0),
+        lambda z: z.log_softmax(0),
+        lambda z: nbgrad.erf(z),
+        lambda z: nbgrad.atan2(z, z),
+        lambda z: z.abs_(),
+    ],
+)
 def test_order_and_what_needs_it_is_refused(call):
     """Complex numbers have no order, and what is made of one is not defined for them."""
     with pytest.raises(RuntimeError):
@@ -173,7 +245,7 @@ def test_parts_of_one_dtype():
 def test_gradient_of_powers_with_a_number(exponent):
     """z ** n by n z ** (n - 1), conjugated, whichever quick form computes it."""
     z = nbgrad.tensor([0.5 + 1.5j, -1.0 - 0.25j], dtype=C128, requires_grad=True)
-    (z ** exponent).sum().backward(gradient=nbgrad.tensor(1 + 2j, dtype=C128))
+    (z**exponent).sum().backward(gradient=nbgrad.tensor(1 + 2j, dtype=C128))
     w = z.detach().numpy()
     np.testing.assert_allclose(z.grad.numpy(), (1 + 2j) * np.conj(exponent * w ** (exponent - 1)), rtol=1e-13, atol=1e-15)
 
@@ -182,7 +254,7 @@ def test_infinite_cotangent_is_stopped_by_where():
     """The branch not taken contributes exactly 0, also of complex numbers."""
     z = nbgrad.tensor([1 + 1j, 2 + 0j], dtype=C128, requires_grad=True)
     y = nbgrad.where(nbgrad.tensor([True, False]), z, nbgrad.zeros(2, dtype=C128))
-    g, = nbgrad.grad(y, z, nbgrad.tensor([1 + 0j, complex(np.inf, 0)], dtype=C128))
+    (g,) = nbgrad.grad(y, z, nbgrad.tensor([1 + 0j, complex(np.inf, 0)], dtype=C128))
     assert g.tolist() == [1, 0]
 
 
@@ -196,6 +268,7 @@ def test_every_elementwise_operation_says_whether_it_is_complex():
 
 
 # ---- lazy operands ---------------------------------------------------------------------------------------------------
+
 
 def lazily(x):
     """A tensor of the same values that holds their negatives, or conjugates, in memory; what has no bits stays as it is."""
@@ -251,8 +324,17 @@ def test_lazy_cotangents(name, create_graph):
     weights = weights_of(expected(row, arrays, call))
     outs = [(x, nbgrad.tensor(w).to(x.dtype)) for x, w in zip(run(row, operands, call), weights) if x.requires_grad]
     inputs = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
-    found = [nbgrad.grad([x for x, _ in outs], inputs, [change(w) for _, w in outs], retain_graph=True, create_graph=create_graph,
-                         allow_unused=True) for change in (lazily, lambda w: w)]
+    found = [
+        nbgrad.grad(
+            [x for x, _ in outs],
+            inputs,
+            [change(w) for _, w in outs],
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+        for change in (lazily, lambda w: w)
+    ]
     for k, (got, want) in enumerate(zip(*found)):
         assert (got is None) is (want is None)
         if got is not None:
@@ -289,8 +371,8 @@ def test_running_logarithms_of_complex_sums(dim):
     call = lambda x: nbgrad.logcumsumexp(x, dim).exp()
     assert nbgrad.gradcheck(call, x, check_forward_ad=True) and nbgrad.gradgradcheck(call, x)
     g = nbgrad.tensor(rng.normal(size=(3, 4)) + 0j)
-    found, = nbgrad.grad(call(x), x, g)
-    expected, = nbgrad.grad(x.exp().cumsum(dim), x, g)
+    (found,) = nbgrad.grad(call(x), x, g)
+    (expected,) = nbgrad.grad(x.exp().cumsum(dim), x, g)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-10)
 
 

@@ -2,6 +2,7 @@
 
 A result without history, of operands that gradients flow into, is a derivative that is missing in silence.
 """
+
 from __future__ import annotations
 
 import pytest
@@ -16,12 +17,20 @@ from tests.samples.checking import flatten, holds_numbers, run, with_one
 F = nbgrad.nn.functional
 
 # ``{operation: {(operand, result)}}`` without history: the derivative is 0 by nature. Of ``None`` all results.
-SHAPE = {(1, None)}             # of the second operand only the shape is looked at
+SHAPE = {(1, None)}  # of the second operand only the shape is looked at
 ZERO = {
-    "detach_copy": {(0, None)}, "dropout_mask": {(0, None)}, "expand_as": SHAPE, "reshape_as": SHAPE, "view_as": SHAPE,
-    "histc": {(0, None)}, "bin_counts": {(0, None)},        # counts
-    "linalg_lu": {(0, 0)}, "lu_unpack": {(0, 0)},           # a permutation
-    "broadcast_tensors": {(0, 1), (1, 0)}, "meshgrid": {(0, 1), (1, 0)}, "triangular_solve": {(0, 1)},      # the other operand's
+    "detach_copy": {(0, None)},
+    "dropout_mask": {(0, None)},
+    "expand_as": SHAPE,
+    "reshape_as": SHAPE,
+    "view_as": SHAPE,
+    "histc": {(0, None)},
+    "bin_counts": {(0, None)},  # counts
+    "linalg_lu": {(0, 0)},
+    "lu_unpack": {(0, 0)},  # a permutation
+    "broadcast_tensors": {(0, 1), (1, 0)},
+    "meshgrid": {(0, 1), (1, 0)},
+    "triangular_solve": {(0, 1)},  # the other operand's
 }
 # In forward mode there is no tangent where reverse mode has zeros.
 ZERO_TANGENT = {"slogdet": {(0, 0)}, "linalg_slogdet": {(0, 0)}, "nextafter": SHAPE, "adjacent": SHAPE}
@@ -44,8 +53,9 @@ def missing(name: str, prepare, has_history, zero: dict) -> list[str]:
     return found
 
 
-CALLED = sorted(name for name, row in SAMPLES.items()
-                if row.reference is not None and getattr(OPS[name], "policy", "") != "integer")
+CALLED = sorted(
+    name for name, row in SAMPLES.items() if row.reference is not None and getattr(OPS[name], "policy", "") != "integer"
+)
 
 
 @pytest.mark.parametrize("name", CALLED)
@@ -58,19 +68,27 @@ def test_every_result_requires_grad(name):
 def test_every_result_has_a_tangent(name):
     """In forward mode: it has one where an operand has."""
     with dual_level():
-        assert not missing(name, lambda x: make_dual(x, nbgrad.ones_like(x)), lambda x: unpack_dual(x).tangent is not None,
-                           {**ZERO, **ZERO_TANGENT})
+        assert not missing(
+            name,
+            lambda x: make_dual(x, nbgrad.ones_like(x)),
+            lambda x: unpack_dual(x).tangent is not None,
+            {**ZERO, **ZERO_TANGENT},
+        )
 
 
 # ---- results of work on arrays ---------------------------------------------------------------------------------------
 
 X = [1.0, 2.0, 2.0]
 REFUSED = {
-    "unique": lambda x: nbgrad.unique(x), "unique with counts": lambda x: nbgrad.unique(x, return_counts=True)[0],
-    "unique by dim": lambda x: nbgrad.unique(x.expand(2, 3), dim=0), "method": lambda x: x.unique(),
-    "unique_consecutive": lambda x: nbgrad.unique_consecutive(x), "neighbours by dim": lambda x: x.unique_consecutive(dim=0),
+    "unique": lambda x: nbgrad.unique(x),
+    "unique with counts": lambda x: nbgrad.unique(x, return_counts=True)[0],
+    "unique by dim": lambda x: nbgrad.unique(x.expand(2, 3), dim=0),
+    "method": lambda x: x.unique(),
+    "unique_consecutive": lambda x: nbgrad.unique_consecutive(x),
+    "neighbours by dim": lambda x: x.unique_consecutive(dim=0),
     "bincount": lambda x: nbgrad.bincount(nbgrad.tensor([0, 1, 1]), weights=x),
-    "histogram": lambda x: nbgrad.histogram(x, 2).hist, "edges": lambda x: nbgrad.histogram(x, 2).bin_edges,
+    "histogram": lambda x: nbgrad.histogram(x, 2).hist,
+    "edges": lambda x: nbgrad.histogram(x, 2).bin_edges,
     "weights": lambda x: nbgrad.histogram(x.detach(), 2, weight=x).hist,
     "given edges": lambda x: nbgrad.histogram(x.detach(), x.unsqueeze(0)[0]).hist,
 }
@@ -112,12 +130,13 @@ def test_the_next_number_moves_with_the_first():
 def test_singular_values_of_least_squares_have_a_derivative():
     """``lstsq(...).singular_values`` are those of ``svdvals``, and so are their gradients."""
     a, b = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]], requires_grad=True), nbgrad.ones(3, 1)
-    found, = nbgrad.grad(nbgrad.linalg.lstsq(a, b, driver="gelsd").singular_values.sum(), a)
-    wanted, = nbgrad.grad(nbgrad.linalg.svdvals(a).sum(), a)
+    (found,) = nbgrad.grad(nbgrad.linalg.lstsq(a, b, driver="gelsd").singular_values.sum(), a)
+    (wanted,) = nbgrad.grad(nbgrad.linalg.svdvals(a).sum(), a)
     assert found.tolist() == wanted.tolist()
 
 
 # ---- tensors where numbers belong ------------------------------------------------------------------------------------
+
 
 def three_numbers() -> nbgrad.Tensor:
     """Some numbers."""
@@ -125,25 +144,44 @@ def three_numbers() -> nbgrad.Tensor:
 
 
 NUMBERS = {
-    "add": lambda x, s: nbgrad.add(x, x, alpha=s), "sub": lambda x, s: x.sub(x, alpha=s),
+    "add": lambda x, s: nbgrad.add(x, x, alpha=s),
+    "sub": lambda x, s: x.sub(x, alpha=s),
     "add_": lambda x, s: x.add_(x * 2, alpha=s),
-    "addcmul": lambda x, s: nbgrad.addcmul(x, x, x, value=s), "addcdiv": lambda x, s: nbgrad.addcdiv(x, x, x, value=s),
-    "leaky_relu": lambda x, s: F.leaky_relu(x, s), "leaky_relu_": lambda x, s: F.leaky_relu(x, s, inplace=True),
-    "elu": lambda x, s: F.elu(x, s), "celu": lambda x, s: F.celu(x, s), "hardshrink": lambda x, s: F.hardshrink(x, s),
-    "softshrink": lambda x, s: F.softshrink(x, s), "hardtanh": lambda x, s: F.hardtanh(x, s, 3.0),
-    "softplus": lambda x, s: F.softplus(x, s), "threshold": lambda x, s: F.threshold(x, s, 1.0),
-    "threshold value": lambda x, s: F.threshold(x, 1.0, s), "huber_loss": lambda x, s: F.huber_loss(x, x * 2, delta=s),
-    "smooth_l1_loss": lambda x, s: F.smooth_l1_loss(x, x * 2, beta=s), "logit": lambda x, s: nbgrad.logit(x / 3, s),
-    "nan_to_num": lambda x, s: nbgrad.nan_to_num(x, s), "pad": lambda x, s: F.pad(x, (1, 1), value=s),
-    "norm": lambda x, s: nbgrad.norm(x, s), "vector_norm": lambda x, s: nbgrad.linalg.vector_norm(x, s),
-    "matrix_norm": lambda x, s: nbgrad.linalg.matrix_norm(x.unsqueeze(0), s), "dist": lambda x, s: nbgrad.dist(x, x * 2, s),
-    "cdist": lambda x, s: nbgrad.cdist(x.unsqueeze(0), x.unsqueeze(0) * 2, s), "normalize": lambda x, s: F.normalize(x, s, 0),
-    "renorm": lambda x, s: nbgrad.renorm(x.unsqueeze(0), s, 0, 1.0), "dropout": lambda x, s: F.dropout(x, s / 4),
-    "full": lambda x, s: nbgrad.full((2,), s), "full_like": lambda x, s: nbgrad.full_like(x, s),
-    "new_full": lambda x, s: x.new_full((2,), s), "scalar_tensor": lambda x, s: nbgrad.scalar_tensor(s),
-    "linspace": lambda x, s: nbgrad.linspace(0, s, 3), "logspace": lambda x, s: nbgrad.logspace(s, 3, 3),
-    "arange": lambda x, s: nbgrad.arange(s), "arange step": lambda x, s: nbgrad.arange(0, 3, s),
-    "histc": lambda x, s: nbgrad.histc(x, 3, 0, s), "pinv": lambda x, s: nbgrad.linalg.pinv(x.unsqueeze(0), rtol=s),
+    "addcmul": lambda x, s: nbgrad.addcmul(x, x, x, value=s),
+    "addcdiv": lambda x, s: nbgrad.addcdiv(x, x, x, value=s),
+    "leaky_relu": lambda x, s: F.leaky_relu(x, s),
+    "leaky_relu_": lambda x, s: F.leaky_relu(x, s, inplace=True),
+    "elu": lambda x, s: F.elu(x, s),
+    "celu": lambda x, s: F.celu(x, s),
+    "hardshrink": lambda x, s: F.hardshrink(x, s),
+    "softshrink": lambda x, s: F.softshrink(x, s),
+    "hardtanh": lambda x, s: F.hardtanh(x, s, 3.0),
+    "softplus": lambda x, s: F.softplus(x, s),
+    "threshold": lambda x, s: F.threshold(x, s, 1.0),
+    "threshold value": lambda x, s: F.threshold(x, 1.0, s),
+    "huber_loss": lambda x, s: F.huber_loss(x, x * 2, delta=s),
+    "smooth_l1_loss": lambda x, s: F.smooth_l1_loss(x, x * 2, beta=s),
+    "logit": lambda x, s: nbgrad.logit(x / 3, s),
+    "nan_to_num": lambda x, s: nbgrad.nan_to_num(x, s),
+    "pad": lambda x, s: F.pad(x, (1, 1), value=s),
+    "norm": lambda x, s: nbgrad.norm(x, s),
+    "vector_norm": lambda x, s: nbgrad.linalg.vector_norm(x, s),
+    "matrix_norm": lambda x, s: nbgrad.linalg.matrix_norm(x.unsqueeze(0), s),
+    "dist": lambda x, s: nbgrad.dist(x, x * 2, s),
+    "cdist": lambda x, s: nbgrad.cdist(x.unsqueeze(0), x.unsqueeze(0) * 2, s),
+    "normalize": lambda x, s: F.normalize(x, s, 0),
+    "renorm": lambda x, s: nbgrad.renorm(x.unsqueeze(0), s, 0, 1.0),
+    "dropout": lambda x, s: F.dropout(x, s / 4),
+    "full": lambda x, s: nbgrad.full((2,), s),
+    "full_like": lambda x, s: nbgrad.full_like(x, s),
+    "new_full": lambda x, s: x.new_full((2,), s),
+    "scalar_tensor": lambda x, s: nbgrad.scalar_tensor(s),
+    "linspace": lambda x, s: nbgrad.linspace(0, s, 3),
+    "logspace": lambda x, s: nbgrad.logspace(s, 3, 3),
+    "arange": lambda x, s: nbgrad.arange(s),
+    "arange step": lambda x, s: nbgrad.arange(0, 3, s),
+    "histc": lambda x, s: nbgrad.histc(x, 3, 0, s),
+    "pinv": lambda x, s: nbgrad.linalg.pinv(x.unsqueeze(0), rtol=s),
     "embedding": lambda x, s: F.embedding(nbgrad.tensor([0]), nbgrad.ones(2, 3), max_norm=s),
     "batch_norm": lambda x, s: F.batch_norm(x.expand(2, 3), nbgrad.zeros(3), nbgrad.ones(3), training=True, momentum=s),
 }
@@ -170,6 +208,7 @@ def test_a_number_is_not_the_first_of_a_batch(name):
     def mapped(s):
         seen.append(NUMBERS[name](three_numbers(), s))
         return seen[0]
+
     try:
         nbgrad.vmap(mapped, randomness="different")(batch)
     except nbgrad.NbgradError:

@@ -1,4 +1,5 @@
 """Conventions of orders, NaN, padding and indices that samples of smooth points do not show; types of errors."""
+
 from __future__ import annotations
 
 import math
@@ -19,14 +20,18 @@ def lists(result) -> list:
 
 # ---- orders ----------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("call, want", [
-    (lambda: nbgrad.tensor([3.0, 1.0, 2.0, 0.0]).median(), 1.0),                        # the lower of two
-    (lambda: nbgrad.tensor([1.0, NAN, 2.0]).nanmedian(), 1.0),
-    (lambda: nbgrad.tensor([[2.0, 1.0, 2.0]]).median(1), [[2.0], [0]]),
-    (lambda: nbgrad.tensor([1.0, 2.0, 2.0, 1.0]).mode(), [1.0, 3]),                     # the smallest, at its last place
-    (lambda: nbgrad.tensor([1.0, 3.0, 3.0, 2.0]).cummax(0), [[1.0, 3.0, 3.0, 3.0], [0, 1, 2, 2]]),
-    (lambda: nbgrad.tensor([2, 2, 1, 3]).cummin(0), [[2, 2, 1, 1], [0, 1, 2, 2]]),
-])
+
+@pytest.mark.parametrize(
+    "call, want",
+    [
+        (lambda: nbgrad.tensor([3.0, 1.0, 2.0, 0.0]).median(), 1.0),  # the lower of two
+        (lambda: nbgrad.tensor([1.0, NAN, 2.0]).nanmedian(), 1.0),
+        (lambda: nbgrad.tensor([[2.0, 1.0, 2.0]]).median(1), [[2.0], [0]]),
+        (lambda: nbgrad.tensor([1.0, 2.0, 2.0, 1.0]).mode(), [1.0, 3]),  # the smallest, at its last place
+        (lambda: nbgrad.tensor([1.0, 3.0, 3.0, 2.0]).cummax(0), [[1.0, 3.0, 3.0, 3.0], [0, 1, 2, 2]]),
+        (lambda: nbgrad.tensor([2, 2, 1, 3]).cummin(0), [[2, 2, 1, 1], [0, 1, 2, 2]]),
+    ],
+)
 def test_conventions_of_orders(call, want):
     """Which of equal elements counts, and where."""
     assert lists(call()) == want
@@ -92,6 +97,7 @@ def test_complex_numbers_without_an_imaginary_part_are_stored(dtype):
 
 # ---- missing numbers -------------------------------------------------------------------------------------------------
 
+
 def test_sums_and_means_without_nan():
     """NaN neither counts nor gets a gradient."""
     x = nbgrad.tensor([[1.0, NAN], [2.0, 4.0]], requires_grad=True)
@@ -124,6 +130,7 @@ def test_xlogy_at_zero():
 
 
 # ---- joins and indices -----------------------------------------------------------------------------------------------
+
 
 def test_unique_gives_what_is_asked_for():
     """Values alone, or with inverse and counts, of elements or of slices."""
@@ -169,35 +176,39 @@ def test_activations_take_inplace(name):
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
+
 def x():
     """A matrix."""
     return nbgrad.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
-@pytest.mark.parametrize("call, errors, match", [
-    (lambda: x()[1.0], (IndexError, TypeError), "index: float is no index"),
-    (lambda: F.cross_entropy(x(), nbgrad.tensor([0, 7])), (IndexError,), "cross_entropy: a target is out of range"),
-    (lambda: F.cross_entropy(x(), nbgrad.tensor([0, 1, 2])), (ValueError,), "cross_entropy: input"),
-    (lambda: nbgrad.gather(x(), 1, nbgrad.tensor([[5]])), (RuntimeError, IndexError), "gather: index 5"),
-    (lambda: nbgrad.index_select(x(), 0, nbgrad.tensor([[0]])), (IndexError,), "index_select: index must have"),
-    (lambda: nbgrad.cat([]), (ValueError,), "cat: expected at least one tensor"),
-    (lambda: nbgrad.cat(x()), (TypeError,), "cat: expected a sequence of tensors, got a Tensor"),
-    (lambda: x().clamp(), (RuntimeError, ValueError), "clamp: min and max are None"),
-    (lambda: ~x(), (TypeError,), "bitwise_not: expected integer or bool"),
-    (lambda: x() & x(), (NotImplementedError,), "bitwise_and: expected integer or bool"),
-    (lambda: nbgrad.tensor(None), (RuntimeError,), "tensor: expected numbers, got NoneType"),
-    (lambda: nbgrad.kron(x(), 1), (TypeError,), "kron: other must be a Tensor, got int. Hint"),
-    (lambda: nbgrad.topk(x(), 9), (RuntimeError,), "topk: k = 9"),
-    # Of a shape that no other test sums: where there is a plan for 1, 1.0 finds it (docs/differences.md).
-    (lambda: nbgrad.ones(7, 1, 3, 1, 2).sum(1.0), (TypeError,), "sum: dim must be an int, got float"),
-    (lambda: x().cumsum(4), (IndexError,), "cumsum: dim 4"),
-    (lambda: F.gelu(nbgrad.tensor([1])), (NotImplementedError,), "gelu: expected floating operands, got nbgrad.int64"),
-    (lambda: F.softplus(nbgrad.tensor([1])), (NotImplementedError,), "softplus: expected floating operands, got nbgrad.int64"),
-    (lambda: F.mse_loss(x(), "y"), (TypeError,), "mse_loss: "),
-    (lambda: nbgrad.div(nbgrad.tensor([1]), 0, rounding_mode="floor"), (RuntimeError, ZeroDivisionError), "div: y is 0"),
-    (lambda: x().var(5), (IndexError,), "var: dim 5"),
-    (lambda: F.layer_norm([[1.0]], (1,)), (TypeError,), "layer_norm: expected a Tensor"),
-])
+@pytest.mark.parametrize(
+    "call, errors, match",
+    [
+        (lambda: x()[1.0], (IndexError, TypeError), "index: float is no index"),
+        (lambda: F.cross_entropy(x(), nbgrad.tensor([0, 7])), (IndexError,), "cross_entropy: a target is out of range"),
+        (lambda: F.cross_entropy(x(), nbgrad.tensor([0, 1, 2])), (ValueError,), "cross_entropy: input"),
+        (lambda: nbgrad.gather(x(), 1, nbgrad.tensor([[5]])), (RuntimeError, IndexError), "gather: index 5"),
+        (lambda: nbgrad.index_select(x(), 0, nbgrad.tensor([[0]])), (IndexError,), "index_select: index must have"),
+        (lambda: nbgrad.cat([]), (ValueError,), "cat: expected at least one tensor"),
+        (lambda: nbgrad.cat(x()), (TypeError,), "cat: expected a sequence of tensors, got a Tensor"),
+        (lambda: x().clamp(), (RuntimeError, ValueError), "clamp: min and max are None"),
+        (lambda: ~x(), (TypeError,), "bitwise_not: expected integer or bool"),
+        (lambda: x() & x(), (NotImplementedError,), "bitwise_and: expected integer or bool"),
+        (lambda: nbgrad.tensor(None), (RuntimeError,), "tensor: expected numbers, got NoneType"),
+        (lambda: nbgrad.kron(x(), 1), (TypeError,), "kron: other must be a Tensor, got int. Hint"),
+        (lambda: nbgrad.topk(x(), 9), (RuntimeError,), "topk: k = 9"),
+        # Of a shape that no other test sums: where there is a plan for 1, 1.0 finds it (docs/differences.md).
+        (lambda: nbgrad.ones(7, 1, 3, 1, 2).sum(1.0), (TypeError,), "sum: dim must be an int, got float"),
+        (lambda: x().cumsum(4), (IndexError,), "cumsum: dim 4"),
+        (lambda: F.gelu(nbgrad.tensor([1])), (NotImplementedError,), "gelu: expected floating operands, got nbgrad.int64"),
+        (lambda: F.softplus(nbgrad.tensor([1])), (NotImplementedError,), "softplus: expected floating operands, got nbgrad.int64"),
+        (lambda: F.mse_loss(x(), "y"), (TypeError,), "mse_loss: "),
+        (lambda: nbgrad.div(nbgrad.tensor([1]), 0, rounding_mode="floor"), (RuntimeError, ZeroDivisionError), "div: y is 0"),
+        (lambda: x().var(5), (IndexError,), "var: dim 5"),
+        (lambda: F.layer_norm([[1.0]], (1,)), (TypeError,), "layer_norm: expected a Tensor"),
+    ],
+)
 def test_error_is_what_users_catch(call, errors, match):
     """The type is that of torch, and of Python where it differs; the message names the function that was called."""
     with pytest.raises(nbgrad.NbgradError, match=match) as caught:
@@ -205,10 +216,17 @@ def test_error_is_what_users_catch(call, errors, match):
     assert all(isinstance(caught.value, error) for error in (RuntimeError, *errors))
 
 
-@pytest.mark.parametrize("data, value, index", [
-    ([np.nan, 1.0, 2.0], np.nan, 0), ([np.nan, np.nan, 2.0], np.nan, 0), ([1.0, np.nan, 2.0, np.nan], np.nan, 1),
-    ([np.nan, 2.0, 2.0], 2.0, 2), ([3.0, np.nan, 3.0, np.nan, np.nan], 3.0, 2), ([np.nan], np.nan, 0),
-])
+@pytest.mark.parametrize(
+    "data, value, index",
+    [
+        ([np.nan, 1.0, 2.0], np.nan, 0),
+        ([np.nan, np.nan, 2.0], np.nan, 0),
+        ([1.0, np.nan, 2.0, np.nan], np.nan, 1),
+        ([np.nan, 2.0, 2.0], 2.0, 2),
+        ([3.0, np.nan, 3.0, np.nan, np.nan], 3.0, 2),
+        ([np.nan], np.nan, 0),
+    ],
+)
 def test_mode_of_nan(data, value, index):
     """No NaN equals another: a number that comes twice is the mode, else the first NaN is."""
     values, indices = nbgrad.mode(nbgrad.tensor(data))
@@ -260,8 +278,12 @@ def test_powers_as_columns():
     x = nbgrad.tensor([2.0, 3.0])
     assert nbgrad.vander(x, 3).tolist() == [[4, 2, 1], [9, 3, 1]]
     assert nbgrad.vander(x, 0).shape == nbgrad.linalg.vander(x, N=0).shape == (2, 0)
-    for call in (lambda: nbgrad.vander(x, -1), lambda: nbgrad.linalg.vander(x, N=-1), lambda: nbgrad.vander(nbgrad.ones(2, 2)),
-                 lambda: nbgrad.linalg.vander(nbgrad.tensor(1.0))):
+    for call in (
+        lambda: nbgrad.vander(x, -1),
+        lambda: nbgrad.linalg.vander(x, N=-1),
+        lambda: nbgrad.vander(nbgrad.ones(2, 2)),
+        lambda: nbgrad.linalg.vander(nbgrad.tensor(1.0)),
+    ):
         with pytest.raises(nbgrad.NbgradError, match="vander: "):
             call()
 
@@ -282,8 +304,12 @@ def test_trapezoids_of_evenly_spaced_points(size, dx, dim):
     weight = nbgrad.tensor([1.0, -2.0, 3.0], dtype=nbgrad.float64)
     assert np.allclose(*(nbgrad.grad((each * weight).sum(), y)[0].numpy() for each in (out, expected)))
     t = nbgrad.ones_like(y.detach())
-    assert np.allclose(*(nbgrad.func.jvp(f, (y.detach(),), (t,))[1].numpy() for f in (
-        lambda y: nbgrad.trapezoid(y, dx=dx, dim=dim), lambda y: nbgrad.trapezoid(y, places.double(), dim=dim))))
+    assert np.allclose(
+        *(
+            nbgrad.func.jvp(f, (y.detach(),), (t,))[1].numpy()
+            for f in (lambda y: nbgrad.trapezoid(y, dx=dx, dim=dim), lambda y: nbgrad.trapezoid(y, places.double(), dim=dim))
+        )
+    )
     whole = nbgrad.arange(3 * size).reshape(shape)
     assert np.allclose(nbgrad.trapezoid(whole, dx=dx, dim=dim).numpy(), nbgrad.trapezoid(whole.double(), dx=dx, dim=dim).numpy())
 
@@ -295,10 +321,12 @@ def test_differences_of_evenly_spaced_points(size, spacing, edge_order):
     """A number is what evenly spaced coordinates are: values and gradients, and NumPy's values."""
     values = np.random.default_rng(0).normal(size=(3, size))
     x = nbgrad.tensor(values, requires_grad=True)
-    found = [nbgrad.gradient(x, spacing=each, dim=1, edge_order=edge_order)[0] for each in (
-        spacing, (nbgrad.arange(size).double() * spacing,))]
+    found = [
+        nbgrad.gradient(x, spacing=each, dim=1, edge_order=edge_order)[0]
+        for each in (spacing, (nbgrad.arange(size).double() * spacing,))
+    ]
     assert np.allclose(found[0].detach().numpy(), np.gradient(values, spacing, axis=1, edge_order=edge_order))
-    assert np.allclose(*(nbgrad.grad((each ** 2).sum(), x)[0].numpy() for each in found))
+    assert np.allclose(*(nbgrad.grad((each**2).sum(), x)[0].numpy() for each in found))
 
 
 def test_trapezoids_beside_more_points_than_values():
@@ -309,6 +337,7 @@ def test_trapezoids_beside_more_points_than_values():
 
 
 # ---- numbers beside tensors ------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.bfloat16, nbgrad.float32, nbgrad.float64], ids=str)
 def test_numbers_are_looked_for_in_the_dtype_of_the_tensor(dtype):
@@ -337,13 +366,20 @@ def test_histogram_of_one_number():
     assert nbgrad.histogram(nbgrad.full((4,), 2.0), 2, range=(0.0, 0.0)).bin_edges.tolist() == [-0.5, 0.0, 0.5]
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: nbgrad.bincount(x, minlength=-1), lambda x: nbgrad.combinations(x, -1),
-    lambda x: nbgrad.bucketize(x, nbgrad.tensor(1)),
-    lambda x: nbgrad.searchsorted(nbgrad.tensor(1), x), lambda x: nbgrad.searchsorted(nbgrad.zeros(0, 3), x),
-    lambda x: nbgrad.rot90(nbgrad.ones(2, 2), 1, [0]), lambda x: nbgrad.rot90(nbgrad.ones(2, 2), 1, [0, 1, 0]),
-    lambda x: nbgrad.repeat_interleave(x[0], 2, 1), lambda x: nbgrad.cross(x[0], x[0]),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: nbgrad.bincount(x, minlength=-1),
+        lambda x: nbgrad.combinations(x, -1),
+        lambda x: nbgrad.bucketize(x, nbgrad.tensor(1)),
+        lambda x: nbgrad.searchsorted(nbgrad.tensor(1), x),
+        lambda x: nbgrad.searchsorted(nbgrad.zeros(0, 3), x),
+        lambda x: nbgrad.rot90(nbgrad.ones(2, 2), 1, [0]),
+        lambda x: nbgrad.rot90(nbgrad.ones(2, 2), 1, [0, 1, 0]),
+        lambda x: nbgrad.repeat_interleave(x[0], 2, 1),
+        lambda x: nbgrad.cross(x[0], x[0]),
+    ],
+)
 def test_arguments_that_the_functions_underneath_refuse(call):
     """What NumPy's functions underneath cannot do is refused in the house's words."""
     with pytest.raises(nbgrad.NbgradError):
@@ -356,12 +392,22 @@ def test_combinations_of_none():
     assert nbgrad.combinations(nbgrad.tensor([1, 2, 3]), 4).shape == (0, 4)
 
 
-@pytest.mark.parametrize("before, after, mode, want", [
-    (-1, 2, "reflect", [1, 2, 1, 0]), (2, -2, "reflect", [2, 1, 0]), (-2, 1, "reflect", [2, 1]), (-1, -1, "reflect", [1]),
-    (2, 2, "reflect", [2, 1, 0, 1, 2, 1, 0]), (-3, 2, "replicate", [2, 2]), (-2, 3, "replicate", [2, 2, 2, 2]),
-    (3, -2, "replicate", [0, 0, 0, 0]), (-3, 0, "replicate", []), (-1, 2, "circular", [1, 2, 1, 2]),
-    (4, 0, "circular", [2, 0, 1, 2, 0, 1, 2]),
-])
+@pytest.mark.parametrize(
+    "before, after, mode, want",
+    [
+        (-1, 2, "reflect", [1, 2, 1, 0]),
+        (2, -2, "reflect", [2, 1, 0]),
+        (-2, 1, "reflect", [2, 1]),
+        (-1, -1, "reflect", [1]),
+        (2, 2, "reflect", [2, 1, 0, 1, 2, 1, 0]),
+        (-3, 2, "replicate", [2, 2]),
+        (-2, 3, "replicate", [2, 2, 2, 2]),
+        (3, -2, "replicate", [0, 0, 0, 0]),
+        (-3, 0, "replicate", []),
+        (-1, 2, "circular", [1, 2, 1, 2]),
+        (4, 0, "circular", [2, 0, 1, 2, 0, 1, 2]),
+    ],
+)
 def test_padding_repeats_elements_that_it_takes_away(before, after, mode, want):
     """Reflection and replication are of the whole dimension, whatever is cut off at its other end."""
     x = nbgrad.arange(3.0).reshape(1, 1, 3).requires_grad_()
@@ -411,10 +457,17 @@ def test_every_nan_is_a_value_of_its_own():
     assert counts.tolist() == [2, 1, 1]
 
 
-@pytest.mark.parametrize("dtype, value, decimals, want", [
-    ("float16", 1000.0, 2, 1000.0), ("float16", 60000.0, -4, 60000.0), ("float32", 3e38, 2, 3e38), ("float32", 1.25, 1, 1.2),
-    ("float32", INF, 2, INF), ("float64", -0.04, 1, -0.0),
-])
+@pytest.mark.parametrize(
+    "dtype, value, decimals, want",
+    [
+        ("float16", 1000.0, 2, 1000.0),
+        ("float16", 60000.0, -4, 60000.0),
+        ("float32", 3e38, 2, 3e38),
+        ("float32", 1.25, 1, 1.2),
+        ("float32", INF, 2, INF),
+        ("float64", -0.04, 1, -0.0),
+    ],
+)
 def test_rounding_to_decimals_stays_in_range(dtype, value, decimals, want):
     """Numbers whose product with a power of ten no float holds are whole already."""
     x = nbgrad.tensor([value], dtype=dtype)
@@ -433,7 +486,7 @@ def test_sinc_is_exact_at_integers_and_near_0():
         for _ in range(3):
             f = nbgrad.func.grad(f)
             orders.append(f(point).item())
-        assert orders == pytest.approx([-math.pi ** 2 * x / 3, -math.pi ** 2 / 3, math.pi ** 4 * x / 5], rel=1e-4)
+        assert orders == pytest.approx([-(math.pi**2) * x / 3, -(math.pi**2) / 3, math.pi**4 * x / 5], rel=1e-4)
 
 
 def test_the_derivative_of_erfcx_far_out():
@@ -442,4 +495,4 @@ def test_the_derivative_of_erfcx_far_out():
         first, second = nbgrad.func.grad(nbgrad.special.erfcx), nbgrad.func.grad(nbgrad.func.grad(nbgrad.special.erfcx))
         point = nbgrad.tensor(x, dtype=nbgrad.float64)
         assert first(point).item() == pytest.approx(-1 / (math.sqrt(math.pi) * x * x), rel=1e-5)
-        assert second(point).item() == pytest.approx(2 / (math.sqrt(math.pi) * x ** 3), rel=1e-5)
+        assert second(point).item() == pytest.approx(2 / (math.sqrt(math.pi) * x**3), rel=1e-5)

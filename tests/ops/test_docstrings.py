@@ -1,4 +1,5 @@
 """Docstrings that are derived from declarations: complete, current, and what Python's readers of docstrings show."""
+
 from __future__ import annotations
 
 import copy
@@ -27,8 +28,12 @@ ROOT = Path(__file__).parents[2]
 X, Y, G = symbol("x"), symbol("y"), symbol("g")
 PLACES = {"": FUNCTIONS, "linalg.": vars(nbgrad.linalg), "special.": vars(nbgrad.special)}
 VARIANT_FUNCTIONS = {variant.names[0] for variant in VARIANTS if variant.function}
-DERIVED = {place + name: member.__doc__ for place, members in PLACES.items() for name, member in members.items()
-           if isinstance(member.__doc__, Docstring)}
+DERIVED = {
+    place + name: member.__doc__
+    for place, members in PLACES.items()
+    for name, member in members.items()
+    if isinstance(member.__doc__, Docstring)
+}
 
 
 def environment() -> dict[str, str]:
@@ -38,8 +43,14 @@ def environment() -> dict[str, str]:
 
 def test_written_documentation_is_current():
     """``make docs`` would change nothing: examples and the page of operations are those of declarations and samples."""
-    done = subprocess.run([sys.executable, "-m", "tools.document", "--check"], cwd=ROOT, capture_output=True, text=True,
-                          timeout=300, env=environment())
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.document", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment(),
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -53,7 +64,7 @@ def test_examples_travel_with_the_package():
 @pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if op.function))
 def test_function_has_the_derived_docstring(name):
     """What ``help`` shows of a function is what is derived from its declaration."""
-    taken = [op.name for op in OPS.values() if op.function and name in op.aliases]      # where is that of a condition alone, too
+    taken = [op.name for op in OPS.values() if op.function and name in op.aliases]  # where is that of a condition alone, too
     subject = subject_of_variant(name) if name in VARIANT_FUNCTIONS else subject_of(taken[0] if taken else name)
     assert inspect.getdoc(FUNCTIONS[name]) == describe(subject, shown(taken[0] if taken else name))
 
@@ -80,8 +91,14 @@ def test_method_says_what_the_function_says(name):
     assert getattr(nbgrad.Tensor, name).__doc__ == getattr(nbgrad, name).__doc__
 
 
-@pytest.mark.parametrize("name", sorted(variant.names[0] for variant in VARIANTS if not (variant.function and variant.method)
-                                        and variant.names[0] in vars(nbgrad.Tensor) and variant.names[0] in FUNCTIONS))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        variant.names[0]
+        for variant in VARIANTS
+        if not (variant.function and variant.method) and variant.names[0] in vars(nbgrad.Tensor) and variant.names[0] in FUNCTIONS
+    ),
+)
 def test_form_that_is_no_variant_says_what_it_is(name):
     """Where the function alone takes ``inplace``, the method does not promise it."""
     for form in (getattr(nbgrad, name), getattr(nbgrad.Tensor, name)):
@@ -120,27 +137,45 @@ def test_function_of_a_namespace_is_named_by_it(name, public):
 
 def test_nothing_is_derived_by_an_import():
     """What derives and what reads the examples is imported when somebody asks."""
-    script = ("import sys, nbgrad; assert 'nbgrad.ops.describe' not in sys.modules; "
-              "assert 'x: g * (1 - out * out)' in nbgrad.tanh.__doc__; assert 'nbgrad.ops.describe' in sys.modules")
+    script = (
+        "import sys, nbgrad; assert 'nbgrad.ops.describe' not in sys.modules; "
+        "assert 'x: g * (1 - out * out)' in nbgrad.tanh.__doc__; assert 'nbgrad.ops.describe' in sys.modules"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, env=environment())
     assert done.returncode == 0, done.stderr
 
 
 READERS = {
-    "inspect": lambda doc: inspect.getdoc(documented(doc)), "pydoc": lambda doc: pydoc.getdoc(documented(doc)),
-    "doctest": lambda doc: doctest.DocTestParser().get_examples(doc), "cleandoc": inspect.cleandoc,
-    "str": str, "repr": repr, "length": len, "hash": hash, "letters": list, "lines": lambda doc: doc.splitlines(),
-    "format": lambda doc: f"{doc}", "conversion": lambda doc: f"{doc!s}{doc!r}{doc:>900}", "encode": lambda doc: doc.encode(),
-    "contains": lambda doc: "Derivative" in doc, "slice": lambda doc: doc[5:40], "order": lambda doc: (doc < "a", doc > "a"),
-    "behind": lambda doc: doc + "a", "before": lambda doc: "a" + doc, "twice": lambda doc: 2 * doc,
-    "pickle": lambda doc: pickle.loads(pickle.dumps(doc)), "copy": copy.deepcopy,
+    "inspect": lambda doc: inspect.getdoc(documented(doc)),
+    "pydoc": lambda doc: pydoc.getdoc(documented(doc)),
+    "doctest": lambda doc: doctest.DocTestParser().get_examples(doc),
+    "cleandoc": inspect.cleandoc,
+    "str": str,
+    "repr": repr,
+    "length": len,
+    "hash": hash,
+    "letters": list,
+    "lines": lambda doc: doc.splitlines(),
+    "format": lambda doc: f"{doc}",
+    "conversion": lambda doc: f"{doc!s}{doc!r}{doc:>900}",
+    "encode": lambda doc: doc.encode(),
+    "contains": lambda doc: "Derivative" in doc,
+    "slice": lambda doc: doc[5:40],
+    "order": lambda doc: (doc < "a", doc > "a"),
+    "behind": lambda doc: doc + "a",
+    "before": lambda doc: "a" + doc,
+    "twice": lambda doc: 2 * doc,
+    "pickle": lambda doc: pickle.loads(pickle.dumps(doc)),
+    "copy": copy.deepcopy,
 }
 
 
 def documented(doc):
     """A function with that docstring."""
+
     def function():
         pass
+
     function.__doc__ = doc
     return function
 
@@ -169,27 +204,53 @@ def test_every_method_of_str_is_asked_of_the_text():
 
 def test_docstring_survives_wraps():
     """``functools.wraps`` hands it on."""
+
     @functools.wraps(nbgrad.tanh)
     def mine(x):
         return nbgrad.tanh(x)
+
     assert inspect.getdoc(mine) == docstring_of("tanh")
 
 
 # ---- formulas as text --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("expr", [
-    G * (1 - X * X), (X - Y) - (Y - X), X / (Y / X), X / Y / X, -(X * Y), (-X) * Y, scalar.exp(-X) ** 2.0, X * (Y + 1), (X + Y) * G,
-    constant(-2.0) * X, X - constant(-2.0), X ** (Y ** 2.0), (X ** Y) ** 2.0], ids=infix)
+@pytest.mark.parametrize(
+    "expr",
+    [
+        G * (1 - X * X),
+        (X - Y) - (Y - X),
+        X / (Y / X),
+        X / Y / X,
+        -(X * Y),
+        (-X) * Y,
+        scalar.exp(-X) ** 2.0,
+        X * (Y + 1),
+        (X + Y) * G,
+        constant(-2.0) * X,
+        X - constant(-2.0),
+        X ** (Y**2.0),
+        (X**Y) ** 2.0,
+    ],
+    ids=infix,
+)
 def test_infix_means_the_expression(expr):
     """The text of an expression, evaluated by Python on numbers, is its value."""
     import math
 
     from nbgrad.ops.expr import evaluate
+
     values = {"x": 1.25, "y": 0.75, "g": 3.0}
-    functions = {"add": float.__add__, "sub": float.__sub__, "mul": float.__mul__, "div": float.__truediv__, "neg": float.__neg__,
-                 "pow": float.__pow__, "exp": math.exp}
-    want, = evaluate((expr,), values, lambda name, operands: functions[name](*map(float, operands)))
+    functions = {
+        "add": float.__add__,
+        "sub": float.__sub__,
+        "mul": float.__mul__,
+        "div": float.__truediv__,
+        "neg": float.__neg__,
+        "pow": float.__pow__,
+        "exp": math.exp,
+    }
+    (want,) = evaluate((expr,), values, lambda name, operands: functions[name](*map(float, operands)))
     assert eval(infix(expr), {"exp": math.exp}, values) == pytest.approx(want, rel=1e-15)
 
 
@@ -211,6 +272,6 @@ def test_rule_without_source_names_what_it_takes():
 
 def test_declared_operation_is_described(same_table):
     """``nbgrad.declare`` gives a docstring of the same form, but for the example."""
-    made = nbgrad.declare("eighth_power", lambda x: x ** 8, {"x": lambda x: 8 * x ** 7}, doc="x**8.")
+    made = nbgrad.declare("eighth_power", lambda x: x**8, {"x": lambda x: 8 * x**7}, doc="x**8.")
     assert inspect.getdoc(made) == docstring_of("eighth_power")
     assert "x: g * 8 * x ** 7" in made.__doc__

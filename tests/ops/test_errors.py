@@ -1,4 +1,5 @@
 """What an operation refuses: the type, the message, and that nothing was touched."""
+
 from __future__ import annotations
 
 import re
@@ -13,11 +14,13 @@ from tests.samples import SAMPLES
 from tests.samples.checking import flatten, run, tensors
 from tests.samples.row import Case
 
-ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name],
-    Elementwise))
+ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name], Elementwise))
 BROADCASTING = [name for name in ELEMENTWISE if len(OPS[name].operands) > 1]
-TENSOR_FIRST = sorted(name for name, row in SAMPLES.items() if row.reference is not None and name not in ELEMENTWISE
-                      and not isinstance(OPS[name], Composite) and "type" not in row.unlike)
+TENSOR_FIRST = sorted(
+    name
+    for name, row in SAMPLES.items()
+    if row.reference is not None and name not in ELEMENTWISE and not isinstance(OPS[name], Composite) and "type" not in row.unlike
+)
 FAILURES = [(name, failure) for name, row in sorted(SAMPLES.items()) for failure in row.errors]
 
 
@@ -43,7 +46,7 @@ def refused(name: str, operands: list, error: type, match: str, call: Case | Non
 def test_foreign_operands(name):
     """A list is no operand: a TypeError that names operation, argument and remedy."""
     call, operands = usual(name)
-    for k, argument in enumerate(OPS[name].operands[:len(operands)]):
+    for k, argument in enumerate(OPS[name].operands[: len(operands)]):
         foreign = [[1.0, 2.0] if i == k else x for i, x in enumerate(operands)]
         expected = rf"^{OPS[name].public}: {argument} must be a Tensor or a number, got list\. Hint: "
         refused(name, foreign, nbgrad.ArgumentError, expected)
@@ -62,7 +65,7 @@ def test_shapes_that_do_not_broadcast(name):
     row = SAMPLES[name]
     dtype = "int64" if OPS[name].policy == "integer" else "float64"
     shapes = ((2, 3), (4,), (2, 3), (2, 3))
-    operands = tensors(row, Case(shapes[:len(OPS[name].operands)], {}), dtype)
+    operands = tensors(row, Case(shapes[: len(OPS[name].operands)], {}), dtype)
     refused(name, operands, nbgrad.ShapeError, rf"^{OPS[name].public}: .*3.*4")
 
 

@@ -1,4 +1,5 @@
 """In-place and ``out=`` forms, methods and functions are the operation itself."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -11,8 +12,7 @@ from tests.samples import SAMPLES
 from tests.samples.checking import close, gradients, results, run, tensors, to_tensor, weights_of
 from tests.samples.row import leaves
 
-ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name],
-    Elementwise))
+ELEMENTWISE = sorted(name for name, row in SAMPLES.items() if row.reference is not None and isinstance(OPS[name], Elementwise))
 INPLACE = [name for name in ELEMENTWISE if OPS[name].inplace]
 WITH_OUT = [name for name in ELEMENTWISE if OPS[name].out and OPS[name].function]
 
@@ -29,7 +29,7 @@ def usual_operands(name: str, requires_grad: bool = False) -> tuple:
 def test_inplace_value_and_version(name):
     """``x.op_(...)`` returns x itself, holds what the operation gives in x's dtype, and counts one write."""
     row, call, operands = usual_operands(name)
-    want, = results(run(row, operands, call))
+    (want,) = results(run(row, operands, call))
     x, version = operands[0], operands[0]._version
     assert getattr(nbgrad.Tensor, name + "_", CALLS[name + "_"])(*operands) is x
     assert x._version == version + 1
@@ -54,7 +54,7 @@ def test_inplace_gradient(name):
 def test_out(name):
     """``op(..., out=t)`` writes the same numbers into t, counts a write and returns t."""
     row, call, operands = usual_operands(name)
-    want, = run(row, operands, call)
+    (want,) = run(row, operands, call)
     out = nbgrad.zeros_like(want)
     version = out._version
     assert getattr(nbgrad, name)(*operands, out=out) is out
@@ -79,7 +79,7 @@ def test_out_refuses_what_requires_grad(name):
 def test_function_and_method_are_one(name):
     """``nbgrad.op(x, ...)`` and ``x.op(...)``, under every name, give the same."""
     row, call, operands = usual_operands(name)
-    want, = results(run(row, operands, call))
+    (want,) = results(run(row, operands, call))
     op = OPS[name]
     for public in (name, *op.aliases):
         for namespace, exists in ((nbgrad, op.function), (nbgrad.Tensor, op.method)):
@@ -100,6 +100,7 @@ def test_inplace_cannot_change_the_shape(name):
 
 
 # ---- calls that are known --------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(OPS[n].operands) > 2 or any(OPS[n].fixed)])
 def test_known_calls_are_recorded_as_the_first(name):
@@ -149,8 +150,17 @@ def test_imaginary_parts_are_never_lost_in_silence():
             assert x.copy_(y).tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("write", [lambda x, y: x.addcmul_(y, y, value=0.5), lambda x, y: x.copy_(y), lambda x, y: x.fill_(2),
-                                   lambda x, y: x.clamp_(-1, 0.5), lambda x, y: x.zero_(), lambda x, y: x.lerp_(y, 0.25)])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, y: x.addcmul_(y, y, value=0.5),
+        lambda x, y: x.copy_(y),
+        lambda x, y: x.fill_(2),
+        lambda x, y: x.clamp_(-1, 0.5),
+        lambda x, y: x.zero_(),
+        lambda x, y: x.lerp_(y, 0.25),
+    ],
+)
 def test_known_writes_count_and_are_seen_by_the_graph(write):
     """A write that is one look-up counts as one, and a saved value that it changes is found; an expanded operand is refused."""
     x, y, w = nbgrad.full((3,), 0.75), nbgrad.full((3,), 2.0), nbgrad.ones(3, requires_grad=True)
@@ -179,8 +189,11 @@ def test_known_writes_look_at_the_memory_of_every_call(write):
         write(buffer[1:], buffer[:4])
 
 
-OWN = sorted(name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable
-             and isinstance(OPS[name], General) and not name.endswith("_"))
+OWN = sorted(
+    name
+    for name, row in SAMPLES.items()
+    if row.reference is not None and row.differentiable and isinstance(OPS[name], General) and not name.endswith("_")
+)
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -189,7 +202,7 @@ def test_results_with_memory_of_their_own_are_no_views(name):
     row = SAMPLES[name]
     for call in row.calls:
         for requires_grad in (True, False):
-            for _ in range(2):          # the second call may be a prepared one
+            for _ in range(2):  # the second call may be a prepared one
                 operands = tensors(row, call, requires_grad=requires_grad)
                 given = {id(x._storage_) for x in leaves(operands) if isinstance(x, nbgrad.Tensor)}
                 for out in run(row, operands, call):

@@ -1,4 +1,5 @@
 """Derivatives of every operation against finite differences of the reference."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,11 +26,11 @@ from tests.samples.checking import (
     weights_of,
 )
 
-DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
-                        if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
+DIFFERENTIABLE = sorted(
+    name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable and "gradient" not in row.unlike
+)
 SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
-COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name],
-    "complex_form", None)]
+COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name], "complex_form", None)]
 CONVENTIONS = [(name, point) for name, row in SAMPLES.items() for point in row.at]
 ELEMENTWISE = [name for name in DIFFERENTIABLE if isinstance(OPS[name], Elementwise)]
 
@@ -78,14 +79,18 @@ def along_one_direction(row, call, dtype: str = "float64") -> tuple:
 
     first, leaves, cotangents = first_order(row, call, arrays, inputs, weights, create_graph=True)
     recorded = [(g, p) for g, p in zip(first, probes) if g is not None and g.requires_grad]
-    second = nbgrad.grad([g for g, _ in recorded], [*leaves, *cotangents], [p for _, p in recorded],
-                         allow_unused=True) if recorded else ()
+    second = (
+        nbgrad.grad([g for g, _ in recorded], [*leaves, *cotangents], [p for _, p in recorded], allow_unused=True)
+        if recorded
+        else ()
+    )
     found = sum(np.vdot(d, g.numpy()).real for d, g in zip(along, second) if g is not None)
 
     def slope(step: float) -> float:
         moved = [x + step * d for x, d in zip([*inputs, *weights], along)]
-        grads, _, _ = first_order(row, call, arrays, moved[:len(inputs)], moved[len(inputs):])
+        grads, _, _ = first_order(row, call, arrays, moved[: len(inputs)], moved[len(inputs) :])
         return sum(np.vdot(p.numpy(), g.numpy()).real for g, p in zip(grads, probes) if g is not None)
+
     return found, slope
 
 
@@ -95,21 +100,19 @@ def test_tangent_and_cotangent_are_adjoint(name):
     row, op = SAMPLES[name], OPS[name]
     for call in row.calls:
         operands = tensors(row, call, requires_grad=True)
-        out, = run(row, operands, call)
+        (out,) = run(row, operands, call)
         weights = weights_of(results((out,)))
-        inputs = [(n, x) for n, x in zip(op.operands, operands) if isinstance(x,
-            nbgrad.Tensor) and n in op.partial_formulas]
-        tangents = {n: nbgrad.tensor(np.sin(k + np.arange(x.numel())).reshape(x.shape)) for k,
-            (n, x) in enumerate(inputs)}
-        values = dict(zip(op.operands, operands)) | {n: d for n,
-            d in zip(op.operands, op.defaults) if n not in op.operands[:len(operands)]}
+        inputs = [(n, x) for n, x in zip(op.operands, operands) if isinstance(x, nbgrad.Tensor) and n in op.partial_formulas]
+        tangents = {n: nbgrad.tensor(np.sin(k + np.arange(x.numel())).reshape(x.shape)) for k, (n, x) in enumerate(inputs)}
+        values = dict(zip(op.operands, operands)) | {
+            n: d for n, d in zip(op.operands, op.defaults) if n not in op.operands[: len(operands)]
+        }
         values |= {f"t_{n}": t for n, t in tangents.items()} | {"out": out}
         with nbgrad.no_grad():
-            tangent, = evaluate((op.jvp(tuple(tangents)),), values, apply)
+            (tangent,) = evaluate((op.jvp(tuple(tangents)),), values, apply)
         forward = np.sum(weights[0] * (tangent.numpy() if isinstance(tangent, nbgrad.Tensor) else tangent))
         found = gradients(row, operands, call, weights)
-        grads = dict(zip((n for n, x in zip(op.operands, operands) if isinstance(x,
-            nbgrad.Tensor) and x.requires_grad), found))
+        grads = dict(zip((n for n, x in zip(op.operands, operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad), found))
         backward = sum(np.vdot(tangents[n].numpy(), grads[n].numpy()) for n in tangents)
         close(forward, backward, 1e-12, f"{name}{call}: <w, J t> against <J^T w, t>")
 
@@ -127,7 +130,7 @@ def test_an_operation_without_derivative_says_so(name):
     """Backward through it raises and names it; it is never silently zero."""
     row = SAMPLES[name]
     operands = tensors(row, row.calls[0], requires_grad=True)
-    out, = run(row, operands, row.calls[0])
+    (out,) = run(row, operands, row.calls[0])
     with pytest.raises(nbgrad.NotSupportedError, match=f"^{name}: .*Hint"):
         out.sum().backward()
 
@@ -147,7 +150,7 @@ def test_an_operand_alone_gets_what_it_gets_beside_others(name, recorded):
         options = {"retain_graph": True, "create_graph": recorded, "allow_unused": True}
         together = nbgrad.grad(outs, leaves, seeds, **options)
         for x, want in zip(leaves, together):
-            got, = nbgrad.grad(outs, x, seeds, **options)
+            (got,) = nbgrad.grad(outs, x, seeds, **options)
             assert (got is None) == (want is None)
             if got is not None:
                 assert np.array_equal(got.detach().numpy(), want.detach().numpy(), equal_nan=True), f"{name}{call}"

@@ -414,11 +414,7 @@ def test_index_copy_and_index_fill(inplace):
     a, b, index, w = random(3, 4), random(2, 4, seed=1), np.array([2, 0]), random(3, 4, seed=2)
     kept = w.copy()
     kept[index] = 0
-    x, source, value = (
-        tensor(a, requires_grad=True),
-        tensor(b, requires_grad=True),
-        tensor(np.array(5.0), requires_grad=True),
-    )
+    x, source, value = (tensor(a, requires_grad=True), tensor(b, requires_grad=True), tensor(np.array(5.0), requires_grad=True))
     for written, f in (
         (b, lambda y, name: getattr(y, name.format("copy"))(0, tensor(index), source)),
         (3.0, lambda y, name: getattr(y, name.format("fill"))(0, tensor(index), 3.0)),
@@ -486,7 +482,7 @@ WRITES_OF_A_PART = {
     "setitem": lambda x, part: x.__setitem__(nbgrad.tensor([1, 2, 3]), part),
     "index of scatter_": lambda x, part: x.scatter_(0, part, 2),
     "index of index_fill_": lambda x, part: x.index_fill_(0, part, 2),
-    "index of scatter_add_": lambda x, part: x.scatter_add_(0, part, nbgrad.tensor([10 ** 9, 1, 1])),
+    "index of scatter_add_": lambda x, part: x.scatter_add_(0, part, nbgrad.tensor([10**9, 1, 1])),
     "index of setitem": lambda x, part: x.__setitem__(part, 2),
 }
 
@@ -512,8 +508,12 @@ def test_writing_between_interleaved_parts():
 def test_writing_one_of_its_own_elements():
     """An element of the target that stands for a number is read first."""
     mask = nbgrad.tensor([True, False, True, True])
-    for write in (lambda x: x.masked_fill_(mask, x[3]), lambda x: x.index_fill_(0, nbgrad.tensor([0, 2, 3]), x[3]),
-                  lambda x: x.__setitem__(mask, x[3]), lambda x: x.__setitem__(nbgrad.tensor([0, 3, 2]), x[3])):
+    for write in (
+        lambda x: x.masked_fill_(mask, x[3]),
+        lambda x: x.index_fill_(0, nbgrad.tensor([0, 2, 3]), x[3]),
+        lambda x: x.__setitem__(mask, x[3]),
+        lambda x: x.__setitem__(nbgrad.tensor([0, 3, 2]), x[3]),
+    ):
         y = tensor(arange(4))
         write(y)
         assert y.tolist() == [3.0, 1.0, 3.0, 3.0]
@@ -541,10 +541,7 @@ def test_in_place_on_a_leaf_is_refused():
     [
         (lambda x: x.take(nbgrad.tensor([[0, -1], [5, 5]])), lambda a: a.ravel()[[[0, -1], [5, 5]]]),
         (lambda x: x.T.take(nbgrad.tensor([1])), lambda a: a.T.ravel()[[1]]),
-        (
-            lambda x: x.take_along_dim(nbgrad.tensor([[1], [0]]), 0),
-            lambda a: np.take_along_axis(a, np.array([[1], [0]]), 0),
-        ),
+        (lambda x: x.take_along_dim(nbgrad.tensor([[1], [0]]), 0), lambda a: np.take_along_axis(a, np.array([[1], [0]]), 0)),
         (lambda x: nbgrad.take_along_dim(x, nbgrad.tensor([0, 7])), lambda a: a.ravel()[[0, 7]]),
         (lambda x: x.masked_select(nbgrad.tensor([True, False, True, False])), lambda a: a[:, [0, 2]].ravel()),
     ],
@@ -557,9 +554,7 @@ def test_take_and_masked_select(f, expected):
     np.testing.assert_array_equal(out.detach().numpy(), expected(a))
     w = random(*out.shape)
     (out * tensor(w)).sum().backward()
-    np.testing.assert_allclose(
-        x.grad.numpy().ravel(), np.bincount(expected(a).astype(int).ravel(), w.ravel(), 12), rtol=1e-14
-    )
+    np.testing.assert_allclose(x.grad.numpy().ravel(), np.bincount(expected(a).astype(int).ravel(), w.ravel(), 12), rtol=1e-14)
 
 
 # ---- masks, positions ------------------------------------------------------------------------------------------------
@@ -612,8 +607,7 @@ def test_nonzero():
 
 
 @pytest.mark.parametrize(
-    "dtype",
-    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "complex64", "complex128"],
+    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "complex64", "complex128"]
 )
 def test_every_dtype(dtype):
     """Reads copy bits and additions are made in the dtype, half types included, also into a strided target."""
@@ -689,8 +683,10 @@ def test_extrema_by_index_of_every_dtype(dtype, include_self, reduce):
     x, src = nbgrad.tensor([1, 0, 1]).to(dtype), nbgrad.tensor([0, 1, 1]).to(dtype)
     index, pick = nbgrad.tensor([0, 1, 1]), max if reduce == "amax" else min
     want = [pick(0, 1) if include_self else 0, pick(0, 1) if include_self else 1, 1]
-    for out in (x.scatter_reduce(0, index, src, reduce, include_self=include_self),
-                x.index_reduce(0, index, src, reduce, include_self=include_self)):
+    for out in (
+        x.scatter_reduce(0, index, src, reduce, include_self=include_self),
+        x.index_reduce(0, index, src, reduce, include_self=include_self),
+    ):
         assert out.dtype is dtype and out.tolist() == want
 
 
@@ -702,8 +698,11 @@ def test_extrema_of_many_elements_by_index(reduce, dim):
     x, src = (rng.integers(-9, 9, (40, 50)).astype(np.float32) for _ in range(2))
     src[3, 7] = x[20, 20] = np.nan
     index = rng.integers(0, 40, (40, 50))
-    rows = np.broadcast_to(np.expand_dims(index[dim], 1 - dim)[:50 if dim else 40], src.shape) if dim else (
-        np.broadcast_to(index[:, :1], src.shape))
+    rows = (
+        np.broadcast_to(np.expand_dims(index[dim], 1 - dim)[: 50 if dim else 40], src.shape)
+        if dim
+        else (np.broadcast_to(index[:, :1], src.shape))
+    )
     for include_self in (True, False):
         for chosen in (index, rows):
             want = x.copy()
@@ -732,6 +731,7 @@ def test_gradients_of_extrema_of_slices(reduce, include_self):
 
     def extremum(x, src):
         return x.index_reduce(0, index, src, reduce, include_self=include_self) ** 2
+
     assert nbgrad.gradcheck(extremum, (x, src), check_forward_ad=True) and nbgrad.gradgradcheck(extremum, (x, src))
     tied = nbgrad.tensor([[2.0, 9.0]], requires_grad=True), nbgrad.tensor([[2.0, 1.0], [2.0, 1.0]], requires_grad=True)
     gradients = nbgrad.grad(tied[0].index_reduce(0, nbgrad.tensor([0, 0]), tied[1], "amax").sum(), tied)
@@ -761,6 +761,7 @@ def test_gradient_of_complex_products_by_index(include_self):
 
     def product(x, src):
         return x.scatter_reduce(0, index, src, "prod", include_self=include_self)
+
     assert nbgrad.gradcheck(product, (x, src), check_forward_ad=True) and nbgrad.gradgradcheck(product, (x, src))
 
 
@@ -835,7 +836,7 @@ def test_moves_through_masks_repeat(name, shape):
     for _ in range(3):
         x, source = (nbgrad.tensor(a, requires_grad=True) for a in arrays)
         out = MOVES[name](x, mask, source)
-        gradients = nbgrad.grad((out ** 3).sum(), (x, source), create_graph=True, allow_unused=True)
+        gradients = nbgrad.grad((out**3).sum(), (x, source), create_graph=True, allow_unused=True)
         seconds = nbgrad.grad(gradients[0].sum(), x, allow_unused=True)
         found.append([out.tolist(), *(None if g is None else g.tolist() for g in (*gradients, *seconds))])
         assert nbgrad.gradcheck(lambda x, y: MOVES[name](x, mask, y), (x, source), check_forward_ad=True)

@@ -1,4 +1,5 @@
 """Tangents of every operation against directional differences of the reference, and against its cotangents."""
+
 from __future__ import annotations
 
 import dis
@@ -28,8 +29,9 @@ from tests.samples.checking import (
     with_one,
 )
 
-DIFFERENTIABLE = sorted(name for name, row in SAMPLES.items()
-                        if row.reference is not None and row.differentiable and "gradient" not in row.unlike)
+DIFFERENTIABLE = sorted(
+    name for name, row in SAMPLES.items() if row.reference is not None and row.differentiable and "gradient" not in row.unlike
+)
 SMOOTH = [name for name in DIFFERENTIABLE if "second order" not in SAMPLES[name].unlike]
 INPLACE = [name for name in DIFFERENTIABLE if getattr(OPS[name], "inplace", False)]
 COMPLEX = [name for name in DIFFERENTIABLE if getattr(OPS[name], "complex", False) or getattr(OPS[name], "complex_form", None)]
@@ -57,6 +59,7 @@ def dual_operands(arrays: list, directions: list, as_tensor=plain) -> list:
         if isinstance(x, list):
             return [made(each) for each in x]
         return make_dual(as_tensor(x), to_tensor(next(along))) if holds_numbers(x) else to_tensor(x)
+
     return [made(x) for x in arrays]
 
 
@@ -68,13 +71,18 @@ def moved(arrays: list, directions: list, step: float) -> list:
         if isinstance(x, list):
             return [made(each) for each in x]
         return x + step * next(along) if holds_numbers(x) else x
+
     return [made(x) for x in arrays]
 
 
 def tangent_arrays(out: tuple) -> list:
     """The tangents of results as arrays, zeros where there is none."""
-    return [np.zeros(value.shape, value.dtype) if not isinstance(x, nbgrad.Tensor) or unpack_dual(x).tangent is None
-            else unpack_dual(x).tangent.resolve_conj().resolve_neg().numpy() for x, value in zip(out, results(out))]
+    return [
+        np.zeros(value.shape, value.dtype)
+        if not isinstance(x, nbgrad.Tensor) or unpack_dual(x).tangent is None
+        else unpack_dual(x).tangent.resolve_conj().resolve_neg().numpy()
+        for x, value in zip(out, results(out))
+    ]
 
 
 def check_tangents(name: str, dtype: str, as_tensor=plain) -> None:
@@ -115,8 +123,10 @@ def turned(arrays: list) -> list:
     return [turned(x) if isinstance(x, list) else np.flip(x) * 0.97 if holds_numbers(x) else x for x in arrays]
 
 
-@pytest.mark.parametrize("name, as_tensor", [(name, how) for name in DIFFERENTIABLE for how in (plain, strided)
-                                             if how is plain or "layout" not in SAMPLES[name].unlike])
+@pytest.mark.parametrize(
+    "name, as_tensor",
+    [(name, how) for name in DIFFERENTIABLE for how in (plain, strided) if how is plain or "layout" not in SAMPLES[name].unlike],
+)
 def test_tangents_do_not_depend_on_what_came_before(name, as_tensor):
     """What is prepared by calls on other numbers, and run again, gives what the first call of all gives."""
     row = SAMPLES[name]
@@ -131,7 +141,7 @@ def test_tangents_do_not_depend_on_what_came_before(name, as_tensor):
             for _ in range(3):
                 try:
                     run(row, dual_operands(others, directions, as_tensor), call)
-                except nbgrad.NbgradError:      # no operands of this operation, in the other order
+                except nbgrad.NbgradError:  # no operands of this operation, in the other order
                     run(row, dual_operands(arrays, directions, as_tensor), call)
             for _ in range(2):
                 got = run(row, dual_operands(arrays, directions, as_tensor), call)
@@ -160,8 +170,10 @@ def test_convention_where_it_is_not_smooth(name, point):
     """At a kink the tangent along an operand is the derivative that the row states."""
     for k, want in enumerate(SAMPLES[name].at[point]):
         with dual_level():
-            duals = [make_dual(nbgrad.tensor(x, dtype=nbgrad.float64), nbgrad.tensor(float(j == k), dtype=nbgrad.float64))
-                     for j, x in enumerate(point)]
+            duals = [
+                make_dual(nbgrad.tensor(x, dtype=nbgrad.float64), nbgrad.tensor(float(j == k), dtype=nbgrad.float64))
+                for j, x in enumerate(point)
+            ]
             assert unpack_dual(CALLS[name](*duals)).tangent.item() == want, f"along operand {k}"
 
 
@@ -175,8 +187,10 @@ def test_recorded_tangent_is_the_same(name):
         with dual_level():
             usual = tangent_arrays(run(row, dual_operands(arrays, directions), call))
             duals = dual_operands(arrays, directions, lambda x: plain(x).requires_grad_())
-            recorded = [x.detach() if t is None else t.detach() for x, t in (
-                unpack_dual(x) for x in run(row, duals, call) if isinstance(x, nbgrad.Tensor))]
+            recorded = [
+                x.detach() if t is None else t.detach()
+                for x, t in (unpack_dual(x) for x in run(row, duals, call) if isinstance(x, nbgrad.Tensor))
+            ]
         for k, (got, want) in enumerate(zip(recorded, usual)):
             if want.any():
                 close(got.resolve_conj().resolve_neg().numpy(), want, 1e-12, f"{name}{call}: recorded tangent of result {k}")
@@ -248,8 +262,12 @@ def refusal(differentiate, *args) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", sorted(name for name, row in SAMPLES.items()
-                                        if row.reference is not None and not name.endswith("_") and not takes_integers(name)))
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        name for name, row in SAMPLES.items() if row.reference is not None and not name.endswith("_") and not takes_integers(name)
+    ),
+)
 def test_both_modes_refuse_the_same(name):
     """By every operand alone: what has no derivative in reverse mode has none in forward mode, and both say the same."""
     row = SAMPLES[name]
@@ -261,10 +279,17 @@ def test_both_modes_refuse_the_same(name):
 
 
 @pytest.mark.parametrize("transform", [lambda f, x: nbgrad.func.jvp(f, (x,), (x,)), lambda f, x: nbgrad.func.jacfwd(f)(x)])
-@pytest.mark.parametrize("refused", [
-    lambda x: nbgrad.igamma(x, nbgrad.tensor(0.7)), lambda x: nbgrad.igammac(x, nbgrad.tensor(0.7)),
-    lambda x: nbgrad.special.gammainc(x, nbgrad.tensor(0.7)), lambda x: nbgrad.special.gammaincc(x, x),
-    lambda x: nbgrad.linalg.qr(x.expand(3).diag()[:, :2], mode="complete")[1], lambda x: x.floor_divide(2)])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda x: nbgrad.igamma(x, nbgrad.tensor(0.7)),
+        lambda x: nbgrad.igammac(x, nbgrad.tensor(0.7)),
+        lambda x: nbgrad.special.gammainc(x, nbgrad.tensor(0.7)),
+        lambda x: nbgrad.special.gammaincc(x, x),
+        lambda x: nbgrad.linalg.qr(x.expand(3).diag()[:, :2], mode="complete")[1],
+        lambda x: x.floor_divide(2),
+    ],
+)
 def test_transforms_in_forward_mode_refuse_what_has_no_derivative(refused, transform):
     """``func.jvp`` and ``func.jacfwd`` refuse it, as reverse mode does."""
     with pytest.raises(nbgrad.NotSupportedError, match="derivative"):
@@ -281,8 +306,9 @@ def test_forward_over_reverse(name):
         directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
         with dual_level():
             found = tangent_arrays(tuple(gradients_of_duals(row, call, arrays, directions, weights)[0]))
-        ahead, behind = (gradients(row, [to_tensor(x, True) for x in moved(arrays, directions, s * STEP)], call, weights)
-                         for s in (1, -1))
+        ahead, behind = (
+            gradients(row, [to_tensor(x, True) for x in moved(arrays, directions, s * STEP)], call, weights) for s in (1, -1)
+        )
         for k, (got, a, b) in enumerate(zip(found, ahead, behind)):
             close(got, (a.numpy() - b.numpy()) / (2 * STEP), 1e-6, f"{name}{call}: tangent of gradient {k}")
 
@@ -310,8 +336,11 @@ def test_reverse_over_forward(name):
             leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
             made = [(unpack_dual(x).tangent, w) for x, w in zip(run(row, operands, call), weights) if isinstance(x, nbgrad.Tensor)]
             made = [(t, w) for t, w in made if t is not None and t.requires_grad]
-            found = nbgrad.grad([t for t, _ in made], leaves, [nbgrad.tensor(w).to(t.dtype) for t, w in made],
-                                allow_unused=True) if made else [None] * len(leaves)
+            found = (
+                nbgrad.grad([t for t, _ in made], leaves, [nbgrad.tensor(w).to(t.dtype) for t, w in made], allow_unused=True)
+                if made
+                else [None] * len(leaves)
+            )
         for k, (got, want) in enumerate(zip(found, wanted)):
             close(np.zeros_like(want) if got is None else got.numpy(), want, 1e-10, f"{name}{call}: gradient {k} of the tangent")
 
@@ -324,8 +353,8 @@ def test_tangent_of_the_in_place_form(name):
     arrays = row.arrays(call)
     directions = [waves(x, 1 + k) for k, x in enumerate(flatten(arrays)) if holds_numbers(x)]
     with dual_level():
-        out, = run(row, dual_operands(arrays, directions), call)
-        want, = tangent_arrays((out,))
+        (out,) = run(row, dual_operands(arrays, directions), call)
+        (want,) = tangent_arrays((out,))
         x, *others = dual_operands(arrays, directions)
         tangent = unpack_dual(x).tangent
         if out.dtype is not x.dtype or out.shape != x.shape:
@@ -350,8 +379,12 @@ def test_forward_over_reverse_of_the_in_place_form(name):
         if expected(row, arrays, call)[0].shape != x.shape:
             pytest.skip("the result does not fit the operand")
         CALLS[name + "_"](x, *leaves[1:], **call.attributes)
-        found = nbgrad.grad(x, [leaf for leaf in leaves if isinstance(leaf, nbgrad.Tensor) and leaf.requires_grad],
-                            nbgrad.tensor(weights[0]), allow_unused=True)
+        found = nbgrad.grad(
+            x,
+            [leaf for leaf in leaves if isinstance(leaf, nbgrad.Tensor) and leaf.requires_grad],
+            nbgrad.tensor(weights[0]),
+            allow_unused=True,
+        )
         got = tangent_arrays(tuple(nbgrad.zeros(1) if g is None else g for g in found))
     for k, (a, b) in enumerate(zip(got, want)):
         close(a + np.zeros_like(b), b, 1e-12, f"{name}_: tangent of gradient {k}")

@@ -1,4 +1,5 @@
 """Where operands lie in memory changes nothing."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -80,9 +81,9 @@ def test_broadcasting_is_expanding(name):
     small = [to_tensor(x, not number) for x, number in zip(arrays, op.fixed)]
     full = [to_tensor(np.array(np.broadcast_to(x, (2, 4, 3))), not number) for x, number in zip(arrays, op.fixed)]
     expanded = [x.detach().expand(2, 4, 3) for x in small]
-    wanted, = results(run(row, full, call))
+    (wanted,) = results(run(row, full, call))
     for operands in (small, expanded):
-        got, = results(run(row, operands, call))
+        (got,) = results(run(row, operands, call))
         close(got, wanted, 0.0, f"{name}{call}")
     if row.differentiable:
         weights = weights_of([wanted])
@@ -139,11 +140,21 @@ SEEN = {
 
 
 READ = {
-    "sort": lambda x: x.sort()[0], "argsort": lambda x: x.argsort(stable=True), "topk": lambda x: x.topk(3)[0],
-    "kthvalue": lambda x: x.kthvalue(4)[0], "median": lambda x: x.median(), "mode": lambda x: x.mode()[0],
-    "unique": lambda x: x.unique(), "count_nonzero": lambda x: x.count_nonzero(), "nonzero": lambda x: x.nonzero(),
-    "mask": lambda x: x[x > 0], "cummax": lambda x: x.cummax(0)[0], "argmax": lambda x: x.argmax(),
-    "isin": lambda x: nbgrad.isin(x, x[:1]), "flip": lambda x: x.flip(0), "add": lambda x: x + x,
+    "sort": lambda x: x.sort()[0],
+    "argsort": lambda x: x.argsort(stable=True),
+    "topk": lambda x: x.topk(3)[0],
+    "kthvalue": lambda x: x.kthvalue(4)[0],
+    "median": lambda x: x.median(),
+    "mode": lambda x: x.mode()[0],
+    "unique": lambda x: x.unique(),
+    "count_nonzero": lambda x: x.count_nonzero(),
+    "nonzero": lambda x: x.nonzero(),
+    "mask": lambda x: x[x > 0],
+    "cummax": lambda x: x.cummax(0)[0],
+    "argmax": lambda x: x.argmax(),
+    "isin": lambda x: nbgrad.isin(x, x[:1]),
+    "flip": lambda x: x.flip(0),
+    "add": lambda x: x + x,
     "sort a copy": lambda x: x.expand(2, -1).reshape(-1).sort()[0],
 }
 
@@ -162,14 +173,18 @@ def laid(shape: tuple, order: tuple) -> nbgrad.Tensor:
     return nbgrad.ones([shape[d] for d in order]).permute([order.index(d) for d in range(len(shape))])
 
 
-@pytest.mark.parametrize("operands, strides", [
-    ([((3, 2), (1, 0)), ((2, 1, 1), (0, 1, 2))], (6, 1, 3)),        # what the second one adds lies outside
-    ([((3, 2), (1, 0)), ((2, 3, 2), (0, 1, 2))], (6, 1, 3)),        # the first one that tells decides
-    ([((2, 3, 2), (0, 1, 2)), ((3, 2), (1, 0))], (6, 2, 1)),
-    ([((1, 2), (0, 1)), ((3, 2), (1, 0))], (1, 3)),
-    ([((3, 1), (0, 1)), ((1, 2), (0, 1))], (2, 1)),
-    ([((2, 1, 4), (2, 1, 0)), ((3, 1), (0, 1))], (1, 2, 6)),
-], ids=str)
+@pytest.mark.parametrize(
+    "operands, strides",
+    [
+        ([((3, 2), (1, 0)), ((2, 1, 1), (0, 1, 2))], (6, 1, 3)),  # what the second one adds lies outside
+        ([((3, 2), (1, 0)), ((2, 3, 2), (0, 1, 2))], (6, 1, 3)),  # the first one that tells decides
+        ([((2, 3, 2), (0, 1, 2)), ((3, 2), (1, 0))], (6, 2, 1)),
+        ([((1, 2), (0, 1)), ((3, 2), (1, 0))], (1, 3)),
+        ([((3, 1), (0, 1)), ((1, 2), (0, 1))], (2, 1)),
+        ([((2, 1, 4), (2, 1, 0)), ((3, 1), (0, 1))], (1, 2, 6)),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("f", [nbgrad.add, nbgrad.lt, lambda x, y: nbgrad.where(x > 0, x, y)], ids=["add", "less", "where"])
 def test_the_result_of_operands_that_broadcast_has_their_memory_order(f, operands, strides):
     """Of two dimensions that lies inner along which the first operand that moves along both takes the smaller step, as in torch."""

@@ -1,4 +1,5 @@
 """Products of vectors and matrices: what the table of samples does not say."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -9,11 +10,25 @@ from nbgrad.base.calls import CALLS
 
 RNG = np.random.default_rng(0)
 DTYPES = {"float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13}
-SHAPES = [((3, 4), (4, 5)), ((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4, 5)),
-          ((2, 1, 3, 4), (5, 4, 6)),
-          ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((1, 3, 4), (7, 4, 5)), ((3, 0), (0, 5)), ((0, 4), (4, 5)),
-          ((5, 1, 4), (4, 3)),
-          ((40, 30), (30, 50)), ((2, 40, 30), (2, 30, 50)), ((90, 70), (70,)), ((70,), (70, 90)), ((5000,), (5000,))]
+SHAPES = [
+    ((3, 4), (4, 5)),
+    ((4,), (4,)),
+    ((3, 4), (4,)),
+    ((4,), (4, 5)),
+    ((2, 3, 4), (4, 5)),
+    ((2, 1, 3, 4), (5, 4, 6)),
+    ((2, 3, 4), (4,)),
+    ((4,), (2, 4, 5)),
+    ((1, 3, 4), (7, 4, 5)),
+    ((3, 0), (0, 5)),
+    ((0, 4), (4, 5)),
+    ((5, 1, 4), (4, 3)),
+    ((40, 30), (30, 50)),
+    ((2, 40, 30), (2, 30, 50)),
+    ((90, 70), (70,)),
+    ((70,), (70, 90)),
+    ((5000,), (5000,)),
+]
 
 
 def normal(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -78,8 +93,7 @@ def test_awkward_strides():
     within(x[:1].expand(8, 12) @ y, np.repeat(a[:1], 8, 0) @ b, 1e-13)
 
 
-@pytest.mark.parametrize("shape", [(300, 300, 300), (2048, 64, 300), (64, 700, 2048), (1, 900, 900), (900, 900, 1)],
-                         ids=str)
+@pytest.mark.parametrize("shape", [(300, 300, 300), (2048, 64, 300), (64, 700, 2048), (1, 900, 900), (900, 900, 1)], ids=str)
 def test_threads_do_not_change_bits(shape):
     """One thread and two give identical bits: blocks depend on the shape alone."""
     m, k, n = shape
@@ -143,18 +157,28 @@ def test_a_constant_operand_keeps_nothing():
 def test_a_zero_beta_ignores_the_input():
     """With beta=0 not even NaN of the input reaches the result."""
     a, b = normal((2, 3), "float64"), normal((3, 4), "float64")
-    within(nbgrad.addmm(nbgrad.full((2, 4), float("nan"), dtype=nbgrad.float64), nbgrad.tensor(a), nbgrad.tensor(b),
-                        beta=0), a @ b, 1e-13)
+    within(
+        nbgrad.addmm(nbgrad.full((2, 4), float("nan"), dtype=nbgrad.float64), nbgrad.tensor(a), nbgrad.tensor(b), beta=0),
+        a @ b,
+        1e-13,
+    )
 
 
 SUMS = {
-    "addmm": (lambda a, b: a @ b, (2, 4), (2, 3), (3, 4)), "addmv": (lambda a, b: a @ b, (3,), (3, 5), (5,)),
-    "addr": (lambda a, b: a[:, None] * b, (3, 4), (3,), (4,)), "baddbmm": (lambda a, b: a @ b, (2, 3, 5), (2, 3, 4), (2, 4, 5)),
-    "addbmm": (lambda a, b: (a @ b).sum(0), (3, 5), (2, 3, 4), (2, 4, 5))}
+    "addmm": (lambda a, b: a @ b, (2, 4), (2, 3), (3, 4)),
+    "addmv": (lambda a, b: a @ b, (3,), (3, 5), (5,)),
+    "addr": (lambda a, b: a[:, None] * b, (3, 4), (3,), (4,)),
+    "baddbmm": (lambda a, b: a @ b, (2, 3, 5), (2, 3, 4), (2, 4, 5)),
+    "addbmm": (lambda a, b: (a @ b).sum(0), (3, 5), (2, 3, 4), (2, 4, 5)),
+}
 ADDENDS = {
-    "as it is": lambda x: x, "one row": lambda x: x[..., :1, :] if x.ndim > 1 else x, "one column": lambda x: x[..., :1],
-    "a vector": lambda x: x[(0,) * (x.ndim - 1)], "a number": lambda x: x.ravel()[0],
-    "transposed": lambda x: x.swapaxes(0, -1).copy()}
+    "as it is": lambda x: x,
+    "one row": lambda x: x[..., :1, :] if x.ndim > 1 else x,
+    "one column": lambda x: x[..., :1],
+    "a vector": lambda x: x[(0,) * (x.ndim - 1)],
+    "a number": lambda x: x.ravel()[0],
+    "transposed": lambda x: x.swapaxes(0, -1).copy(),
+}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "float16"])
@@ -225,10 +249,22 @@ def test_an_addend_of_another_dtype_has_its_own_cotangent(name):
             within(own, expected.numpy(), 1e-6 if dtype == "float32" else 1e-12)
 
 
-@pytest.mark.parametrize("shapes", [((), (2, 3)), ((3,), (2, 2)), ((1, 1), (1, 1)), ((2, 1, 2), (3, 2)), ((0, 2), (2, 2)),
-                                    ((4, 10), (60, 20)), ((3, 400), (30, 1))])
-@pytest.mark.parametrize("dtypes", [("float64", "float64"), ("complex128", "complex128"), ("complex128", "float64"),
-                                    ("float16", "float16"), ("int64", "bool")])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((), (2, 3)),
+        ((3,), (2, 2)),
+        ((1, 1), (1, 1)),
+        ((2, 1, 2), (3, 2)),
+        ((0, 2), (2, 2)),
+        ((4, 10), (60, 20)),
+        ((3, 400), (30, 1)),
+    ],
+)
+@pytest.mark.parametrize(
+    "dtypes",
+    [("float64", "float64"), ("complex128", "complex128"), ("complex128", "float64"), ("float16", "float16"), ("int64", "bool")],
+)
 def test_kronecker_products(shapes, dtypes):
     """NumPy's values of all ranks, large results too, transposed operands; the cotangents are the transposes, in their dtypes."""
     x, y = (normal(shape, dtype) for shape, dtype in zip(shapes, dtypes))
@@ -261,38 +297,63 @@ def test_an_addend_must_broadcast_to_the_product(name):
             getattr(nbgrad, name)(x, a, 2.0)
 
 
-@pytest.mark.parametrize(("equation", "shapes"), [
-    ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]), ("ij,jk", [(2, 3), (3, 4)]), ("iij,jk->ik", [(3, 3, 4), (4, 5)]),
-    ("ijk,kl,l->ij", [(2, 3, 4), (4, 5), (5,)]), ("ij,jk->k", [(2, 3), (3, 4)]), ("i,i->", [(3,), (3,)]),
-    ("a...,a...->...", [(2, 3, 4), (2, 1, 4)]), ("ii", [(3, 3)]), ("iji->j", [(3, 2, 3)]),
-    ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)])])
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("iij,jk->ik", [(3, 3, 4), (4, 5)]),
+        ("ijk,kl,l->ij", [(2, 3, 4), (4, 5), (5,)]),
+        ("ij,jk->k", [(2, 3), (3, 4)]),
+        ("i,i->", [(3,), (3,)]),
+        ("a...,a...->...", [(2, 3, 4), (2, 1, 4)]),
+        ("ii", [(3, 3)]),
+        ("iji->j", [(3, 2, 3)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+    ],
+)
 def test_einsum(equation, shapes):
     """``einsum`` is NumPy's."""
     arrays = [normal(s, "float64") for s in shapes]
     within(nbgrad.einsum(equation, *map(nbgrad.tensor, arrays)), np.einsum(equation, *arrays), 1e-12)
 
 
-@pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda x: x @ x, nbgrad.ShapeError, r"matmul: .*x has 4 columns, y has 3 rows"),
-    (lambda x: x @ x.t().to(nbgrad.float32), nbgrad.DTypeError, "x is float64, y is float32"),
-    (lambda x: x @ 2, nbgrad.ArgumentError, "matmul: y must be a Tensor, got int"),
-    (lambda x: 2 @ x, nbgrad.ArgumentError, "matmul: x must be a Tensor, got int"),
-    (lambda x: x @ x.sum(), nbgrad.ShapeError, "y is 0-d"),
-    (lambda x: (x > 0) @ (x > 0).t(), nbgrad.DTypeError, "not defined for bool"),
-    (lambda x: x.mm(x[0]), nbgrad.ShapeError, "expected 2-d and 2-d"),
-    (lambda x: nbgrad.einsum("ij,jk", x), nbgrad.ArgumentError, "has 2 operands, got 1"),
-    (lambda x: nbgrad.einsum("ijk", x), nbgrad.ShapeError, "names 3 dimensions"),
-    (lambda x: nbgrad.einsum("ij->kk", x), nbgrad.ArgumentError, "must name dimensions of the operands"),
-])
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: x @ x, nbgrad.ShapeError, r"matmul: .*x has 4 columns, y has 3 rows"),
+        (lambda x: x @ x.t().to(nbgrad.float32), nbgrad.DTypeError, "x is float64, y is float32"),
+        (lambda x: x @ 2, nbgrad.ArgumentError, "matmul: y must be a Tensor, got int"),
+        (lambda x: 2 @ x, nbgrad.ArgumentError, "matmul: x must be a Tensor, got int"),
+        (lambda x: x @ x.sum(), nbgrad.ShapeError, "y is 0-d"),
+        (lambda x: (x > 0) @ (x > 0).t(), nbgrad.DTypeError, "not defined for bool"),
+        (lambda x: x.mm(x[0]), nbgrad.ShapeError, "expected 2-d and 2-d"),
+        (lambda x: nbgrad.einsum("ij,jk", x), nbgrad.ArgumentError, "has 2 operands, got 1"),
+        (lambda x: nbgrad.einsum("ijk", x), nbgrad.ShapeError, "names 3 dimensions"),
+        (lambda x: nbgrad.einsum("ij->kk", x), nbgrad.ArgumentError, "must name dimensions of the operands"),
+    ],
+)
 def test_errors(call, error, message):
     """What does not go together is named, with what was expected."""
     with pytest.raises(error, match=message):
         call(nbgrad.tensor(normal((3, 4), "float64")))
 
 
-EMPTY = [((5, 5, 0), (0, 3)), ((5, 5, 0), (0,)), ((5, 0, 3), (3, 2)), ((0, 5, 3), (3, 2)), ((5, 2, 3), (3, 0)), ((0,), (0,)),
-         ((2, 0), (0, 3)), ((2, 0), (0,)), ((0,), (0, 3)), ((0,), (5, 0, 3)), ((5, 3, 0), (5, 0, 2)), ((1, 3, 0), (5, 0, 2)),
-         ((3, 0), (5, 0, 2))]
+EMPTY = [
+    ((5, 5, 0), (0, 3)),
+    ((5, 5, 0), (0,)),
+    ((5, 0, 3), (3, 2)),
+    ((0, 5, 3), (3, 2)),
+    ((5, 2, 3), (3, 0)),
+    ((0,), (0,)),
+    ((2, 0), (0, 3)),
+    ((2, 0), (0,)),
+    ((0,), (0, 3)),
+    ((0,), (5, 0, 3)),
+    ((5, 3, 0), (5, 0, 2)),
+    ((1, 3, 0), (5, 0, 2)),
+    ((3, 0), (5, 0, 2)),
+]
 
 
 @pytest.mark.parametrize("left, right", EMPTY, ids=str)
@@ -334,6 +395,7 @@ def test_the_zeroth_power_depends_on_the_matrix():
 
 # ---- distances -------------------------------------------------------------------------------------------------------
 
+
 def far_apart(scale: float, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Points of that scale, more than one block of them, one in both."""
     rng = np.random.default_rng(5)
@@ -342,15 +404,16 @@ def far_apart(scale: float, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-@pytest.mark.parametrize("dtype, scale", [("float32", scale) for scale in (1.0, 1e-30, 1e25)]
-                         + [("float64", scale) for scale in (1.0, 1e-200, 1e200)])
+@pytest.mark.parametrize(
+    "dtype, scale", [("float32", scale) for scale in (1.0, 1e-30, 1e25)] + [("float64", scale) for scale in (1.0, 1e-200, 1e200)]
+)
 def test_distances_of_any_size(dtype, scale):
     """Where squares leave the range of the dtype too; 0 of a point to itself."""
     x, y = far_apart(scale, dtype)
     unit = (x[:, None].astype("f8") - y[None].astype("f8")) / scale
     out = nbgrad.cdist(nbgrad.tensor(x), nbgrad.tensor(y)).numpy()
     tolerance = 1e-6 if dtype == "float32" else 1e-14
-    np.testing.assert_allclose(out / np.array(scale, "f8"), np.sqrt((unit ** 2).sum(-1)), rtol=tolerance)
+    np.testing.assert_allclose(out / np.array(scale, "f8"), np.sqrt((unit**2).sum(-1)), rtol=tolerance)
     assert out[2, 3] == 0
 
 
@@ -380,7 +443,7 @@ def test_cotangents_of_distances(turned):
     out = nbgrad.cdist(a.mT.contiguous().mT if turned else a, b)
     g_a, g_b = nbgrad.grad(out, (a, b), nbgrad.tensor(g.T.copy()).mT if turned else nbgrad.tensor(g))
     differences = x[:, None] - y[None]
-    lengths = np.sqrt((differences ** 2).sum(-1))
+    lengths = np.sqrt((differences**2).sum(-1))
     units = g[..., None] * differences / np.where(lengths == 0, 1, lengths)[..., None]
     np.testing.assert_allclose(g_a.numpy(), units.sum(1), atol=1e-12)
     np.testing.assert_allclose(g_b.numpy(), -units.sum(0), atol=1e-12)

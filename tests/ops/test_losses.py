@@ -1,4 +1,5 @@
 """Losses against their definitions in NumPy's float64, and their gradients against finite differences."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,8 +23,7 @@ ELEMENTWISE = {
     "mse_loss": (lambda x, y: (x - y) ** 2, {}),
     "l1_loss": (lambda x, y: np.abs(x - y), {}),
     "smooth_l1_loss": (lambda x, y: np.where(np.abs(x - y) < 0.5, (x - y) ** 2, np.abs(x - y) - 0.25), {"beta": 0.5}),
-    "huber_loss": (lambda x, y: np.where(np.abs(x - y) <= 0.5, (x - y) ** 2 / 2, 0.5 * (np.abs(x - y) - 0.25)),
-                   {"delta": 0.5}),
+    "huber_loss": (lambda x, y: np.where(np.abs(x - y) <= 0.5, (x - y) ** 2 / 2, 0.5 * (np.abs(x - y) - 0.25)), {"delta": 0.5}),
     "binary_cross_entropy_with_logits": (lambda x, y: -y * np.log(sigmoid(x)) - (1 - y) * np.log(1 - sigmoid(x)), {}),
     "binary_cross_entropy": (lambda x, y: -y * np.log(x) - (1 - y) * np.log(1 - x), {}),
     "kl_div": (lambda x, y: xlogy(y, y) - y * x, {}),
@@ -84,8 +84,7 @@ def test_loss_by_class(name, shape, weighted, reduction):
     losses, weights = class_losses(log_p, target, weight, -100)
     expected = {"mean": losses.sum() / weights.sum(), "sum": losses.sum(), "none": losses}[reduction]
     x = nbgrad.tensor(scores, requires_grad=True)
-    loss = getattr(nbgrad, name)(x, nbgrad.tensor(target), nbgrad.tensor(weight) if weighted else None,
-                                 reduction=reduction)
+    loss = getattr(nbgrad, name)(x, nbgrad.tensor(target), nbgrad.tensor(weight) if weighted else None, reduction=reduction)
     np.testing.assert_allclose(loss.detach().numpy(), expected, rtol=1e-12, atol=1e-13)
     loss.sum().backward()
     one_hot = np.moveaxis(np.eye(shape[1])[np.where(target == -100, 0, target)], -1, 1)
@@ -101,8 +100,7 @@ def test_cross_entropy_of_probabilities(smoothing, reduction):
     scores, target, weight = RNG.standard_normal((5, 4)), RNG.dirichlet(np.ones(4), 5), RNG.uniform(0.1, 2, 4)
     mixed = target * (1 - smoothing) + smoothing / 4
     losses = -(mixed * log_softmax(scores, 1) * weight).sum(1)
-    loss = nbgrad.cross_entropy(*map(nbgrad.tensor, (scores, target, weight)), reduction=reduction,
-                                label_smoothing=smoothing)
+    loss = nbgrad.cross_entropy(*map(nbgrad.tensor, (scores, target, weight)), reduction=reduction, label_smoothing=smoothing)
     np.testing.assert_allclose(loss.numpy(), REDUCTIONS[reduction](losses), rtol=1e-12)
 
 
@@ -120,11 +118,11 @@ def test_cross_entropy_second_order():
 
     def gradient(p):
         x = nbgrad.tensor(p, requires_grad=True)
-        g, = nbgrad.grad(nbgrad.cross_entropy(x, target), x, create_graph=True)
+        (g,) = nbgrad.grad(nbgrad.cross_entropy(x, target), x, create_graph=True)
         return x, (g * g).sum()
 
     x, total = gradient(scores)
-    second, = nbgrad.grad(total, x)
+    (second,) = nbgrad.grad(total, x)
     expected = numeric_gradient(lambda p: gradient(p)[1].item(), scores)
     np.testing.assert_allclose(second.numpy(), expected, rtol=1e-5, atol=1e-9)
 
@@ -155,17 +153,26 @@ def test_all_rows_ignored():
     np.testing.assert_array_equal(x.grad.numpy(), np.zeros((2, 3)))
 
 
-@pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 3])), nbgrad.DimError,
-     "cross_entropy: a target is out of range: expected 0 to 2"),
-    (lambda x: nbgrad.nll_loss(x, nbgrad.tensor([0, -1])), nbgrad.DimError, "nll_loss: a target is out of range"),
-    (lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0])), nbgrad.ShapeError, r"needs targets \[2\], got \[1\]"),
-    (lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 1]), label_smoothing=2.0), nbgrad.RangeError,
-     "label_smoothing is 2.0"),
-    (lambda x: nbgrad.mse_loss(x, x, reduction="max"), nbgrad.RangeError, "reduction is 'max'"),
-    (lambda x: nbgrad.huber_loss(x, x, delta=0), nbgrad.RangeError, "delta is 0"),
-    (lambda x: nbgrad.binary_cross_entropy_with_logits(x, x[0]), nbgrad.ShapeError, "must have the shape of input"),
-])
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 3])),
+            nbgrad.DimError,
+            "cross_entropy: a target is out of range: expected 0 to 2",
+        ),
+        (lambda x: nbgrad.nll_loss(x, nbgrad.tensor([0, -1])), nbgrad.DimError, "nll_loss: a target is out of range"),
+        (lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0])), nbgrad.ShapeError, r"needs targets \[2\], got \[1\]"),
+        (
+            lambda x: nbgrad.cross_entropy(x, nbgrad.tensor([0, 1]), label_smoothing=2.0),
+            nbgrad.RangeError,
+            "label_smoothing is 2.0",
+        ),
+        (lambda x: nbgrad.mse_loss(x, x, reduction="max"), nbgrad.RangeError, "reduction is 'max'"),
+        (lambda x: nbgrad.huber_loss(x, x, delta=0), nbgrad.RangeError, "delta is 0"),
+        (lambda x: nbgrad.binary_cross_entropy_with_logits(x, x[0]), nbgrad.ShapeError, "must have the shape of input"),
+    ],
+)
 def test_errors(call, error, message):
     """What is out of range or does not fit is named."""
     with pytest.raises(error, match=message):
@@ -178,14 +185,25 @@ def test_broadcast_targets_warn():
         nbgrad.mse_loss(nbgrad.zeros(2, 3), nbgrad.zeros(3))
 
 
-@pytest.mark.parametrize("x, y, which", [
-    ([0.5, 1.5], [0.0, 1.0], "input"), ([-0.1, 0.5], [0.0, 1.0], "input"), ([0.5, np.nan], [0.0, 1.0], "input"),
-    ([0.5, 0.5], [0.0, 2.0], "target"), ([0.5, 0.5], [np.nan, 1.0], "target")])
+@pytest.mark.parametrize(
+    "x, y, which",
+    [
+        ([0.5, 1.5], [0.0, 1.0], "input"),
+        ([-0.1, 0.5], [0.0, 1.0], "input"),
+        ([0.5, np.nan], [0.0, 1.0], "input"),
+        ([0.5, 0.5], [0.0, 2.0], "target"),
+        ([0.5, 0.5], [np.nan, 1.0], "target"),
+    ],
+)
 def test_what_is_no_probability_has_no_cross_entropy(x, y, which):
     """An input or target outside of [0, 1], or NaN, is an error, under vmap and in modules too; the ends are probabilities."""
     x, y = nbgrad.tensor(x, requires_grad=True), nbgrad.tensor(y)
-    for loss in (nbgrad.binary_cross_entropy, nbgrad.nn.functional.binary_cross_entropy, nbgrad.nn.BCELoss(),
-                 nbgrad.vmap(nbgrad.binary_cross_entropy)):
+    for loss in (
+        nbgrad.binary_cross_entropy,
+        nbgrad.nn.functional.binary_cross_entropy,
+        nbgrad.nn.BCELoss(),
+        nbgrad.vmap(nbgrad.binary_cross_entropy),
+    ):
         with pytest.raises(nbgrad.RangeError, match=f"element of {which} is not from 0 to 1"):
             loss(x, y)
     ends = nbgrad.tensor([0.0, 1.0])

@@ -1,4 +1,5 @@
 """Declared operations of 1 to 40 operands: more than nodes have slots, iterators large buffers, and lists entries for subsets."""
+
 from __future__ import annotations
 
 import weakref

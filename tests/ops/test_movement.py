@@ -32,10 +32,7 @@ VIEWS = {
     "view": (lambda x: x.view(4, 6), lambda a: a.reshape(4, 6)),
     "view_tuple": (lambda x: x.view((6, -1)), lambda a: a.reshape(6, 4)),
     "reshape": (lambda x: x.reshape(-1, 3), lambda a: a.reshape(-1, 3)),
-    "reshape_of_strided": (
-        lambda x: x.permute(2, 0, 1).reshape(4, 3, 2, 1),
-        lambda a: a.transpose(2, 0, 1).reshape(4, 3, 2, 1),
-    ),
+    "reshape_of_strided": (lambda x: x.permute(2, 0, 1).reshape(4, 3, 2, 1), lambda a: a.transpose(2, 0, 1).reshape(4, 3, 2, 1)),
     "permute": (lambda x: x.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)),
     "permute_tuple": (lambda x: nbgrad.permute(x, (-1, 0, 1)), lambda a: a.transpose(2, 0, 1)),
     "transpose": (lambda x: x.transpose(0, -1), lambda a: a.swapaxes(0, 2)),
@@ -105,10 +102,7 @@ COPIES = {
     "repeat_more": (lambda x: x.T.repeat(2, 1, 1, 2), lambda a: np.tile(a.T, (2, 1, 1, 2))),
     "tile": (lambda x: nbgrad.tile(x, (2,)), lambda a: np.tile(a, 2)),
     "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), lambda a: np.repeat(a, 2, 1)),
-    "repeat_interleave_counts": (
-        lambda x: x.repeat_interleave(nbgrad.tensor([1, 0, 2]), 1),
-        lambda a: np.repeat(a, [1, 0, 2], 1),
-    ),
+    "repeat_interleave_counts": (lambda x: x.repeat_interleave(nbgrad.tensor([1, 0, 2]), 1), lambda a: np.repeat(a, [1, 0, 2], 1)),
 }
 ALL = {**VIEWS, **COPIES}
 
@@ -200,10 +194,18 @@ def test_what_changes_nothing_is_the_object_itself():
     assert x.contiguous() is x and x.flatten() is x
 
 
-@pytest.mark.parametrize("view, shares", [
-    (lambda x: x, True), (lambda x: x[1], True), (lambda x: x.t(), False), (lambda x: x[:, 0], False), (lambda x: x[:, :1], False),
-    (lambda x: x[0, 0].expand(4), False),
-], ids=["whole", "row", "transposed", "column", "narrow", "expanded"])
+@pytest.mark.parametrize(
+    "view, shares",
+    [
+        (lambda x: x, True),
+        (lambda x: x[1], True),
+        (lambda x: x.t(), False),
+        (lambda x: x[:, 0], False),
+        (lambda x: x[:, :1], False),
+        (lambda x: x[0, 0].expand(4), False),
+    ],
+    ids=["whole", "row", "transposed", "column", "narrow", "expanded"],
+)
 def test_ravel_has_neighbours_in_memory(view, shares):
     """One step from element to element, as NumPy's: a copy of what has gaps, though one stride would do."""
     x = nbgrad.arange(6.0).reshape(2, 3)
@@ -332,7 +334,7 @@ def diagonal_blocks(arrays):
     out = np.zeros((sum(x.shape[0] for x in arrays), sum(x.shape[1] for x in arrays)), np.result_type(*arrays))
     row = column = 0
     for x in arrays:
-        out[row:row + x.shape[0], column:column + x.shape[1]] = x
+        out[row : row + x.shape[0], column : column + x.shape[1]] = x
         row, column = row + x.shape[0], column + x.shape[1]
     return out
 
@@ -369,7 +371,7 @@ def test_padding_with_a_number(width, value):
         out = nbgrad.nn.functional.pad(x.t(), width, value=value)
         assert np.array_equal(out.detach().numpy(), expected)
         assert np.array_equal(np.signbit(out.detach().numpy()), np.signbit(expected))
-        g, = nbgrad.grad((out ** 2).sum(), x)
+        (g,) = nbgrad.grad((out**2).sum(), x)
         assert np.array_equal(g.numpy().T != 0, np.isin(array, kept))
     with pytest.raises(nbgrad.ShapeError):
         nbgrad.nn.functional.pad(x, (-2, -2), value=value)

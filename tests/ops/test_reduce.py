@@ -1,4 +1,5 @@
 """Reductions, scans, softmax and orders: values against NumPy in float64, gradients against finite differences."""
+
 from __future__ import annotations
 
 import itertools
@@ -50,10 +51,10 @@ def check_gradients(function, array, tolerance=1e-7) -> None:
     np.testing.assert_allclose(gradient(function, array, weights), slopes(value, array), rtol=tolerance, atol=tolerance)
     direction = drawn(*array.shape)
     x = leaf(array)
-    first, = nbgrad.grad((function(x) * nbgrad.tensor(weights)).sum(), [x], create_graph=True)
-    if not first.requires_grad:         # linear: no second derivative
+    (first,) = nbgrad.grad((function(x) * nbgrad.tensor(weights)).sum(), [x], create_graph=True)
+    if not first.requires_grad:  # linear: no second derivative
         return
-    second, = nbgrad.grad((first * nbgrad.tensor(direction)).sum(), [x])
+    (second,) = nbgrad.grad((first * nbgrad.tensor(direction)).sum(), [x])
 
     def projected(a):
         return float((gradient(function, a, weights) * direction).sum())
@@ -63,8 +64,16 @@ def check_gradients(function, array, tolerance=1e-7) -> None:
 
 DIMS = [None, 0, 1, 2, -1, (0, 1), (1, 2), (0, 2), (0, 1, 2)]
 ORDERS = list(itertools.permutations(range(3)))
-VALUES = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "amin": np.min, "any": np.any, "all": np.all,
-          "count_nonzero": np.count_nonzero}
+VALUES = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "prod": np.prod,
+    "amax": np.max,
+    "amin": np.min,
+    "any": np.any,
+    "all": np.all,
+    "count_nonzero": np.count_nonzero,
+}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -163,8 +172,7 @@ def test_infinite_parts_of_complex_sums(dtype):
         assert got.real.item() == -math.inf and got.imag.item() == imaginary
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.sum(2), lambda x: x.softmax(-3), lambda x: x.cumsum(5)])
+@pytest.mark.parametrize("call", [lambda x: x.sum(2), lambda x: x.softmax(-3), lambda x: x.cumsum(5)])
 def test_dim_out_of_range_is_an_index_error(call):
     """A dimension that is not there is named."""
     with pytest.raises(DimError, match="out of range"):
@@ -184,16 +192,30 @@ def test_other_errors():
 
 
 SMOOTH = {
-    "sum": lambda x: x.sum((0, 2)), "mean": lambda x: x.mean(1), "prod": lambda x: x.prod(1),
-    "prod all": lambda x: x.prod(), "prod dims": lambda x: x.prod((0, 2)),
-    "var": lambda x: x.var(1), "var dims": lambda x: x.var((0, 2), correction=0), "std": lambda x: x.std(2),
-    "norm1": lambda x: x.norm(1, 1), "norm2": lambda x: x.norm(2, (0, 1)), "norm3": lambda x: x.norm(3, 1),
-    "norm inf": lambda x: x.norm(math.inf, 1), "norm 1.5": lambda x: x.norm(1.5, 1),
-    "logsumexp": lambda x: x.logsumexp((0, 2)), "softmax": lambda x: x.softmax(1),
+    "sum": lambda x: x.sum((0, 2)),
+    "mean": lambda x: x.mean(1),
+    "prod": lambda x: x.prod(1),
+    "prod all": lambda x: x.prod(),
+    "prod dims": lambda x: x.prod((0, 2)),
+    "var": lambda x: x.var(1),
+    "var dims": lambda x: x.var((0, 2), correction=0),
+    "std": lambda x: x.std(2),
+    "norm1": lambda x: x.norm(1, 1),
+    "norm2": lambda x: x.norm(2, (0, 1)),
+    "norm3": lambda x: x.norm(3, 1),
+    "norm inf": lambda x: x.norm(math.inf, 1),
+    "norm 1.5": lambda x: x.norm(1.5, 1),
+    "logsumexp": lambda x: x.logsumexp((0, 2)),
+    "softmax": lambda x: x.softmax(1),
     "softmax last": lambda x: x.softmax(-1),
-    "log_softmax": lambda x: x.log_softmax(0), "log_softmax last": lambda x: x.log_softmax(-1),
-    "amax": lambda x: x.amax(1), "max": lambda x: x.max(), "min dim": lambda x: x.min(1).values,
-    "cumsum": lambda x: x.cumsum(1), "cumprod": lambda x: x.cumprod(1), "sort": lambda x: x.sort(1).values,
+    "log_softmax": lambda x: x.log_softmax(0),
+    "log_softmax last": lambda x: x.log_softmax(-1),
+    "amax": lambda x: x.amax(1),
+    "max": lambda x: x.max(),
+    "min dim": lambda x: x.min(1).values,
+    "cumsum": lambda x: x.cumsum(1),
+    "cumprod": lambda x: x.cumprod(1),
+    "sort": lambda x: x.sort(1).values,
     "topk": lambda x: x.topk(2, 1).values,
 }
 
@@ -271,7 +293,7 @@ def test_max_of_two_tensors_is_maximum():
 def test_norm_at_zero_has_subgradient_zero():
     """Every norm of the zero vector has gradient 0, and so has a standard deviation of 0."""
     for p in (1, 2, 3, 1.5, math.inf):
-        np.testing.assert_array_equal(gradient(lambda x: x.norm(p), np.zeros(3)), np.zeros(3))     # noqa: B023
+        np.testing.assert_array_equal(gradient(lambda x: x.norm(p), np.zeros(3)), np.zeros(3))  # noqa: B023
     np.testing.assert_array_equal(gradient(lambda x: x.std(), np.ones(3)), np.zeros(3))
 
 
@@ -334,8 +356,12 @@ def test_scans_equal_numpys(dim):
 def test_sort_is_stable_and_puts_nan_with_the_greatest(descending):
     """Equal elements keep their order in both directions."""
     array = np.array([2.0, math.nan, 1.0, 2.0, math.nan, 1.0])
-    keys = [(0 if math.isnan(a) else 1, -a if not math.isnan(a) else 0) if descending
-            else (1 if math.isnan(a) else 0, a if not math.isnan(a) else 0) for a in array]
+    keys = [
+        (0 if math.isnan(a) else 1, -a if not math.isnan(a) else 0)
+        if descending
+        else (1 if math.isnan(a) else 0, a if not math.isnan(a) else 0)
+        for a in array
+    ]
     expected = sorted(range(6), key=lambda i: keys[i])
     values, indices = nbgrad.tensor(array).sort(0, descending)
     assert indices.numpy().tolist() == expected
@@ -399,10 +425,21 @@ def test_gradient_with_a_fractional_correction():
     assert nbgrad.gradgradcheck(lambda x: nbgrad.std(x, correction=1.5), x)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.sum(True), lambda x: x.softmax(True), lambda x: x.sort(True), lambda x: x.max(True), lambda x: x.cumsum(False),
-    lambda x: x.sum(1.0), lambda x: x.mean(0.0, True), lambda x: x.cumsum(1.0), lambda x: x.argmax(True), lambda x: x.norm(2, True),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(True),
+        lambda x: x.softmax(True),
+        lambda x: x.sort(True),
+        lambda x: x.max(True),
+        lambda x: x.cumsum(False),
+        lambda x: x.sum(1.0),
+        lambda x: x.mean(0.0, True),
+        lambda x: x.cumsum(1.0),
+        lambda x: x.argmax(True),
+        lambda x: x.norm(2, True),
+    ],
+)
 def test_truth_values_are_no_dimensions(call):
     """``sum(True)`` meant something else: dimensions are ints, also where the plan of an equal one is known."""
     x = nbgrad.ones(2, 2)
@@ -424,18 +461,44 @@ def test_infinities_of_both_signs_have_no_sum_of_numbers(n, dtype):
 
 
 @pytest.mark.parametrize("dim", [(0, 1), (0,), (), [1, 0]])
-@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "median", "nanmedian", "mode", "sort", "argsort", "cumsum",
-                                  "cumprod", "cummax", "logcumsumexp", "softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "argmax",
+        "argmin",
+        "max",
+        "min",
+        "median",
+        "nanmedian",
+        "mode",
+        "sort",
+        "argsort",
+        "cumsum",
+        "cumprod",
+        "cummax",
+        "logcumsumexp",
+        "softmax",
+        "log_softmax",
+    ],
+)
 def test_positions_and_orders_are_along_one_dimension(name, dim):
     """A sequence of dimensions is refused, also of one: an index of a row of them would be larger than the result."""
     with pytest.raises(nbgrad.ArgumentError, match="dim must be an int"):
         getattr(nbgrad.ones(3, 5), name)(dim)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.unsqueeze(False), lambda x: x.flip(True), lambda x: x.flip((True,)), lambda x: x.transpose(True, 0),
-    lambda x: x.reshape(True, 2 * 211), lambda x: x.expand(True, 2, 211), lambda x: nbgrad.stack([x, x], True),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.unsqueeze(False),
+        lambda x: x.flip(True),
+        lambda x: x.flip((True,)),
+        lambda x: x.transpose(True, 0),
+        lambda x: x.reshape(True, 2 * 211),
+        lambda x: x.expand(True, 2, 211),
+        lambda x: nbgrad.stack([x, x], True),
+    ],
+)
 def test_truth_values_are_no_dimensions_of_views(call):
     """Nor are they sizes; in a layout of which no view is known."""
     with pytest.raises(nbgrad.ArgumentError):

@@ -1,4 +1,5 @@
 """Rules are pure formulas, save no more than they say, and both launchers run them alike."""
+
 from __future__ import annotations
 
 import inspect
@@ -46,9 +47,15 @@ def test_partials_run_on_anything_that_applies_operations(name):
         assert set(applied) <= set(CALLS), f"{name}: {sorted(set(applied) - set(CALLS))} cannot be computed on tensors"
 
 
-@pytest.mark.parametrize("name, is_complex", [(name, is_complex) for name in ELEMENTWISE for is_complex in (False, True)
-                                              if not OPS[name].refuses_gradient
-                                              and (OPS[name].complex or not is_complex)])
+@pytest.mark.parametrize(
+    "name, is_complex",
+    [
+        (name, is_complex)
+        for name in ELEMENTWISE
+        for is_complex in (False, True)
+        if not OPS[name].refuses_gradient and (OPS[name].complex or not is_complex)
+    ],
+)
 def test_cotangent_expressions_can_be_evaluated_on_tensors(name, is_complex):
     """The expressions of backward apply operations of the table only: so every higher order exists."""
     op = OPS[name]
@@ -66,7 +73,7 @@ class Tape(nbgrad.overrides.FunctionMode):
     def __init__(self, values: list):
         self.calls: list[tuple] = []
         self.places = {id(x): k for k, x in enumerate(values)}
-        self.kept = list(values)        # so that no identity is given out twice
+        self.kept = list(values)  # so that no identity is given out twice
 
     def __nbgrad_function__(self, func, types, args, kwargs):
         result = func(*args, **kwargs)
@@ -94,14 +101,20 @@ class Tape(nbgrad.overrides.FunctionMode):
             if len(x) == 2 and x[0] in ("place", "constant"):
                 return made[x[1]] if x[0] == "place" else x[1]
             return tuple(map(value, x))
+
         for func, args, kwargs in self.calls:
             result = func(*value(args), **value(kwargs))
             made += result if isinstance(result, tuple) else (result,)
         return made
 
 
-FORMULAS = sorted((name, operand) for name, row in SAMPLES.items() if isinstance(row.op, General) and row.reference is not None
-                  for operand in row.op.vjps if not getattr(row.op, "variadic", False) and "formula" not in row.unlike)
+FORMULAS = sorted(
+    (name, operand)
+    for name, row in SAMPLES.items()
+    if isinstance(row.op, General) and row.reference is not None
+    for operand in row.op.vjps
+    if not getattr(row.op, "variadic", False) and "formula" not in row.unlike
+)
 
 
 @pytest.mark.parametrize("name, operand", FORMULAS)
@@ -123,10 +136,11 @@ def test_formulas_of_tensors_can_be_recorded(name, operand):
         bound = row.op.signature.bind(*moved, **attributes_of(call))
         bound.apply_defaults()
         given = {n: v for n, v in bound.arguments.items() if n not in row.op.operands}
-        layouts = tuple(getattr(x, "layout", None) for x in moved[:len(row.op.operands)])
+        layouts = tuple(getattr(x, "layout", None) for x in moved[: len(row.op.operands)])
         facts = facts_of(row.op, layouts, given, (out.layout.template,))
         g = nbgrad.tensor(weights_of([out.numpy()])[0]) * factor
         return {**facts, **dict(zip(row.op.operands, moved)), "out": out, "g": g}
+
     first, second = point(1.0), point(0.75)
     inputs = [p for p in parameters if isinstance(first[p], nbgrad.Tensor)]
     with Tape([first[p] for p in inputs]) as tape:
@@ -164,9 +178,10 @@ def test_only_what_is_saved_is_guarded(name):
             out.sum().backward()
 
 
-@pytest.mark.parametrize("name, wanted, saved", [("mul", "x", ("y",)), ("mul", "y", ("x",)), ("mul", "xy", ("x", "y")),
-    ("div", "x", ("y",)),
-                                                 ("sub", "xy", ())])
+@pytest.mark.parametrize(
+    "name, wanted, saved",
+    [("mul", "x", ("y",)), ("mul", "y", ("x",)), ("mul", "xy", ("x", "y")), ("div", "x", ("y",)), ("sub", "xy", ())],
+)
 def test_an_operand_without_gradient_saves_nothing_for_it(name, wanted, saved):
     """The saved set is that of the operands which need a gradient."""
     x, y = (nbgrad.ones(2, requires_grad=n in wanted) for n in "xy")
@@ -204,8 +219,13 @@ def test_python_launcher_gives_the_same_bits():
     """NBGRAD_NATIVE=0 replaces the native calls by Python twins: the same results and gradients, bit for bit."""
     root = Path(__file__).parents[2]
     script = "from tests.ops.test_rules import digest; print(digest())"
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=120,
-                          env={**os.environ, "NBGRAD_NATIVE": "0",
-                          "PYTHONPATH": os.pathsep.join([str(root), *filter(None, sys.path)])})
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "NBGRAD_NATIVE": "0", "PYTHONPATH": os.pathsep.join([str(root), *filter(None, sys.path)])},
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == digest()

@@ -3,6 +3,7 @@
 Nothing here says what a derivative is somewhere: the function itself does, beside the point, in double precision. Where a limit
 does not exist, or is not attained, a table says what stands in its place and why.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -30,8 +31,15 @@ NO_FUNCTIONS = {"copy", "fill", "zero", "where", "masked_fill"}
 
 def differentiable(required: int) -> list[str]:
     """The elementwise operations of so many operands without a default, which have derivatives."""
-    return [name for name, op in OPS.items() if isinstance(op, Elementwise) and op.partial_formulas and not op.refuses_gradient
-            and name not in NO_FUNCTIONS and sum(d is op.signature.empty for d in op.defaults) == required]
+    return [
+        name
+        for name, op in OPS.items()
+        if isinstance(op, Elementwise)
+        and op.partial_formulas
+        and not op.refuses_gradient
+        and name not in NO_FUNCTIONS
+        and sum(d is op.signature.empty for d in op.defaults) == required
+    ]
 
 
 def array(x: Any, like: Any) -> np.ndarray:
@@ -50,15 +58,22 @@ def derivatives(f: Callable, points: tuple, dtype: str) -> dict[str, np.ndarray]
     """Value and derivatives of a function of one variable, in all ways to compute them."""
     x = nbgrad.tensor(list(points), dtype=dtype, requires_grad=True)
     y = f(x)
-    first, = grad(y.sum(), x, retain_graph=True)
-    recorded, = grad(y.sum(), x, create_graph=True)
+    (first,) = grad(y.sum(), x, retain_graph=True)
+    (recorded,) = grad(y.sum(), x, create_graph=True)
     second = grad(recorded.sum(), x)[0] if recorded.requires_grad else None
 
     def slope(t):
         return grad(f(t).sum(), t, create_graph=True)[0]
+
     mixed = tangent(lambda t: slope(t), [nbgrad.tensor(list(points), dtype=dtype, requires_grad=True)], 0)
-    return {"value": array(y, x), "first": array(first, x), "recorded": array(recorded, x), "second": array(second, x),
-            "tangent": array(tangent(f, [x.detach()], 0), x), "forward over reverse": array(mixed, x)}
+    return {
+        "value": array(y, x),
+        "first": array(first, x),
+        "recorded": array(recorded, x),
+        "second": array(second, x),
+        "tangent": array(tangent(f, [x.detach()], 0), x),
+        "forward over reverse": array(mixed, x),
+    }
 
 
 @cache
@@ -83,27 +98,34 @@ def failures(what: str, bad: np.ndarray, points: tuple, *shown: np.ndarray) -> l
 
 UNARY = differentiable(1)
 # Of these the derivative at NaN is a number: they are linear in pieces, and NaN lies in the piece where they are x, or constant.
-PIECES = set("""
+PIECES = set(
+    """
     angle neg positive conj_physical abs sign rad2deg deg2rad floor ceil round trunc frac relu leaky_relu elu hardtanh hardsigmoid
     hardswish celu selu hardshrink softshrink clone pow_one pow_zero sgn
-""".split())
+""".split()
+)
 OVERFLOW = "the value has overflowed, or is a pole: inf - inf"
 INVERSE = "inf / inf in the derivative of 1 / (1 + x**2), as in torch"
 PERIODIC = "no limit"
 OUTSIDE = "outside of the domain the value is -inf by convention, the derivative NaN"
 # (operation, derivative) -> (points, reason): where a derivative is NaN though the value is a number.
 NAN = {
-    ("atan", "second"): ((inf, -inf), INVERSE), ("asinh", "second"): ((inf, -inf), INVERSE),
-    ("lgamma", "first"): ((-1.0, -1e30, -inf), OVERFLOW), ("lgamma", "second"): ((-inf,), OVERFLOW),
-    ("i0", "second"): ((1e30, -1e30, inf, -inf), OVERFLOW), ("i1", "first"): ((1e30, -1e30, inf, -inf), OVERFLOW),
+    ("atan", "second"): ((inf, -inf), INVERSE),
+    ("asinh", "second"): ((inf, -inf), INVERSE),
+    ("lgamma", "first"): ((-1.0, -1e30, -inf), OVERFLOW),
+    ("lgamma", "second"): ((-inf,), OVERFLOW),
+    ("i0", "second"): ((1e30, -1e30, inf, -inf), OVERFLOW),
+    ("i1", "first"): ((1e30, -1e30, inf, -inf), OVERFLOW),
     ("i1", "second"): ((1e30, -1e30, inf, -inf), OVERFLOW),
     ("entr", "first"): ((-1.0, -1e-30, -1e30, -inf), OUTSIDE),
     ("log_ndtr", "second"): ((-1e30, -inf), "the square of 1e30 has overflowed in float32; inf / inf"),
 }
 # (operation, derivative) -> (points, reason): where it is not the limit.
 NO_LIMIT = {
-    ("atan", "second"): ((inf, -inf), INVERSE), ("asinh", "second"): ((inf, -inf), INVERSE),
-    ("atanh", "second"): ((inf, -inf), "the value is NaN there"), ("frac", "value"): ((inf, -inf), PERIODIC),
+    ("atan", "second"): ((inf, -inf), INVERSE),
+    ("asinh", "second"): ((inf, -inf), INVERSE),
+    ("atanh", "second"): ((inf, -inf), "the value is NaN there"),
+    ("frac", "value"): ((inf, -inf), PERIODIC),
     ("log_ndtr", "second"): ((-inf,), "inf / inf"),
     ("i0e", "second"): ((0.0, -0.0), "the first derivative jumps at 0, and is 0 there"),
     # The operation that docs/adding-an-op.md declares.
@@ -120,7 +142,7 @@ def test_one_derivative_however_it_is_computed(name, dtype):
     for one, other in (("first", "recorded"), ("first", "tangent"), ("second", "forward over reverse")):
         wrong += failures(f"{one} and {other}", ~alike(made[one], made[other], 1e-5), POINTS, made[one], made[other])
     if (name, dtype) == ("log_ndtr", "float32"):
-        wrong = [line for line in wrong if "-1e+30" not in line]        # see NAN
+        wrong = [line for line in wrong if "-1e+30" not in line]  # see NAN
     assert not wrong, "\n".join(wrong)
 
 
@@ -203,6 +225,7 @@ def binary(name: str, dtype: str) -> dict[str, Any]:
 
     def f(x, y):
         return CALLS[name](x, y, *rest)
+
     out = f(x, y)
 
     def gradients(y, create_graph=False):
@@ -216,9 +239,13 @@ def binary(name: str, dtype: str) -> dict[str, Any]:
     operands = [x, y]
     first, recorded = gradients(out), gradients(out, True)
     second = [gradients(g) for g in recorded]
-    return {"value": array(out, x), "first": [array(g, x) for g in first], "recorded": [array(g, x) for g in recorded],
-            "tangent": [array(tangent(f, [x.detach(), y.detach()], k) if operands[k].requires_grad else None, x) for k in (0, 1)],
-            "second": [[array(h, x) for h in row] for row in second]}
+    return {
+        "value": array(out, x),
+        "first": [array(g, x) for g in first],
+        "recorded": [array(g, x) for g in recorded],
+        "tangent": [array(tangent(f, [x.detach(), y.detach()], k) if operands[k].requires_grad else None, x) for k in (0, 1)],
+        "second": [[array(h, x) for h in row] for row in second],
+    }
 
 
 LOGARITHM = "the logarithm of a negative number"
@@ -304,16 +331,27 @@ def class_loss(name: str) -> Callable:
 
 
 REDUCTIONS: dict[str, Callable] = {
-    **{name: method(name) for name in ("sum", "mean", "prod", "amax", "amin", "max", "min", "median", "nanmedian", "var", "std",
-                                       "nansum", "nanmean")},
+    **{
+        name: method(name)
+        for name in ("sum", "mean", "prod", "amax", "amin", "max", "min", "median", "nanmedian", "var", "std", "nansum", "nanmean")
+    },
     **{name: method(name, 0) for name in ("logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp")},
     **{f"norm of order {p}": norm_of_order(p) for p in (0.5, 1, 2, 3, -1, inf, -inf)},
-    "max along a dimension": lambda x: x.max(0).values, "mode": lambda x: x.mode(0).values, "sort": lambda x: x.sort().values,
-    "kthvalue": lambda x: x.kthvalue(2).values, "cummax": lambda x: x.cummax(0).values, "quantile": lambda x: x.quantile(0.4),
-    "normalize": lambda x: F.normalize(x, dim=0), "layer_norm": lambda x: F.layer_norm(x, (3,)), "cov": nbgrad.cov,
-    "cosine_similarity": lambda x: F.cosine_similarity(x, like(x, ONE), 0), "dist": lambda x: nbgrad.dist(x, x.detach()),
-    "cdist": lambda x: nbgrad.cdist(x[None], x.detach()[None]), "renorm": lambda x: x[None].renorm(2, 0, 1.0),
-    "norm of complex numbers": lambda x: nbgrad.complex(x, 0 * x).norm(), "moduli": lambda x: nbgrad.complex(x, 0 * x).abs(),
+    "max along a dimension": lambda x: x.max(0).values,
+    "mode": lambda x: x.mode(0).values,
+    "sort": lambda x: x.sort().values,
+    "kthvalue": lambda x: x.kthvalue(2).values,
+    "cummax": lambda x: x.cummax(0).values,
+    "quantile": lambda x: x.quantile(0.4),
+    "normalize": lambda x: F.normalize(x, dim=0),
+    "layer_norm": lambda x: F.layer_norm(x, (3,)),
+    "cov": nbgrad.cov,
+    "cosine_similarity": lambda x: F.cosine_similarity(x, like(x, ONE), 0),
+    "dist": lambda x: nbgrad.dist(x, x.detach()),
+    "cdist": lambda x: nbgrad.cdist(x[None], x.detach()[None]),
+    "renorm": lambda x: x[None].renorm(2, 0, 1.0),
+    "norm of complex numbers": lambda x: nbgrad.complex(x, 0 * x).norm(),
+    "moduli": lambda x: nbgrad.complex(x, 0 * x).abs(),
 }
 LOSSES: dict[str, Callable] = {
     **{name: loss(name, ONE) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "poisson_nll_loss")},
@@ -359,8 +397,14 @@ CONVENTIONS: tuple[tuple[str, Callable, list, Any, list, str], ...] = (
     ("norm", lambda x: linalg.vector_norm(x, 3), [1e-200, 0.0], 0.0, [0, 0], "the cube has come out as 0"),
     ("std", lambda x: x.std(), [0.20723548340924475] * 36, 0.0, [0] * 36, "a constant deviates by nothing"),
     ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [1e8, 1e8])), [1e8, 1e8], None, [0.5, 0.5], "from the difference"),
-    ("logaddexp", lambda x: nbgrad.logaddexp(x, like(x, [0.0, inf, inf])), [inf, 0.0, inf], None, [1, 0, 0.5],
-     "equal infinities share"),
+    (
+        "logaddexp",
+        lambda x: nbgrad.logaddexp(x, like(x, [0.0, inf, inf])),
+        [inf, 0.0, inf],
+        None,
+        [1, 0, 0.5],
+        "equal infinities share",
+    ),
     ("logaddexp2", lambda x: nbgrad.logaddexp2(x, like(x, [0.0, inf, -inf])), [inf, 0.0, -inf], None, [1, 0, 0.5], "as logaddexp"),
     ("maximum", lambda x: nbgrad.maximum(x, like(x, [1.0, nan, 2.0])), [nan, 1.0, 2.0], None, [1, 1, 0.5], "NaN takes it whole"),
     ("minimum", lambda x: nbgrad.minimum(x, like(x, [1.0, nan, 2.0])), [nan, 1.0, 2.0], None, [1, 1, 0.5], "NaN takes it whole"),
@@ -370,18 +414,37 @@ CONVENTIONS: tuple[tuple[str, Callable, list, Any, list, str], ...] = (
     ("smooth_l1_loss", lambda x: F.smooth_l1_loss(x, 0 * x, reduction="sum"), [nan, 1.0], nan, [nan, 1], "NaN stays"),
     ("huber_loss", lambda x: F.huber_loss(x, like(x, [0.0, 0.0]), reduction="sum"), [nan, 2.0], nan, [nan, 1], "NaN stays"),
     ("kl_div", lambda x: F.kl_div(x, like(x, [0.0, 0.5]), reduction="sum"), [-inf, 0.0], None, [0, -0.5], "0 log(0 / q) is 0"),
-    ("kl_div by the target", lambda x: F.kl_div(like(x, [-1.0] * 3), x, reduction="none"), [0.0, -1.0, nan], None, [0, nan, nan],
-     "at 0 the derivative is 0, below it there is none"),
-    ("multi_margin_loss", lambda x: F.multi_margin_loss(x, nbgrad.tensor(0)), [2.0, 1.0, 2.0], 1 / 3, [-1 / 3, 0, 1 / 3],
-     "a margin that is met exactly costs nothing"),
-    ("poisson_nll_loss by the target", lambda x: F.poisson_nll_loss(like(x, [0.0] * 3), x, full=True, reduction="sum"),
-     [0.0, 1.0, 2.0], None, [0, 0, np.log(2) + 0.25], "Stirling's term counts above 1 alone"),
+    (
+        "kl_div by the target",
+        lambda x: F.kl_div(like(x, [-1.0] * 3), x, reduction="none"),
+        [0.0, -1.0, nan],
+        None,
+        [0, nan, nan],
+        "at 0 the derivative is 0, below it there is none",
+    ),
+    (
+        "multi_margin_loss",
+        lambda x: F.multi_margin_loss(x, nbgrad.tensor(0)),
+        [2.0, 1.0, 2.0],
+        1 / 3,
+        [-1 / 3, 0, 1 / 3],
+        "a margin that is met exactly costs nothing",
+    ),
+    (
+        "poisson_nll_loss by the target",
+        lambda x: F.poisson_nll_loss(like(x, [0.0] * 3), x, full=True, reduction="sum"),
+        [0.0, 1.0, 2.0],
+        None,
+        [0, 0, np.log(2) + 0.25],
+        "Stirling's term counts above 1 alone",
+    ),
     ("prelu", lambda x: F.prelu(like(x, [[inf, -1.0]]), x), [0.5, 0.5], None, [0, -1], "the weight has no part in what is above 0"),
 )
 
 
-@pytest.mark.parametrize("what, function, operand, value, expected, reason", CONVENTIONS,
-                         ids=[f"{row[0]} {row[2][:3]}" for row in CONVENTIONS])
+@pytest.mark.parametrize(
+    "what, function, operand, value, expected, reason", CONVENTIONS, ids=[f"{row[0]} {row[2][:3]}" for row in CONVENTIONS]
+)
 def test_convention(what, function, operand, value, expected, reason):
     """What stands where there is no derivative."""
     for create_graph in (False, True):
@@ -389,7 +452,7 @@ def test_convention(what, function, operand, value, expected, reason):
         out = function(x)
         if value is not None:
             assert alike(np.asarray(out.item()), np.asarray(value), 1e-12), f"{out.item()}, expected {value}: {reason}"
-        found, = grad(out.sum(), x, create_graph=create_graph)
+        (found,) = grad(out.sum(), x, create_graph=create_graph)
         assert alike(array(found, x), np.asarray(expected, float), 1e-12).all(), f"{found.tolist()}, expected {expected}: {reason}"
 
 
@@ -406,6 +469,7 @@ def test_shared_gradients_in_batches_and_forward_mode():
 
 # ---- the mechanism ---------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("name", [*UNARY, *BINARY, "zeta"])
 def test_branches_not_taken_are_smooth(name):
     """Where a side of a choice is not taken, its operands are numbers at which it and its derivative are finite."""
@@ -416,7 +480,7 @@ def test_branches_not_taken_are_smooth(name):
                 if is_affine(branch) or "nan" in str(branch):
                     continue
                 values = {s: nbgrad.tensor(SMOOTH_AT, dtype=nbgrad.float64, requires_grad=True) for s in branch.symbols()}
-                made, = evaluate((branch,), values, apply)
+                (made,) = evaluate((branch,), values, apply)
                 assert np.isfinite(made.item()), branch
                 for g in grad(made, [*values.values()], allow_unused=True):
                     assert g is None or np.isfinite(g.item()), branch
@@ -434,18 +498,18 @@ def test_recorded_gradients_of_half_types_are_rounded_once():
     x = nbgrad.tensor([300.0, -300.0, 0.3], dtype=nbgrad.float16, requires_grad=True)
     for approximate in ("none", "tanh"):
         y = F.gelu(x, approximate=approximate).sum()
-        at_once, = grad(y, x, retain_graph=True)
-        recorded, = grad(y, x, create_graph=True)
+        (at_once,) = grad(y, x, retain_graph=True)
+        (recorded,) = grad(y, x, create_graph=True)
         assert recorded.dtype is nbgrad.float16
         assert recorded.tolist() == at_once.tolist()
-        second, = grad(recorded.sum(), x)
+        (second,) = grad(recorded.sum(), x)
         assert second[:2].tolist() == [0, 0] and second[2].item() == pytest.approx(0.7285, abs=2e-3)
 
 
 def test_mixed_derivative_of_a_power_at_exponent_0():
     """d/dx d/dy x**y is 1 / x where y is 0, in either order."""
     x, y = (nbgrad.tensor(v, dtype=nbgrad.float64, requires_grad=True) for v in (4.0, 0.0))
-    by_x, by_y = grad(x ** y, (x, y), create_graph=True)
+    by_x, by_y = grad(x**y, (x, y), create_graph=True)
     assert grad(by_x, y, retain_graph=True)[0].item() == 0.25
     assert grad(by_y, x)[0].item() == 0.25
 
@@ -456,7 +520,7 @@ def test_infinite_cotangents_reach_extrema_alone(name, g):
     """What does not attain an extremum gets 0, whatever the extremum gets."""
     x = nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = getattr(x, name)()
-    got, = grad(y, x, nbgrad.tensor(g))
+    (got,) = grad(y, x, nbgrad.tensor(g))
     attained = x.detach().numpy() == y.item()
     np.testing.assert_array_equal(got.numpy(), np.where(attained, g, 0.0))
 
@@ -470,12 +534,13 @@ def test_shares_of_a_logarithm_of_sums_add_up(dtype, value):
     np.testing.assert_allclose(tangent(lambda t: t.logsumexp(0), [x.detach()], 0).double().numpy(), 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("values", "shares"), [((inf, 1.0), (1, 0)), ((inf, inf), (0.5, 0.5)), ((-inf, -inf), (0, 0)),
-                                                ((-inf, 1.0), (0, 1))])
+@pytest.mark.parametrize(
+    ("values", "shares"), [((inf, 1.0), (1, 0)), ((inf, inf), (0.5, 0.5)), ((-inf, -inf), (0, 0)), ((-inf, 1.0), (0, 1))]
+)
 def test_shares_of_a_logarithm_of_infinite_sums(values, shares):
     """The limits: equal infinities share alike; nothing has a share in nothing."""
     x = nbgrad.tensor(values, requires_grad=True)
-    g, = grad(x.logsumexp(0), x, create_graph=True)
+    (g,) = grad(x.logsumexp(0), x, create_graph=True)
     assert g.tolist() == list(shares) and grad(g.sum(), x)[0].tolist() == [0, 0]
 
 
@@ -497,9 +562,11 @@ def test_neighbours_significands_and_exponents_are_numpys(dtype):
     s = np.array([*numbers, *(-x for x in numbers), np.nan], dtype)
     x, y = (each.ravel().copy() for each in np.meshgrid(s, s))
     with np.errstate(all="ignore"):
-        pairs = [(nbgrad.nextafter(nbgrad.tensor(x), nbgrad.tensor(y)), np.nextafter(x, y)),
-                 *zip(nbgrad.frexp(nbgrad.tensor(s)), np.frexp(s)),
-                 *((nbgrad.ldexp(nbgrad.tensor(s), nbgrad.tensor([n])), np.ldexp(s, n)) for n in (-2000, -300, -149, 1, 128, 2000))]
+        pairs = [
+            (nbgrad.nextafter(nbgrad.tensor(x), nbgrad.tensor(y)), np.nextafter(x, y)),
+            *zip(nbgrad.frexp(nbgrad.tensor(s)), np.frexp(s)),
+            *((nbgrad.ldexp(nbgrad.tensor(s), nbgrad.tensor([n])), np.ldexp(s, n)) for n in (-2000, -300, -149, 1, 128, 2000)),
+        ]
     for got, want in pairs:
         np.testing.assert_array_equal(got.numpy(), want)
         np.testing.assert_array_equal(np.signbit(got.numpy())[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])

@@ -1,4 +1,5 @@
 """Arguments under NumPy's and torch's names, and results into ``out``."""
+
 from __future__ import annotations
 
 import inspect
@@ -34,22 +35,42 @@ def test_axis_and_keepdims_are_dim_and_keepdim(name, form, x):
     np.testing.assert_array_equal(call(x, axis=1).numpy(), want.numpy()[:, 0])
 
 
-@pytest.mark.parametrize("call", [
-    lambda x, **d: x.max(**d).values, lambda x, **d: x.min(**d).indices, lambda x, **d: x.cumsum(**d),
-    lambda x, **d: x.cumprod(**d),
-    lambda x, **d: x.sort(**d).values, lambda x, **d: x.topk(1, **d).values, lambda x, **d: x.argsort(**d),
-    lambda x, **d: x.softmax(**d), lambda x, **d: x[None].transpose(0, 1).squeeze(**d), lambda x, **d: nbgrad.cat([x, x], **d),
-    lambda x, **d: nbgrad.stack([x, x], **d), lambda x, **d: nbgrad.unsqueeze(x, **d),
-    lambda x, **d: nbgrad.select(x, index=0, **d)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **d: x.max(**d).values,
+        lambda x, **d: x.min(**d).indices,
+        lambda x, **d: x.cumsum(**d),
+        lambda x, **d: x.cumprod(**d),
+        lambda x, **d: x.sort(**d).values,
+        lambda x, **d: x.topk(1, **d).values,
+        lambda x, **d: x.argsort(**d),
+        lambda x, **d: x.softmax(**d),
+        lambda x, **d: x[None].transpose(0, 1).squeeze(**d),
+        lambda x, **d: nbgrad.cat([x, x], **d),
+        lambda x, **d: nbgrad.stack([x, x], **d),
+        lambda x, **d: nbgrad.unsqueeze(x, **d),
+        lambda x, **d: nbgrad.select(x, index=0, **d),
+    ],
+)
 def test_axis_is_dim_elsewhere(call, x):
     """Scans, orders, joins and views take it too."""
     np.testing.assert_array_equal(call(x, axis=0).numpy(), call(x, dim=0).numpy())
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.sum(0, axis=1), lambda x: x.sum(dim=0, axis=1), lambda x: nbgrad.sum(x, 0, axis=1),
-    lambda x: x.var(0, axis=0), lambda x: x.cumsum(0, axis=1), lambda x: x.max(0, axis=1), lambda x: x.sum(0, True, keepdims=True),
-    lambda x: x.squeeze(0, axis=0)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(0, axis=1),
+        lambda x: x.sum(dim=0, axis=1),
+        lambda x: nbgrad.sum(x, 0, axis=1),
+        lambda x: x.var(0, axis=0),
+        lambda x: x.cumsum(0, axis=1),
+        lambda x: x.max(0, axis=1),
+        lambda x: x.sum(0, True, keepdims=True),
+        lambda x: x.squeeze(0, axis=0),
+    ],
+)
 def test_one_argument_under_two_names_is_refused(call, x):
     """Neither name wins."""
     with pytest.raises(nbgrad.ArgumentError, match="two names of one argument. Hint"):
@@ -62,44 +83,57 @@ def test_positions_do_not_reach_the_other_names(x):
         x.sum(0, True, 1)
 
 
-@pytest.mark.parametrize("call, want", [
-    (lambda x, y: nbgrad.sum(input=x, dim=0), ARRAY.sum(0)),
-    (lambda x, y: nbgrad.exp(input=x), np.exp(ARRAY)),
-    (lambda x, y: nbgrad.exp(x=x), np.exp(ARRAY)),
-    (lambda x, y: nbgrad.mul(input=x, other=y), ARRAY * ARRAY),
-    (lambda x, y: nbgrad.mm(input=x, mat2=y.t()), ARRAY @ ARRAY.T),
-    (lambda x, y: nbgrad.matmul(input=x, other=y.t()), ARRAY @ ARRAY.T),
-    (lambda x, y: nbgrad.mv(input=x, vec=y[0]), ARRAY @ ARRAY[0]),
-    (lambda x, y: nbgrad.dot(input=x[0], tensor=y[0]), ARRAY[0] @ ARRAY[0]),
-    (lambda x, y: nbgrad.permute(input=x, dims=(1, 0)), ARRAY.T),
-    (lambda x, y: nbgrad.reshape(input=x, shape=(3, 2)), ARRAY.reshape(3, 2)),
-    (lambda x, y: nbgrad.flip(x, dims=(0,)), ARRAY[::-1]),
-    (lambda x, y: x.flip(dims=(0, 1)), ARRAY[::-1, ::-1]),
-    (lambda x, y: x.repeat(repeats=(2, 1)), np.tile(ARRAY, (2, 1))),
-    (lambda x, y: nbgrad.swapaxes(input=x, axis0=0, axis1=1), ARRAY.T),
-    (lambda x, y: nbgrad.gather(input=x, dim=1, index=nbgrad.tensor([[0], [2]])), [[1.0], [-6.0]]),
-    (lambda x, y: nbgrad.tensor_split(input=x, sections=2)[1], ARRAY[1:]),
-    (lambda x, y: nbgrad.sum(input=ARRAY), ARRAY.sum()),
-])
+@pytest.mark.parametrize(
+    "call, want",
+    [
+        (lambda x, y: nbgrad.sum(input=x, dim=0), ARRAY.sum(0)),
+        (lambda x, y: nbgrad.exp(input=x), np.exp(ARRAY)),
+        (lambda x, y: nbgrad.exp(x=x), np.exp(ARRAY)),
+        (lambda x, y: nbgrad.mul(input=x, other=y), ARRAY * ARRAY),
+        (lambda x, y: nbgrad.mm(input=x, mat2=y.t()), ARRAY @ ARRAY.T),
+        (lambda x, y: nbgrad.matmul(input=x, other=y.t()), ARRAY @ ARRAY.T),
+        (lambda x, y: nbgrad.mv(input=x, vec=y[0]), ARRAY @ ARRAY[0]),
+        (lambda x, y: nbgrad.dot(input=x[0], tensor=y[0]), ARRAY[0] @ ARRAY[0]),
+        (lambda x, y: nbgrad.permute(input=x, dims=(1, 0)), ARRAY.T),
+        (lambda x, y: nbgrad.reshape(input=x, shape=(3, 2)), ARRAY.reshape(3, 2)),
+        (lambda x, y: nbgrad.flip(x, dims=(0,)), ARRAY[::-1]),
+        (lambda x, y: x.flip(dims=(0, 1)), ARRAY[::-1, ::-1]),
+        (lambda x, y: x.repeat(repeats=(2, 1)), np.tile(ARRAY, (2, 1))),
+        (lambda x, y: nbgrad.swapaxes(input=x, axis0=0, axis1=1), ARRAY.T),
+        (lambda x, y: nbgrad.gather(input=x, dim=1, index=nbgrad.tensor([[0], [2]])), [[1.0], [-6.0]]),
+        (lambda x, y: nbgrad.tensor_split(input=x, sections=2)[1], ARRAY[1:]),
+        (lambda x, y: nbgrad.sum(input=ARRAY), ARRAY.sum()),
+    ],
+)
 def test_names_of_torch(call, want, x):
     """Functions take operands and sizes by torch's names; arrays, too."""
     np.testing.assert_allclose(call(x, x).numpy(), want)
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: nbgrad.sum(x, axes=0), lambda x: nbgrad.mm(x, third=x), lambda x: nbgrad.cat([x], dims=0)])
+@pytest.mark.parametrize(
+    "call", [lambda x: nbgrad.sum(x, axes=0), lambda x: nbgrad.mm(x, third=x), lambda x: nbgrad.cat([x], dims=0)]
+)
 def test_names_of_nobody_are_refused(call, x):
     """The error says what was expected."""
     with pytest.raises(nbgrad.ArgumentError, match="unexpected argument .*expected"):
         call(x)
 
 
-@pytest.mark.parametrize("call, shape", [
-    (lambda x, **o: nbgrad.sum(x, 0, **o), (3,)), (lambda x, **o: nbgrad.mean(x, 1, **o), (2,)),
-    (lambda x, **o: nbgrad.amax(x, 1, **o), (2,)), (lambda x, **o: nbgrad.var(x, 0, **o), (3,)),
-    (lambda x, **o: nbgrad.cumsum(x, 1, **o), (2, 3)), (lambda x, **o: nbgrad.matmul(x, x.t(), **o), (2, 2)),
-    (lambda x, **o: nbgrad.cat([x, x], **o), (4, 3)), (lambda x, **o: nbgrad.stack([x, x], **o), (2, 2, 3)),
-    (lambda x, **o: nbgrad.outer(x[0], x[1], **o), (3, 3)), (lambda x, **o: nbgrad.logsumexp(x, 1, **o), (2,))])
+@pytest.mark.parametrize(
+    "call, shape",
+    [
+        (lambda x, **o: nbgrad.sum(x, 0, **o), (3,)),
+        (lambda x, **o: nbgrad.mean(x, 1, **o), (2,)),
+        (lambda x, **o: nbgrad.amax(x, 1, **o), (2,)),
+        (lambda x, **o: nbgrad.var(x, 0, **o), (3,)),
+        (lambda x, **o: nbgrad.cumsum(x, 1, **o), (2, 3)),
+        (lambda x, **o: nbgrad.matmul(x, x.t(), **o), (2, 2)),
+        (lambda x, **o: nbgrad.cat([x, x], **o), (4, 3)),
+        (lambda x, **o: nbgrad.stack([x, x], **o), (2, 2, 3)),
+        (lambda x, **o: nbgrad.outer(x[0], x[1], **o), (3, 3)),
+        (lambda x, **o: nbgrad.logsumexp(x, 1, **o), (2,)),
+    ],
+)
 def test_result_goes_into_out(call, shape, x):
     """``out`` is written and returned."""
     out = nbgrad.full(shape, -1.0, dtype=nbgrad.float64)
@@ -117,11 +151,19 @@ def test_several_results_go_into_a_tuple(x):
     np.testing.assert_array_equal(out[1].numpy(), np.argsort(ARRAY))
 
 
-@pytest.mark.parametrize("out, error, match", [
-    (lambda: nbgrad.empty(2, dtype=nbgrad.float64), nbgrad.ShapeError, r"sum: out is \(2,\), the result \(3,\). Hint"),
-    (lambda: nbgrad.empty(3, dtype=nbgrad.int64), nbgrad.DTypeError, "sum: out is int64, the result float64"),
-    (lambda: np.empty(3), nbgrad.ArgumentError, "sum: out must be a Tensor"),
-    (lambda: nbgrad.empty(3, dtype=nbgrad.float64, requires_grad=True), nbgrad.GradError, "sum: out= is not differentiable.*Hint")])
+@pytest.mark.parametrize(
+    "out, error, match",
+    [
+        (lambda: nbgrad.empty(2, dtype=nbgrad.float64), nbgrad.ShapeError, r"sum: out is \(2,\), the result \(3,\). Hint"),
+        (lambda: nbgrad.empty(3, dtype=nbgrad.int64), nbgrad.DTypeError, "sum: out is int64, the result float64"),
+        (lambda: np.empty(3), nbgrad.ArgumentError, "sum: out must be a Tensor"),
+        (
+            lambda: nbgrad.empty(3, dtype=nbgrad.float64, requires_grad=True),
+            nbgrad.GradError,
+            "sum: out= is not differentiable.*Hint",
+        ),
+    ],
+)
 def test_out_that_does_not_fit_is_refused(out, error, match, x):
     """It is never resized, converted to another kind of number, or written behind autograd's back."""
     with pytest.raises(error, match=match):
@@ -160,9 +202,15 @@ def test_places_in_a_sequence_that_indices_sort():
             nbgrad.searchsorted(nbgrad.tensor([3.0, 1.0, 2.0]), 1.5, sorter=nbgrad.tensor(sorter))
 
 
-@pytest.mark.parametrize("call", [
-    lambda s: nbgrad.searchsorted(s, 2.0, side="left", right=True), lambda s: nbgrad.searchsorted(s, 2.0, side="above"),
-    lambda s: nbgrad.searchsorted(nbgrad.tensor(1.0), s), lambda s: nbgrad.bucketize(s, s[None])])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: nbgrad.searchsorted(s, 2.0, side="left", right=True),
+        lambda s: nbgrad.searchsorted(s, 2.0, side="above"),
+        lambda s: nbgrad.searchsorted(nbgrad.tensor(1.0), s),
+        lambda s: nbgrad.bucketize(s, s[None]),
+    ],
+)
 def test_sequences_and_sides_that_do_not_fit(call):
     """Errors of the house."""
     with pytest.raises(nbgrad.NbgradError):
@@ -186,8 +234,12 @@ def test_size_of_what_is_repeated():
     assert nbgrad.repeat_interleave(x, counts, output_size=3).tolist() == [1, 1, 2]
     assert x.repeat_interleave(2, output_size=4).tolist() == [1, 1, 2, 2]
     assert nbgrad.repeat_interleave(nbgrad.tensor([2, 0, 1])).tolist() == [0, 0, 2]
-    for wrong in (lambda: x.repeat_interleave(counts, output_size=4), lambda: x.repeat_interleave(2, output_size=5),
-                  lambda: nbgrad.repeat_interleave(counts[None]), lambda: x.repeat_interleave(2, 1)):
+    for wrong in (
+        lambda: x.repeat_interleave(counts, output_size=4),
+        lambda: x.repeat_interleave(2, output_size=5),
+        lambda: nbgrad.repeat_interleave(counts[None]),
+        lambda: x.repeat_interleave(2, 1),
+    ):
         with pytest.raises(nbgrad.NbgradError):
             wrong()
 
@@ -215,8 +267,9 @@ def test_numbers_to_powers():
         nbgrad.float_power(2, 3)
 
 
-@pytest.mark.parametrize("name, sign", [("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"), ("multiply", "*"),
-                                        ("true_divide", "/")])
+@pytest.mark.parametrize(
+    "name, sign", [("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"), ("multiply", "*"), ("true_divide", "/")]
+)
 @pytest.mark.parametrize("x, y", [(3, 4), (3.5, 2), (3, 0.25), (True, 2), (1j, 2), (np.float64(0.5), 2)])
 def test_arithmetic_of_two_numbers(name, sign, x, y):
     """A 0-d tensor of the number, in the dtype that a tensor of it has."""
@@ -224,8 +277,12 @@ def test_arithmetic_of_two_numbers(name, sign, x, y):
         return
     found, expected = getattr(nbgrad, name)(x, y), eval(f"x {sign} y")
     assert found.item() == pytest.approx(expected) and found.shape == ()
-    assert found.dtype is nbgrad.tensor(complex(expected) if isinstance(expected, complex) else
-                                        float(expected) if isinstance(expected, float) else expected).dtype
+    assert (
+        found.dtype
+        is nbgrad.tensor(
+            complex(expected) if isinstance(expected, complex) else float(expected) if isinstance(expected, float) else expected
+        ).dtype
+    )
 
 
 def test_factors_of_sums_of_two_numbers():
@@ -251,30 +308,49 @@ def test_pieces_between_indices_in_a_tensor():
     assert [p.tolist() for p in nbgrad.tensor_split(x, nbgrad.tensor(2))] == [[0, 1, 2], [3, 4, 5]]
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: x.split(split_size=1), lambda x: x.split(split_size_or_sections=1), lambda x: x.hsplit(sections=2),
-    lambda x: x.vsplit(indices=[1]), lambda x: x.tensor_split(sections=2, dim=1),
-    lambda x: nbgrad.split(tensor=x, split_size_or_sections=1)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.split(split_size=1),
+        lambda x: x.split(split_size_or_sections=1),
+        lambda x: x.hsplit(sections=2),
+        lambda x: x.vsplit(indices=[1]),
+        lambda x: x.tensor_split(sections=2, dim=1),
+        lambda x: nbgrad.split(tensor=x, split_size_or_sections=1),
+    ],
+)
 def test_names_of_pieces(call):
     """Methods take them under torch's names."""
     assert len(call(matrix())) == 2
 
 
-@pytest.mark.parametrize("call, want", [
-    (lambda x: x.mm(mat2=x), np.matmul(MATRIX, MATRIX)), (lambda x: nbgrad.mm(x, y=x), np.matmul(MATRIX, MATRIX)),
-    (lambda x: x.matmul(other=x), np.matmul(MATRIX, MATRIX)), (lambda x: x.mv(vec=x[0]), np.matmul(MATRIX, MATRIX[0])),
-    (lambda x: x[0].dot(tensor=x[1]), 13.0), (lambda x: x[None].bmm(mat2=x[None]), [np.matmul(MATRIX, MATRIX)]),
-    (lambda x: x.clamp_min(min=2), np.maximum(MATRIX, 2)), (lambda x: x.clamp_max(max=2), np.minimum(MATRIX, 2)),
-    (lambda x: x.heaviside(values=x), np.ones((2, 2))), (lambda x: x.clone().fill_(value=3), np.full((2, 2), 3.0)),
-    (lambda x: nbgrad.fill(x, value=3), np.full((2, 2), 3.0)), (lambda x: x.clone().add_(other=x), 2 * np.array(MATRIX)),
-    (lambda x: nbgrad.exp_(input=x.clone()), np.exp(MATRIX)),
-    (lambda x: nbgrad.as_strided_(input=x.clone(), size=(2,), stride=(1,)), [1.0, 2.0]),
-    (lambda x: nbgrad.zeros_like(input=x), np.zeros((2, 2))),
-    (lambda x: nbgrad.full_like(input=x, fill_value=2), np.full((2, 2), 2.0)),
-    (lambda x: x.view(size=(4,)), np.ravel(MATRIX)), (lambda x: x.view(dtype=nbgrad.int64), np.array(MATRIX).view(np.int64)),
-    (lambda x: nbgrad.view_copy(x, dtype=nbgrad.int64), np.array(MATRIX).view(np.int64)),
-    (lambda x: nbgrad.broadcast_to(input=x, size=(2, 2)), MATRIX), (lambda x: nbgrad.linalg.det(input=x), np.linalg.det(MATRIX)),
-    (lambda x: nbgrad.cholesky_solve(x, input2=nbgrad.eye(2, dtype=nbgrad.float64)), MATRIX)])
+@pytest.mark.parametrize(
+    "call, want",
+    [
+        (lambda x: x.mm(mat2=x), np.matmul(MATRIX, MATRIX)),
+        (lambda x: nbgrad.mm(x, y=x), np.matmul(MATRIX, MATRIX)),
+        (lambda x: x.matmul(other=x), np.matmul(MATRIX, MATRIX)),
+        (lambda x: x.mv(vec=x[0]), np.matmul(MATRIX, MATRIX[0])),
+        (lambda x: x[0].dot(tensor=x[1]), 13.0),
+        (lambda x: x[None].bmm(mat2=x[None]), [np.matmul(MATRIX, MATRIX)]),
+        (lambda x: x.clamp_min(min=2), np.maximum(MATRIX, 2)),
+        (lambda x: x.clamp_max(max=2), np.minimum(MATRIX, 2)),
+        (lambda x: x.heaviside(values=x), np.ones((2, 2))),
+        (lambda x: x.clone().fill_(value=3), np.full((2, 2), 3.0)),
+        (lambda x: nbgrad.fill(x, value=3), np.full((2, 2), 3.0)),
+        (lambda x: x.clone().add_(other=x), 2 * np.array(MATRIX)),
+        (lambda x: nbgrad.exp_(input=x.clone()), np.exp(MATRIX)),
+        (lambda x: nbgrad.as_strided_(input=x.clone(), size=(2,), stride=(1,)), [1.0, 2.0]),
+        (lambda x: nbgrad.zeros_like(input=x), np.zeros((2, 2))),
+        (lambda x: nbgrad.full_like(input=x, fill_value=2), np.full((2, 2), 2.0)),
+        (lambda x: x.view(size=(4,)), np.ravel(MATRIX)),
+        (lambda x: x.view(dtype=nbgrad.int64), np.array(MATRIX).view(np.int64)),
+        (lambda x: nbgrad.view_copy(x, dtype=nbgrad.int64), np.array(MATRIX).view(np.int64)),
+        (lambda x: nbgrad.broadcast_to(input=x, size=(2, 2)), MATRIX),
+        (lambda x: nbgrad.linalg.det(input=x), np.linalg.det(MATRIX)),
+        (lambda x: nbgrad.cholesky_solve(x, input2=nbgrad.eye(2, dtype=nbgrad.float64)), MATRIX),
+    ],
+)
 def test_operands_by_torchs_names(call, want):
     """Also of methods and in-place functions."""
     np.testing.assert_allclose(call(matrix()).numpy(), want, rtol=1e-12)
@@ -294,11 +370,16 @@ def test_names_of_graph_functions():
 
 
 FACTORIES = [
-    (lambda **o: nbgrad.zeros(2, 2, **o), np.zeros((2, 2))), (lambda **o: nbgrad.ones((2, 2), **o), np.ones((2, 2))),
-    (lambda **o: nbgrad.full((2, 2), 3, **o), np.full((2, 2), 3.0)), (lambda **o: nbgrad.eye(2, **o), np.eye(2)),
-    (lambda **o: nbgrad.arange(4, **o), np.arange(4.0)), (lambda **o: nbgrad.linspace(0, 1, 3, **o), [0.0, 0.5, 1.0]),
-    (lambda **o: nbgrad.logspace(0, 1, 2, **o), [1.0, 10.0]), (lambda **o: nbgrad.normal(2.0, 0.0, (2,), **o), [2.0, 2.0]),
-    (lambda **o: nbgrad.bernoulli(nbgrad.tensor([0.0, 1.0], dtype=nbgrad.float64), **o), [0.0, 1.0])]
+    (lambda **o: nbgrad.zeros(2, 2, **o), np.zeros((2, 2))),
+    (lambda **o: nbgrad.ones((2, 2), **o), np.ones((2, 2))),
+    (lambda **o: nbgrad.full((2, 2), 3, **o), np.full((2, 2), 3.0)),
+    (lambda **o: nbgrad.eye(2, **o), np.eye(2)),
+    (lambda **o: nbgrad.arange(4, **o), np.arange(4.0)),
+    (lambda **o: nbgrad.linspace(0, 1, 3, **o), [0.0, 0.5, 1.0]),
+    (lambda **o: nbgrad.logspace(0, 1, 2, **o), [1.0, 10.0]),
+    (lambda **o: nbgrad.normal(2.0, 0.0, (2,), **o), [2.0, 2.0]),
+    (lambda **o: nbgrad.bernoulli(nbgrad.tensor([0.0, 1.0], dtype=nbgrad.float64), **o), [0.0, 1.0]),
+]
 
 
 @pytest.mark.parametrize("make, want", FACTORIES)
@@ -313,8 +394,13 @@ def test_factories_into_out(make, want):
 
 def test_random_numbers_into_out():
     """The numbers are those without ``out``."""
-    for make in (lambda **o: nbgrad.rand(3, **o), lambda **o: nbgrad.randn(3, **o), lambda **o: nbgrad.randint(5, (3,), **o),
-                 lambda **o: nbgrad.randperm(3, **o), lambda **o: nbgrad.multinomial(nbgrad.ones(4), 3, **o)):
+    for make in (
+        lambda **o: nbgrad.rand(3, **o),
+        lambda **o: nbgrad.randn(3, **o),
+        lambda **o: nbgrad.randint(5, (3,), **o),
+        lambda **o: nbgrad.randperm(3, **o),
+        lambda **o: nbgrad.multinomial(nbgrad.ones(4), 3, **o),
+    ):
         nbgrad.manual_seed(0)
         expected = make()
         nbgrad.manual_seed(0)
@@ -325,12 +411,21 @@ def test_random_numbers_into_out():
         nbgrad.zeros(2, dtype=nbgrad.int64, out=nbgrad.ones(2))
 
 
-@pytest.mark.parametrize("call", [
-    lambda x, **o: nbgrad.polar(x, x, **o), lambda x, **o: F.gelu(x, **o), lambda x, **o: F.linear(x, x, **o),
-    lambda x, **o: F.hardshrink(x, **o), lambda x, **o: F.softshrink(x, **o),
-    lambda x, **o: F.normalize(x, **o), lambda x, **o: nbgrad.lu_unpack(*nbgrad.linalg.lu_factor(x), **o),
-    lambda x, **o: nbgrad.std_mean(x, **o), lambda x, **o: nbgrad.histogram(x, 3, **o),
-    lambda x, **o: nbgrad.chain_matmul(x, x, **o)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **o: nbgrad.polar(x, x, **o),
+        lambda x, **o: F.gelu(x, **o),
+        lambda x, **o: F.linear(x, x, **o),
+        lambda x, **o: F.hardshrink(x, **o),
+        lambda x, **o: F.softshrink(x, **o),
+        lambda x, **o: F.normalize(x, **o),
+        lambda x, **o: nbgrad.lu_unpack(*nbgrad.linalg.lu_factor(x), **o),
+        lambda x, **o: nbgrad.std_mean(x, **o),
+        lambda x, **o: nbgrad.histogram(x, 3, **o),
+        lambda x, **o: nbgrad.chain_matmul(x, x, **o),
+    ],
+)
 def test_more_results_into_out(call):
     """One tensor, or one for each result."""
     expected = call(matrix())
@@ -341,10 +436,16 @@ def test_more_results_into_out(call):
         assert a is c and a.tolist() == b.tolist()
 
 
-@pytest.mark.parametrize("call, want", [
-    (lambda x: nbgrad.nn.functional.hardtanh(x), [-1, 0, 1]), (lambda x: nbgrad.nn.functional.hardtanh(x, -1.5, 1.5), [-1, 0, 1]),
-    (lambda x: nbgrad.nn.functional.relu6(x), [0, 0, 6]), (lambda x: nbgrad.nn.functional.relu6(x, True), [0, 0, 6]),
-    (lambda x: nbgrad.nn.functional.threshold(x, 1.5, 5.5), [5, 5, 7])])
+@pytest.mark.parametrize(
+    "call, want",
+    [
+        (lambda x: nbgrad.nn.functional.hardtanh(x), [-1, 0, 1]),
+        (lambda x: nbgrad.nn.functional.hardtanh(x, -1.5, 1.5), [-1, 0, 1]),
+        (lambda x: nbgrad.nn.functional.relu6(x), [0, 0, 6]),
+        (lambda x: nbgrad.nn.functional.relu6(x, True), [0, 0, 6]),
+        (lambda x: nbgrad.nn.functional.threshold(x, 1.5, 5.5), [5, 5, 7]),
+    ],
+)
 def test_activations_of_integers(call, want):
     """They stay integers, and settings are truncated; bools are refused."""
     out = call(nbgrad.tensor([-2, 0, 7]))
@@ -357,8 +458,12 @@ def test_activations_of_integers(call, want):
 def test_norms_and_exponentials_of_half_types(dtype):
     """Computed in single precision and rounded once."""
     x, wide = matrix().to(dtype), matrix().to(nbgrad.float32)
-    for call in (lambda x: nbgrad.linalg.matrix_norm(x), lambda x: nbgrad.linalg.matrix_norm(x, 1),
-                 lambda x: nbgrad.linalg.norm(x, -1), lambda x: nbgrad.linalg.matrix_exp(x / 8)):
+    for call in (
+        lambda x: nbgrad.linalg.matrix_norm(x),
+        lambda x: nbgrad.linalg.matrix_norm(x, 1),
+        lambda x: nbgrad.linalg.norm(x, -1),
+        lambda x: nbgrad.linalg.matrix_exp(x / 8),
+    ):
         assert call(x).tolist() == call(wide).to(dtype).tolist() and call(x).dtype is dtype
 
 
@@ -389,10 +494,10 @@ def test_sinc_of_complex_numbers_near_zero():
     for value in (0.0, 1e-4, 0.3):
         x = nbgrad.tensor(value, dtype=nbgrad.float64, requires_grad=True)
         z = nbgrad.tensor(complex(value), requires_grad=True, dtype=nbgrad.complex128)
-        due, = nbgrad.grad(x.sinc(), x, create_graph=True)
-        found, = nbgrad.grad(z.sinc().real, z, create_graph=True)
+        (due,) = nbgrad.grad(x.sinc(), x, create_graph=True)
+        (found,) = nbgrad.grad(z.sinc().real, z, create_graph=True)
         assert found.real.item() == pytest.approx(due.item(), rel=1e-7, abs=1e-12)
-        second, = nbgrad.grad(found.real, z)
+        (second,) = nbgrad.grad(found.real, z)
         assert second.real.item() == pytest.approx(nbgrad.grad(due, x)[0].item(), rel=1e-7)
 
 
@@ -402,8 +507,10 @@ def test_factors_of_reversed_differences_do_not_decide_dtypes():
     assert out.dtype is nbgrad.bfloat16 and out.tolist() == [-0.5]
 
 
-@pytest.mark.parametrize("dtype, x, exponent", [("float64", 1.0, 200), ("float64", 2.0 ** 100, -1070), ("float32", 2.0 ** -20, 140),
-                                                ("float16", 0.5, 16), ("bfloat16", 3.0, -5)])
+@pytest.mark.parametrize(
+    "dtype, x, exponent",
+    [("float64", 1.0, 200), ("float64", 2.0**100, -1070), ("float32", 2.0**-20, 140), ("float16", 0.5, 16), ("bfloat16", 3.0, -5)],
+)
 def test_ldexp_by_integers_is_of_the_inputs_dtype(dtype, x, exponent):
     """The result is NumPy's where the power of 2 alone is out of range, and so is the gradient."""
     leaf = nbgrad.tensor([x], dtype=getattr(nbgrad, dtype), requires_grad=True)

@@ -1,4 +1,5 @@
 """Every operation has samples, every sample an operation; what rows claim of helpers is true."""
+
 from __future__ import annotations
 
 import pytest
@@ -43,6 +44,7 @@ def test_every_operation_is_measured():
     """The benchmark beside torch has a line for every operation that users call, or says why not."""
     pytest.importorskip("benchmarks.operations", reason="the folder of benchmarks is not here")
     from benchmarks.operations import unmeasured
+
     assert not unmeasured(), "no line in benchmarks/operations.py"
 
 
@@ -50,6 +52,7 @@ def test_slow_rows_have_reasons():
     """A row over the budget needs a reason of its own name, or of a beginning of it in whole words: tan's is not tanh's."""
     pytest.importorskip("benchmarks.operations", reason="the folder of benchmarks is not here")
     from benchmarks.operations import unexplained
+
     key = ("large", "call")
     slow = {name: {key: 1.3} for name in ("tan", "tanh", "linalg.lu", "linalg.lu_factor_ex", "getitem, by two indices", "getitem")}
     assert unexplained({**slow, "sub": {key: 1.1}, "add": {key: 1.3, ("small", "call"): 0.1}}, 1.2) == ["add", "getitem", "tanh"]
@@ -87,8 +90,9 @@ def test_a_helper_runs_in_the_operation_that_its_row_names(name):
         for call in row.calls:
             arrays = row.arrays(call)
             inputs = [x for x in flatten(arrays) if holds_numbers(x)]
-            first, leaves, cotangents = first_order(row, call, arrays, inputs, weights_of(expected(row, arrays, call)),
-                create_graph=True)
+            first, leaves, cotangents = first_order(
+                row, call, arrays, inputs, weights_of(expected(row, arrays, call)), create_graph=True
+            )
             first = [g for g in first if g.requires_grad]
             nbgrad.grad(first, [*leaves, *cotangents], [nbgrad.ones_like(g) for g in first], allow_unused=True)
     finally:

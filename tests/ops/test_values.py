@@ -1,4 +1,5 @@
 """Values of every operation against NumPy in float64, by dtype."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -14,8 +15,7 @@ from tests.samples.row import Case
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None)
 ELEMENTWISE = sorted(name for name in ROWS if isinstance(OPS[name], Elementwise))
 # Relative to the largest value: a few roundings of each dtype.
-TOLERANCES = {"float64": 1e-14, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.6e-2, "complex64": 1e-6,
-    "complex128": 1e-14}
+TOLERANCES = {"float64": 1e-14, "float32": 1e-6, "float16": 2e-3, "bfloat16": 1.6e-2, "complex64": 1e-6, "complex128": 1e-14}
 
 
 def takes(op, dtype: str) -> bool:
@@ -59,7 +59,7 @@ def check_value(row, call: Case, dtype: str, tolerance: float) -> tuple:
     assert len(out) == len(wanted)
     for got, want in zip(results(out), wanted):
         if got.dtype.kind in "iu":
-            want = want.astype(got.dtype)       # the reference does not wrap around
+            want = want.astype(got.dtype)  # the reference does not wrap around
         close(got, want, tolerance, f"{row.name}{call} in {dtype}")
     return out
 
@@ -87,7 +87,7 @@ def test_value_and_dtype_of_elementwise(name, dtype):
         with pytest.raises(nbgrad.DTypeError, match=f"^{OPS[name].public}: "):
             CALLS[name](*map(to_tensor, row.arrays(call, dtype)))
         return
-    out, = check_value(row, call, dtype, TOLERANCES.get(dtype, TOLERANCES["float32"] if op.policy == "float" else 0.0))
+    (out,) = check_value(row, call, dtype, TOLERANCES.get(dtype, TOLERANCES["float32"] if op.policy == "float" else 0.0))
     assert out.dtype is getattr(nbgrad, result_dtype(op, dtype))
 
 

@@ -1,4 +1,5 @@
 """Options of public functions, in all their forms: function, method, in place, ``out=``."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -11,17 +12,23 @@ X, Y, Z = (RNG.uniform(0.5, 3.0, (2, 3)) for _ in range(3))
 
 # name, further operands, options, the same in NumPy.
 VARIANTS = [
-    ("add", (Y,), {"alpha": 3}, X + 3 * Y), ("add", (2.0,), {"alpha": 0.5}, X + 1.0),
+    ("add", (Y,), {"alpha": 3}, X + 3 * Y),
+    ("add", (2.0,), {"alpha": 0.5}, X + 1.0),
     ("sub", (Y,), {"alpha": 3}, X - 3 * Y),
-    ("sub", (Y,), {}, X - Y), ("div", (Y,), {"rounding_mode": "floor"}, X // Y),
+    ("sub", (Y,), {}, X - Y),
+    ("div", (Y,), {"rounding_mode": "floor"}, X // Y),
     ("div", (-Y,), {"rounding_mode": "trunc"}, np.trunc(X / -Y)),
-    ("true_divide", (Y,), {}, X / Y), ("clamp", (1.0, 2.0), {}, np.clip(X, 1, 2)),
+    ("true_divide", (Y,), {}, X / Y),
+    ("clamp", (1.0, 2.0), {}, np.clip(X, 1, 2)),
     ("clip", (), {"max": 2.0}, np.minimum(X, 2)),
-    ("clamp", (Y,), {}, np.maximum(X, Y)), ("clamp", (Y, Z), {}, np.minimum(np.maximum(X, Y), Z)),
-    ("addcmul", (Y, Z), {"value": 0.5}, X + 0.5 * Y * Z), ("addcdiv", (Y, Z), {"value": 0.5}, X + 0.5 * Y / Z),
-    ("round", (), {"decimals": 1}, np.round(X, 1)), ("round", (), {"decimals": -1}, np.round(X, -1)),
-    ("pow", (Y,), {}, X ** Y),
-    *(("pow", (e,), {}, X ** e) for e in (2, 0.5, 3, -1, 1, 0, 2.0, 1.7, -2)),
+    ("clamp", (Y,), {}, np.maximum(X, Y)),
+    ("clamp", (Y, Z), {}, np.minimum(np.maximum(X, Y), Z)),
+    ("addcmul", (Y, Z), {"value": 0.5}, X + 0.5 * Y * Z),
+    ("addcdiv", (Y, Z), {"value": 0.5}, X + 0.5 * Y / Z),
+    ("round", (), {"decimals": 1}, np.round(X, 1)),
+    ("round", (), {"decimals": -1}, np.round(X, -1)),
+    ("pow", (Y,), {}, X**Y),
+    *(("pow", (e,), {}, X**e) for e in (2, 0.5, 3, -1, 1, 0, 2.0, 1.7, -2)),
 ]
 
 
@@ -35,8 +42,12 @@ def test_every_form(name, others, options, expected):
     """Function, method, in-place method and ``out=`` give NumPy's numbers."""
     x, *rest = operands(X, *others)
     out = nbgrad.zeros(2, 3, dtype=nbgrad.float64)
-    forms = [getattr(nbgrad, name)(x, *rest, **options), getattr(x, name)(*rest, **options),
-             getattr(nbgrad, name)(x, *rest, out=out, **options), getattr(x.clone(), name + "_")(*rest, **options)]
+    forms = [
+        getattr(nbgrad, name)(x, *rest, **options),
+        getattr(x, name)(*rest, **options),
+        getattr(nbgrad, name)(x, *rest, out=out, **options),
+        getattr(x.clone(), name + "_")(*rest, **options),
+    ]
     assert forms[2] is out
     for form in forms:
         np.testing.assert_allclose(form.numpy(), expected, rtol=1e-14, atol=1e-14)
@@ -46,7 +57,7 @@ def test_every_form(name, others, options, expected):
 def test_powers(exponent):
     """``x ** number`` has the gradient exponent * x**(exponent - 1) and torch's node name, quick form or not."""
     x = nbgrad.tensor(X, requires_grad=True)
-    out = x ** exponent
+    out = x**exponent
     assert out.grad_fn.name() == "PowBackward0"
     out.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), exponent * X ** (exponent - 1.0), rtol=1e-13)
@@ -55,8 +66,8 @@ def test_powers(exponent):
 def test_power_of_a_number():
     """``number ** x`` has the gradient out * log(number)."""
     x = nbgrad.tensor(X, requires_grad=True)
-    (2 ** x).sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), 2 ** X * np.log(2), rtol=1e-13)
+    (2**x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2**X * np.log(2), rtol=1e-13)
 
 
 def test_augmented_power():
@@ -65,12 +76,19 @@ def test_augmented_power():
     y = x
     x **= 2
     assert x is y
-    np.testing.assert_allclose(y.numpy(), X ** 2)
+    np.testing.assert_allclose(y.numpy(), X**2)
 
 
-@pytest.mark.parametrize(("name", "options"), [("floor_divide", {}), ("remainder", {}), ("fmod", {}),
-                                               ("div", {"rounding_mode": "floor"}),
-                                               ("div", {"rounding_mode": "trunc"})])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("floor_divide", {}),
+        ("remainder", {}),
+        ("fmod", {}),
+        ("div", {"rounding_mode": "floor"}),
+        ("div", {"rounding_mode": "trunc"}),
+    ],
+)
 @pytest.mark.parametrize("divisor", [0, nbgrad.tensor([1, 0, 2])], ids=["number", "tensor"])
 def test_integers_are_not_divided_by_zero(name, options, divisor):
     """An integer divided by 0 raises in every form, also after a call of the same kind that was sound."""
@@ -78,8 +96,11 @@ def test_integers_are_not_divided_by_zero(name, options, divisor):
     sound = 1 if isinstance(divisor, int) else nbgrad.tensor([1, 1, 2])
     function = getattr(nbgrad, name)
     function(x, sound, **options)
-    for call in (lambda: function(x, divisor, **options), lambda: getattr(x.clone(), name + "_")(divisor, **options),
-                 lambda: function(x, divisor, out=nbgrad.zeros(3, dtype=nbgrad.int64), **options)):
+    for call in (
+        lambda: function(x, divisor, **options),
+        lambda: getattr(x.clone(), name + "_")(divisor, **options),
+        lambda: function(x, divisor, out=nbgrad.zeros(3, dtype=nbgrad.int64), **options),
+    ):
         with pytest.raises(ZeroDivisionError, match="y is 0 somewhere"):
             call()
 
@@ -93,6 +114,7 @@ def test_floats_are_divided_by_zero():
 def test_gelu_forms():
     """Both formulas of gelu, against the normal distribution function."""
     from math import erf, pi, sqrt
+
     x = nbgrad.tensor(X - 2)
     exact = [[v * 0.5 * (1 + erf(v / sqrt(2))) for v in row] for row in X - 2]
     near = 0.5 * (X - 2) * (1 + np.tanh(sqrt(2 / pi) * (X - 2 + 0.044715 * (X - 2) ** 3)))
@@ -138,18 +160,21 @@ def test_closeness():
     assert nbgrad.equal(x[:4], y[:4]) is False
 
 
-@pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda x: nbgrad.add(x, x, alpha=0.5), nbgrad.DTypeError, "alpha is 0.5"),
-    (lambda x: nbgrad.add(x * 1.0, x, alpha=1j), nbgrad.DTypeError, "alpha is 1j, expected a real number"),
-    (lambda x: nbgrad.addcmul(x, x, x, value=0.5), nbgrad.DTypeError, "value is 0.5, expected an integer"),
-    (lambda x: nbgrad.addr(x[:, None] * x, x, x, beta=0.5), nbgrad.DTypeError, "addr: beta is 0.5, expected an integer"),
-    (lambda x: nbgrad.addmm(x[:1, None], x[None], x[:, None], alpha=0.5), nbgrad.DTypeError, "addmm: alpha is 0.5"),
-    (lambda x: x.clamp(), nbgrad.RangeError, "expected at least one"),
-    (lambda x: x.div(x, rounding_mode="up"), nbgrad.RangeError, "rounding_mode is 'up'"),
-    (lambda x: x ** -1, nbgrad.DTypeError, "negative power -1"),
-    (lambda x: nbgrad.gelu(x, approximate="erf"), nbgrad.RangeError, "approximate is 'erf'"),
-    (lambda x: nbgrad.isclose(x, x, rtol=-1), nbgrad.RangeError, "rtol is -1"),
-])
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: nbgrad.add(x, x, alpha=0.5), nbgrad.DTypeError, "alpha is 0.5"),
+        (lambda x: nbgrad.add(x * 1.0, x, alpha=1j), nbgrad.DTypeError, "alpha is 1j, expected a real number"),
+        (lambda x: nbgrad.addcmul(x, x, x, value=0.5), nbgrad.DTypeError, "value is 0.5, expected an integer"),
+        (lambda x: nbgrad.addr(x[:, None] * x, x, x, beta=0.5), nbgrad.DTypeError, "addr: beta is 0.5, expected an integer"),
+        (lambda x: nbgrad.addmm(x[:1, None], x[None], x[:, None], alpha=0.5), nbgrad.DTypeError, "addmm: alpha is 0.5"),
+        (lambda x: x.clamp(), nbgrad.RangeError, "expected at least one"),
+        (lambda x: x.div(x, rounding_mode="up"), nbgrad.RangeError, "rounding_mode is 'up'"),
+        (lambda x: x**-1, nbgrad.DTypeError, "negative power -1"),
+        (lambda x: nbgrad.gelu(x, approximate="erf"), nbgrad.RangeError, "approximate is 'erf'"),
+        (lambda x: nbgrad.isclose(x, x, rtol=-1), nbgrad.RangeError, "rtol is -1"),
+    ],
+)
 def test_errors(call, error, message):
     """What an option cannot be is named."""
     with pytest.raises(error, match=message):
@@ -161,9 +186,14 @@ def test_integers_times_whole_floats_stay_integers(dtype):
     """A factor of 2.0 is the integer 2 to integer operands, and no product or sum of them changes the dtype."""
     x = nbgrad.tensor([[3]], dtype=dtype)
     row = x[0]
-    for out, expected in ((nbgrad.addcmul(x, x, x, value=2.0), 21), (nbgrad.addmm(x, x, x, alpha=2.0), 21),
-                          (nbgrad.addmv(row, x, row, beta=2.0), 15), (nbgrad.addr(x, row, row, beta=2.0), 15),
-                          (nbgrad.addbmm(x, x[None], x[None]), 12), (nbgrad.baddbmm(x[None], x[None], x[None], alpha=2.0), 21)):
+    for out, expected in (
+        (nbgrad.addcmul(x, x, x, value=2.0), 21),
+        (nbgrad.addmm(x, x, x, alpha=2.0), 21),
+        (nbgrad.addmv(row, x, row, beta=2.0), 15),
+        (nbgrad.addr(x, row, row, beta=2.0), 15),
+        (nbgrad.addbmm(x, x[None], x[None]), 12),
+        (nbgrad.baddbmm(x[None], x[None], x[None], alpha=2.0), 21),
+    ):
         assert out.dtype is dtype and out.item() == expected
 
 

@@ -1,4 +1,5 @@
 """Arguments of a wrong kind: every operation says which one, what came and what was expected, in an error that users catch."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -103,8 +104,16 @@ def test_errors_of_the_house_are_not_rewritten():
 def test_unusual_kinds_that_work_stay_allowed():
     """Integers of NumPy and tensors are as good as Python's, and are none of what shapes hold."""
     two, four = np.int64(2), nbgrad.tensor(4)
-    made = [x().repeat(two, two), x().tile((two, two)), x().repeat_interleave(two, dim=np.int64(1)), x().view(3, four),
-            nbgrad.cat([x(), x()], np.int64(0)), x().expand(two, 3, 4), x().unfold(1, two, 1), nbgrad.stack([x()] * 2, np.int64(0))]
+    made = [
+        x().repeat(two, two),
+        x().tile((two, two)),
+        x().repeat_interleave(two, dim=np.int64(1)),
+        x().view(3, four),
+        nbgrad.cat([x(), x()], np.int64(0)),
+        x().expand(two, 3, 4),
+        x().unfold(1, two, 1),
+        nbgrad.stack([x()] * 2, np.int64(0)),
+    ]
     assert [tuple(each.shape) for each in made] == [(6, 8), (6, 8), (3, 8), (3, 4), (6, 4), (2, 3, 4), (3, 3, 2), (2, 3, 4)]
     assert {type(size) for each in made for size in each.layout.shape} == {int}
 
@@ -137,7 +146,7 @@ def test_second_pass_where_only_numbers_are_kept(scaled):
     assert (a.grad / 2).tolist() == once[0] and (b.grad / 2).tolist() == once[1]
 
 
-@pytest.mark.parametrize("kept", [lambda x: x * 3, lambda x: x ** 3, lambda x: x.exp()])
+@pytest.mark.parametrize("kept", [lambda x: x * 3, lambda x: x**3, lambda x: x.exp()])
 def test_second_pass_where_tensors_are_kept_is_refused(kept):
     """The factor of a product stands for a tensor, also where it is a number."""
     result = kept(nbgrad.ones(2, requires_grad=True)).sum()
@@ -154,11 +163,16 @@ def test_parameter_without_data_is_empty(given):
 
 
 FUNCTIONS = [
-    (lambda: nbgrad.checkpoint(None, x(), use_reentrant=False), "checkpoint"), (lambda: nbgrad.vmap(None), "vmap"),
-    (lambda: nbgrad.func.grad(None), "grad"), (lambda: nbgrad.func.grad_and_value(3), "grad_and_value"),
-    (lambda: nbgrad.func.vjp(None, x()), "vjp"), (lambda: nbgrad.func.jvp(None, (x(),), (x(),)), "jvp"),
-    (lambda: nbgrad.func.jacrev(None), "jacrev"), (lambda: nbgrad.func.jacfwd("a"), "jacfwd"),
-    (lambda: nbgrad.func.hessian(None), "hessian"), (lambda: nbgrad.func.functionalize(None), "functionalize"),
+    (lambda: nbgrad.checkpoint(None, x(), use_reentrant=False), "checkpoint"),
+    (lambda: nbgrad.vmap(None), "vmap"),
+    (lambda: nbgrad.func.grad(None), "grad"),
+    (lambda: nbgrad.func.grad_and_value(3), "grad_and_value"),
+    (lambda: nbgrad.func.vjp(None, x()), "vjp"),
+    (lambda: nbgrad.func.jvp(None, (x(),), (x(),)), "jvp"),
+    (lambda: nbgrad.func.jacrev(None), "jacrev"),
+    (lambda: nbgrad.func.jacfwd("a"), "jacfwd"),
+    (lambda: nbgrad.func.hessian(None), "hessian"),
+    (lambda: nbgrad.func.functionalize(None), "functionalize"),
 ]
 
 
@@ -169,10 +183,17 @@ def test_what_is_no_function_is_refused(call, name):
         call()
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"lr": "a"}, "lr must be a number, got 'a'"), ({"weight_decay": None}, "weight_decay must be a number, got None"),
-    ({"betas": 3}, "betas is 3, expected two numbers"), ({"betas": (0.9,)}, "expected two numbers"),
-    ({"betas": (0.9, "a")}, r"betas\[1\] must be a number"), ({"eps": "a"}, "eps must be a number")])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"lr": "a"}, "lr must be a number, got 'a'"),
+        ({"weight_decay": None}, "weight_decay must be a number, got None"),
+        ({"betas": 3}, "betas is 3, expected two numbers"),
+        ({"betas": (0.9,)}, "expected two numbers"),
+        ({"betas": (0.9, "a")}, r"betas\[1\] must be a number"),
+        ({"eps": "a"}, "eps must be a number"),
+    ],
+)
 def test_options_of_adam_are_numbers(options, message):
     """Refused when the optimizer is made."""
     with pytest.raises(ArgumentError, match=message):
@@ -190,8 +211,15 @@ def test_modules_take_their_argument_by_name():
     """``input``, and ``input1``, ``input2`` of losses of pairs."""
     linear, value = nbgrad.nn.Linear(4, 2), x()
     assert nbgrad.equal(linear(input=value), linear(value))
-    for module in (nbgrad.nn.ReLU(), nbgrad.nn.Softmax(1), nbgrad.nn.Identity(), nbgrad.nn.LayerNorm(4), nbgrad.nn.Dropout(0.0),
-                   nbgrad.nn.Flatten(), nbgrad.nn.Sequential(linear, nbgrad.nn.Tanh())):
+    for module in (
+        nbgrad.nn.ReLU(),
+        nbgrad.nn.Softmax(1),
+        nbgrad.nn.Identity(),
+        nbgrad.nn.LayerNorm(4),
+        nbgrad.nn.Dropout(0.0),
+        nbgrad.nn.Flatten(),
+        nbgrad.nn.Sequential(linear, nbgrad.nn.Tanh()),
+    ):
         assert nbgrad.equal(module(input=value), module(value))
     assert nbgrad.nn.MSELoss()(input=value, target=value).item() == 0
     ones = nbgrad.ones(3)
@@ -254,11 +282,13 @@ def in_modes(f):
     def inference(one):
         with nbgrad.inference_mode():
             return f(x(), one)
+
     yield inference
 
     def dual(one):
         with nbgrad.forward_ad.dual_level():
             return f(nbgrad.forward_ad.make_dual(x(), x()), one)
+
     yield dual
     yield lambda one: nbgrad.vmap(lambda row: f(row, one))(nbgrad.arange(24.0).reshape(2, 3, 4))
 

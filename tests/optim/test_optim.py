@@ -1,4 +1,5 @@
 """Optimizers against the update formulas in NumPy float64, step by step."""
+
 from __future__ import annotations
 
 import inspect
@@ -117,8 +118,9 @@ def test_float32(kind, reference):
     np.testing.assert_allclose(result, reference(START, GRADS, lr=0.1), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("rule", [rules.sgd, rules.sgd_momentum, rules.nesterov, rules.adam, rules.amsgrad],
-                         ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize(
+    "rule", [rules.sgd, rules.sgd_momentum, rules.nesterov, rules.adam, rules.amsgrad], ids=lambda rule: rule.__name__
+)
 @pytest.mark.parametrize("weight_decay", [0.0, 0.5])
 def test_rules_run_on_expressions(rule, weight_decay):
     """A rule run on symbols, from which kernels are made, is the formula that it is on numbers."""
@@ -230,8 +232,10 @@ def test_resuming_from_a_state_dict(kind, reference, options):
 def test_a_loaded_state_decides_how_weights_decay():
     """Adam goes on with the decay of the state, decoupled or not; AdamW's is always decoupled."""
     found = []
-    for make in (lambda p: optim.Adam([p], weight_decay=0.5, decoupled_weight_decay=True),
-                 lambda p: optim.AdamW([p], weight_decay=0.5)):
+    for make in (
+        lambda p: optim.Adam([p], weight_decay=0.5, decoupled_weight_decay=True),
+        lambda p: optim.AdamW([p], weight_decay=0.5),
+    ):
         for other in (optim.Adam, optim.AdamW):
             p = parameter()
             optimizer = other([p])
@@ -247,11 +251,14 @@ def test_options_that_a_state_does_not_name_stay():
     assert (optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]) == (0.25, 0.5)
 
 
-@pytest.mark.parametrize(("state", "error", "message"), [
-    (3, ArgumentError, "load_state_dict: expected a mapping, got int"),
-    ({"state": {}}, KeyError, r"the state has no 'param_groups', it has \['state'\]"),
-    ({"state": {0: {"step": 1}, 7: {}}, "param_groups": [{"params": [0]}]}, KeyError, r"parameters \[7\], which no group has"),
-])
+@pytest.mark.parametrize(
+    ("state", "error", "message"),
+    [
+        (3, ArgumentError, "load_state_dict: expected a mapping, got int"),
+        ({"state": {}}, KeyError, r"the state has no 'param_groups', it has \['state'\]"),
+        ({"state": {0: {"step": 1}, 7: {}}, "param_groups": [{"params": [0]}]}, KeyError, r"parameters \[7\], which no group has"),
+    ],
+)
 def test_states_that_are_none(state, error, message):
     """The error says what is missing, and nothing is changed."""
     p = parameter()
@@ -281,22 +288,25 @@ def test_state_dict_of_other_groups():
         optim.SGD([parameter()]).load_state_dict(state)
 
 
-@pytest.mark.parametrize(("make", "error", "message"), [
-    (lambda: optim.SGD([]), RangeError, "params is empty"),
-    (lambda: optim.SGD(parameter()), ArgumentError, "params is a tensor"),
-    (lambda: optim.SGD({parameter()}), ArgumentError, "params is a set"),
-    (lambda: optim.SGD([1.0]), ArgumentError, r"params\[0\] is a float"),
-    (lambda: optim.SGD([parameter() * 2]), LeafError, r"params\[0\] is the result of an operation"),
-    (lambda: optim.SGD([parameter()] * 2), RangeError, r"params\[1\] is there twice"),
-    (lambda: optim.SGD([{"lr": 1.0}]), ArgumentError, "a parameter group is"),
-    (lambda: optim.SGD(nbgrad.nn.Linear(1, 1)), ArgumentError, r"got Linear. Hint: call model.parameters\(\)"),
-    (lambda: optim.SGD(nbgrad.nn.Linear(1, 1).parameters), ArgumentError, r"got method. Hint: call model.parameters\(\)"),
-    (lambda: optim.SGD([("w", parameter()), parameter()]), ArgumentError, r"params\[1\] has no name"),
-    (lambda: optim.SGD([parameter()]).step(3), ArgumentError, "SGD.step: expected a function, got int"),
-    (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),
-    (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0.0, .* with nesterov"),
-    (lambda: optim.AdamW([parameter()], betas=(0.9, 1.0)), RangeError, r"AdamW: betas\[1\] is 1.0"),
-])
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: optim.SGD([]), RangeError, "params is empty"),
+        (lambda: optim.SGD(parameter()), ArgumentError, "params is a tensor"),
+        (lambda: optim.SGD({parameter()}), ArgumentError, "params is a set"),
+        (lambda: optim.SGD([1.0]), ArgumentError, r"params\[0\] is a float"),
+        (lambda: optim.SGD([parameter() * 2]), LeafError, r"params\[0\] is the result of an operation"),
+        (lambda: optim.SGD([parameter()] * 2), RangeError, r"params\[1\] is there twice"),
+        (lambda: optim.SGD([{"lr": 1.0}]), ArgumentError, "a parameter group is"),
+        (lambda: optim.SGD(nbgrad.nn.Linear(1, 1)), ArgumentError, r"got Linear. Hint: call model.parameters\(\)"),
+        (lambda: optim.SGD(nbgrad.nn.Linear(1, 1).parameters), ArgumentError, r"got method. Hint: call model.parameters\(\)"),
+        (lambda: optim.SGD([("w", parameter()), parameter()]), ArgumentError, r"params\[1\] has no name"),
+        (lambda: optim.SGD([parameter()]).step(3), ArgumentError, "SGD.step: expected a function, got int"),
+        (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),
+        (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0.0, .* with nesterov"),
+        (lambda: optim.AdamW([parameter()], betas=(0.9, 1.0)), RangeError, r"AdamW: betas\[1\] is 1.0"),
+    ],
+)
 def test_errors(make, error, message):
     """What cannot be optimised, or options out of range, are refused with the reason."""
     with pytest.raises(error, match=message):
@@ -307,7 +317,8 @@ def test_repr_lists_the_options_of_every_group():
     """One block for each group, options in alphabetical order."""
     assert repr(optim.SGD([parameter()], lr=0.5)) == (
         "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.5\n    maximize: False\n    momentum: 0.0\n"
-        "    nesterov: False\n    weight_decay: 0.0\n)")
+        "    nesterov: False\n    weight_decay: 0.0\n)"
+    )
 
 
 @pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
@@ -341,13 +352,16 @@ def test_ways_of_computing_change_nothing(make):
 def test_adam_with_decoupled_decay_is_adamw():
     """``decoupled_weight_decay=True``."""
     found = []
-    for make in (lambda x: optim.Adam([x], lr=0.1, weight_decay=0.5, decoupled_weight_decay=True),
-                 lambda x: optim.AdamW([x], lr=0.1, weight_decay=0.5), lambda x: optim.Adam([x], lr=0.1, weight_decay=0.5)):
+    for make in (
+        lambda x: optim.Adam([x], lr=0.1, weight_decay=0.5, decoupled_weight_decay=True),
+        lambda x: optim.AdamW([x], lr=0.1, weight_decay=0.5),
+        lambda x: optim.Adam([x], lr=0.1, weight_decay=0.5),
+    ):
         x = nbgrad.tensor([1.0, -2.0], requires_grad=True)
         optimizer = make(x)
         for _ in range(3):
             optimizer.zero_grad()
-            (x ** 3).sum().backward()
+            (x**3).sum().backward()
             optimizer.step()
         found.append(x.tolist())
     assert found[0] == found[1] != found[2]

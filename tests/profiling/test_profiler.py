@@ -1,4 +1,5 @@
 """The profiler: what ran, how often, how long, and what came of what."""
+
 from __future__ import annotations
 
 import gzip
@@ -35,6 +36,7 @@ def x():
 
 # ---- what is collected -----------------------------------------------------------------------------------------------
 
+
 def test_one_event_a_call(x):
     """In order, of every kind of operation and form."""
     with nbgrad.no_grad(), profile() as p:
@@ -44,7 +46,16 @@ def test_one_event_a_call(x):
         nbgrad.exp(y, out=y)
         nbgrad.cat([y, y]).max()
     assert [e.name for e in p.function_events if e.cpu_parent is None] == [
-        "aten::sin", "aten::mul", "aten::add_", "aten::view", "aten::t", "aten::sum", "aten::exp", "aten::cat", "aten::amax"]
+        "aten::sin",
+        "aten::mul",
+        "aten::add_",
+        "aten::view",
+        "aten::t",
+        "aten::sum",
+        "aten::exp",
+        "aten::cat",
+        "aten::amax",
+    ]
     assert all(e.count == 1 for e in p.key_averages() if e.key in ("aten::sin", "aten::mul"))
 
 
@@ -52,6 +63,7 @@ def test_nothing_is_collected_outside(x):
     """Before and after the block calls leave no events, and take the fast path."""
     from nbgrad.base.grad_mode import special
     from nbgrad.engine import watchers
+
     before = list(special)
     x.sin()
     with profile() as p:
@@ -136,6 +148,7 @@ def test_shapes_are_recorded_on_request(x):
 
 def test_stacks_are_recorded_on_request(x):
     """Innermost first, of the user's files only; averages can be separated by them."""
+
     def here():
         x.sin()
 
@@ -177,6 +190,7 @@ def test_arithmetic_is_estimated():
 
 def test_threads(x):
     """A profile sees the thread that entered it; with all_threads, all, numbered from 1."""
+
     def work():
         with record_function("work"):
             x.tan()
@@ -238,8 +252,10 @@ def test_profile_works_with_checkpoints(x):
 
 # ---- regions ---------------------------------------------------------------------------------------------------------
 
+
 def test_record_function_decorates(x):
     """Every call is a region, also of a function that calls itself; without a profile it is the function alone."""
+
     @record_function("recursive", "depth")
     def function(depth):
         """Doc."""
@@ -278,6 +294,7 @@ def test_region_that_is_never_left(x):
 def test_annotations_for_absent_tools_do_nothing(x):
     """emit_nvtx and emit_itt are contexts without effect."""
     from nbgrad.profiling.profiler import emit_itt, emit_nvtx
+
     for context in (emit_nvtx, emit_itt):
         with context() as inside:
             x.sin()
@@ -287,6 +304,7 @@ def test_annotations_for_absent_tools_do_nothing(x):
 
 
 # ---- how profiles are used -------------------------------------------------------------------------------------------
+
 
 def test_profile_is_entered_once(x):
     """Neither while it is active, nor again."""
@@ -315,6 +333,7 @@ def test_devices_are_refused_with_a_word():
 
 
 # ---- tables, averages, files -----------------------------------------------------------------------------------------
+
 
 def made(*spans):
     """Events of one thread, by name and time, put into a tree."""
@@ -363,8 +382,21 @@ def test_table_text():
         averages.table(time_unit="h")
 
 
-@pytest.mark.parametrize("key", ["cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage",
-                                 "count", "key", "input_shapes", "cuda_time_total", "device_time_total"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "cpu_time",
+        "cpu_time_total",
+        "self_cpu_time_total",
+        "cpu_memory_usage",
+        "self_cpu_memory_usage",
+        "count",
+        "key",
+        "input_shapes",
+        "cuda_time_total",
+        "device_time_total",
+    ],
+)
 def test_tables_sort_by_any_attribute(x, key):
     """Those of devices that are not there too."""
     with profile(record_shapes=True, profile_memory=True) as p:
@@ -422,16 +454,25 @@ def test_a_profile_prints_its_table(x):
 
 # ---- schedules and handlers ------------------------------------------------------------------------------------------
 
+
 def test_names_are_torchs(x):
     """Parts of an operation and forms of it go by its name; Functions by theirs, nodes and regions by their own."""
     with nbgrad.no_grad(), profile() as p:
         x.view(2, 2).T.expand(3, 2, 2).squeeze(0)
-        x ** 3
+        x**3
         (x * 1).clamp_(min=2)
         nbgrad.nn.functional.linear(x, nbgrad.ones(1, 4))
         Double.apply(x)
     assert [name for name in event_names(p) if name != "aten::mul"] == [
-        "aten::view", "aten::permute", "aten::expand", "aten::squeeze", "aten::pow", "aten::clamp_min_", "aten::mm", "Double"]
+        "aten::view",
+        "aten::permute",
+        "aten::expand",
+        "aten::squeeze",
+        "aten::pow",
+        "aten::clamp_min_",
+        "aten::mm",
+        "Double",
+    ]
 
 
 def test_schedule_of_steps():
@@ -440,6 +481,7 @@ def test_schedule_of_steps():
 
     def plan(steps, **lengths):
         return [schedule(**lengths)(step).value for step in range(steps)]
+
     assert plan(9, wait=1, warmup=1, active=2) == [0, 1, 2, 3, 0, 1, 2, 3, 0]
     assert plan(9, wait=1, warmup=1, active=2, repeat=1) == [0, 1, 2, 3, 0, 0, 0, 0, 0]
     assert plan(7, wait=0, warmup=1, active=1, skip_first=3) == [0, 0, 0, 1, 3, 1, 3]
@@ -472,7 +514,7 @@ def test_start_and_stop(x, tmp_path):
     p.start()
     x.sin()
     p.stop()
-    file, = (tmp_path / "traces").iterdir()
+    (file,) = (tmp_path / "traces").iterdir()
     assert file.name.startswith("me.") and file.name.endswith(".pt.trace.json.gz")
     with gzip.open(file, "rt") as text:
         trace = json.load(text)

@@ -1,4 +1,5 @@
 """Checkpoints: what a function saved is computed again, and nothing else about it changes."""
+
 from __future__ import annotations
 
 import contextlib
@@ -27,6 +28,7 @@ def counted(function):
     def wrapper(*args, **kwargs):
         runs.append(nbgrad.is_grad_enabled())
         return function(*args, **kwargs)
+
     return wrapper, runs
 
 
@@ -36,6 +38,7 @@ def recomputed(function, *args, **kwargs):
 
 
 # ---- results, gradients, numbers of runs -----------------------------------------------------------------------------
+
 
 @BOTH
 def test_gradients_are_those_of_the_plain_call(reentrant):
@@ -81,10 +84,10 @@ def test_tensors_inside_of_containers_are_closed_over():
 def test_grad_with_inputs_and_second_order():
     """The design of hooks serves grad, inputs= and create_graph."""
     x, w = leaf([2.0]), leaf([3.0])
-    y = recomputed(lambda x: (x ** 3 * w).sin(), x)
-    g, = nbgrad.grad(y.sum(), x, create_graph=True)
+    y = recomputed(lambda x: (x**3 * w).sin(), x)
+    (g,) = nbgrad.grad(y.sum(), x, create_graph=True)
     (h,) = nbgrad.grad(g.sum(), x)
-    s, u = 24.0, 36.0       # x**3 w and its derivative by x
+    s, u = 24.0, 36.0  # x**3 w and its derivative by x
     np.testing.assert_allclose([g.item(), h.item()], [u * math.cos(s), 36 * math.cos(s) - u * u * math.sin(s)], rtol=1e-13)
     recomputed(lambda x: x * w * x, x).backward(inputs=[w])
     assert x.grad is None and w.grad.item() == 4.0
@@ -117,14 +120,16 @@ def test_calls_nest():
 def test_mixed_designs_nest(reentrant):
     """The reentrant design inside of the other, and the other way round."""
     x = leaf([0.7])
-    checkpoint(lambda x: checkpoint(lambda x: x.sin().cos(), x, use_reentrant=not reentrant).exp(), x,
-               use_reentrant=reentrant).backward()
+    checkpoint(
+        lambda x: checkpoint(lambda x: x.sin().cos(), x, use_reentrant=not reentrant).exp(), x, use_reentrant=reentrant
+    ).backward()
     f = math.cos(math.sin(0.7))
     np.testing.assert_allclose(x.grad.item(), -math.exp(f) * math.sin(math.sin(0.7)) * math.cos(0.7), rtol=1e-14)
 
 
 def test_custom_functions_are_recomputed():
     """What a Function saves is rebuilt; reading it twice in one pass is an error that says so."""
+
     class Square(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -174,14 +179,18 @@ def test_group_of_passes_recomputes_once():
 
 def test_early_stop_and_its_settings():
     """The second run ends with the last saved tensor, unless the call or the context says otherwise."""
+
     def function(x):
         y = x.sin().cos()
         ends.append(len(ends))
         return y + 1
 
-    for options, context, runs_to_end in (({}, contextlib.nullcontext(), 1), ({"early_stop": False}, contextlib.nullcontext(), 2),
-                                          ({}, nbgrad.set_checkpoint_early_stop(False), 2),
-                                          ({"early_stop": False}, nbgrad.set_checkpoint_early_stop(True), 1)):
+    for options, context, runs_to_end in (
+        ({}, contextlib.nullcontext(), 1),
+        ({"early_stop": False}, contextlib.nullcontext(), 2),
+        ({}, nbgrad.set_checkpoint_early_stop(False), 2),
+        ({"early_stop": False}, nbgrad.set_checkpoint_early_stop(True), 1),
+    ):
         ends = []
         with context:
             y = recomputed(function, leaf([1.0]), **options)
@@ -210,8 +219,9 @@ def test_forward_mode_and_vmap_go_through():
 
 def test_pass_inside_of_the_function():
     """A gradient computed by the function itself is there in both runs."""
+
     def function(x):
-        g, = nbgrad.grad((x ** 3).sum(), x, create_graph=True)
+        (g,) = nbgrad.grad((x**3).sum(), x, create_graph=True)
         return g.sin()
 
     x = leaf([0.5])
@@ -220,6 +230,7 @@ def test_pass_inside_of_the_function():
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
+
 
 def test_intermediates_are_freed_after_forward():
     """Only inputs outlive the first run."""
@@ -280,6 +291,7 @@ def test_saved_tensor_can_be_read_outside_of_a_pass():
 
 # ---- random numbers --------------------------------------------------------------------------------------------------
 
+
 @BOTH
 def test_random_numbers_are_drawn_again(reentrant):
     """And the default generator is left as it was."""
@@ -315,6 +327,7 @@ def test_random_state_is_not_kept_on_request():
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
+
 def changing(first, second):
     """A function whose first run differs from the others."""
     runs = []
@@ -322,6 +335,7 @@ def changing(first, second):
     def function(x):
         runs.append(1)
         return first(x) if len(runs) == 1 else second(x)
+
     return function
 
 
@@ -335,6 +349,7 @@ def test_fewer_saved_tensors_are_found_out(check):
 
 def test_more_saved_tensors_are_found_out_without_early_stop():
     """With it, the second run ends before them."""
+
     def function():
         return changing(lambda x: x.sin().cos(), lambda x: x.sin().cos().exp())
 
@@ -345,6 +360,7 @@ def test_more_saved_tensors_are_found_out_without_early_stop():
 
 def test_other_shapes_are_found_out():
     """The message gives position and both descriptions; the check can be switched off."""
+
     def function():
         return changing(lambda x: x.sin().exp().sum(), lambda x: nbgrad.cat([x, x]).sin().exp().sum())
 
@@ -408,6 +424,7 @@ def test_exceptions_pass_through_and_leave_no_trace(reentrant):
 
 def test_function_that_swallows_exceptions_still_stops_early():
     """The signal that ends a second run is not an Exception."""
+
     def function(x):
         try:
             y = x.sin()
@@ -450,6 +467,7 @@ def test_arguments_are_checked():
 def test_module_and_function_are_both_reached():
     """`nbgrad.checkpoint` is callable, and what the module offers hangs on it."""
     from nbgrad.recomputing.checkpoint import CheckpointError as imported
+
     assert nbgrad.checkpoint.CheckpointError is imported is CheckpointError
     assert nbgrad.checkpoint.checkpoint is checkpoint
 
@@ -493,6 +511,7 @@ def test_threads_walk_one_graph():
 
 # ---- sequences -------------------------------------------------------------------------------------------------------
 
+
 @BOTH
 @pytest.mark.parametrize("segments", [1, 2, 3, 5])
 def test_sequence_in_segments(segments, reentrant):
@@ -528,11 +547,15 @@ def test_a_module_that_stands_twice_in_a_sequence_runs_twice():
         assert checkpoint_sequential(model, segments, x, use_reentrant=False).tolist() == model(x).tolist()
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda x: checkpoint_sequential(nbgrad.sin, 1, x, use_reentrant=False), "expected a sequence of functions, got function"),
-    (lambda x: checkpoint_sequential([nbgrad.sin], "1", x, use_reentrant=False), "segments must be an int, got str"),
-    (lambda x: checkpoint(nbgrad.sin, x, use_reentrant=False, context_fn=3), "context_fn: expected a function, got int"),
-], ids=["functions", "segments", "context_fn"])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: checkpoint_sequential(nbgrad.sin, 1, x, use_reentrant=False), "expected a sequence of functions, got function"),
+        (lambda x: checkpoint_sequential([nbgrad.sin], "1", x, use_reentrant=False), "segments must be an int, got str"),
+        (lambda x: checkpoint(nbgrad.sin, x, use_reentrant=False, context_fn=3), "context_fn: expected a function, got int"),
+    ],
+    ids=["functions", "segments", "context_fn"],
+)
 def test_arguments_of_wrong_types(call, message):
     """The error names the argument, what came and what was expected."""
     with pytest.raises(TypeError, match=f"^checkpoint.*{message}"):
@@ -552,6 +575,7 @@ def test_sequence_refuses_impossible_segments():
 
 # ---- selective checkpointing -----------------------------------------------------------------------------------------
 
+
 def keeping(*names, **options):
     """A context_fn that keeps the results of some operations."""
     return functools.partial(nbgrad.create_selective_checkpoint_contexts, names, **options)
@@ -561,11 +585,13 @@ def keeping(*names, **options):
 def launches(monkeypatch):
     """Grows with every product that a checkpointed function really computes."""
     from nbgrad.base.calls import CALLS
+
     made, plain = [], CALLS["matmul"].plain
 
     def noted(*args, **kwargs):
         made.append(1)
         return plain(*args, **kwargs)
+
     monkeypatch.setattr(CALLS["matmul"], "plain", noted)
     return made
 
@@ -578,7 +604,7 @@ def block(x, w):
 @pytest.mark.parametrize("names", [(), ("matmul",), ("matmul", "sin"), ("sin", "exp"), ("exp", "mul", "matmul", "sin", "t")])
 def test_kept_results_do_not_change_gradients(names):
     """Whatever is kept, the gradients are the plain call's."""
-    x, w, x2, w2 = (leaf(a) for a in 2 * (np.arange(4.).reshape(2, 2).tolist(), np.eye(2).tolist()))
+    x, w, x2, w2 = (leaf(a) for a in 2 * (np.arange(4.0).reshape(2, 2).tolist(), np.eye(2).tolist()))
     recomputed(block, x, w, context_fn=keeping(*names)).sum().backward()
     block(x2, w2).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), x2.grad.numpy(), rtol=1e-13)
@@ -601,8 +627,9 @@ def test_policy_sees_operation_operands_and_result():
         return CheckpointPolicy.MUST_SAVE if op == "matmul" else CheckpointPolicy.PREFER_RECOMPUTE
 
     x = leaf(np.eye(2).tolist())
-    y = recomputed(lambda x: (x @ x).sin().sum(), x,
-                   context_fn=functools.partial(nbgrad.create_selective_checkpoint_contexts, policy))
+    y = recomputed(
+        lambda x: (x @ x).sin().sum(), x, context_fn=functools.partial(nbgrad.create_selective_checkpoint_contexts, policy)
+    )
     y.backward()
     assert asked == [("matmul", 2, False, (2, 2)), ("sin", 1, False, (2, 2)), ("sum", 1, False, ())]
 
@@ -627,6 +654,7 @@ def test_kept_results_serve_one_pass():
 
 def test_custom_functions_are_asked_about_by_what_they_call():
     """The calls inside are kept; the Function itself runs again."""
+
     class Cube(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -635,13 +663,18 @@ def test_custom_functions_are_asked_about_by_what_they_call():
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return 3 * x * x * g
 
     asked = []
     x = leaf([2.0])
-    recomputed(lambda x: Cube.apply(x.exp()).sin(), x, context_fn=lambda: nbgrad.create_selective_checkpoint_contexts(
-        lambda ctx, op, *operands, **attributes: asked.append(op) or CheckpointPolicy.MUST_SAVE)).backward()
+    recomputed(
+        lambda x: Cube.apply(x.exp()).sin(),
+        x,
+        context_fn=lambda: nbgrad.create_selective_checkpoint_contexts(
+            lambda ctx, op, *operands, **attributes: asked.append(op) or CheckpointPolicy.MUST_SAVE
+        ),
+    ).backward()
     assert asked == ["exp", "mul", "mul", "sin"]
     np.testing.assert_allclose(x.grad.item(), 3 * math.exp(6) * math.cos(math.exp(6)), rtol=1e-12)
 
@@ -658,6 +691,7 @@ def test_selective_arguments_are_checked():
 
 
 # ---- long loops ------------------------------------------------------------------------------------------------------
+
 
 def walked(steps, slots):
     """How many steps a loop runs in all, its gradients, and the most states alive at a time."""
@@ -720,11 +754,12 @@ def test_loop_runs_the_fewest_steps_with_its_slots(steps, slots):
     assert runs == steps + fewest_steps(steps, slots)
     for g, expected in zip(grads, plain_gradients(steps)):
         np.testing.assert_allclose(g, expected, rtol=1e-12)
-    assert most <= slots + 2        # the stored ones, the present one, and the one that it came from
+    assert most <= slots + 2  # the stored ones, the present one, and the one that it came from
 
 
 def test_loop_with_several_states_random_numbers_and_other_values():
     """A tuple of states; numbers drawn in a step are drawn again; integers pass through."""
+
     def step(state, k):
         x, v, n = state
         noise = nbgrad.rand(2, dtype=nbgrad.float64)
@@ -751,6 +786,7 @@ def test_loop_with_several_states_random_numbers_and_other_values():
 
 def test_loop_in_second_order_and_in_repeated_passes():
     """grad of grad, and a graph that is kept."""
+
     def loop(x, checkpointed):
         if checkpointed:
             return checkpoint_loop(lambda x, k: x + 0.1 * x.sin(), x, 8, 2)
@@ -762,9 +798,9 @@ def test_loop_in_second_order_and_in_repeated_passes():
     for checkpointed in (True, False):
         x = leaf([0.4])
         y = loop(x, checkpointed)
-        g, = nbgrad.grad(y, x, create_graph=True)
-        h, = nbgrad.grad(g, x, retain_graph=True)
-        again, = nbgrad.grad(y, x)
+        (g,) = nbgrad.grad(y, x, create_graph=True)
+        (h,) = nbgrad.grad(g, x, retain_graph=True)
+        (again,) = nbgrad.grad(y, x)
         values.append([g.item(), h.item(), again.item()])
     np.testing.assert_allclose(values[0], values[1], rtol=1e-13)
 
@@ -781,6 +817,7 @@ def test_loop_without_grad_and_of_no_steps():
 
 
 # ---- both designs alike ----------------------------------------------------------------------------------------------
+
 
 @BOTH
 def test_results_that_are_no_tensors_pass_through(reentrant):
@@ -811,8 +848,9 @@ def test_constants_in_and_closed_over_leaves_get_gradients():
 def test_contexts_are_for_the_design_of_hooks():
     """The reentrant one refuses ``context_fn``."""
     with pytest.raises(ValueError, match="context_fn"):
-        checkpoint(nbgrad.sin, leaf([1.0]), use_reentrant=True,
-                   context_fn=lambda: (contextlib.nullcontext(), contextlib.nullcontext()))
+        checkpoint(
+            nbgrad.sin, leaf([1.0]), use_reentrant=True, context_fn=lambda: (contextlib.nullcontext(), contextlib.nullcontext())
+        )
 
 
 def alternating(kinds, checkpointed):

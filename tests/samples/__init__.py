@@ -2,6 +2,7 @@
 
 A new operation gets one row here (docs/adding-an-op.md); without it the suite fails.
 """
+
 from __future__ import annotations
 
 # One line a module; order does not matter.

@@ -1,4 +1,5 @@
 """Batches of the samples' calls: the same numbers in other orders, along some dimension; and the loop that is their oracle."""
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterator, NamedTuple
@@ -67,10 +68,14 @@ def plans(row: Row, call: Case) -> Iterator[Plan]:
     if has_array(attributes):
         chosen += [("attributes", nothing, (0,) * len(attributes)), ("everything", (0,) * len(operands), (0,) * len(attributes))]
     for label, *ways in chosen:
-        values = [tuple(x if dim is None else stacked(x, dim) for x, dim in zip(each, way))
-                  for each, way in zip((operands, attributes), ways)]
-        dims = tuple(tuple(None if dim is None else places(x, dim) for x, dim in zip(each, way))
-                     for each, way in zip((operands, attributes), ways))
+        values = [
+            tuple(x if dim is None else stacked(x, dim) for x, dim in zip(each, way))
+            for each, way in zip((operands, attributes), ways)
+        ]
+        dims = tuple(
+            tuple(None if dim is None else places(x, dim) for x, dim in zip(each, way))
+            for each, way in zip((operands, attributes), ways)
+        )
         if any(d is not None for d in flat(dims)):
             yield Plan(label, tuple(to_tensor(each) for each in values), dims)
 
@@ -81,8 +86,8 @@ def flat(dims: Any) -> list:
 
 
 def called(row: Row, call: Case) -> Callable[[Any, Any], tuple]:
-    """``f(operands, attributes)``: the tensors that the operation returns; what writes into its operand returns the clone it got.
-    """
+    """``f(operands, attributes)``: the tensors that it returns; what writes into its operand returns the clone it got."""
+
     def function(operands, attributes):
         named = dict(zip(call.attributes, attributes))
         if row.name.endswith("_") or row.name == "setitem":
@@ -90,6 +95,7 @@ def called(row: Row, call: Case) -> Callable[[Any, Any], tuple]:
             CALLS[row.name](first, *operands[1:], **named)
             return (first,)
         return tuple(x for x in as_tuple(CALLS[row.name](*operands, **named)) if isinstance(x, nbgrad.Tensor))
+
     return function
 
 

@@ -1,4 +1,5 @@
 """From samples to tensors and back; finite differences."""
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -10,8 +11,23 @@ from nbgrad.base.calls import CALLS
 
 from .row import Case, Row
 
-__all__ = ["agree", "close", "expected", "first_order", "flatten", "gradients", "holds_numbers", "numeric_gradients", "results",
-           "run", "tensors", "to_tensor", "waves", "weights_of", "with_one"]
+__all__ = [
+    "agree",
+    "close",
+    "expected",
+    "first_order",
+    "flatten",
+    "gradients",
+    "holds_numbers",
+    "numeric_gradients",
+    "results",
+    "run",
+    "tensors",
+    "to_tensor",
+    "waves",
+    "weights_of",
+    "with_one",
+]
 
 
 def holds_numbers(x: Any) -> bool:
@@ -37,6 +53,7 @@ def with_one(arrays: list, which: int, make: Callable) -> list:
         if isinstance(x, list):
             return [made(each) for each in x]
         return make(to_tensor(x)) if holds_numbers(x) and next(places) == which else to_tensor(x)
+
     return [made(x) for x in arrays]
 
 
@@ -93,8 +110,9 @@ def gradients(row: Row, operands: list, call: Case, weights: list[np.ndarray], c
     """The cotangents of the operands that require grad, for these cotangents of the results; of no influence: zeros."""
     outs = [(x, w) for x, w in zip(run(row, operands, call), weights) if x.requires_grad]
     inputs = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
-    found = nbgrad.grad([x for x, _ in outs], inputs, [nbgrad.tensor(w).to(x.dtype) for x, w in outs],
-                        create_graph=create_graph, allow_unused=True)
+    found = nbgrad.grad(
+        [x for x, _ in outs], inputs, [nbgrad.tensor(w).to(x.dtype) for x, w in outs], create_graph=create_graph, allow_unused=True
+    )
     return [nbgrad.zeros_like(x) if g is None else g for x, g in zip(inputs, found)]
 
 
@@ -107,19 +125,23 @@ def waves(x: np.ndarray, phase: float) -> np.ndarray:
 def first_order(row: Row, call: Case, arrays: list, inputs: list, weights: list, create_graph: bool = False) -> tuple:
     """Gradients at ``inputs`` in place of the arrays that hold numbers; the leaves; the cotangents."""
     inputs = iter(inputs)
-    placed = [[next(inputs) if holds_numbers(each) else each for each in x] if isinstance(x, list) else
-              next(inputs) if holds_numbers(x) else x for x in arrays]
+    placed = [
+        [next(inputs) if holds_numbers(each) else each for each in x]
+        if isinstance(x, list)
+        else next(inputs)
+        if holds_numbers(x)
+        else x
+        for x in arrays
+    ]
     operands = [to_tensor(x, True) for x in placed]
     leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
     cotangents = [nbgrad.tensor(w, requires_grad=create_graph) for w in weights]
     outs = [(x, w) for x, w in zip(run(row, operands, call), cotangents) if x.requires_grad]
-    grads = nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph,
-        allow_unused=True)
+    grads = nbgrad.grad([x for x, _ in outs], leaves, [w for _, w in outs], create_graph=create_graph, allow_unused=True)
     return grads, leaves, cotangents
 
 
-def numeric(function: Callable[[], list[np.ndarray]], x: np.ndarray, weights: list[np.ndarray],
-        step: float) -> np.ndarray:
+def numeric(function: Callable[[], list[np.ndarray]], x: np.ndarray, weights: list[np.ndarray], step: float) -> np.ndarray:
     """Central finite differences of ``Re <weights, function()>`` by the elements of ``x``, changed in place.
 
     For complex ``x`` the derivative by the real part plus i times that by the imaginary part: torch's convention.
@@ -163,9 +185,11 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> Non
         bad = ~same & ~(np.abs(got - want) <= tolerance * scale)
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise AssertionError(f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; "
-                             f"first at {index}: got {got[index]!r}, expected {want[index]!r}\n"
-                             f"got:\n{got}\nexpected:\n{want}")
+        raise AssertionError(
+            f"{what}: {bad.sum()} of {bad.size} values differ by more than {tolerance:g}; "
+            f"first at {index}: got {got[index]!r}, expected {want[index]!r}\n"
+            f"got:\n{got}\nexpected:\n{want}"
+        )
 
 
 def agree(got: Any, want: Any, tolerance: float = 1e-9, what: str = "result") -> None:

@@ -1,4 +1,5 @@
 """Samples of the elementwise operations."""
+
 from __future__ import annotations
 
 import math
@@ -26,8 +27,7 @@ def scaled(*shapes, **numbers):
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
 
 row("add", np.add, saves="")
-row("add_scaled", lambda x, y, alpha: x + alpha * y, REAL, scaled((2, 3), (3,), alpha=2), saves="alpha",
-    unlike=FACTOR)
+row("add_scaled", lambda x, y, alpha: x + alpha * y, REAL, scaled((2, 3), (3,), alpha=2), saves="alpha", unlike=FACTOR)
 row("sub", np.subtract, saves="")
 row("mul", np.multiply, saves="x y")
 row("div", np.divide, NONZERO, saves="x y")
@@ -45,8 +45,7 @@ row("pow", np.power, POSITIVE, at={(0.0, 2.0): (0.0, 0.0), (0.0, 0.0): (0.0, 0.0
 row("abs", np.abs, at={(0.0,): (0.0,)}, saves="x")
 row("sign", lambda x: np.where(x > 0, 1, np.where(x < 0, -1, 0)), at={(0.0,): (0.0,)}, saves="")
 row("lerp", lambda x, end, weight: x + weight * (end - x))
-row("addcmul_scaled", lambda x, y, z, value: x + value * y * z, REAL, scaled((2, 3), (3,), (2, 1), value=2),
-    unlike=FACTOR)
+row("addcmul_scaled", lambda x, y, z, value: x + value * y * z, REAL, scaled((2, 3), (3,), (2, 1), value=2), unlike=FACTOR)
 row("addcdiv_scaled", lambda x, y, z, value: x + value * y / z, NONZERO, scaled((2, 3), (3,), (2, 1), value=2))
 
 # ---- powers, exponentials, logarithms --------------------------------------------------------------------------------
@@ -60,6 +59,8 @@ row("log", np.log, POSITIVE, saves="x")
 row("log2", np.log2, POSITIVE, saves="x")
 row("log10", np.log10, POSITIVE, saves="x")
 row("log1p", np.log1p, POSITIVE, saves="x")
+
+
 def logaddexp(x, y):
     """log(e**x + e**y); of complex numbers on the branch of the one of greater real part."""
     if not np.iscomplexobj(x):
@@ -134,11 +135,14 @@ row("relu", lambda x: np.maximum(x, 0), at={(0.0,): (0.0,)}, saves="out")
 row("sigmoid", sigmoid, saves="out")
 row("silu", lambda x: x * sigmoid(x), saves="x")
 row("logsigmoid", lambda x: -np.logaddexp(0, -x))
-row("softplus", lambda x, beta=1.0, threshold=20.0: np.where(x * beta > threshold, x,
-    np.log1p(np.exp(x * beta)) / beta), REAL,
-    case((2, 3)), case((2, 3), 2.0, 1.0))
-row("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x), REAL, case((2, 3)), case((2, 3), 0.2),
-    at={(0.0,): (0.01,)})
+row(
+    "softplus",
+    lambda x, beta=1.0, threshold=20.0: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
+    REAL,
+    case((2, 3)),
+    case((2, 3), 2.0, 1.0),
+)
+row("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x), REAL, case((2, 3)), case((2, 3), 0.2), at={(0.0,): (0.01,)})
 row("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)), REAL, case((2, 3)), case((2, 3), 0.5))
 row("gelu_erf", lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))))
 row("gelu_tanh", lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))

@@ -1,4 +1,5 @@
 """Samples of losses."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -43,9 +44,13 @@ def logits_loss(x, y, p=1.0):
 
 ONE_OR_ZERO = {"bool": "a difference of truth values"}
 row("squared_difference", lambda x, y: (x - y) ** 2, saves="x y", unlike=ONE_OR_ZERO)
-row("absolute_difference", lambda x, y: np.abs(x - y), saves="x y",
+row(
+    "absolute_difference",
+    lambda x, y: np.abs(x - y),
+    saves="x y",
     unlike={**ONE_OR_ZERO, "uint8": "a difference that wraps around"},
-    at={(1.0, 1.0): (0.0, 0.0)})
+    at={(1.0, 1.0): (0.0, 0.0)},
+)
 row("smooth_difference", lambda x, y, beta: smooth(x - y, beta), REAL, case((2, 3), (3,), 0.8))
 row("huber_difference", lambda x, y, delta: huber(x - y, delta), REAL, case((2, 3), (3,), 0.8))
 row("logits_difference", logits_loss, domains={"y": PROBABILITY})
@@ -61,23 +66,37 @@ row("log_entropy_difference", lambda x, y: np.exp(y) * (y - x))
 def loss(name, function, domain=REAL, *cases, y_domain=None, **options):
     """The row of a loss of input and target: reduced in three ways."""
     usual = (case((2, 3), (2, 3)), case((2, 3), (2, 3), reduction="sum"), case((2, 3), (2, 3), reduction="none"))
-    row(name, lambda x, y, *rest, reduction="mean", **named: reduced(function(x, y, *rest, **named), reduction),
-        domain, *usual, *cases,
-        domains={"operand1": y_domain or domain}, errors=[fails(RangeError, f"{name}: reduction", (2, 3), (2, 3),
-        reduction="all")], **options)
+    row(
+        name,
+        lambda x, y, *rest, reduction="mean", **named: reduced(function(x, y, *rest, **named), reduction),
+        domain,
+        *usual,
+        *cases,
+        domains={"operand1": y_domain or domain},
+        errors=[fails(RangeError, f"{name}: reduction", (2, 3), (2, 3), reduction="all")],
+        **options,
+    )
 
 
 loss("mse_loss", lambda x, y: (x - y) ** 2)
 loss("l1_loss", lambda x, y: np.abs(x - y))
 loss("smooth_l1_loss", lambda x, y, beta=1.0: smooth(x - y, beta), REAL, case((2, 3), (2, 3), beta=0.5))
 loss("huber_loss", lambda x, y, delta=1.0: huber(x - y, delta), REAL, case((2, 3), (2, 3), delta=0.5))
-loss("binary_cross_entropy", lambda x, y, weight=1.0: weight * probability_loss(x, y), PROBABILITY,
-    case((2, 3), (2, 3), (3,)))
-loss("binary_cross_entropy_with_logits", lambda x, y, weight=1.0: weight * logits_loss(x, y), REAL,
+loss("binary_cross_entropy", lambda x, y, weight=1.0: weight * probability_loss(x, y), PROBABILITY, case((2, 3), (2, 3), (3,)))
+loss(
+    "binary_cross_entropy_with_logits",
+    lambda x, y, weight=1.0: weight * logits_loss(x, y),
+    REAL,
     case((2, 3), (2, 3), (3,)),
-     y_domain=PROBABILITY)
-loss("kl_div", lambda x, y, log_target=False: np.exp(y) * (y - x) if log_target else y * (np.log(y) - x), REAL,
-     case((2, 3), (2, 3), log_target=True), y_domain=PROBABILITY)
+    y_domain=PROBABILITY,
+)
+loss(
+    "kl_div",
+    lambda x, y, log_target=False: np.exp(y) * (y - x) if log_target else y * (np.log(y) - x),
+    REAL,
+    case((2, 3), (2, 3), log_target=True),
+    y_domain=PROBABILITY,
+)
 
 # ---- by class index --------------------------------------------------------------------------------------------------
 
@@ -99,6 +118,7 @@ def class_loss(log_p, target, weight=None, ignore_index=-100, reduction="mean"):
 
 def by_class(function):
     """``class_loss`` of scores through ``function``; smoothed; of distributions too."""
+
     def loss(x, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
         log_p = function(x)
         if target.dtype.kind == "f":
@@ -106,6 +126,7 @@ def by_class(function):
         sharp = class_loss(log_p, target, weight, ignore_index, reduction)
         even = reduced(-log_p.mean(1), reduction)
         return (1 - label_smoothing) * sharp + label_smoothing * even if label_smoothing else sharp
+
     return loss
 
 
@@ -138,19 +159,37 @@ def valid_share(x, target, ignore_index, divide):
     return x * counts / (counts.sum() if divide else 1)
 
 
-row("cross_entropy_rows", lambda x, target, ignore_index: picked(scores(x), target)[0], REAL,
-    case((3, 4), TARGET, -100), case((3, 4), IGNORED, -100))
+row(
+    "cross_entropy_rows",
+    lambda x, target, ignore_index: picked(scores(x), target)[0],
+    REAL,
+    case((3, 4), TARGET, -100),
+    case((3, 4), IGNORED, -100),
+)
 row("cross_entropy_rows_backward", rows_backward, REAL, case((3,), (3, 4), IGNORED, -100))
 row("nll_rows", lambda x, target, ignore_index: picked(x, target)[0], REAL, case((3, 4), IGNORED, -100))
 row("nll_rows_backward", placed, REAL, case((3,), IGNORED, 4, -100))
 row("valid_mean", valid_mean, REAL, case((3,), IGNORED, 4, -100, True), case((3,), IGNORED, 4, -100, False))
-row("valid_share", valid_share,
-    REAL, case((), IGNORED, -100, True), case((), IGNORED, -100, False))
-CLASSES = (case((3, 4), TARGET), case((3, 4), IGNORED, reduction="sum"), case((3, 4), TARGET, reduction="none"),
-    case((3, 4), IGNORED, (4,)))
-BAD = (fails(nbgrad.DimError, "target is out of range", (3, 4), np.array([0, 4, 1])),
+row("valid_share", valid_share, REAL, case((), IGNORED, -100, True), case((), IGNORED, -100, False))
+CLASSES = (
+    case((3, 4), TARGET),
+    case((3, 4), IGNORED, reduction="sum"),
+    case((3, 4), TARGET, reduction="none"),
+    case((3, 4), IGNORED, (4,)),
+)
+BAD = (
+    fails(nbgrad.DimError, "target is out of range", (3, 4), np.array([0, 4, 1])),
     fails(ShapeError, "targets", (3, 4), np.array([0, 1])),
-       fails(RangeError, "reduction", (3, 4), TARGET, reduction="all"))
+    fails(RangeError, "reduction", (3, 4), TARGET, reduction="all"),
+)
 row("nll_loss", by_class(lambda x: x), REAL, *CLASSES, domains={"operand2": PROBABILITY}, errors=BAD)
-row("cross_entropy", by_class(scores), REAL, *CLASSES, case((3, 4), TARGET, label_smoothing=0.2), case((3, 4), (3, 4)),
-    domains={"operand2": PROBABILITY}, errors=BAD)
+row(
+    "cross_entropy",
+    by_class(scores),
+    REAL,
+    *CLASSES,
+    case((3, 4), TARGET, label_smoothing=0.2),
+    case((3, 4), (3, 4)),
+    domains={"operand2": PROBABILITY},
+    errors=BAD,
+)

@@ -2,6 +2,7 @@
 
 Arrays are drawn deterministically: the same row, case and dtype give the same numbers in every run.
 """
+
 from __future__ import annotations
 
 import zlib
@@ -118,7 +119,7 @@ class Row:
         if isinstance(op, Elementwise):
             return bool(op.partial_formulas) and not op.refuses_gradient
         if isinstance(op, General):
-            return bool(op.vjps) and "formula" not in self.unlike        # which refuses
+            return bool(op.vjps) and "formula" not in self.unlike  # which refuses
         return isinstance(op, Movement) or "gradient" not in self.unlike
 
     def arrays(self, call: Case, dtype: str = "float64") -> list:
@@ -158,16 +159,18 @@ def numpy_dtype(name: str) -> np.dtype:
     """NumPy's dtype of a name of nbgrad's."""
     if name == "bfloat16":
         import ml_dtypes
+
         return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(name)
 
 
-def row(name: str, reference: Callable, domain: tuple = REAL, *cases: Case, saves: str | None = None,
-        errors: tuple = (),
-        **options: Any) -> Row:
+def row(
+    name: str, reference: Callable, domain: tuple = REAL, *cases: Case, saves: str | None = None, errors: tuple = (), **options: Any
+) -> Row:
     """Add the samples of an operation: ``row("tanh", np.tanh)``."""
-    return Row(name, reference, domain, cases=cases, saves=None if saves is None else tuple(saves.split()),
-               errors=tuple(errors), **options)
+    return Row(
+        name, reference, domain, cases=cases, saves=None if saves is None else tuple(saves.split()), errors=tuple(errors), **options
+    )
 
 
 def through(name: str, public: str) -> Row:

@@ -1,4 +1,5 @@
 """Samples of special functions; the reference is mpmath's, in 30 digits."""
+
 from __future__ import annotations
 
 import mpmath as mp
@@ -13,9 +14,11 @@ OPEN = ((0.05, 0.95),)
 
 def exact(function):
     """A function of mpmath's, on arrays of real numbers."""
+
     def number(*xs):
         with mp.workdps(30):
             return float(mp.re(function(*(mp.mpf(float(x)) for x in xs))))
+
     return lambda *xs: np.vectorize(number, otypes=[float])(*xs)
 
 
@@ -44,23 +47,52 @@ row("log_ndtr", exact(lambda x: mp.log(mp.ncdf(x))), saves="x")
 row("lgamma", exact(lambda x: mp.loggamma(x) if x else mp.inf), POSITIVE, saves="x")
 row("digamma", exact(lambda x: mp.psi(0, x) if x else -mp.inf), POSITIVE, saves="x")
 row("trigamma", exact(lambda x: mp.psi(1, x) if x else mp.inf), POSITIVE, saves="x")
-row("zeta", exact(lambda x, q: mp.zeta(x, q) if q else mp.inf), POSITIVE, case(3.0, (2, 3)), case(1.5, (3,)),
-    unlike={"layout": "its first operand is a number: it has no derivative by a tensor"})
-row("polygamma", lambda n, x: exact(lambda v: mp.psi(n, v))(x), POSITIVE,
-    *(case(n, np.array([[0.5, 1.25, 3.0]])) for n in range(4)), unlike={"type": "the first operand is a number"},
-    errors=[fails(nbgrad.RangeError, "n is -1", -1, (3,))])
+row(
+    "zeta",
+    exact(lambda x, q: mp.zeta(x, q) if q else mp.inf),
+    POSITIVE,
+    case(3.0, (2, 3)),
+    case(1.5, (3,)),
+    unlike={"layout": "its first operand is a number: it has no derivative by a tensor"},
+)
+row(
+    "polygamma",
+    lambda n, x: exact(lambda v: mp.psi(n, v))(x),
+    POSITIVE,
+    *(case(n, np.array([[0.5, 1.25, 3.0]])) for n in range(4)),
+    unlike={"type": "the first operand is a number"},
+    errors=[fails(nbgrad.RangeError, "n is -1", -1, (3,))],
+)
 row("polygamma_of", lambda x, n: exact(lambda v: mp.psi(n, v))(x), POSITIVE, case((2, 3), 1), case((2, 3), 3))
-row("mvlgamma", lambda x, p: sum(exact(mp.loggamma)(x - k / 2) for k in range(p)) + p * (p - 1) / 4 * np.log(np.pi), ((2.0, 5.0),),
-    case((2, 3), 3), case((2, 3), 1), errors=[fails(nbgrad.RangeError, "p is 0", (3,), 0)])
+row(
+    "mvlgamma",
+    lambda x, p: sum(exact(mp.loggamma)(x - k / 2) for k in range(p)) + p * (p - 1) / 4 * np.log(np.pi),
+    ((2.0, 5.0),),
+    case((2, 3), 3),
+    case((2, 3), 1),
+    errors=[fails(nbgrad.RangeError, "p is 0", (3,), 0)],
+)
 WITHOUT = {"formula": "it refuses", "half": "the first operand is given"}
 ORDERS = np.array([0.5, 1.0, 3.0])
-for _name, _reference in (("igamma", exact(lambda a, x: mp.gammainc(a, 0, x, regularized=True))),
-                          ("igammac", exact(lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True)))):
-    row(f"{_name}_pair", _reference, POSITIVE, case(ORDERS, np.array([2.0, 0.25, 5.0])),
-        unlike={**WITHOUT, "gradient": "by the second operand alone: in tests/test_special.py"})
+for _name, _reference in (
+    ("igamma", exact(lambda a, x: mp.gammainc(a, 0, x, regularized=True))),
+    ("igammac", exact(lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True))),
+):
+    row(
+        f"{_name}_pair",
+        _reference,
+        POSITIVE,
+        case(ORDERS, np.array([2.0, 0.25, 5.0])),
+        unlike={**WITHOUT, "gradient": "by the second operand alone: in tests/test_special.py"},
+    )
     for _form in (_name, f"{_name}_"):
-        row(_form, _reference, POSITIVE, case(ORDERS, (3,)) if _form == _name else case(ORDERS, np.array([2.0, 0.25, 5.0])),
-            unlike={**WITHOUT, "gradient": "by the second operand alone: in tests/test_special.py"})
+        row(
+            _form,
+            _reference,
+            POSITIVE,
+            case(ORDERS, (3,)) if _form == _name else case(ORDERS, np.array([2.0, 0.25, 5.0])),
+            unlike={**WITHOUT, "gradient": "by the second operand alone: in tests/test_special.py"},
+        )
 row("i0", exact(lambda x: mp.besseli(0, x)), saves="x")
 row("i0e", exact(lambda x: mp.besseli(0, x) * mp.exp(-abs(x))))
 row("i1", exact(lambda x: mp.besseli(1, x)), at={(0.0,): (0.5,)})
@@ -69,6 +101,10 @@ row("entr", exact(entr), POSITIVE, saves="x")
 row("xlog1py", lambda x, y: np.where(x == 0, 0, x * np.log1p(np.where(x == 0, 1, y))), POSITIVE)
 row("logit_open", logit, OPEN, saves="x")
 row("logit_within", logit, OPEN, case((2, 3), 0.2))
-row("mvlgamma_", lambda x, p: sum(exact(mp.loggamma)(x - k / 2) for k in range(p)) + p * (p - 1) / 4 * np.log(np.pi), ((2.0, 5.0),),
-    case((2, 3), 2))
+row(
+    "mvlgamma_",
+    lambda x, p: sum(exact(mp.loggamma)(x - k / 2) for k in range(p)) + p * (p - 1) / 4 * np.log(np.pi),
+    ((2.0, 5.0),),
+    case((2, 3), 2),
+)
 row("polygamma_of_", lambda x, n: exact(lambda v: mp.psi(n, v))(x), POSITIVE, case((2, 3), 1))

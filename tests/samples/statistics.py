@@ -1,4 +1,5 @@
 """Samples of order statistics, differences, covariances and histograms; of copied views and of what is written over an operand."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,8 +16,13 @@ DimError, RangeError, ShapeError = nbgrad.DimError, nbgrad.RangeError, nbgrad.Sh
 # ---- views, copied ---------------------------------------------------------------------------------------------------
 
 row("alias_copy", np.copy, REAL, case((2, 3)))
-row("as_strided_copy", lambda x, size, stride, storage_offset: strided(x, size, stride, storage_offset), REAL,
-    case((2, 3), size=(2, 2), stride=(1, 2), storage_offset=1), unlike=MEMORY)
+row(
+    "as_strided_copy",
+    lambda x, size, stride, storage_offset: strided(x, size, stride, storage_offset),
+    REAL,
+    case((2, 3), size=(2, 2), stride=(1, 2), storage_offset=1),
+    unlike=MEMORY,
+)
 row("detach_copy", np.copy, REAL, case((2, 3)), unlike={"gradient": "detached"})
 row("diagonal_copy", np.diagonal, REAL, case((3, 4), 1))
 row("expand_copy", lambda x, size: np.broadcast_to(x, size), REAL, case((1, 3), size=(2, 3)))
@@ -33,15 +39,30 @@ row("unbind_copy", lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)), REAL, case((2
 row("unfold_copy", unfold, REAL, case((7,), 0, 3, 2))
 row("unsqueeze_copy", np.expand_dims, REAL, case((2, 3), 1))
 row("view_copy", lambda x, size: x.reshape(size), REAL, case((2, 3), size=(3, 2)), unlike=MEMORY)
-row("view_as_complex_copy", lambda x: x[..., 0] + 1j * x[..., 1], REAL, case((3, 2)),
-    unlike={**MEMORY, "half": "no complex of half types"})
-row("view_as_real_copy", lambda x: np.stack([x.real, x.imag], -1), REAL, case(np.array([1.5 - 0.5j, 2j])),
-    unlike={"lazy": "it speaks of memory"})
+row(
+    "view_as_complex_copy",
+    lambda x: x[..., 0] + 1j * x[..., 1],
+    REAL,
+    case((3, 2)),
+    unlike={**MEMORY, "half": "no complex of half types"},
+)
+row(
+    "view_as_real_copy",
+    lambda x: np.stack([x.real, x.imag], -1),
+    REAL,
+    case(np.array([1.5 - 0.5j, 2j])),
+    unlike={"lazy": "it speaks of memory"},
+)
 row("unsafe_split_with_sizes", pieces, REAL, case((5, 2), split_sizes=(2, 3)))
 for _name, _function, _shape in (("hsplit", np.hsplit, (3, 4)), ("vsplit", np.vsplit, (4, 3)), ("dsplit", np.dsplit, (2, 2, 4))):
-    row(_name, lambda x, indices_or_sections, f=_function: tuple(f(x, indices_or_sections)), REAL, case(_shape, 2),
+    row(
+        _name,
+        lambda x, indices_or_sections, f=_function: tuple(f(x, indices_or_sections)),
+        REAL,
+        case(_shape, 2),
         case(_shape, indices_or_sections=[1, 3]),
-        errors=[fails(ShapeError, "equal pieces", _shape, 3), fails(DimError, "at least", (), 1)])
+        errors=[fails(ShapeError, "equal pieces", _shape, 3), fails(DimError, "at least", (), 1)],
+    )
 
 # ---- parts of a copy -------------------------------------------------------------------------------------------------
 
@@ -53,11 +74,21 @@ def written(x, src, place):
     return out
 
 
-row("slice_scatter", lambda x, src, dim, start, end, step: written(x, src, lambda out: out[:, start:end:step]), REAL,
-    case((3, 5), (3, 2), dim=1, start=1, end=5, step=2), saves="",
-    errors=[fails(ShapeError, "^slice_scatter: .*expected", (3, 5), (3, 1), 1, 0, 2)])
-row("select_scatter", lambda x, src, dim, index: written(x, src, lambda out: np.moveaxis(out, dim, 0)[index]), REAL,
-    case((3, 4), (3,), 1, 2), saves="")
+row(
+    "slice_scatter",
+    lambda x, src, dim, start, end, step: written(x, src, lambda out: out[:, start:end:step]),
+    REAL,
+    case((3, 5), (3, 2), dim=1, start=1, end=5, step=2),
+    saves="",
+    errors=[fails(ShapeError, "^slice_scatter: .*expected", (3, 5), (3, 1), 1, 0, 2)],
+)
+row(
+    "select_scatter",
+    lambda x, src, dim, index: written(x, src, lambda out: np.moveaxis(out, dim, 0)[index]),
+    REAL,
+    case((3, 4), (3,), 1, 2),
+    saves="",
+)
 
 
 def diagonal_scatter(x, src, offset=0):
@@ -68,9 +99,15 @@ def diagonal_scatter(x, src, offset=0):
 
 
 row("diagonal_scatter", diagonal_scatter, REAL, case((3, 3), (3,)), case((3, 4), (3,), 1), saves="")
-row("as_strided_scatter", lambda x, src, size, stride, storage_offset: written(
-        x, src, lambda out: np.lib.stride_tricks.as_strided(out.reshape(-1)[storage_offset:], size, [8 * s for s in stride])),
-    REAL, case((2, 3), (2, 2), size=(2, 2), stride=(2, 1), storage_offset=1), unlike={**MEMORY, "half": "strides in bytes"})
+row(
+    "as_strided_scatter",
+    lambda x, src, size, stride, storage_offset: written(
+        x, src, lambda out: np.lib.stride_tricks.as_strided(out.reshape(-1)[storage_offset:], size, [8 * s for s in stride])
+    ),
+    REAL,
+    case((2, 3), (2, 2), size=(2, 2), stride=(2, 1), storage_offset=1),
+    unlike={**MEMORY, "half": "strides in bytes"},
+)
 AT = np.array([0, 4, -1])
 
 
@@ -82,8 +119,14 @@ def put(x, index, source, accumulate=False):
 
 
 for _name in ("put", "put_"):
-    row(_name, put, REAL, case((2, 3), AT, (3,)), case((2, 3), AT, (3,), accumulate=True),
-        errors=[fails(ShapeError, "put: 2 elements", (2, 3), AT, (2,))])
+    row(
+        _name,
+        put,
+        REAL,
+        case((2, 3), AT, (3,)),
+        case((2, 3), AT, (3,), accumulate=True),
+        errors=[fails(ShapeError, "put: 2 elements", (2, 3), AT, (2,))],
+    )
 
 # ---- orders ----------------------------------------------------------------------------------------------------------
 
@@ -100,28 +143,51 @@ def quantile(x, q, dim=None, keepdim=False, interpolation="linear"):
     return np.quantile(x, q, axis=dim, keepdims=keepdim, method=interpolation)
 
 
-row("kthvalue", kthvalue, REAL, case((3, 4), 2), case((3, 4), 3, 0, True),
-    errors=[fails(RangeError, "^kthvalue: k = 5", (3, 4), 5)])
+row(
+    "kthvalue", kthvalue, REAL, case((3, 4), 2), case((3, 4), 3, 0, True), errors=[fails(RangeError, "^kthvalue: k = 5", (3, 4), 5)]
+)
 row("msort", lambda x: np.sort(x, 0), REAL, case((3, 4)))
 for _name in ("quantile", "nanquantile"):
-    row(_name, quantile, REAL, case((3, 4), 0.3), case((3, 4), 0.3, 1, True), case((3, 4), 0.7, 0, interpolation="midpoint"),
-        case((3, 4), 0.7, 0, interpolation="higher"), unlike={"half": "of single and double precision"},
-        errors=[fails(RangeError, "from 0 to 1", (3,), 1.5),
-                fails(nbgrad.DTypeError, "expected float32", (3,), 0.5, in_dtype="int64"),
-                fails(RangeError, "interpolation is", (3,), 0.5, interpolation="cubic")])
+    row(
+        _name,
+        quantile,
+        REAL,
+        case((3, 4), 0.3),
+        case((3, 4), 0.3, 1, True),
+        case((3, 4), 0.7, 0, interpolation="midpoint"),
+        case((3, 4), 0.7, 0, interpolation="higher"),
+        unlike={"half": "of single and double precision"},
+        errors=[
+            fails(RangeError, "from 0 to 1", (3,), 1.5),
+            fails(nbgrad.DTypeError, "expected float32", (3,), 0.5, in_dtype="int64"),
+            fails(RangeError, "interpolation is", (3,), 0.5, interpolation="cubic"),
+        ],
+    )
 row("running_logsumexp", lambda x, dim: np.logaddexp.accumulate(x, dim), REAL, case((2, 4), 1))
 row("logcumsumexp", lambda x, dim: np.logaddexp.accumulate(x, dim), REAL, case((2, 4), 1), case((3, 2), 0))
 
 # ---- differences, covariances ----------------------------------------------------------------------------------------
 
 POINTS = np.array([0.0, 1.0, 2.5, 4.0])
-row("diff", lambda x, n=1, dim=-1: np.diff(x, n, dim), REAL, case((3, 4)), case((3, 4), 2, 0),
-    errors=[fails(DimError, "no dimensions", ()), fails(RangeError, "n is -1", (3,), -1)])
+row(
+    "diff",
+    lambda x, n=1, dim=-1: np.diff(x, n, dim),
+    REAL,
+    case((3, 4)),
+    case((3, 4), 2, 0),
+    errors=[fails(DimError, "no dimensions", ()), fails(RangeError, "n is -1", (3,), -1)],
+)
 TRAPEZOID = getattr(np, "trapezoid", None) or np.trapz
 row("halved_ends_sum", lambda x, dim: TRAPEZOID(x, None, 1.0, dim), REAL, case((3, 4), 1), case((3, 2), 0), case((2, 3, 2), 1))
-row("trapezoid", lambda y, x=None, dx=1.0, dim=-1: TRAPEZOID(y, x, dx, dim), REAL, case((3, 4)), case((3, 4), POINTS),
+row(
+    "trapezoid",
+    lambda y, x=None, dx=1.0, dim=-1: TRAPEZOID(y, x, dx, dim),
+    REAL,
+    case((3, 4)),
+    case((3, 4), POINTS),
     case((4, 3), dx=0.5, dim=0),
-    errors=[fails(ShapeError, "4 points", (2, 3), POINTS)])
+    errors=[fails(ShapeError, "4 points", (2, 3), POINTS)],
+)
 
 
 def cumulative(y, x=None, dx=1.0, dim=-1):
@@ -138,13 +204,29 @@ def as_tuple(x):
     return tuple(x) if isinstance(x, (list, tuple)) else (x,)
 
 
-row("gradient", lambda x, spacing=1, dim=None, edge_order=1: as_tuple(np.gradient(
-        x, *(spacing if isinstance(spacing, list) else [spacing]), axis=dim, edge_order=edge_order)), REAL,
-    case((3, 4)), case((3, 4), spacing=0.5, dim=1, edge_order=2), case((3, 4), spacing=[POINTS], dim=1, edge_order=2),
-    unlike={"half": "rounded in between"}, errors=[fails(RangeError, "edge_order is 3", (3,), edge_order=3)])
-row("cov", lambda x, correction=1, aweights=None: np.cov(x, ddof=correction, aweights=aweights), REAL, case((3, 4)),
-    case((3, 4), correction=0), case((4,)), case((3, 4), aweights=np.array([1.0, 2.0, 0.5, 1.5])),
-    unlike={"half": "rounded in between"}, errors=[fails(ShapeError, "at most 2", (2, 2, 2))])
+row(
+    "gradient",
+    lambda x, spacing=1, dim=None, edge_order=1: as_tuple(
+        np.gradient(x, *(spacing if isinstance(spacing, list) else [spacing]), axis=dim, edge_order=edge_order)
+    ),
+    REAL,
+    case((3, 4)),
+    case((3, 4), spacing=0.5, dim=1, edge_order=2),
+    case((3, 4), spacing=[POINTS], dim=1, edge_order=2),
+    unlike={"half": "rounded in between"},
+    errors=[fails(RangeError, "edge_order is 3", (3,), edge_order=3)],
+)
+row(
+    "cov",
+    lambda x, correction=1, aweights=None: np.cov(x, ddof=correction, aweights=aweights),
+    REAL,
+    case((3, 4)),
+    case((3, 4), correction=0),
+    case((4,)),
+    case((3, 4), aweights=np.array([1.0, 2.0, 0.5, 1.5])),
+    unlike={"half": "rounded in between"},
+    errors=[fails(ShapeError, "at most 2", (2, 2, 2))],
+)
 row("corrcoef", np.corrcoef, REAL, case((3, 4)), unlike={"half": "rounded in between"})
 
 
@@ -155,17 +237,35 @@ def renorm(x, p, dim, maxnorm):
     return x * np.where(size > maxnorm, maxnorm / (size + 1e-7), 1)
 
 
-row("renorm", renorm, NONZERO, case((3, 4), 2, 0, 1.0), case((3, 4), 3, 1, 2.0),
-    errors=[fails(RangeError, "p is 0", (2, 3), 0, 0, 1.0), fails(ShapeError, "at least 2", (3,), 2, 0, 1.0)])
+row(
+    "renorm",
+    renorm,
+    NONZERO,
+    case((3, 4), 2, 0, 1.0),
+    case((3, 4), 3, 1, 2.0),
+    errors=[fails(RangeError, "p is 0", (2, 3), 0, 0, 1.0), fails(ShapeError, "at least 2", (3,), 2, 0, 1.0)],
+)
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
 
-row("bin_counts", lambda x, bins, low, high: np.histogram(x, bins, (low, high))[0], REAL, case((2, 3), 3, -2.0, 2.5),
-    unlike=NONE)
-row("histc", lambda x, bins, min=0, max=0: np.histogram(x, bins, (min, max) if min != max else None)[0], REAL, case((3, 4), 5),
-    case((3, 4), 4, -1, 1), unlike=NONE, errors=[fails(RangeError, "bins is 0", (3,), 0)])
-row("histogram", lambda x, bins, density=False: np.histogram(x, bins, density=density), REAL, case((3, 4), 4),
-    case((3, 4), np.array([-2.0, 0.0, 1.0]), density=True), unlike=NONE)
+row("bin_counts", lambda x, bins, low, high: np.histogram(x, bins, (low, high))[0], REAL, case((2, 3), 3, -2.0, 2.5), unlike=NONE)
+row(
+    "histc",
+    lambda x, bins, min=0, max=0: np.histogram(x, bins, (min, max) if min != max else None)[0],
+    REAL,
+    case((3, 4), 5),
+    case((3, 4), 4, -1, 1),
+    unlike=NONE,
+    errors=[fails(RangeError, "bins is 0", (3,), 0)],
+)
+row(
+    "histogram",
+    lambda x, bins, density=False: np.histogram(x, bins, density=density),
+    REAL,
+    case((3, 4), 4),
+    case((3, 4), np.array([-2.0, 0.0, 1.0]), density=True),
+    unlike=NONE,
+)
 row("unique_consecutive", lambda x: x[np.append(True, x[1:] != x[:-1])], REAL, case(np.array([1, 1, 2, 2, 3, 1])), unlike=NONE)
 
 # ---- parts of numbers ------------------------------------------------------------------------------------------------
@@ -181,9 +281,9 @@ for _name in ("adjacent", "nextafter"):
 row("binary_exponent", lambda x: np.frexp(x)[1], NONZERO, case((2, 3)))
 row("frexp", lambda x: tuple(np.frexp(x)), NONZERO, case((2, 3)), unlike={"gradient": "the exponent jumps"})
 for _name in ("ldexp", "ldexp_"):
-    row(_name, lambda x, other: x * 2.0 ** other, REAL, case((2, 3), (3,)), case((2, 3), np.array([1, -2, 3])))
-row("load_exponent", lambda x, other: x * 2.0 ** other, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
-row("mantissa_of", lambda x, exponent: x / 2.0 ** exponent, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
+    row(_name, lambda x, other: x * 2.0**other, REAL, case((2, 3), (3,)), case((2, 3), np.array([1, -2, 3])))
+row("load_exponent", lambda x, other: x * 2.0**other, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
+row("mantissa_of", lambda x, exponent: x / 2.0**exponent, REAL, case((2, 3), 3), case((2, 3), np.array([1, -2, 3])))
 row("broadcast_tensors", lambda *xs: tuple(np.broadcast_arrays(*xs)), REAL, case((2, 1), (3,)))
 
 # ---- reductions by index, in place -----------------------------------------------------------------------------------
@@ -198,24 +298,45 @@ def by_slice(x, dim, index, source, reduce, include_self=True):
     return by_index(x, dim, np.broadcast_to(index.reshape(shape), source.shape), source, reduce, include_self)
 
 
-row("scatter_product", lambda x, src, dim, index, include_self: by_index(x, dim, index, src, "prod", include_self), NONZERO,
-    *(case((3, 3), (2, 3), dim=0, index=TO, include_self=own) for own in (True, False)), case(ZEROS, (2, 3), 0, TO, True))
+row(
+    "scatter_product",
+    lambda x, src, dim, index, include_self: by_index(x, dim, index, src, "prod", include_self),
+    NONZERO,
+    *(case((3, 3), (2, 3), dim=0, index=TO, include_self=own) for own in (True, False)),
+    case(ZEROS, (2, 3), 0, TO, True),
+)
 for _name in ("index_reduce", "index_reduce_"):
-    row(_name, by_slice, NONZERO, case((3, 3), 0, SLICES, (3, 3), "prod"),
+    row(
+        _name,
+        by_slice,
+        NONZERO,
+        case((3, 3), 0, SLICES, (3, 3), "prod"),
         case((3, 3), 1, SLICES, (3, 3), "amax", include_self=False),
-        case((3, 4), 0, SLICES, (3, 4), "mean"), errors=[fails(RangeError, "reduce is 'sum'", (3, 3), 0, SLICES, (3, 3), "sum")])
+        case((3, 4), 0, SLICES, (3, 4), "mean"),
+        errors=[fails(RangeError, "reduce is 'sum'", (3, 3), 0, SLICES, (3, 3), "sum")],
+    )
 row("scatter_reduce_", by_index, NONZERO, case((3, 3), 0, TO, (2, 3), "sum"), case((3, 3), 0, TO, (2, 3), "prod"))
 for _name in ("addmm_", "addmv_", "addr_", "baddbmm_", "addbmm_"):
-    _shapes = {"addmm_": ((2, 4), (2, 3), (3, 4)), "addmv_": ((2,), (2, 3), (3,)), "addr_": ((2, 3), (2,), (3,)),
-               "baddbmm_": ((2, 2, 4), (2, 2, 3), (2, 3, 4)), "addbmm_": ((2, 4), (2, 2, 3), (2, 3, 4))}[_name]
+    _shapes = {
+        "addmm_": ((2, 4), (2, 3), (3, 4)),
+        "addmv_": ((2,), (2, 3), (3,)),
+        "addr_": ((2, 3), (2,), (3,)),
+        "baddbmm_": ((2, 2, 4), (2, 2, 3), (2, 3, 4)),
+        "addbmm_": ((2, 4), (2, 2, 3), (2, 3, 4)),
+    }[_name]
     _product = {"addr_": np.outer, "addbmm_": lambda x, y: (x @ y).sum(0)}.get(_name, np.matmul)
-    row(_name, lambda x, a, b, beta=1, alpha=1, f=_product: beta * x + alpha * f(a, b), REAL, case(*_shapes),
-        case(*_shapes, beta=0.5, alpha=2))
+    row(
+        _name,
+        lambda x, a, b, beta=1, alpha=1, f=_product: beta * x + alpha * f(a, b),
+        REAL,
+        case(*_shapes),
+        case(*_shapes, beta=0.5, alpha=2),
+    )
 row("cumsum_", np.cumsum, REAL, case((2, 3), 1), errors=[fails(DimError, "dim 2", (2, 3), 2)])
 row("cumprod_", np.cumprod, REAL, case((2, 3), 1))
 row("tril_", np.tril, REAL, case((3, 4), 1))
 row("triu_", np.triu, REAL, case((3, 4), -1))
 row("renorm_", renorm, NONZERO, case((3, 4), 2, 0, 1.0))
 row("nan_to_num_", lambda x: x, REAL, case((2, 3)))
-row("float_power_", lambda x, exponent: x ** exponent, POSITIVE, case(np.array([[0.5, 2.0, 3.0]]), 2.5))
+row("float_power_", lambda x, exponent: x**exponent, POSITIVE, case(np.array([[0.5, 2.0, 3.0]]), 2.5))
 row("nextafter_", np.nextafter, REAL, case((2, 3), (2, 3)), unlike={"half": "neighbours are further apart"})

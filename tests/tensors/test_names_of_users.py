@@ -1,4 +1,5 @@
 """Names that programs set on tensors and on the ctx of Functions: kept as they were set, and no business of the engine's."""
+
 from __future__ import annotations
 
 import copy
@@ -37,13 +38,56 @@ def is_ours(name):
 OURS = sorted(slots_of(nbgrad.Tensor) | slots_of(BackwardCFunction) | slots_of(AccumulateGrad))
 TORCH_CTX = {"needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable", "materialize_grads"}
 # Every slot without its underscores, what internals of earlier versions were called, and what programs like to call things.
-USED = ["meta", "edges", "outputs", "plan", "offset", "storage", "edge", "needs_grad", "rule", "seq", "s0", "s1", "s2", "v0",
-        "attrs", "freed", "input_layouts", "value", "levels", "pair", "seen", "recorded", "label", "tag", "step", "mask",
-        "scale", "shape_in", "node", "graph", "history", "parents", "children", "op", "index", "count", "place", "run", "variable"]
+USED = [
+    "meta",
+    "edges",
+    "outputs",
+    "plan",
+    "offset",
+    "storage",
+    "edge",
+    "needs_grad",
+    "rule",
+    "seq",
+    "s0",
+    "s1",
+    "s2",
+    "v0",
+    "attrs",
+    "freed",
+    "input_layouts",
+    "value",
+    "levels",
+    "pair",
+    "seen",
+    "recorded",
+    "label",
+    "tag",
+    "step",
+    "mask",
+    "scale",
+    "shape_in",
+    "node",
+    "graph",
+    "history",
+    "parents",
+    "children",
+    "op",
+    "index",
+    "count",
+    "place",
+    "run",
+    "variable",
+]
 NAMES = sorted({name.strip("_") for name in OURS if is_ours(name)} | {*USED} | set(Meta.__slots__) - {"__weakref__", "grad"})
-METHODS_OF_CTX = sorted(name for name in dir(BackwardCFunction) if not name.startswith("__") and not is_ours(name)
-                        and not isinstance(getattr(BackwardCFunction, name, None), property)
-                        and name not in TORCH_CTX)
+METHODS_OF_CTX = sorted(
+    name
+    for name in dir(BackwardCFunction)
+    if not name.startswith("__")
+    and not is_ours(name)
+    and not isinstance(getattr(BackwardCFunction, name, None), property)
+    and name not in TORCH_CTX
+)
 METHODS = sorted(name for name, method in vars(nbgrad.Tensor).items() if not name.startswith("_") and callable(method))
 
 
@@ -56,6 +100,7 @@ def test_every_slot_is_in_the_namespace_that_is_kept_for_it():
 # ---- ctx -------------------------------------------------------------------------------------------------------------
 def scaled(name, value, when):
     """A Function that multiplies by 10, and sets ``ctx.name`` in its forward, after it, or in its backward."""
+
     class Scale(Function):
         @staticmethod
         def forward(x):
@@ -72,12 +117,13 @@ def scaled(name, value, when):
             if when == "backward":
                 setattr(ctx, name, value)
             assert getattr(ctx, name) is value
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return g * 10 + 0 * x
 
         @staticmethod
         def jvp(ctx, t):
             return t * 10
+
     return Scale
 
 
@@ -92,7 +138,7 @@ def test_attributes_of_ctx_are_the_programs(name, when):
         y.grad_fn.metadata["kept"] = 1
         y.sum().backward(retain_graph=True)
         assert x.grad.tolist() == [10.0, 10.0] and getattr(y.grad_fn, name) is value
-        g, = grad(y.sum(), x, create_graph=True)
+        (g,) = grad(y.sum(), x, create_graph=True)
         assert g.tolist() == [10.0, 10.0] and grad(g.sum(), x)[0].tolist() == [0.0, 0.0]
 
 
@@ -112,8 +158,9 @@ def test_attributes_of_ctx_in_every_mode(name):
         assert nbgrad.forward_ad.unpack_dual(y).tangent.tolist() == [10.0, 10.0]
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES, *METHODS_OF_CTX, "seen", "saved_batched", "element", "mapped", "sizes"}
-                                        - {"save_for_backward"}))
+@pytest.mark.parametrize(
+    "name", sorted({*NAMES, *METHODS_OF_CTX, "seen", "saved_batched", "element", "mapped", "sizes"} - {"save_for_backward"})
+)
 def test_attributes_of_ctx_under_vmap(name):
     """The ctx that a generated rule of ``vmap`` shows has no names of its own either."""
     scale, value = scaled(name, "mine", "forward"), nbgrad.ones(3, 2, requires_grad=True)
@@ -126,17 +173,20 @@ def test_attributes_of_ctx_under_vmap(name):
 @pytest.mark.parametrize("value", ["text", 3, nbgrad.ones(2)], ids=["text", "number", "tensor"])
 def test_what_torch_lets_a_program_set_is_checked(name, value):
     """These attributes may be set as in torch; what is no tuple of tensors is refused with the name."""
+
     class Wrong(Function):
         @staticmethod
         def forward(ctx, x):
             setattr(ctx, name, value)
             return x * 2
+
     with pytest.raises(nbgrad.GradError, match=name):
         Wrong.apply(nbgrad.ones(2, requires_grad=True))
 
 
 def test_needs_input_grad_may_be_overwritten():
     """The engine goes by what it found itself."""
+
     class Overwrites(Function):
         @staticmethod
         def forward(ctx, x, y):
@@ -146,12 +196,14 @@ def test_needs_input_grad_may_be_overwritten():
         @staticmethod
         def backward(ctx, g):
             return g * 2, g * 3
+
     x, y = nbgrad.ones(2, requires_grad=True), nbgrad.ones(2)
     assert grad(Overwrites.apply(x, y).sum(), x)[0].tolist() == [2.0, 2.0]
 
 
 def test_the_program_of_a_graph_network():
     """``ctx.edges`` as a tensor, ``ctx.outputs`` as a factor: names that programs use every day."""
+
     class Gather(Function):
         @staticmethod
         def forward(ctx, x, edges):
@@ -164,6 +216,7 @@ def test_the_program_of_a_graph_network():
             for side, other in ((0, 1), (1, 0)):
                 out = out.index_add(0, ctx.edges[side], g * ctx.outputs[ctx.edges[other]] / 10)
             return out, None
+
     x = nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
     edges = nbgrad.tensor([[0, 0, 1], [1, 2, 2]])
     assert grad(Gather.apply(x, edges).sum(), x)[0].tolist() == [5.0, 4.0, 3.0]
@@ -207,10 +260,12 @@ def test_attributes_of_tensors_are_the_programs(kind, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_attributes_of_batched_and_dual_tensors_are_the_programs(name):
     """Inside of ``vmap`` and of a dual level too."""
+
     def inside(w):
         setattr(w, name, "mine")
         assert getattr(w, name) == "mine"
         return (w * w).sum()
+
     x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert nbgrad.vmap(inside)(x).tolist() == [5.0, 25.0]
     assert nbgrad.vmap(nbgrad.func.grad(inside))(x).tolist() == [[2.0, 4.0], [6.0, 8.0]]
@@ -232,11 +287,11 @@ def test_methods_may_be_hidden_by_attributes(name):
     x = nbgrad.tensor([1.0, 2.0, 4.0], requires_grad=True)
     vars(x)[name] = 0.5
     y = nbgrad.sum(nbgrad.log_softmax(x * x, 0) * nbgrad.var(x) + nbgrad.tanh(x) / x)
-    g, = grad(y, x, create_graph=True)
-    h, = grad(nbgrad.sum(g), x)
+    (g,) = grad(y, x, create_graph=True)
+    (h,) = grad(nbgrad.sum(g), x)
     twin = nbgrad.tensor([1.0, 2.0, 4.0], requires_grad=True)
     y = nbgrad.sum(nbgrad.log_softmax(twin * twin, 0) * nbgrad.var(twin) + nbgrad.tanh(twin) / twin)
-    expected, = grad(y, twin, create_graph=True)
+    (expected,) = grad(y, twin, create_graph=True)
     assert nbgrad.equal(g, expected) and nbgrad.equal(h, grad(nbgrad.sum(expected), twin)[0])
 
 
@@ -267,6 +322,7 @@ def test_nodes_of_operations_take_no_attributes(name):
 @pytest.mark.parametrize("name", ["kinds", "hooks", "_kinds", "_hooks", "names", "step", "state", "children_", "mask", "cache"])
 def test_attributes_of_modules_are_the_programs(name):
     """A Module keeps its parameters and its hooks whatever else it is given."""
+
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -276,6 +332,7 @@ def test_attributes_of_modules_are_the_programs(name):
 
         def forward(self, x):
             return self.layer(x)
+
     net, calls = Net(), []
     net.register_forward_hook(lambda *args: calls.append(1))
     net(nbgrad.ones(3, 2)).sum().backward()
@@ -299,6 +356,7 @@ def test_class_attributes_are_the_programs(name):
         @staticmethod
         def backward(ctx, g):
             return g * 3
+
     setattr(Scale, name, "mine")
     x = nbgrad.ones(2, requires_grad=True)
     assert grad(Scale.apply(x).sum(), x)[0].tolist() == [3.0, 3.0]

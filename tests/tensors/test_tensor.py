@@ -1,4 +1,5 @@
 """Tensors as objects: construction, dtypes and promotion, Python values, printing, copies, error types."""
+
 from __future__ import annotations
 
 import copy
@@ -25,10 +26,23 @@ def tensor_of(name, *values):
 
 
 # ---- construction ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("data, expected", [
-    (1.5, "float32"), ([1.0, 2], "float32"), (3, "int64"), ([1, 2], "int64"), (True, "bool"), ([True, False], "bool"),
-    (1j, "complex64"), ([1, 2.0, 3j], "complex64"), ([], "float32"), ([True, 2], "int64"), ([[]], "float32"),
-], ids=str)
+@pytest.mark.parametrize(
+    "data, expected",
+    [
+        (1.5, "float32"),
+        ([1.0, 2], "float32"),
+        (3, "int64"),
+        ([1, 2], "int64"),
+        (True, "bool"),
+        ([True, False], "bool"),
+        (1j, "complex64"),
+        ([1, 2.0, 3j], "complex64"),
+        ([], "float32"),
+        ([True, 2], "int64"),
+        ([[]], "float32"),
+    ],
+    ids=str,
+)
 def test_inferred_dtype(data, expected):
     """Python numbers take the default floating dtype, int64, bool or its complex counterpart, the widest deciding."""
     assert nbgrad.tensor(data).dtype == dtype(expected)
@@ -45,8 +59,9 @@ def test_default_dtype_can_be_changed():
     assert nbgrad.get_default_dtype() == nbgrad.float32
 
 
-@pytest.mark.parametrize("data, shape", [(1.0, ()), ([], (0,)), ([[1, 2, 3], [4, 5, 6]], (2, 3)), ([[[]]], (1, 1, 0)),
-                                         (((1, 2),), (1, 2))], ids=str)
+@pytest.mark.parametrize(
+    "data, shape", [(1.0, ()), ([], (0,)), ([[1, 2, 3], [4, 5, 6]], (2, 3)), ([[[]]], (1, 1, 0)), (((1, 2),), (1, 2))], ids=str
+)
 def test_shape_of_nested_sequences(data, shape):
     """The nesting of lists and tuples is the shape."""
     t = nbgrad.tensor(data)
@@ -76,9 +91,12 @@ def test_data_that_are_no_numbers(data):
 
 
 FACTORIES = {
-    "zeros": (lambda: nbgrad.zeros(2, 3), [[0.0] * 3] * 2), "ones": (lambda: nbgrad.ones((2, 2)), [[1.0] * 2] * 2),
-    "full": (lambda: nbgrad.full((2,), 7.0), [7.0, 7.0]), "full_int": (lambda: nbgrad.full((2,), 7), [7, 7]),
-    "eye": (lambda: nbgrad.eye(2), [[1.0, 0.0], [0.0, 1.0]]), "arange": (lambda: nbgrad.arange(4), [0, 1, 2, 3]),
+    "zeros": (lambda: nbgrad.zeros(2, 3), [[0.0] * 3] * 2),
+    "ones": (lambda: nbgrad.ones((2, 2)), [[1.0] * 2] * 2),
+    "full": (lambda: nbgrad.full((2,), 7.0), [7.0, 7.0]),
+    "full_int": (lambda: nbgrad.full((2,), 7), [7, 7]),
+    "eye": (lambda: nbgrad.eye(2), [[1.0, 0.0], [0.0, 1.0]]),
+    "arange": (lambda: nbgrad.arange(4), [0, 1, 2, 3]),
     "arange_step": (lambda: nbgrad.arange(1, 8, 3), [1, 4, 7]),
     "arange_float": (lambda: nbgrad.arange(0, 1, 0.25), [0.0, 0.25, 0.5, 0.75]),
     "linspace": (lambda: nbgrad.linspace(0, 1, 5), [0.0, 0.25, 0.5, 0.75, 1.0]),
@@ -138,8 +156,20 @@ def test_dtype_survives_a_round_trip(name):
     assert t.dtype == dtype(name) and [complex(v) for v in t.tolist()] == [0, 1, 1]
 
 
-@pytest.mark.parametrize("name, size", [("bool", 1), ("uint8", 1), ("int16", 2), ("int64", 8), ("float16", 2),
-                                        ("bfloat16", 2), ("float32", 4), ("complex64", 8), ("complex128", 16)])
+@pytest.mark.parametrize(
+    "name, size",
+    [
+        ("bool", 1),
+        ("uint8", 1),
+        ("int16", 2),
+        ("int64", 8),
+        ("float16", 2),
+        ("bfloat16", 2),
+        ("float32", 4),
+        ("complex64", 8),
+        ("complex128", 16),
+    ],
+)
 def test_element_size(name, size):
     """An element has the size of its format."""
     assert tensor_of(name).element_size() == tensor_of(name).itemsize == size
@@ -161,8 +191,7 @@ def promoted(x, y):
     """
     if x == y:
         return x
-    rank = {**dict.fromkeys(["bool"], 0), **dict.fromkeys(INTEGERS, 1), **dict.fromkeys(FLOATS, 2),
-            **dict.fromkeys(COMPLEX, 3)}
+    rank = {**dict.fromkeys(["bool"], 0), **dict.fromkeys(INTEGERS, 1), **dict.fromkeys(FLOATS, 2), **dict.fromkeys(COMPLEX, 3)}
     low, high = sorted((x, y), key=lambda name: rank[name])
     if rank[high] == 3:
         return "complex128" if "complex128" in (x, y) or low == "float64" else "complex64"
@@ -183,37 +212,69 @@ def test_promotion_of_two_tensors(x, y):
     assert (tensor_of(x) + tensor_of(y)).dtype == expected
 
 
-@pytest.mark.parametrize("name, number, expected", [
-    ("float32", 2, "float32"), ("float32", 2.5, "float32"), ("float16", 1e6, "float16"), ("float32", 1j, "complex64"),
-    ("float64", 1j, "complex128"), ("int32", 2, "int32"), ("int32", 2.5, "float32"), ("uint8", True, "uint8"),
-    ("bool", 2, "int64"), ("bool", 2.5, "float32"), ("int64", 1j, "complex64"), ("bool", True, "bool"),
-])
+@pytest.mark.parametrize(
+    "name, number, expected",
+    [
+        ("float32", 2, "float32"),
+        ("float32", 2.5, "float32"),
+        ("float16", 1e6, "float16"),
+        ("float32", 1j, "complex64"),
+        ("float64", 1j, "complex128"),
+        ("int32", 2, "int32"),
+        ("int32", 2.5, "float32"),
+        ("uint8", True, "uint8"),
+        ("bool", 2, "int64"),
+        ("bool", 2.5, "float32"),
+        ("int64", 1j, "complex64"),
+        ("bool", True, "bool"),
+    ],
+)
 def test_promotion_with_a_python_number(name, number, expected):
     """A number raises the category at most, never the precision."""
     assert (tensor_of(name) * number).dtype == dtype(expected)
 
 
-@pytest.mark.parametrize("name, zero, expected", [
-    ("float32", "float64", "float32"), ("int32", "int64", "int32"), ("int32", "float64", "float64"),
-    ("float16", "float32", "float16"), ("bool", "int8", "int8"), ("float32", "complex128", "complex64"),
-    ("uint8", "int64", "uint8"), ("float64", "complex64", "complex128"),
-])
+@pytest.mark.parametrize(
+    "name, zero, expected",
+    [
+        ("float32", "float64", "float32"),
+        ("int32", "int64", "int32"),
+        ("int32", "float64", "float64"),
+        ("float16", "float32", "float16"),
+        ("bool", "int8", "int8"),
+        ("float32", "complex128", "complex64"),
+        ("uint8", "int64", "uint8"),
+        ("float64", "complex64", "complex128"),
+    ],
+)
 def test_promotion_with_a_zero_dim_tensor(name, zero, expected):
     """A zero-dim tensor counts like a number, except that it brings a dtype of its own where it raises the category."""
     assert (tensor_of(name) + nbgrad.tensor(1, dtype=dtype(zero))).dtype == dtype(expected)
 
 
-@pytest.mark.parametrize("op, name, expected", [
-    (lambda t: t / 2, "int64", "float32"), (lambda t: t / t, "int32", "float32"), (lambda t: t // 2, "int64", "int64"),
-    (lambda t: t ** 2, "int32", "int32"), (lambda t: t.sum(), "int32", "int64"), (lambda t: t.sum(), "bool", "int64"),
-    (lambda t: t.sum(), "float16", "float16"), (lambda t: t.exp(), "int64", "float32"),
-    (lambda t: t > 0, "float64", "bool"),
-    (lambda t: t.mean(), "float64", "float64"), (lambda t: t.abs(), "complex64", "float32"),
-    (lambda t: t.argmax(), "float32", "int64"), (lambda t: -t, "int8", "int8"),
-    (lambda t: t.cumsum(0), "int32", "int64"),
-    (lambda t: t.real, "complex128", "float64"), (lambda t: t.sqrt(), "bool", "float32"),
-    (lambda t: t.prod(), "uint8", "int64"), (lambda t: t.max(), "int16", "int16"),
-])
+@pytest.mark.parametrize(
+    "op, name, expected",
+    [
+        (lambda t: t / 2, "int64", "float32"),
+        (lambda t: t / t, "int32", "float32"),
+        (lambda t: t // 2, "int64", "int64"),
+        (lambda t: t**2, "int32", "int32"),
+        (lambda t: t.sum(), "int32", "int64"),
+        (lambda t: t.sum(), "bool", "int64"),
+        (lambda t: t.sum(), "float16", "float16"),
+        (lambda t: t.exp(), "int64", "float32"),
+        (lambda t: t > 0, "float64", "bool"),
+        (lambda t: t.mean(), "float64", "float64"),
+        (lambda t: t.abs(), "complex64", "float32"),
+        (lambda t: t.argmax(), "float32", "int64"),
+        (lambda t: -t, "int8", "int8"),
+        (lambda t: t.cumsum(0), "int32", "int64"),
+        (lambda t: t.real, "complex128", "float64"),
+        (lambda t: t.sqrt(), "bool", "float32"),
+        (lambda t: t.prod(), "uint8", "int64"),
+        (lambda t: t.max(), "int16", "int16"),
+    ],
+)
 def test_dtype_of_results(op, name, expected):
     """True division and transcendental functions leave the integers, sums of integers are int64, comparisons bool."""
     assert op(tensor_of(name)).dtype == dtype(expected)
@@ -325,9 +386,16 @@ def test_equal_and_allclose():
 
 # ---- operators -------------------------------------------------------------------------------------------------------
 OPERATORS = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "truediv": lambda a, b: a / b,
-    "pow": lambda a, b: a ** b, "floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "lt": lambda a, b: a < b,
-    "ge": lambda a, b: a >= b, "ne": lambda a, b: a != b,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "truediv": lambda a, b: a / b,
+    "pow": lambda a, b: a**b,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "lt": lambda a, b: a < b,
+    "ge": lambda a, b: a >= b,
+    "ne": lambda a, b: a != b,
 }
 
 
@@ -344,8 +412,9 @@ def test_operators_against_numpy(f, other, swap):
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("f", [lambda a, b: a & b, lambda a, b: a | b, lambda a, b: a ^ b, lambda a, b: ~a],
-                         ids=["and", "or", "xor", "invert"])
+@pytest.mark.parametrize(
+    "f", [lambda a, b: a & b, lambda a, b: a | b, lambda a, b: a ^ b, lambda a, b: ~a], ids=["and", "or", "xor", "invert"]
+)
 @pytest.mark.parametrize("name", ["bool", "uint8", "int64"])
 def test_bitwise_operators_against_numpy(f, name):
     """The bitwise operators work on integers by bits and on booleans by truth."""
@@ -353,8 +422,10 @@ def test_bitwise_operators_against_numpy(f, name):
     assert f(nbgrad.tensor(a), nbgrad.tensor(b)).tolist() == f(a, b).tolist()
 
 
-@pytest.mark.parametrize("a, b, expected", [((3,), (2, 3), (2, 3)), ((2, 1), (1, 3), (2, 3)), ((), (2,), (2,)),
-                                            ((0, 1), (1, 3), (0, 3)), ((4, 1, 2), (3, 1), (4, 3, 2))])
+@pytest.mark.parametrize(
+    "a, b, expected",
+    [((3,), (2, 3), (2, 3)), ((2, 1), (1, 3), (2, 3)), ((), (2,), (2,)), ((0, 1), (1, 3), (0, 3)), ((4, 1, 2), (3, 1), (4, 3, 2))],
+)
 def test_broadcasting(a, b, expected):
     """Shapes align at the right, and a size of one stretches."""
     assert tuple((nbgrad.ones(a) + nbgrad.ones(b)).shape) == expected
@@ -368,9 +439,17 @@ def test_strides_and_offset():
     assert t[1, :, 2].stride() == (4,) and t[1, :, 2].storage_offset() == 14
 
 
-@pytest.mark.parametrize("view, contiguous", [(lambda t: t, True), (lambda t: t.t(), False), (lambda t: t[:1], True),
-                                              (lambda t: t[:, :1], False), (lambda t: t[:, :0], True)],
-                         ids=["whole", "transposed", "row", "column", "empty"])
+@pytest.mark.parametrize(
+    "view, contiguous",
+    [
+        (lambda t: t, True),
+        (lambda t: t.t(), False),
+        (lambda t: t[:1], True),
+        (lambda t: t[:, :1], False),
+        (lambda t: t[:, :0], True),
+    ],
+    ids=["whole", "transposed", "row", "column", "empty"],
+)
 def test_is_contiguous(view, contiguous):
     """A tensor is contiguous where its elements lie in row-major order without gaps."""
     assert view(nbgrad.zeros(2, 3)).is_contiguous() is contiguous
@@ -383,10 +462,18 @@ def test_device_is_the_cpu():
 
 
 INDICES = {
-    "int": 1, "negative": -1, "slice": slice(1, None), "step": (slice(None), slice(None, None, 2)),
+    "int": 1,
+    "negative": -1,
+    "slice": slice(1, None),
+    "step": (slice(None), slice(None, None, 2)),
     "ellipsis": (..., 0),
-    "none": (None, 1), "pair": (0, 2), "list": [1, 0], "lists": ([0, 1], [2, 0]), "mixed": (slice(None), [2, 0, 0]),
-    "empty": slice(2, 1), "mask": np.array([[True, False, True], [False, True, False]]),
+    "none": (None, 1),
+    "pair": (0, 2),
+    "list": [1, 0],
+    "lists": ([0, 1], [2, 0]),
+    "mixed": (slice(None), [2, 0, 0]),
+    "empty": slice(2, 1),
+    "mask": np.array([[True, False, True], [False, True, False]]),
     "row_mask": np.array([True, False]),
     "outer": (np.array([[0], [1]]), np.array([1, 2])),
 }
@@ -396,27 +483,40 @@ INDICES = {
 def test_indexing_against_numpy(key):
     """Basic and advanced indexing select what NumPy selects."""
     array = np.arange(6.0).reshape(2, 3)
-    given = tuple(nbgrad.tensor(k) if isinstance(k, np.ndarray) else k for k in key) if isinstance(key, tuple) else (
-        nbgrad.tensor(key) if isinstance(key, np.ndarray) else key)
+    given = (
+        tuple(nbgrad.tensor(k) if isinstance(k, np.ndarray) else k for k in key)
+        if isinstance(key, tuple)
+        else (nbgrad.tensor(key) if isinstance(key, np.ndarray) else key)
+    )
     assert nbgrad.tensor(array)[given].tolist() == array[key].tolist()
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 ERRORS = {
-    "shapes": (lambda t: t + nbgrad.ones(4), RuntimeError), "matmul": (lambda t: t @ nbgrad.ones(2, 2), RuntimeError),
-    "index": (lambda t: t[5], IndexError), "many_indices": (lambda t: t[0, 0, 0], IndexError),
-    "dim": (lambda t: t.sum(2), IndexError), "transpose": (lambda t: t.transpose(0, 5), IndexError),
-    "view": (lambda t: t.view(5), RuntimeError), "reshape": (lambda t: t.reshape(4, -1), RuntimeError),
+    "shapes": (lambda t: t + nbgrad.ones(4), RuntimeError),
+    "matmul": (lambda t: t @ nbgrad.ones(2, 2), RuntimeError),
+    "index": (lambda t: t[5], IndexError),
+    "many_indices": (lambda t: t[0, 0, 0], IndexError),
+    "dim": (lambda t: t.sum(2), IndexError),
+    "transpose": (lambda t: t.transpose(0, 5), IndexError),
+    "view": (lambda t: t.view(5), RuntimeError),
+    "reshape": (lambda t: t.reshape(4, -1), RuntimeError),
     "operand": (lambda t: t + "text", TypeError),
     "cat": (lambda t: nbgrad.cat([t, nbgrad.ones(2, 2)], 0), RuntimeError),
-    "truth": (lambda t: bool(t), RuntimeError), "item": (lambda t: t.item(), RuntimeError),
-    "squeeze": (lambda t: t.squeeze(4), IndexError), "expand": (lambda t: t.expand(5, 3), RuntimeError),
-    "float_index": (lambda t: t[1.0], (IndexError, TypeError)), "attribute": (lambda t: t.nothing, AttributeError),
-    "zeros": (lambda t: nbgrad.zeros(-1), RuntimeError), "bitwise": (lambda t: t & t, RuntimeError),
-    "imag": (lambda t: t.imag, RuntimeError), "order": (lambda t: t.to(nbgrad.complex64) < 1, RuntimeError),
-    "empty_max": (lambda t: t[:0].max(), (RuntimeError, IndexError)), "repeat": (lambda t: t.repeat(2), RuntimeError),
-    "setitem": (lambda t: t.__setitem__(0, nbgrad.ones(7)), RuntimeError), "shape": (lambda t: setattr(t, "shape", 1),
-                                                                                   (AttributeError, TypeError)),
+    "truth": (lambda t: bool(t), RuntimeError),
+    "item": (lambda t: t.item(), RuntimeError),
+    "squeeze": (lambda t: t.squeeze(4), IndexError),
+    "expand": (lambda t: t.expand(5, 3), RuntimeError),
+    "float_index": (lambda t: t[1.0], (IndexError, TypeError)),
+    "attribute": (lambda t: t.nothing, AttributeError),
+    "zeros": (lambda t: nbgrad.zeros(-1), RuntimeError),
+    "bitwise": (lambda t: t & t, RuntimeError),
+    "imag": (lambda t: t.imag, RuntimeError),
+    "order": (lambda t: t.to(nbgrad.complex64) < 1, RuntimeError),
+    "empty_max": (lambda t: t[:0].max(), (RuntimeError, IndexError)),
+    "repeat": (lambda t: t.repeat(2), RuntimeError),
+    "setitem": (lambda t: t.__setitem__(0, nbgrad.ones(7)), RuntimeError),
+    "shape": (lambda t: setattr(t, "shape", 1), (AttributeError, TypeError)),
 }
 
 
@@ -439,8 +539,10 @@ REPRS = {
     "empty": (lambda: nbgrad.tensor([]), "tensor([])"),
     "empty_matrix": (lambda: nbgrad.zeros(0, 3), "tensor([], size=(0, 3))"),
     "matrix": (lambda: nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]]), "tensor([[1., 2.],\n        [3., 4.]])"),
-    "cube": (lambda: nbgrad.arange(8.0).view(2, 2, 2),
-             "tensor([[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]])"),
+    "cube": (
+        lambda: nbgrad.arange(8.0).view(2, 2, 2),
+        "tensor([[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]])",
+    ),
     "small": (lambda: nbgrad.tensor([1e-5, 1.0]), "tensor([1.0000e-05, 1.0000e+00])"),
     "tiny_scalar": (lambda: nbgrad.tensor(1e-10), "tensor(1.0000e-10)"),
     "wide_whole": (lambda: nbgrad.tensor([1e10, 1.0]), "tensor([1.0000e+10, 1.0000e+00])"),
@@ -451,17 +553,19 @@ REPRS = {
     "nan": (lambda: nbgrad.tensor(NAN), "tensor(nan)"),
     "negative_zero": (lambda: nbgrad.tensor([-0.0]), "tensor([-0.])"),
     "complex": (lambda: nbgrad.tensor([1 + 2j, 3 - 0.5j]), "tensor([1.+2.0000j, 3.-0.5000j])"),
-    "wrapped": (lambda: nbgrad.arange(30.0),
-                "tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n"
-                "        14., 15., 16., 17., 18., 19., 20., 21., 22., 23., 24., 25., 26., 27.,\n        28., 29.])"),
+    "wrapped": (
+        lambda: nbgrad.arange(30.0),
+        "tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n"
+        "        14., 15., 16., 17., 18., 19., 20., 21., 22., 23., 24., 25., 26., 27.,\n        28., 29.])",
+    ),
     "summary": (lambda: nbgrad.arange(2000), "tensor([   0,    1,    2,  ..., 1997, 1998, 1999])"),
-    "float_summary": (lambda: nbgrad.arange(2000.0),
-                      "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n"
-                      "        1.9990e+03])"),
+    "float_summary": (
+        lambda: nbgrad.arange(2000.0),
+        "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n        1.9990e+03])",
+    ),
     "requires_grad": (lambda: nbgrad.tensor([1.0], requires_grad=True), "tensor([1.], requires_grad=True)"),
     "grad_fn": (lambda: nbgrad.tensor([1.0], requires_grad=True) * 2, "tensor([2.], grad_fn=<MulBackward0>)"),
-    "parameter": (lambda: nbgrad.Parameter(nbgrad.ones(2)),
-                  "Parameter containing:\ntensor([1., 1.], requires_grad=True)"),
+    "parameter": (lambda: nbgrad.Parameter(nbgrad.ones(2)), "Parameter containing:\ntensor([1., 1.], requires_grad=True)"),
 }
 
 

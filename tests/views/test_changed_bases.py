@@ -1,4 +1,5 @@
 """Views whose shape, base or memory changes behind their back: their gradients, and what their attributes say."""
+
 from __future__ import annotations
 
 import warnings
@@ -19,12 +20,16 @@ def stale_view():
     return first
 
 
-@pytest.mark.parametrize(("make", "change", "expected"), [
-    (lambda b: b[0], lambda v: v.unsqueeze_(0), [[2.0, 4.0], [0.0, 0.0]]),
-    (lambda b: b.t(), lambda v: v.t_(), [[2.0, 4.0], [6.0, 8.0]]),
-    (lambda b: b.view(-1), lambda v: v.unsqueeze_(0), [[2.0, 4.0], [6.0, 8.0]]),
-    (lambda b: b.t(), lambda v: v.transpose_(0, 1), [[2.0, 4.0], [6.0, 8.0]]),
-], ids=["unsqueeze", "t", "flat", "transpose"])
+@pytest.mark.parametrize(
+    ("make", "change", "expected"),
+    [
+        (lambda b: b[0], lambda v: v.unsqueeze_(0), [[2.0, 4.0], [0.0, 0.0]]),
+        (lambda b: b.t(), lambda v: v.t_(), [[2.0, 4.0], [6.0, 8.0]]),
+        (lambda b: b.view(-1), lambda v: v.unsqueeze_(0), [[2.0, 4.0], [6.0, 8.0]]),
+        (lambda b: b.t(), lambda v: v.transpose_(0, 1), [[2.0, 4.0], [6.0, 8.0]]),
+    ],
+    ids=["unsqueeze", "t", "flat", "transpose"],
+)
 @pytest.mark.parametrize("base", [lambda x: x * 1, lambda x: x], ids=["computed", "leaf"])
 def test_a_view_reshaped_in_place_under_no_grad_keeps_its_history(base, make, change, expected):
     """d sum(v²) = 2v at the elements that the view shows, though its own shape was changed while nothing was recorded."""
@@ -33,12 +38,13 @@ def test_a_view_reshaped_in_place_under_no_grad_keeps_its_history(base, make, ch
     with no_grad():
         change(v)
     assert v.requires_grad and not v.is_leaf
-    g, = nbgrad.grad((v * v).sum(), x)
+    (g,) = nbgrad.grad((v * v).sum(), x)
     assert g.tolist() == expected
 
 
 def test_a_view_of_a_function_reshaped_under_no_grad_has_no_gradient_any_more():
     """A view that a custom Function returned cannot be replayed: using it afterwards is an error, not a missing gradient."""
+
     class Same(nbgrad.Function):
         @staticmethod
         def forward(ctx, x):
@@ -62,7 +68,7 @@ def test_a_view_outlives_the_history_of_its_base():
     v = y.view(-1)
     y.detach_()
     assert v.requires_grad and not y.requires_grad
-    g, = nbgrad.grad((v * 3).sum(), x)
+    (g,) = nbgrad.grad((v * 3).sum(), x)
     np.testing.assert_allclose(g.numpy(), 3 * np.exp([1.0, 2.0]))
 
 
@@ -107,31 +113,33 @@ def test_attributes_of_a_view_without_a_gradient():
         _ = v.grad_fn
 
 
-@pytest.mark.parametrize("f", [lambda y: y.sin(), lambda y: y * y * y, lambda y: y.prod(), lambda y: y @ y],
-                         ids=["sin", "mul", "prod", "dot"])
+@pytest.mark.parametrize(
+    "f", [lambda y: y.sin(), lambda y: y * y * y, lambda y: y.prod(), lambda y: y @ y], ids=["sin", "mul", "prod", "dot"]
+)
 def test_second_derivative_through_a_tensor_detached_in_place(f):
     """A saved operand that lost its history would silently take its part of the second derivative with it."""
     x = leaf([1.0, 2.0])
     y = x * 2
     z = f(y).sum()
-    first, = nbgrad.grad(z, x, retain_graph=True)
+    (first,) = nbgrad.grad(z, x, retain_graph=True)
     y.detach_()
-    again, = nbgrad.grad(z, x, retain_graph=True)
+    (again,) = nbgrad.grad(z, x, retain_graph=True)
     assert again.tolist() == first.tolist()
     with pytest.raises(RuntimeError, match="detached in place"):
         nbgrad.grad(z, x, create_graph=True)
 
 
-@pytest.mark.parametrize("f", [lambda w, y: w * y, lambda w, y: nbgrad.lerp(y, 2 * y, w), lambda w, y: w @ y],
-                         ids=["mul", "lerp", "dot"])
+@pytest.mark.parametrize(
+    "f", [lambda w, y: w * y, lambda w, y: nbgrad.lerp(y, 2 * y, w), lambda w, y: w @ y], ids=["mul", "lerp", "dot"]
+)
 def test_one_gradient_beside_a_tensor_detached_in_place(f):
     """So would the gradient of the other operand, asked for alone."""
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     y = x * 2
     z = f(w, y).sum()
-    first, = nbgrad.grad(z, w, retain_graph=True)
+    (first,) = nbgrad.grad(z, w, retain_graph=True)
     y.detach_()
-    again, = nbgrad.grad(z, w, retain_graph=True)
+    (again,) = nbgrad.grad(z, w, retain_graph=True)
     assert again.tolist() == first.tolist()
     with pytest.raises(RuntimeError, match="detached in place"):
         nbgrad.grad(z, w, create_graph=True)
@@ -156,9 +164,11 @@ def test_a_write_through_a_view_to_a_base_without_history():
     assert y.tolist() == [6.0, 12.0] and not y.requires_grad
 
 
-@pytest.mark.parametrize(("change", "weights"), [
-    (lambda y: y.t_(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), (lambda y: y.unsqueeze_(0), [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]),
-], ids=["t", "unsqueeze"])
+@pytest.mark.parametrize(
+    ("change", "weights"),
+    [(lambda y: y.t_(), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), (lambda y: y.unsqueeze_(0), [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])],
+    ids=["t", "unsqueeze"],
+)
 def test_gradients_have_the_shape_of_their_leaf(change, weights):
     """A result reshaped under ``no_grad`` takes its history along: the gradient is 2w in the leaf's shape."""
     x = leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

@@ -1,4 +1,5 @@
 """Views: bases, writes through views, regenerated histories, and the views that refuse writes."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -42,15 +43,29 @@ class TwoViewsOf(nbgrad.Function):
 
 # ---- what is a view --------------------------------------------------------------------------------------------------
 VIEWS = {
-    "view": lambda t: t.view(6), "reshape": lambda t: t.reshape(3, 2), "t": lambda t: t.t(),
-    "transpose": lambda t: t.transpose(0, 1), "permute": lambda t: t.permute(1, 0), "select": lambda t: t[1],
-    "slice": lambda t: t[:, ::2], "expand": lambda t: t.unsqueeze(0).expand(4, 2, 3),
+    "view": lambda t: t.view(6),
+    "reshape": lambda t: t.reshape(3, 2),
+    "t": lambda t: t.t(),
+    "transpose": lambda t: t.transpose(0, 1),
+    "permute": lambda t: t.permute(1, 0),
+    "select": lambda t: t[1],
+    "slice": lambda t: t[:, ::2],
+    "expand": lambda t: t.unsqueeze(0).expand(4, 2, 3),
     "diagonal": lambda t: t.diagonal(),
-    "unsqueeze": lambda t: t.unsqueeze(1), "squeeze": lambda t: t.squeeze(), "narrow": lambda t: t.narrow(1, 1, 2),
-    "as_strided": lambda t: t.as_strided((2, 2), (1, 2)), "unfold": lambda t: t.unfold(1, 2, 1),
-    "flatten": lambda t: t.flatten(), "unflatten": lambda t: t.unflatten(1, (3, 1)), "view_as": lambda t: t.view_as(t),
-    "none_index": lambda t: t[None, ..., 0], "movedim": lambda t: t.movedim(0, 1), "ravel": lambda t: t.ravel(),
-    "mT": lambda t: t.mT, "split": lambda t: t.split(1)[1], "unbind": lambda t: t.unbind()[0],
+    "unsqueeze": lambda t: t.unsqueeze(1),
+    "squeeze": lambda t: t.squeeze(),
+    "narrow": lambda t: t.narrow(1, 1, 2),
+    "as_strided": lambda t: t.as_strided((2, 2), (1, 2)),
+    "unfold": lambda t: t.unfold(1, 2, 1),
+    "flatten": lambda t: t.flatten(),
+    "unflatten": lambda t: t.unflatten(1, (3, 1)),
+    "view_as": lambda t: t.view_as(t),
+    "none_index": lambda t: t[None, ..., 0],
+    "movedim": lambda t: t.movedim(0, 1),
+    "ravel": lambda t: t.ravel(),
+    "mT": lambda t: t.mT,
+    "split": lambda t: t.split(1)[1],
+    "unbind": lambda t: t.unbind()[0],
     "tensor_split": lambda t: t.tensor_split(2)[1],
 }
 
@@ -149,8 +164,9 @@ def test_write_through_one_view_is_seen_by_another():
     assert right.tolist() == [20.0, 3.0] and x.grad.tolist() == [0.0, 10.0, 1.0]
 
 
-@pytest.mark.parametrize("ask", [lambda base, a, b: base, lambda base, a, b: a, lambda base, a, b: b],
-                         ids=["base", "outer", "inner"])
+@pytest.mark.parametrize(
+    "ask", [lambda base, a, b: base, lambda base, a, b: a, lambda base, a, b: b], ids=["base", "outer", "inner"]
+)
 def test_write_through_a_view_of_a_view(ask):
     """A write through the innermost view reaches the base and every view in between."""
     x = grid(2, 3).requires_grad_()
@@ -221,8 +237,8 @@ def test_second_derivative_through_a_written_view():
     base = x * 1
     base[1:].pow_(3)
     base[:1].exp_()
-    g, = nbgrad.grad(base.sum(), x, create_graph=True)
-    second, = nbgrad.grad(g.sum(), x)
+    (g,) = nbgrad.grad(base.sum(), x, create_graph=True)
+    (second,) = nbgrad.grad(g.sum(), x)
     np.testing.assert_allclose(second.numpy(), [np.exp(2.0), 18.0], rtol=1e-14)
 
 
@@ -272,9 +288,11 @@ def test_imag_of_conj_is_a_lazy_negative():
 
 
 # ---- views that refuse -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("pick", [
-    lambda h: h.unbind()[0], lambda h: next(iter(h)), lambda h: h.split(1)[0], lambda h: h.chunk(2)[0],
-], ids=["unbind", "iteration", "split", "chunk"])
+@pytest.mark.parametrize(
+    "pick",
+    [lambda h: h.unbind()[0], lambda h: next(iter(h)), lambda h: h.split(1)[0], lambda h: h.chunk(2)[0]],
+    ids=["unbind", "iteration", "split", "chunk"],
+)
 def test_one_of_several_views_refuses_writes(pick):
     """A view that its node returned among others cannot be written to."""
     view = pick(leaf([[1.0, 2.0], [3.0, 4.0]]) * 1)
@@ -282,9 +300,11 @@ def test_one_of_several_views_refuses_writes(pick):
         view.mul_(2)
 
 
-@pytest.mark.parametrize("pick", [
-    lambda h: h.tensor_split(2)[0], lambda h: h.unsafe_split(1)[0], lambda h: h.unsafe_chunk(2)[0], lambda h: h[0],
-], ids=["tensor_split", "unsafe_split", "unsafe_chunk", "select"])
+@pytest.mark.parametrize(
+    "pick",
+    [lambda h: h.tensor_split(2)[0], lambda h: h.unsafe_split(1)[0], lambda h: h.unsafe_chunk(2)[0], lambda h: h[0]],
+    ids=["tensor_split", "unsafe_split", "unsafe_chunk", "select"],
+)
 def test_slices_and_unsafe_splits_take_writes(pick):
     """Plain slices, and outputs of the unsafe splits, can be written to."""
     h = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1
@@ -366,8 +386,11 @@ def test_write_to_the_base_of_such_a_leaf():
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 2), (1,), (), (8,)], ids=str)
-@pytest.mark.parametrize("make", [lambda x: x * 1, lambda x: x.exp(), lambda x: x.clone(), lambda x: x[:],
-                                  lambda x: (x * 1)[:2].mul_(2)._base], ids=["mul", "exp", "clone", "view", "written"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda x: x * 1, lambda x: x.exp(), lambda x: x.clone(), lambda x: x[:], lambda x: (x * 1)[:2].mul_(2)._base],
+    ids=["mul", "exp", "clone", "view", "written"],
+)
 def test_data_of_another_shape_in_a_computed_tensor(shape, make):
     """The gradient of a computed tensor has the shape it was computed with, so it cannot be given another one."""
     x = leaf([1.0, 2.0, 3.0, 4.0])
@@ -377,11 +400,19 @@ def test_data_of_another_shape_in_a_computed_tensor(shape, make):
     assert nbgrad.grad(y.sum(), x)[0].shape == (4,)
 
 
-@pytest.mark.parametrize("write", [
-    lambda base, w: base.mul_(w), lambda base, w: base[2:].mul_(w[2:]), lambda base, w: base.copy_(w),
-    lambda base, w: base.detach().mul_(w), lambda base, w: base.__setitem__(1, w[1]),
-    lambda base, w: base.view(2, 2)[0].mul_(w[:2]), lambda base, w: base.index_add_(0, nbgrad.tensor([1]), w[:1])],
-    ids=["base", "sibling", "copy", "detached", "setitem", "rows", "index_add"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda base, w: base.mul_(w),
+        lambda base, w: base[2:].mul_(w[2:]),
+        lambda base, w: base.copy_(w),
+        lambda base, w: base.detach().mul_(w),
+        lambda base, w: base.__setitem__(1, w[1]),
+        lambda base, w: base.view(2, 2)[0].mul_(w[:2]),
+        lambda base, w: base.index_add_(0, nbgrad.tensor([1]), w[:1]),
+    ],
+    ids=["base", "sibling", "copy", "detached", "setitem", "rows", "index_add"],
+)
 def test_recorded_write_to_the_base_of_such_a_leaf(write):
     """What is written has a history that the leaf cannot have, so the write is refused where it shows in the leaf."""
     base, w = const([1.0, 2.0, 3.0, 4.0]), leaf([5.0, 6.0, 7.0, 8.0])
@@ -472,7 +503,7 @@ def test_write_through_a_view_of_a_strided_base(stride):
     for _ in range(1000):
         base = nbgrad.ones(4 * stride, dtype=nbgrad.float64)[::stride].detach()
         base[1:3].mul_(x)
-        g, = nbgrad.grad((base * nbgrad.arange(4.0)).sum(), x)
+        (g,) = nbgrad.grad((base * nbgrad.arange(4.0)).sum(), x)
         assert g.tolist() == [1.0, 2.0]
 
 
@@ -498,10 +529,14 @@ def test_write_through_a_view_of_an_expanded_base():
 # ---- as_strided beyond its operand -----------------------------------------------------------------------------------
 # ``as_strided`` goes wherever the storage goes. (operand in memory 0, 1, ..., size, stride, offset in the storage)
 BEYOND = {
-    "behind": (lambda m: m[:4], (4,), (3,), 0), "before": (lambda m: m[3:6], (2, 2), (1, 2), 0),
-    "both": (lambda m: m[3:5], (3,), (4,), 1), "not at all": (lambda m: m[:2], (2,), (1,), 6),
-    "into gaps": (lambda m: m[:9:3], (5,), (1,), 0), "overlapping": (lambda m: m[2:5], (3, 3), (1, 1), 1),
-    "of an expanded one": (lambda m: m[1:4, None].expand(3, 2), (3,), (2,), 0), "empty": (lambda m: m[:2], (0,), (1,), 5),
+    "behind": (lambda m: m[:4], (4,), (3,), 0),
+    "before": (lambda m: m[3:6], (2, 2), (1, 2), 0),
+    "both": (lambda m: m[3:5], (3,), (4,), 1),
+    "not at all": (lambda m: m[:2], (2,), (1,), 6),
+    "into gaps": (lambda m: m[:9:3], (5,), (1,), 0),
+    "overlapping": (lambda m: m[2:5], (3, 3), (1, 1), 1),
+    "of an expanded one": (lambda m: m[1:4, None].expand(3, 2), (3,), (2,), 0),
+    "empty": (lambda m: m[:2], (0,), (1,), 5),
 }
 
 
@@ -520,16 +555,17 @@ def test_as_strided_beyond_the_operand_has_its_own_elements_derivative(case):
     matrix = strided_matrix(*case)
     x = part(nbgrad.arange(12.0, dtype=F64)).detach().requires_grad_()
     c = grid(*size).reshape(size).add_(1).requires_grad_()
-    first, = nbgrad.grad(x.as_strided(size, stride, offset), x, c, create_graph=True)
+    (first,) = nbgrad.grad(x.as_strided(size, stride, offset), x, c, create_graph=True)
     np.testing.assert_allclose(first.detach().numpy().ravel(), matrix.T @ c.detach().numpy().ravel(), rtol=1e-15)
     v = grid(*x.shape).add_(2)
-    second, = nbgrad.grad(first, c, v)
+    (second,) = nbgrad.grad(first, c, v)
     np.testing.assert_allclose(second.numpy().ravel(), matrix @ v.numpy().ravel(), rtol=1e-15)
 
 
 @pytest.mark.parametrize("case", [BEYOND["behind"], BEYOND["before"], BEYOND["into gaps"]], ids=["behind", "before", "into gaps"])
-@pytest.mark.parametrize("write", [lambda y, g: y.copy_(g), lambda y, g: y.mul_(g), lambda y, g: y.__setitem__(..., g)],
-                         ids=["copy_", "mul_", "setitem"])
+@pytest.mark.parametrize(
+    "write", [lambda y, g: y.copy_(g), lambda y, g: y.mul_(g), lambda y, g: y.__setitem__(..., g)], ids=["copy_", "mul_", "setitem"]
+)
 def test_recorded_write_beyond_the_base_is_refused(case, write):
     """No history leads to elements that the base does not have: an error before anything is written; under ``no_grad`` a write."""
     part, size, stride, offset = case
@@ -571,9 +607,15 @@ def test_as_strided_of_a_transposed_operand_in_jacfwd():
 
 # ---- a base that was cut off -----------------------------------------------------------------------------------------
 CUTS = {"detach_": lambda base: base.detach_(), "requires_grad_": lambda base: base.requires_grad_(False)}
-AGAIN = {"view": lambda v: v.view(2), "unsqueeze": lambda v: v.unsqueeze(0), "index": lambda v: v[0],
-         "split": lambda v: v.split(1)[0], "alias": lambda v: v.view_as(v),
-         "reshape": lambda v: v.reshape(2, 1), "product": lambda v: v * 1}
+AGAIN = {
+    "view": lambda v: v.view(2),
+    "unsqueeze": lambda v: v.unsqueeze(0),
+    "index": lambda v: v[0],
+    "split": lambda v: v.split(1)[0],
+    "alias": lambda v: v.view_as(v),
+    "reshape": lambda v: v.reshape(2, 1),
+    "product": lambda v: v * 1,
+}
 
 
 @pytest.mark.parametrize("f", AGAIN.values(), ids=AGAIN)
@@ -586,14 +628,16 @@ def test_views_keep_their_history_when_their_base_loses_it(cut, f):
     CUTS[cut](base)
     again = f(view)
     assert view.requires_grad and again.requires_grad and not base.requires_grad
-    g, = nbgrad.grad(again.sum(), x if cut == "detach_" else view)
+    (g,) = nbgrad.grad(again.sum(), x if cut == "detach_" else view)
     expected = 2.0 if cut == "detach_" else 1.0
     assert set(g.tolist()) <= {0.0, expected} and expected in g.tolist()
 
 
-@pytest.mark.parametrize("split", [
-    lambda y: y.unsafe_split(1), lambda y: y.unsafe_chunk(3), lambda y: y.unsafe_split_with_sizes((1, 1, 1)),
-], ids=["unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"])
+@pytest.mark.parametrize(
+    "split",
+    [lambda y: y.unsafe_split(1), lambda y: y.unsafe_chunk(3), lambda y: y.unsafe_split_with_sizes((1, 1, 1))],
+    ids=["unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"],
+)
 def test_a_write_to_a_part_of_an_unsafe_split_leaves_the_others_valid(split):
     """Each part counts its own writes, on the memory of the whole."""
     x = leaf([1.0, 1.0, 1.0])
@@ -628,10 +672,16 @@ def test_a_view_older_than_a_recorded_write_that_was_cut_off_is_refused():
     assert nbgrad.grad(asked.sum(), x)[0].tolist() == [4.0, 8.0]
 
 
-@pytest.mark.parametrize("part", [
-    lambda base, view: setattr(base, "data", grid(5)), lambda base, view: setattr(view, "data", grid(2)),
-    lambda base, view: base.set_(grid(5)), lambda base, view: base.resize_(2),
-], ids=["base.data", "view.data", "base.set_", "base.resize_"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda base, view: setattr(base, "data", grid(5)),
+        lambda base, view: setattr(view, "data", grid(2)),
+        lambda base, view: base.set_(grid(5)),
+        lambda base, view: base.resize_(2),
+    ],
+    ids=["base.data", "view.data", "base.set_", "base.resize_"],
+)
 def test_a_recorded_write_to_a_view_that_has_left_its_base_is_refused(part):
     """The base's history would tell of a write that its memory has not seen: an error, and nothing is written."""
     base = grid(4)

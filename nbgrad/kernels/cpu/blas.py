@@ -8,6 +8,7 @@ NOTE [Threads of BLAS]: large products are cut over our own pool, in blocks that
 is told to use one thread. Its own workers spin for 20 ms after a product, on the cores that the next kernel wants, and
 cut according to the number of threads, so that results would depend on it.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -30,6 +31,7 @@ THREAD_SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_")
 def candidates() -> list[str]:
     """Files that may lead to the library: NumPy's core, whose dependencies are searched too, then bundled ones."""
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
+
     core = Path(_multiarray_umath.__file__)
     folders = (Path(np.__file__).parent / ".dylibs", Path(np.__file__).parent.parent / "numpy.libs")
     return [str(core), *(str(path) for folder in folders if folder.is_dir() for path in sorted(folder.glob("*blas*")))]
@@ -111,13 +113,27 @@ def triangular_solver(dtype: str) -> Callable | None:
     use_one_thread()
     number = NUMBERS.get(dtype)
     one: Any = number(1) if number else (ctypes.c_double * 2)(1, 0) if dtype == "complex128" else (ctypes.c_float * 2)(1, 0)
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int] * 5, INTEGER, INTEGER, number or POINTER, POINTER, INTEGER, POINTER,
-                                INTEGER)(found)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int] * 5, INTEGER, INTEGER, number or POINTER, POINTER, INTEGER, POINTER, INTEGER)(
+        found
+    )
 
     def solve(x: np.ndarray, y: np.ndarray, upper: bool, unit: bool) -> None:
         rows, columns = y.shape
-        function(ROW_MAJOR, LEFT, UPPER if upper else LOWER, AS_GIVEN, UNIT if unit else PLAIN, rows, columns, one,
-                 x.ctypes.data, max(rows, 1), y.ctypes.data, max(columns, 1))
+        function(
+            ROW_MAJOR,
+            LEFT,
+            UPPER if upper else LOWER,
+            AS_GIVEN,
+            UNIT if unit else PLAIN,
+            rows,
+            columns,
+            one,
+            x.ctypes.data,
+            max(rows, 1),
+            y.ctypes.data,
+            max(columns, 1),
+        )
+
     return solve
 
 
@@ -141,8 +157,8 @@ def eliminated(x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     rows, columns = x.shape
     steps = min(rows, columns)
-    by_columns = np.array(x.T, order="C")           # a copy, as Fortran stores it
-    sizes = np.array([rows, columns, max(rows, 1), 0])      # of 64 bits: in a narrow library the low halves are read
+    by_columns = np.array(x.T, order="C")  # a copy, as Fortran stores it
+    sizes = np.array([rows, columns, max(rows, 1), 0])  # of 64 bits: in a narrow library the low halves are read
     exchanged = np.zeros(steps, np.int64 if is_wide() else np.int32)
     word = sizes.ctypes.data
     function(word, word + 8, by_columns.ctypes.data, word + 16, exchanged.ctypes.data, word + 24)

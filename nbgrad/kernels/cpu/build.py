@@ -4,6 +4,7 @@ A ``Program`` says what is computed; ``address`` returns where its machine code 
 compiled now. Numba is imported only in the last case. The entry point is Numba's own function, without wrappers:
 ``i32 kernel(ptr result, ptr error, i64 start, i64 stop, ptr args)``; it cannot raise, so the first two are never read.
 """
+
 from __future__ import annotations
 
 import operator
@@ -84,14 +85,22 @@ def fingerprint(function: Callable) -> str:
 def program_key(program: Program) -> str:
     """The content hash that names a program's object."""
     bound = [f"{name}:{fingerprint(value) if callable(value) else repr(value)}" for name, value in program.bindings]
-    return content_key("program", program.name, str(program.dtype), str(program.reassociate),
-                       fingerprint(program.function), *bound, constants_text(program.dtype))
+    return content_key(
+        "program",
+        program.name,
+        str(program.dtype),
+        str(program.reassociate),
+        fingerprint(program.function),
+        *bound,
+        constants_text(program.dtype),
+    )
 
 
 @cache
 def constants_text(dtype: str | None) -> str:
     """The dtype's constants, which scalar functions reach by name."""
     from .. import scalars
+
     constants = scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {})
     return ";".join(f"{k}={fingerprint(v) if callable(v) else repr(v)}" for k, v in sorted(constants.items()))
 
@@ -104,7 +113,7 @@ def address(program: Program) -> int:
     found = _addresses.get(program)
     if found is None:
         if config.DEBUG >= 3:
-            compile_program(program)        # for what it shows: the object itself may come from the disk
+            compile_program(program)  # for what it shows: the object itself may come from the disk
         symbols = loader().load(program_key(program), lambda: compile_program(program))
         found = _addresses[program] = next(iter(symbols.values()))
     return found
@@ -125,8 +134,12 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
     from .traced import traced
 
     dtype = program.dtype
-    target = {**cpu_prims(REAL_OF.get(dtype, dtype) or "float64"), **intrinsics(), **OPERATORS,
-              **{name: getattr(types, name) for name in POINTER_TYPES}}
+    target = {
+        **cpu_prims(REAL_OF.get(dtype, dtype) or "float64"),
+        **intrinsics(),
+        **OPERATORS,
+        **{name: getattr(types, name) for name in POINTER_TYPES},
+    }
     target.update((name, target[value]) for name, value in program.bindings if isinstance(value, str))
     source = {**scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {}), **dict(program.bindings)}
     if dtype in ("float32", "float64") and not program.reassociate:

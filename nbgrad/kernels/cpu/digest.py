@@ -1,4 +1,5 @@
 """SHA-256 from Python's own module: ``hashlib`` loads OpenSSL for it, 2 to 10 ms of an import, to hash some kilobytes."""
+
 from __future__ import annotations
 
 import sys

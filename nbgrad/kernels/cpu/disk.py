@@ -6,6 +6,7 @@ NOTE [Trust in the store]: whoever can write a file that we load runs code in ou
   3. an object's bounds are checked (``elf``) before LLVM sees it, since LLVM aborts or reads beyond it otherwise
   4. whatever fails a check is a miss: the kernel is compiled and the file replaced. Nothing is unpickled.
 """
+
 from __future__ import annotations
 
 import json
@@ -24,10 +25,10 @@ from .digest import sha256
 
 __all__ = ["Store", "StoreInfo", "default_directory"]
 
-DEFAULT_LIMIT = 512 << 20               # bytes on disk
-EVICT_TO = 0.75                         # of the limit, so that eviction is rare
-USED_RESOLUTION = 3600                  # seconds: a hit renews a file's time at most this often (one system call less)
-ABANDONED_AFTER = 3600                  # seconds: a temporary file of this age belongs to a process that died
+DEFAULT_LIMIT = 512 << 20  # bytes on disk
+EVICT_TO = 0.75  # of the limit, so that eviction is rare
+USED_RESOLUTION = 3600  # seconds: a hit renews a file's time at most this often (one system call less)
+ABANDONED_AFTER = 3600  # seconds: a temporary file of this age belongs to a process that died
 MOST_FILE_BYTES, MOST_HEADER_BYTES = 64 << 20, 1 << 16
 SUFFIX, TEMPORARY = ".kernel", ".new-"
 OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
@@ -40,7 +41,7 @@ def default_directory() -> str | None:
     if chosen:
         return os.path.abspath(os.path.expanduser(chosen))
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):         # the XDG specification: a relative path is to be ignored
+    if not os.path.isabs(base):  # the XDG specification: a relative path is to be ignored
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "nbgrad") if os.path.isabs(base) else None
 
@@ -93,7 +94,7 @@ class Store:
             replace_file(path, data)
             self._account(len(data))
         except OSError:
-            pass                        # a full or read-only disk: the kernel stays in memory
+            pass  # a full or read-only disk: the kernel stays in memory
 
     def info(self) -> StoreInfo:
         """Count what is there."""
@@ -133,7 +134,7 @@ class Store:
             try:
                 status = entry.stat(follow_symlinks=False)
             except OSError:
-                continue                # another process removed it
+                continue  # another process removed it
             yield entry.path, status.st_size, status.st_mtime
 
     def _entries(self, wanted: Callable[[str], bool]) -> list[os.DirEntry]:
@@ -187,9 +188,13 @@ def private_directory(directory: str) -> str | None:
     if is_own(status):
         return directory
     mode = stat.S_IMODE(status.st_mode)
-    warnings.warn(f"cache: folder {directory} has owner {status.st_uid} and mode {mode:04o}, expected owner "
-                  f"{os.getuid()} and no write permission for others; kernels are kept in memory only. "
-                  "Hint: chmod go-w it, or name another folder in NBGRAD_CACHE_DIR.", RuntimeWarning, stacklevel=3)
+    warnings.warn(
+        f"cache: folder {directory} has owner {status.st_uid} and mode {mode:04o}, expected owner "
+        f"{os.getuid()} and no write permission for others; kernels are kept in memory only. "
+        "Hint: chmod go-w it, or name another folder in NBGRAD_CACHE_DIR.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
     return None
 
 
@@ -205,22 +210,21 @@ def read_own_file(handle: int, path: str) -> bytes | None:
         return None
     if time.time() - status.st_mtime > USED_RESOLUTION:
         mark_used(path)
-    return os.read(handle, status.st_size)      # a short read fails the hash
+    return os.read(handle, status.st_size)  # a short read fails the hash
 
 
 def encode(code: bytes, symbols: list[str]) -> bytes:
     """A file's content: the header line, which people can read too, and the object."""
-    header = {"symbols": list(symbols), "sha256": sha256(code).hexdigest(),
-              "undefined": sorted(elf.inspect(code).undefined)}
+    header = {"symbols": list(symbols), "sha256": sha256(code).hexdigest(), "undefined": sorted(elf.inspect(code).undefined)}
     return json.dumps(header).encode() + b"\n" + code
 
 
 def decode(data: bytes) -> tuple[bytes, list[str]] | None:
     """The object and its symbols, or None for a file that is not what ``encode`` made."""
     end = data.find(b"\n", 0, MOST_HEADER_BYTES)
-    code = data[end + 1:]
+    code = data[end + 1 :]
     try:
-        header = json.loads(data[:max(end, 0)])
+        header = json.loads(data[: max(end, 0)])
         symbols, digest = header["symbols"], header["sha256"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -254,4 +258,4 @@ def mark_used(path: str) -> None:
     try:
         os.utime(path)
     except OSError:
-        pass                            # a read-only folder
+        pass  # a read-only folder

@@ -5,6 +5,7 @@ of an unknown type is read, written or answered with ``abort``. So every bound t
 some 15 us for a kernel, before it sees the bytes. That the object is *honest* machine code is not decided here: see
 NOTE [Trust in the store] in ``disk``.
 """
+
 from __future__ import annotations
 
 import platform
@@ -89,8 +90,9 @@ def inspect(code: bytes) -> ObjectSymbols:
 def expect(sound: bool, what: str) -> None:
     """Refuse the object unless ``sound``."""
     if not sound:
-        raise CacheError(f"elf: malformed object: {what}. Hint: the kernel is compiled again; nbgrad.cache.clear() "
-                         "removes all stored ones.")
+        raise CacheError(
+            f"elf: malformed object: {what}. Hint: the kernel is compiled again; nbgrad.cache.clear() removes all stored ones."
+        )
 
 
 def single(items: list, what: str) -> Section:
@@ -107,11 +109,11 @@ def read_sections(code: bytes) -> tuple[int, list[Section]]:
     kind, machine = struct.unpack_from("=HH", code, 16)
     expect(kind == RELOCATABLE, f"type {kind}, expected a relocatable object")
     expect(machine == MACHINES.get(platform.machine(), machine), f"machine {machine} is not {platform.machine()}")
-    start, = struct.unpack_from("=Q", code, 40)
+    (start,) = struct.unpack_from("=Q", code, 40)
     entry, count, names = struct.unpack_from("=HHH", code, 58)
     expect(entry == SECTION_BYTES and 0 < count <= MOST_SECTIONS and names < count, f"{count} section headers")
     expect(start + count * SECTION_BYTES <= len(code), "section headers end beyond the file")
-    headers = memoryview(code)[start:start + count * SECTION_BYTES]
+    headers = memoryview(code)[start : start + count * SECTION_BYTES]
     return machine, [Section(*fields) for fields in struct.iter_unpack("=IIQQQQIIQQ", headers)]
 
 
@@ -127,8 +129,7 @@ def check_section(section: Section, sections: list[Section], length: int) -> Non
 
 def check_alignment(alignment: int) -> None:
     """Refuse what is no power of two, or a huge one."""
-    expect(alignment & (alignment - 1) == 0 and alignment <= MOST_ALIGNMENT if alignment else True,
-           f"alignment {alignment}")
+    expect(alignment & (alignment - 1) == 0 and alignment <= MOST_ALIGNMENT if alignment else True, f"alignment {alignment}")
 
 
 def read_symbols(code: bytes, table: Section, sections: list[Section]) -> ObjectSymbols:
@@ -136,16 +137,16 @@ def read_symbols(code: bytes, table: Section, sections: list[Section]) -> Object
     expect(table.entry_size == SYMBOL_BYTES and table.size % SYMBOL_BYTES == 0, "symbols of another size")
     strings = sections[table.link]
     expect(strings.type == STRTAB and strings.size > 0, "symbols without names")
-    names = code[strings.offset:strings.offset + strings.size]
+    names = code[strings.offset : strings.offset + strings.size]
     expect(names[-1] == 0, "the names do not end")
     defined, strong, undefined = set(), set(), set()
-    entries = memoryview(code)[table.offset:table.offset + table.size]
+    entries = memoryview(code)[table.offset : table.offset + table.size]
     for name_at, info, _, home, value, size in struct.iter_unpack("=IBBHQQ", entries):
         expect(name_at < len(names), "a name outside its table")
         check_home(home, value, size, sections)
         if info >> 4 == LOCAL:
             continue
-        name = names[name_at:names.index(0, name_at)].decode("ascii")
+        name = names[name_at : names.index(0, name_at)].decode("ascii")
         if home == UNDEFINED:
             undefined.add(name)
             continue
@@ -173,7 +174,7 @@ def check_relocations(code: bytes, section: Section, sections: list[Section], ma
     target, known = sections[section.info], KNOWN_RELOCATIONS.get(machine)
     room = 0 if target.type == NOBITS else target.size
     wide = WIDE_RELOCATIONS.get(machine, ())
-    for offset, info, *_ in struct.iter_unpack(layout, memoryview(code)[section.offset:section.offset + section.size]):
+    for offset, info, *_ in struct.iter_unpack(layout, memoryview(code)[section.offset : section.offset + section.size]):
         kind, symbol = info & 0xFFFFFFFF, info >> 32
         expect(known is None or kind in known, f"relocation type {kind}")
         expect(symbol < symbols, "a relocation of a symbol that is not there")

@@ -8,6 +8,7 @@ emitted at once. The first kernel of a process takes 110 instead of 390 ms, late
 
 Imported only when something must be compiled. The classes derive from Numba's own, which are no public interface.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -32,8 +33,14 @@ from .store import full_width
 
 __all__ = ["compile_kernel", "inlined"]
 
-OPTIONS: dict[str, Any] = {"nopython": True, "boundscheck": None, "_nrt": False, "no_cpython_wrapper": True,
-                           "no_cfunc_wrapper": True, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "boundscheck": None,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "error_model": "numpy",
+}
 
 
 class KernelLibrary(codegen.JITCodeLibrary):
@@ -76,11 +83,13 @@ class KernelTyping(typing.Context):
     def _load_builtins(self) -> None:
         """Python's own functions; no arrays, buffers or ctypes."""
         from numba.core.typing import builtins, collections  # noqa: F401  (what registers when it is imported)
+
         self.install_registry(templates.builtin_registry)
 
     def load_additional_registries(self) -> None:
         """Functions of the module math."""
         from numba.core.typing import mathdecl
+
         self.install_registry(mathdecl.registry)
 
     def resolve_value_type(self, val):
@@ -101,6 +110,7 @@ class KernelContext(cpu.CPUContext):
         """No arrays, no reference counts."""
         from numba.core import optional  # noqa: F401  (what registers when it is imported)
         from numba.cpython import builtins, iterators, mathimpl, numbers, rangeobj, tupleobj  # noqa: F401
+
         self.install_registry(mathimpl.registry)
 
     def post_lowering(self, mod, library) -> None:
@@ -134,8 +144,19 @@ class KernelTarget(registry.CPUTarget):
 
 
 # Passes for what kernels do not contain: closures, generators, arrays, calls that are inlined as Python.
-NEEDLESS = frozenset(("WithLift", "InlineClosureLikes", "MakeFunctionToJitFunction", "InlineInlinables", "FindLiterallyCalls",
-                      "LiteralUnroll", "NopythonRewrites", "InlineOverloads", "NoPythonSupportedFeatureValidation"))
+NEEDLESS = frozenset(
+    (
+        "WithLift",
+        "InlineClosureLikes",
+        "MakeFunctionToJitFunction",
+        "InlineInlinables",
+        "FindLiterallyCalls",
+        "LiteralUnroll",
+        "NopythonRewrites",
+        "InlineOverloads",
+        "NoPythonSupportedFeatureValidation",
+    )
+)
 
 
 class KernelCompiler(compiler.CompilerBase):
@@ -204,9 +225,10 @@ def compile_kernel(function: Callable, signature, fastmath, has_parts: bool = Fa
         fastmath: the freedoms that LLVM has with the kernel's own arithmetic: a set of names, or False.
         has_parts: it may call what is ``part_of_loop``.
     """
-    made = KernelDispatcher(function, targetoptions={**OPTIONS, "fastmath": fastmath},
-                            pipeline_class=LoopCompiler if has_parts else KernelCompiler)
+    made = KernelDispatcher(
+        function, targetoptions={**OPTIONS, "fastmath": fastmath}, pipeline_class=LoopCompiler if has_parts else KernelCompiler
+    )
     with target_extension.target_override(NAME), CollectorPause():
         made.compile(signature)
-    compiled, = made.overloads.values()
+    (compiled,) = made.overloads.values()
     return compiled.library, compiled.fndesc.llvm_func_name

@@ -3,6 +3,7 @@
 Imported only when something must be compiled. Everything is opaque-pointer LLVM: a "typed pointer" is Numba's way of
 knowing the element type of a load.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -47,7 +48,9 @@ def intrinsics() -> dict:
             def generate(context, builder, signature, values):
                 slot = builder.gep(values[0], [values[1]])
                 return as_type(context, builder, builder.load(slot), result)
+
             return result(args, types.int64), generate
+
         return intrinsic(p)
 
     def make_at(name):
@@ -57,13 +60,16 @@ def intrinsics() -> dict:
             def generate(context, builder, signature, values):
                 moved = builder.add(*values)
                 return builder.inttoptr(moved, context.get_value_type(result))
+
             return result(types.int64, types.int64), generate
+
         return intrinsic(at)
 
     @intrinsic
     def pointer_word(typing, args, i):
         def generate(context, builder, signature, values):
             return builder.ptrtoint(builder.load(builder.gep(values[0], [values[1]])), I64)
+
         return types.int64(args, types.int64), generate
 
     def word_at(builder, address, i):
@@ -73,6 +79,7 @@ def intrinsics() -> dict:
     def word(typing, address, i):
         def generate(context, builder, signature, values):
             return builder.load(word_at(builder, *values))
+
         return types.int64(types.int64, types.int64), generate
 
     @intrinsic
@@ -80,6 +87,7 @@ def intrinsics() -> dict:
         def generate(context, builder, signature, values):
             builder.store(values[2], word_at(builder, values[0], values[1]))
             return context.get_dummy_value()
+
         return types.void(types.int64, types.int64, types.int64), generate
 
     @intrinsic
@@ -92,6 +100,7 @@ def intrinsics() -> dict:
                 memory = builder.alloca(ir.ArrayType(ir.IntType(8), size.literal_value))
                 memory.align = 64
             return builder.ptrtoint(memory, I64)
+
         return types.int64(size), generate
 
     @intrinsic
@@ -105,6 +114,7 @@ def intrinsics() -> dict:
             second = builder.gep(first, [ir.Constant(I64, 8)])
             builder.call(function, [first, second, start, stop, builder.inttoptr(args, void_pointer)])
             return context.get_dummy_value()
+
         return types.void(types.int64, types.int64, types.int64, types.int64), generate
 
     @intrinsic
@@ -115,9 +125,16 @@ def intrinsics() -> dict:
             target = builder.inttoptr(values[0], ir.FunctionType(ir.VoidType(), kinds).as_pointer())
             builder.call(target, parts)
             return context.get_dummy_value()
+
         return types.void(types.int64, arguments), generate
 
-    return {**{f"p_{name}": make_p(name) for name in POINTER_TYPES},
-            **{f"at_{name}": make_at(name) for name in POINTER_TYPES},
-            "pointer_word": pointer_word, "word": word, "set_word": set_word, "stack": stack,
-            "run_kernel": run_kernel, "call_c": call_c}
+    return {
+        **{f"p_{name}": make_p(name) for name in POINTER_TYPES},
+        **{f"at_{name}": make_at(name) for name in POINTER_TYPES},
+        "pointer_word": pointer_word,
+        "word": word,
+        "set_word": set_word,
+        "stack": stack,
+        "run_kernel": run_kernel,
+        "call_c": call_c,
+    }

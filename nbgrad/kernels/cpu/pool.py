@@ -1,4 +1,5 @@
 """The number of threads of large kernels: what is available, what was asked for. The threads themselves are native/pool.py's."""
+
 from __future__ import annotations
 
 import atexit
@@ -120,7 +121,7 @@ def default_threads() -> int:
     chosen = os.environ.get("NBGRAD_NUM_THREADS", "").strip()
     if chosen:
         return check_threads(int(chosen) if chosen.isdecimal() else chosen, "NBGRAD_NUM_THREADS")
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()     # the outermost level of "4,2"
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # the outermost level of "4,2"
     asked = int(first) if first.isdecimal() and int(first) else MOST_THREADS
     return min(available_threads(), asked, MOST_THREADS)
 

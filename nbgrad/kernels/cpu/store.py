@@ -7,6 +7,7 @@ NOTE [Locks and fork]: a child that is forked while another thread compiles woul
 ``fork`` therefore first takes the compile lock, Numba's (if it was imported) and llvmlite's, in the order in which a
 compilation takes them, and waits for imports under way (``base/locks.py``); the child renews all three.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -29,17 +30,34 @@ from . import elf
 from .digest import sha256
 from .disk import Store, StoreInfo, default_directory
 
-__all__ = ["ABI_VERSION", "Store", "StoreInfo", "Loader", "loader", "compile_lock", "content_key", "platform_key",
-           "default_directory"]
+__all__ = [
+    "ABI_VERSION",
+    "Store",
+    "StoreInfo",
+    "Loader",
+    "loader",
+    "compile_lock",
+    "content_key",
+    "platform_key",
+    "default_directory",
+]
 
-ABI_VERSION = 2                         # of the kernels' signature and the files' format; part of every key
-IMPORTS_MAY_TAKE = 10.0                 # seconds; a fork waits no longer, for the import may wait for what the forking thread holds
+ABI_VERSION = 2  # of the kernels' signature and the files' format; part of every key
+IMPORTS_MAY_TAKE = 10.0  # seconds; a fork waits no longer, for the import may wait for what the forking thread holds
 # NUMBA_ variables that do not change machine code; any other one is part of every key.
-IRRELEVANT_OPTIONS = {"NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_THREADING_LAYER", "NUMBA_COLOR_SCHEME",
-                      "NUMBA_WARNINGS", "NUMBA_DEVELOPER_MODE", "NUMBA_FULL_TRACEBACKS"}
+IRRELEVANT_OPTIONS = {
+    "NUMBA_NUM_THREADS",
+    "NUMBA_CACHE_DIR",
+    "NUMBA_THREADING_LAYER",
+    "NUMBA_COLOR_SCHEME",
+    "NUMBA_WARNINGS",
+    "NUMBA_DEVELOPER_MODE",
+    "NUMBA_FULL_TRACEBACKS",
+}
 
 
 # ---------------------------------------------------------------------------------------------------------- the key
+
 
 @cache
 def platform_key() -> str:
@@ -47,11 +65,25 @@ def platform_key() -> str:
 
     Versions of the ABI, nbgrad, Numba (not imported), llvmlite and Python; the target; Numba's options.
     """
-    options = [f"{name}={value}" for name, value in sorted(os.environ.items())
-               if name.startswith("NUMBA_") and name not in IRRELEVANT_OPTIONS]
-    return "|".join([f"abi {ABI_VERSION}", f"nbgrad {__version__}", f"numba {numba_version()}",
-                     f"llvmlite {llvmlite.__version__}", str(sys.implementation.cache_tag), llvm.get_process_triple(),
-                     llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), full_width(), *options])
+    options = [
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith("NUMBA_") and name not in IRRELEVANT_OPTIONS
+    ]
+    return "|".join(
+        [
+            f"abi {ABI_VERSION}",
+            f"nbgrad {__version__}",
+            f"numba {numba_version()}",
+            f"llvmlite {llvmlite.__version__}",
+            str(sys.implementation.cache_tag),
+            llvm.get_process_triple(),
+            llvm.get_host_cpu_name(),
+            llvm.get_host_cpu_features().flatten(),
+            full_width(),
+            *options,
+        ]
+    )
 
 
 @cache
@@ -66,6 +98,7 @@ def full_width() -> str:
 def numba_version() -> str:
     """Numba's version without importing it (a second) or ``importlib.metadata`` (15 ms): from its version file."""
     from importlib.util import find_spec
+
     spec = find_spec("numba")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         try:
@@ -81,6 +114,7 @@ def numba_version() -> str:
 def numba_metadata_version() -> str:
     """The slower way, for a Numba that keeps its version elsewhere."""
     from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("numba")
     except PackageNotFoundError:
@@ -102,12 +136,13 @@ def content_key(*parts: str | bytes) -> str:
 
 # -------------------------------------------------------------------------------------------------------- the locks
 
+
 class CompileLock:
     """The re-entrant lock around compiling and loading, held across ``fork``: see NOTE [Locks and fork]."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._held: list[Any] = []      # the locks of other packages that a fork in progress has taken
+        self._held: list[Any] = []  # the locks of other packages that a fork in progress has taken
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -164,11 +199,15 @@ def foreign_locks() -> list[Any]:
 
 compile_lock = CompileLock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=compile_lock.before_fork, after_in_parent=compile_lock.after_fork_in_parent,
-                        after_in_child=compile_lock.after_fork_in_child)
+    os.register_at_fork(
+        before=compile_lock.before_fork,
+        after_in_parent=compile_lock.after_fork_in_parent,
+        after_in_child=compile_lock.after_fork_in_child,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- the loader
+
 
 class Loader:
     """Maps objects into this process, each once. Cold and warm take the same road: the stored bytes are loaded.
@@ -227,7 +266,7 @@ class Loader:
         entry = self.store.read(key)
         try:
             found = self._map(*entry) if entry and elf.is_elf(entry[0]) else None
-        except CacheError:              # malformed, or made where another library was loaded: compile it here
+        except CacheError:  # malformed, or made where another library was loaded: compile it here
             found = None
         self.hits += found is not None
         self.misses += found is None
@@ -268,8 +307,9 @@ class Loader:
         known = describe(code, symbols)
         missing = [symbol for symbol in symbols if symbol not in known.defined]
         if missing:
-            raise CacheError(f"load: the object lacks {', '.join(missing)}; it defines "
-                             f"{', '.join(sorted(known.defined)) or 'nothing'}.")
+            raise CacheError(
+                f"load: the object lacks {', '.join(missing)}; it defines {', '.join(sorted(known.defined)) or 'nothing'}."
+            )
         require(known.undefined)
         engine = self._engine_without(known.strong | known.undefined)
         return engine.add(code, symbols, known.strong)
@@ -316,8 +356,9 @@ def host_machine() -> llvm.TargetMachine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(),
-                                        features=llvm.get_host_cpu_features().flatten() + full_width(), opt=3, jit=True)
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten() + full_width(), opt=3, jit=True
+    )
 
 
 # The linker makes this one; it is not looked up.
@@ -329,8 +370,10 @@ def require(names: frozenset[str]) -> None:
     """Refuse unless LLVM will find every name: it would load an unknown one as address 0."""
     unknown = sorted(name for name in names if name not in _resolved and not resolve(name))
     if unknown:
-        raise CacheError(f"load: undefined symbols {', '.join(unknown)} are in no library of this process. Hint: a "
-                         "kernel may call only libc, libm and what llvmlite.binding.add_symbol has registered.")
+        raise CacheError(
+            f"load: undefined symbols {', '.join(unknown)} are in no library of this process. Hint: a "
+            "kernel may call only libc, libm and what llvmlite.binding.add_symbol has registered."
+        )
     _resolved.update(names)
 
 

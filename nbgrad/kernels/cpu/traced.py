@@ -7,6 +7,7 @@ them). What cannot be run so, because it has branches, loops or integer arithmet
 NOTE [Same instructions]: the instructions are those of Numba's own lowering, without fast-math flags, in the same order: kernels
 have the same bits either way. Kernels that reassociate do not come here: their flags would reach the instructions.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -36,8 +37,8 @@ class Traced:
     """
 
     __slots__ = ("builder", "type", "value")
-    __array_ufunc__ = None                  # NumPy's scalars leave operators with them to this class
-    __hash__ = None                         # type: ignore[assignment]
+    __array_ufunc__ = None  # NumPy's scalars leave operators with them to this class
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, builder, type, value):
         self.builder, self.type, self.value = builder, type, value
@@ -79,11 +80,13 @@ def type_of(value) -> Any:
 
 def operator(kind, build: Callable, result=None, swapped=False) -> Callable:
     """A method of Traced for two values of the same type, which is a ``kind``."""
+
     def method(self, other):
         if not isinstance(self.type, kind):
             raise Untraceable(f"an operator of {self.type}")
         pair = self.value, operand(self.builder, other, self.type)
         return Traced(self.builder, result or self.type, build(self.builder, *(pair[::-1] if swapped else pair)))
+
     return method
 
 
@@ -110,6 +113,7 @@ for python, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq"
 
 def primitive(rule: Callable, of_constants: Callable) -> Callable:
     """One of ``llvm_prims`` as a function of Traced values; of constants alone that of ``numpy_prims``, which has its bits."""
+
     def call(*operands):
         builder = next((each.builder for each in operands if isinstance(each, Traced)), None)
         if builder is None:
@@ -117,6 +121,7 @@ def primitive(rule: Callable, of_constants: Callable) -> Callable:
         signature, generate = rule(None, *map(type_of, operands))
         values = [operand(builder, each, type) for each, type in zip(operands, signature.args)]
         return Traced(builder, signature.return_type, generate(None, builder, signature, values))
+
     return call
 
 

@@ -10,6 +10,7 @@ never see a half, a byte of truth or a narrow integer:
     bool                             a truth value; as a number, name the same bytes ``uint8``
     float64, complex64, complex128   itself
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -18,8 +19,17 @@ from typing import Any, NamedTuple
 from ...base.dtypes import BOOL, COMPLEX, dtype_of
 from ...base.errors import KernelError
 
-__all__ = ["Access", "Function", "VECTOR_BYTES", "compute_dtype", "value_dtype", "check_load", "vector_lanes",
-           "itemsize", "prims_dtype"]
+__all__ = [
+    "Access",
+    "Function",
+    "VECTOR_BYTES",
+    "compute_dtype",
+    "value_dtype",
+    "check_load",
+    "vector_lanes",
+    "itemsize",
+    "prims_dtype",
+]
 
 Function = Callable[..., Any]  # a plain Python function, before ``instantiate``
 VECTOR_BYTES = 16  # the widest access of one thread up to Hopper
@@ -88,8 +98,10 @@ def check_load(dtype: str, compute: str) -> None:
         KernelError: a complex or floating operand in a kernel that computes in a lower kind of number.
     """
     if BOOL < dtype_of(compute).category < dtype_of(dtype).category:
-        raise KernelError(f"load: {dtype} operand in a kernel that computes in {compute}. "
-                          f"Hint: compute in {compute_dtype(dtype)} and convert on the store.")
+        raise KernelError(
+            f"load: {dtype} operand in a kernel that computes in {compute}. "
+            f"Hint: compute in {compute_dtype(dtype)} and convert on the store."
+        )
 
 
 def vector_lanes(dtypes: Iterable[str]) -> int:

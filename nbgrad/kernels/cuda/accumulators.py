@@ -6,6 +6,7 @@ two accumulators here.
 NOTE [Complex accumulators]: a complex reduction folds real and imaginary parts in accumulators of their own: threads
 shuffle words, and a carry is dropped beside the part that is infinite, not beside both.
 """
+
 # ruff: noqa: F821  (combine, finished and where_index are bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -176,25 +177,39 @@ def accumulator(op: General, dtype: str) -> Accumulator:
         KernelError: no such reduction, or not in that dtype.
     """
     if not op.monoid or not folds(op, dtype):
-        raise KernelError(f"reduce: no {op.name} in {dtype}. Hint: integers are summed, and divided elementwise; the moduli of "
-                          f"complex numbers have an order.")
+        raise KernelError(
+            f"reduce: no {op.name} in {dtype}. Hint: integers are summed, and divided elementwise; the moduli of "
+            f"complex numbers have an order."
+        )
     monoid, term = MONOIDS[op.monoid], op.term_expression()
     near = term is None or term.boolean or op.near
-    dtype = dtype if near else "float64"        # where terms are computed, as squares are
+    dtype = dtype if near else "float64"  # where terms are computed, as squares are
     kind, start = dtype_of(dtype), monoid.start(dtype)
     real = kind.to_real().name
-    made = Accumulator(op.name, dtype, term_function(op, dtype), (dtype,), (start,), monoid.combine, monoid.combine, same,
-                       (("combine", monoid.combine),))
+    made = Accumulator(
+        op.name,
+        dtype,
+        term_function(op, dtype),
+        (dtype,),
+        (start,),
+        monoid.combine,
+        monoid.combine,
+        same,
+        (("combine", monoid.combine),),
+    )
     if term is not None and term.boolean:
-        return made._replace(state=("int64",), identity=(monoid.start("int64"),), absorb=absorb_truth,
-                             finish=truth if op.gives == "truth" else same)
+        return made._replace(
+            state=("int64",), identity=(monoid.start("int64"),), absorb=absorb_truth, finish=truth if op.gives == "truth" else same
+        )
     if monoid.indexed:
         # The index of no element at all is the largest, so that any element, even one equal to the identity, comes before it.
-        return made._replace(state=(dtype, "int64"), identity=(start, 2**63 - 1), absorb=absorb_indexed, finish=position,
-                             indexed=True)
+        return made._replace(
+            state=(dtype, "int64"), identity=(start, 2**63 - 1), absorb=absorb_indexed, finish=position, indexed=True
+        )
     if kind.is_complex and not monoid.carries:
-        return made._replace(state=(real, real), identity=(1.0, 0.0), absorb=multiply_complex, merge=multiply_parts,
-                             finish=complex_parts)
+        return made._replace(
+            state=(real, real), identity=(1.0, 0.0), absorb=multiply_complex, merge=multiply_parts, finish=complex_parts
+        )
     functions: tuple[Function, Function] = (same, finish_plain)
     if kind.is_complex:
         made = made._replace(state=(real,) * 4, identity=(0.0,) * 4, absorb=add_complex, merge=merge_complex)

@@ -4,6 +4,7 @@ numba-cuda.
 Numba is used as a compiler only: its launcher costs about 20 us a call, and its arrays and contexts are not needed.
 What leaves this file is a ``Kernel``: bytes and a name.
 """
+
 from __future__ import annotations
 
 import functools
@@ -150,8 +151,9 @@ def right_everywhere(function: Function) -> Function:
     if (function.__module__ or "").startswith(_SCALAR_MODULES):
         return function
     called = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
-    replaced = {name: right_everywhere(value) for name, value in called.items()
-                if isinstance(value, FunctionType) and value is not function}
+    replaced = {
+        name: right_everywhere(value) for name, value in called.items() if isinstance(value, FunctionType) and value is not function
+    }
     if all(value is called[name] for name, value in replaced.items()):
         return function
     scope = {**function.__globals__, **replaced}
@@ -165,8 +167,14 @@ _PRECISE = {
 _SCALAR_MODULES = (scalars.__name__, complex_scalars.__name__)
 
 
-def instantiate_for(names: dict[str, Any], template: Template, scalar: Function, dtype: str, source: Mapping,
-                    wrap: Function = lambda function: function) -> Function:
+def instantiate_for(
+    names: dict[str, Any],
+    template: Template,
+    scalar: Function,
+    dtype: str,
+    source: Mapping,
+    wrap: Function = lambda function: function,
+) -> Function:
     """The template's function with every name bound: to a target by ``names``, to this kernel by the rest."""
     return instantiate(template.function, names, {**scalar_source(scalar, dtype), **source}, narrowed_to(dtype), wrap)
 
@@ -214,10 +222,13 @@ def numba_without_gpu(capability: tuple[int, int]) -> Iterator[None]:
     """
     from numba.cuda import dispatcher
     from numba.cuda.cudadrv import nvvm
+
     device = SimpleNamespace(compute_capability=capability)
-    with mock.patch.object(dispatcher, "get_current_device", lambda: device), \
-            mock.patch.object(nvvm, "compile_ir", functools.partial(nvvm.compile_ir, fma=False)), \
-            warnings.catch_warnings():
+    with (
+        mock.patch.object(dispatcher, "get_current_device", lambda: device),
+        mock.patch.object(nvvm, "compile_ir", functools.partial(nvvm.compile_ir, fma=False)),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
 
@@ -233,8 +244,9 @@ def find(pattern: str, text: str) -> str:
     """The group of ``pattern`` in a compiler's output."""
     found = re.search(pattern, text)
     if found is None:
-        raise KernelError(f"cuda: no {pattern!r} in the compiler's output: {text[:200]!r}. "
-                          f"Hint: its version is not one of nbgrad[cuda]'s.")
+        raise KernelError(
+            f"cuda: no {pattern!r} in the compiler's output: {text[:200]!r}. Hint: its version is not one of nbgrad[cuda]'s."
+        )
     return found[1]
 
 

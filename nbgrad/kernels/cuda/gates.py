@@ -3,6 +3,7 @@
 Each gate returns the reason why a kernel fails, or None. Together they catch what costs a factor on the GPU and
 changes no result: a float64 literal in a float32 kernel, scalar loads, spills, a 64-bit division in an index.
 """
+
 from __future__ import annotations
 
 import re
@@ -14,8 +15,19 @@ from .access import Access, compute_dtype
 from .build import Kernel, max_registers
 from .templates import Template
 
-__all__ = ["Gate", "check", "gates_for", "property_of", "no_float64", "no_spills", "few_registers", "global_access",
-           "no_division", "no_wide_index", "memory_access"]
+__all__ = [
+    "Gate",
+    "check",
+    "gates_for",
+    "property_of",
+    "no_float64",
+    "no_spills",
+    "few_registers",
+    "global_access",
+    "no_division",
+    "no_wide_index",
+    "memory_access",
+]
 
 Gate = Callable[[Kernel], "str | None"]
 
@@ -29,8 +41,12 @@ def gates_for(template: Template, dtype: str, integers: bool = False) -> tuple[G
         integers: whether the scalar function itself divides or multiplies integers, so that index arithmetic cannot be
             told from its own.
     """
-    gates: list[Gate] = [no_spills, partial(few_registers, most=max_registers(dtype)), global_access,
-                         partial(memory_access, traffic=template.traffic)]
+    gates: list[Gate] = [
+        no_spills,
+        partial(few_registers, most=max_registers(dtype)),
+        global_access,
+        partial(memory_access, traffic=template.traffic),
+    ]
     if not {dtype, *template.pointers}.intersection(DOUBLE):
         gates.append(no_float64)
     if template.index_bits == 32 and not integers:
@@ -99,8 +115,11 @@ def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
 PROPERTIES = {
     no_spills: "nothing spilled, no local memory",
     few_registers: f"at most {max_registers('float32')} registers ({max_registers('complex128')} of complex128)",
-    global_access: "no generic load or store", memory_access: "the vector accesses promised",
-    no_float64: "no float64 instruction", no_division: "no integer division", no_wide_index: "indices stay in 32 bits",
+    global_access: "no generic load or store",
+    memory_access: "the vector accesses promised",
+    no_float64: "no float64 instruction",
+    no_division: "no integer division",
+    no_wide_index: "indices stay in 32 bits",
 }
 
 

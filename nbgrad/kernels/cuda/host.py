@@ -4,6 +4,7 @@ What is cheap and what is not decides the design: a launch costs well under a mi
 way, so a kernel and its ``LaunchConfig`` are looked up, arguments are plain ints (cuda.core passes an int as 64
 bits, which suits pointers and counts alike), and memory comes from the driver's stream-ordered pool, never cudaMalloc.
 """
+
 from __future__ import annotations
 
 from functools import cache
@@ -33,8 +34,7 @@ def missing() -> str | None:
 def without_tensors() -> str:
     """Why no tensor can be on a GPU here: for the error of ``device="cuda"``, wherever it is said."""
     reason = missing()
-    what = ("kernels are compiled for CUDA (nbgrad.kernels.cuda), but the run time that holds tensors on a GPU is "
-            "missing")
+    what = "kernels are compiled for CUDA (nbgrad.kernels.cuda), but the run time that holds tensors on a GPU is missing"
     return what if reason is None else f"{what}; and here {reason.removeprefix('cuda: ').partition('. ')[0]}"
 
 
@@ -52,8 +52,9 @@ def _missing(ordinal: int) -> str | None:
         return str(error)
     except Exception as error:  # the driver bindings raise their own types: no libcuda, no device, too old a driver
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        return (f"cuda: no usable GPU {ordinal}: {reason}. Hint: check nvidia-smi; kernels can be compiled and "
-                f"interpreted without one.")
+        return (
+            f"cuda: no usable GPU {ordinal}: {reason}. Hint: check nvidia-smi; kernels can be compiled and interpreted without one."
+        )
     return None
 
 
@@ -177,6 +178,8 @@ class Gpu:
 def argument(number, dtype: str):
     """A Python number as a kernel that computes in ``dtype`` takes it by value."""
     if compute_dtype(dtype) != dtype or dtype.startswith("complex"):
-        raise KernelError(f"launch: a value of dtype {dtype}, expected a compute dtype: float32, float64 or int64. "
-                          f"Hint: a complex number is passed as an operand in memory.")
+        raise KernelError(
+            f"launch: a value of dtype {dtype}, expected a compute dtype: float32, float64 or int64. "
+            f"Hint: a complex number is passed as an operand in memory."
+        )
     return dtype_of(dtype).numpy.type(number)

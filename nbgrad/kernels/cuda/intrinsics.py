@@ -1,4 +1,5 @@
 """What the names in a template mean to Numba's CUDA target. With ``build.py``, the only file that knows numba-cuda."""
+
 from __future__ import annotations
 
 import warnings
@@ -28,8 +29,10 @@ __all__ = ["cuda", "types", "cuda_prims", "pointer_type"]
 # which `pip install --target` does not run.
 cuda: Any = numba_cuda
 if "numba_cuda" not in cuda.__file__:
-    raise KernelError(f"cuda: numba.cuda is {cuda.__file__}, expected numba-cuda. Hint: pip install 'nbgrad[cuda]'; "
-                      f"where it is installed already, import _numba_cuda_redirector before numba.")
+    raise KernelError(
+        f"cuda: numba.cuda is {cuda.__file__}, expected numba-cuda. Hint: pip install 'nbgrad[cuda]'; "
+        f"where it is installed already, import _numba_cuda_redirector before numba."
+    )
 
 _I1, _I8, _I16, _I32 = map(ir.IntType, (1, 8, 16, 32))
 _HALVES = ("float16", "bfloat16")
@@ -40,10 +43,15 @@ def cuda_prims(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = 
     """All names of a template that computes in ``dtype``: primitives, memory, index arithmetic, ``cuda`` itself."""
     compute, makers = compute_dtype(dtype), {"load": _load, "store": _store}
     rint = "__nv_rintf" if prims_dtype(dtype) == "float32" else "__nv_rint"  # libdevice; NVVM turns it into cvt.rni
-    return {**llvm_prims(intrinsic, types, prims_dtype(dtype), rint), "cuda": cuda,
-            "where_index": where_index, "divide_by_magic": divide_by_magic, "multiply_add_i32": multiply_add_i32,
-            **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
-            **{f"STATE{s}": getattr(types, name) for s, name in enumerate(state)}}
+    return {
+        **llvm_prims(intrinsic, types, prims_dtype(dtype), rint),
+        "cuda": cuda,
+        "where_index": where_index,
+        "divide_by_magic": divide_by_magic,
+        "multiply_add_i32": multiply_add_i32,
+        **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
+        **{f"STATE{s}": getattr(types, name) for s, name in enumerate(state)},
+    }
 
 
 def pointer_type(dtype: str):
@@ -54,6 +62,7 @@ def pointer_type(dtype: str):
 # A plain LLVM access with its alignment stated: NVVM infers the global address space from the kernel's parameters and
 # emits ld.global.v4. Inline assembly would do the same, but the optimiser could not move it. Elements narrower than a
 # word are shifted out of words: as vectors of halves or bytes, NVVM would load them four at a time.
+
 
 def _load(access: Access, compute: str) -> Callable:
     check_load(access.dtype, compute)
@@ -70,6 +79,7 @@ def _load(access: Access, compute: str) -> Callable:
             return values[0] if access.lanes == 1 else context.make_tuple(builder, result, values)
 
         return result(pointer, index), generate
+
     return load
 
 
@@ -88,6 +98,7 @@ def _store(access: Access, compute: str) -> Callable:
             return context.get_dummy_value()
 
         return types.void(pointer, index, value), generate
+
     return store
 
 
@@ -128,7 +139,7 @@ def _split(builder, words, access):
     else:
         vector = builder.bitcast(words, ir.VectorType(part, count))
         parts = [builder.extract_element(vector, ir.Constant(_I32, k)) for k in range(count)]
-    return [parts[k:k + width] for k in range(0, count, width)]
+    return [parts[k : k + width] for k in range(0, count, width)]
 
 
 def _unpack(builder, words, k, part, size):
@@ -156,7 +167,7 @@ def _pack(builder, parts, size, words):
     count = words.count if isinstance(words, ir.VectorType) else 1
     word_type = words.element if isinstance(words, ir.VectorType) else words
     packed = []
-    for word_parts in (parts[k:k + len(parts) // count] for k in range(0, len(parts), len(parts) // count)):
+    for word_parts in (parts[k : k + len(parts) // count] for k in range(0, len(parts), len(parts) // count)):
         word = ir.Constant(word_type, 0)
         for k, part in enumerate(word_parts):
             bits = builder.zext(builder.bitcast(part, ir.IntType(8 * size)), word_type)
@@ -222,6 +233,7 @@ def _narrow_bfloat16(builder, real):
 # Numba widens every integer operation to 64 bits, and LLVM does not always find its way back. Index arithmetic
 # that must stay in 32 bits is therefore spelled in 32-bit instructions.
 
+
 @intrinsic
 def where_index(typing, c, i, j):
     """``where`` for indices, which are int64 in a kernel of any dtype."""
@@ -231,19 +243,23 @@ def where_index(typing, c, i, j):
 @intrinsic
 def divide_by_magic(typing, i, magic, shift):
     """The high word of i * magic, shifted: mul.hi.u32 and shr, in place of a division."""
+
     def generate(context, builder, signature, args):
         i, magic, shift = (_low_word(builder, value) for value in args)
         mul_high = declare(builder.module, ir.FunctionType(_I32, [_I32, _I32]), "__nv_umulhi")
         return builder.lshr(builder.call(mul_high, [i, magic]), shift)
+
     return types.int32(i, types.int64, types.int64), generate
 
 
 @intrinsic
 def multiply_add_i32(typing, x, y, z):
     """x * y + z in 32 bits."""
+
     def generate(context, builder, signature, args):
         x, y, z = (_low_word(builder, value) for value in args)
         return builder.add(builder.mul(x, y), z)
+
     return types.int32(x, y, z), generate
 
 

@@ -1,4 +1,5 @@
 """Kernel templates that fill memory with random numbers: Philox, by the CPU's own source, hence the CPU's numbers."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -20,9 +21,12 @@ def random_fill(distribution: str, dtype: str) -> Template:
     """
     lanes, name = vector_lanes([dtype]), f"random_{distribution}"
     vector, element = Access("store", dtype, lanes), Access("store", dtype)
-    tail = [f"if i * {lanes} + {k} < n:\n            {element.name}(out0, i * {lanes} + {k}, numbers[{k}])"
-            for k in range(lanes - 1)]
-    function = compile_template(f"{name}_{dtype}", f"""
+    tail = [
+        f"if i * {lanes} + {k} < n:\n            {element.name}(out0, i * {lanes} + {k}, numbers[{k}])" for k in range(lanes - 1)
+    ]
+    function = compile_template(
+        f"{name}_{dtype}",
+        f"""
 def NAME(out0, a, b, n, seed, call):
     i = cuda.blockIdx.x * {BLOCK} + cuda.threadIdx.x
     r0, r1, r2, r3 = philox(i, call, seed)
@@ -31,7 +35,8 @@ def NAME(out0, a, b, n, seed, call):
         {vector.name}(out0, i, numbers)
     else:
         {indent(8, tail)}
-""")
+""",
+    )
     return Template(f"{name}_{dtype}", function, (dtype,), 2, frozenset((vector, element)), Counter([vector]))
 
 
@@ -41,8 +46,12 @@ def random_source(distribution: str, dtype: str, bits: int = 24) -> dict:
     Args:
         bits: of a uniform float32; 11 and 8 leave none that rounds to 1 in float16 and bfloat16.
     """
-    return {"philox": philox.philox, "distribution": philox.DISTRIBUTIONS[distribution, dtype], "SHIFT": 32 - bits,
-            "UNIT": 2.0 ** -bits}
+    return {
+        "philox": philox.philox,
+        "distribution": philox.DISTRIBUTIONS[distribution, dtype],
+        "SHIFT": 32 - bits,
+        "UNIT": 2.0**-bits,
+    }
 
 
 def random_grid(n: int, dtype: str) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ NOTE [Reduction stages]: a long row is cut into blocks, each of which folds its 
 blocks' accumulators, stage ``"merge"`` folds those and finishes. A row that one block can fold takes one kernel, stage
 ``"whole"``. There are no atomics: the order depends on the shape alone, hence the same bits on every run and every GPU.
 """
+
 from __future__ import annotations
 
 from collections import Counter
@@ -15,8 +16,16 @@ from .access import Access, vector_lanes
 from .accumulators import Accumulator
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
-__all__ = ["MAX_PARTIALS", "STAGES", "reduce_rows", "reduce_short_rows", "reduce_columns", "row_plan", "column_plan",
-           "short_rows_grid"]
+__all__ = [
+    "MAX_PARTIALS",
+    "STAGES",
+    "reduce_rows",
+    "reduce_short_rows",
+    "reduce_columns",
+    "row_plan",
+    "column_plan",
+    "short_rows_grid",
+]
 
 MAX_PARTIALS = 1024  # blocks of a row's first stage: fills the largest GPU, and one block can finish it
 STAGES = ("whole", "partial", "merge")
@@ -42,8 +51,15 @@ class Fold:
         name = f"{name}_{self.of.name}_{self.stage}_{'_'.join(self.inputs)}_to_{self.outputs[0]}_x{self.lanes}"
         loads = [self._load(dtype) for dtype in self.inputs]
         accesses = frozenset(loads) | {self._store(dtype) for dtype in self.outputs}
-        return Template(name, compile_template(name, source), self.outputs + self.inputs, len(self.values), accesses,
-                        Counter(loads), state=self.of.state)
+        return Template(
+            name,
+            compile_template(name, source),
+            self.outputs + self.inputs,
+            len(self.values),
+            accesses,
+            Counter(loads),
+            state=self.of.state,
+        )
 
     def start(self, group: str) -> list[str]:
         return [f"{group}_{s} = IDENTITY{s}" for s in self.width]
@@ -74,9 +90,14 @@ class Fold:
     def shuffle(self, group: str, width: int) -> list[str]:
         """Fold ``width`` neighbouring threads into the first by halving distances."""
         distances = [width >> k for k in range(1, width.bit_length())]
-        return [line for d in distances for line in
-                [*(f"t_{s} = cuda.shfl_down_sync(0xffffffff, {group}_{s}, {d})" for s in self.width),
-                 self.merge(group, self.names("t"))]]
+        return [
+            line
+            for d in distances
+            for line in [
+                *(f"t_{s} = cuda.shfl_down_sync(0xffffffff, {group}_{s}, {d})" for s in self.width),
+                self.merge(group, self.names("t")),
+            ]
+        ]
 
     def shared(self, size: int) -> list[str]:
         return [f"shared_{s} = cuda.shared.array({size}, STATE{s})" for s in self.width]
@@ -105,8 +126,7 @@ class Fold:
 
 
 @cache
-def reduce_rows(of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole",
-                lanes: int | None = None) -> Template:
+def reduce_rows(of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole", lanes: int | None = None) -> Template:
     """out[row] = the fold of scalar(x0[row, i], ...) over contiguous rows: a block, or several, for a row.
 
     Args:
@@ -122,27 +142,30 @@ def reduce_rows(of: Accumulator, inputs: tuple[str, ...], output: str, stage: st
     lanes = 1 if stage == "merge" else lanes or vector_lanes(inputs)
     fold = Fold(of, inputs, output, stage, lanes)
     groups = [f"a{k}" for k in range(lanes)]
-    return fold.template("reduce_rows", f"""
-def NAME({', '.join(fold.parameters())}, vectors, share):
+    return fold.template(
+        "reduce_rows",
+        f"""
+def NAME({", ".join(fold.parameters())}, vectors, share):
     thread = cuda.threadIdx.x
     row = cuda.blockIdx.x * vectors
     start = cuda.blockIdx.y * share
     {indent(4, fold.shared(WARPS))}
     {indent(4, [line for group in groups for line in fold.start(group)])}
     for i in range(start + thread, min(start + share, vectors), {BLOCK}):
-        {indent(8, fold.load('row + i') + [fold.absorb(group, 'i', k) for k, group in enumerate(groups)])}
-    {indent(4, fold.merge_tree(groups) + fold.shuffle('a0', WARP))}
+        {indent(8, fold.load("row + i") + [fold.absorb(group, "i", k) for k, group in enumerate(groups)])}
+    {indent(4, fold.merge_tree(groups) + fold.shuffle("a0", WARP))}
     if thread % {WARP} == 0:
-        {indent(8, fold.put(f'thread // {WARP}', 'a0'))}
+        {indent(8, fold.put(f"thread // {WARP}", "a0"))}
     cuda.syncthreads()
     if thread < {WARP}:  # the whole first warp takes part in the shuffles, though only {WARPS} threads hold a value
-        {indent(8, fold.start('a0'))}
+        {indent(8, fold.start("a0"))}
         if thread < {WARPS}:
-            {indent(12, fold.get('a0', 'thread'))}
-        {indent(8, fold.shuffle('a0', WARPS))}
+            {indent(12, fold.get("a0", "thread"))}
+        {indent(8, fold.shuffle("a0", WARPS))}
         if thread == 0:
-            {indent(12, fold.store('a0', 'cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y'))}
-""")
+            {indent(12, fold.store("a0", "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"))}
+""",
+    )
 
 
 def row_plan(n: int, lanes: int) -> tuple[int, int]:
@@ -159,18 +182,21 @@ def reduce_short_rows(of: Accumulator, inputs: tuple[str, ...], output: str) -> 
     Integer parameters: ``rows``, ``n``. Grid: ``short_rows_grid(rows)``.
     """
     fold = Fold(of, inputs, output, "whole")
-    return fold.template("reduce_short_rows", f"""
-def NAME({', '.join(fold.parameters())}, rows, n):
+    return fold.template(
+        "reduce_short_rows",
+        f"""
+def NAME({", ".join(fold.parameters())}, rows, n):
     lane = cuda.threadIdx.x % {WARP}
     row = cuda.blockIdx.x * {WARPS} + cuda.threadIdx.x // {WARP}
     if row < rows:  # the same for all of a warp, as shuffles demand
-        {indent(8, fold.start('a'))}
+        {indent(8, fold.start("a"))}
         for i in range(lane, n, {WARP}):
-            {indent(12, [*fold.load('row * n + i'), fold.absorb('a', 'i')])}
-        {indent(8, fold.shuffle('a', WARP))}
+            {indent(12, [*fold.load("row * n + i"), fold.absorb("a", "i")])}
+        {indent(8, fold.shuffle("a", WARP))}
         if lane == 0:
-            {indent(12, fold.store('a', 'row'))}
-""")
+            {indent(12, fold.store("a", "row"))}
+""",
+    )
 
 
 def short_rows_grid(rows: int) -> tuple[int, ...]:
@@ -190,26 +216,37 @@ def reduce_columns(of: Accumulator, inputs: tuple[str, ...], output: str, stage:
     planes).
     """
     fold = Fold(of, inputs, output, stage)
-    return fold.template("reduce_columns", f"""
-def NAME({', '.join(fold.parameters())}, first, outers, rows, columns, share):
+    return fold.template(
+        "reduce_columns",
+        f"""
+def NAME({", ".join(fold.parameters())}, first, outers, rows, columns, share):
     lane = cuda.threadIdx.x % {WARP}
     warp = cuda.threadIdx.x // {WARP}
     outer = first + cuda.blockIdx.z
     column = cuda.blockIdx.x * {WARP} + lane
     start = cuda.blockIdx.y * share
     {indent(4, fold.shared(BLOCK))}
-    {indent(4, fold.start('a'))}
+    {indent(4, fold.start("a"))}
     if column < columns:
         for i in range(start + warp, min(start + share, rows), {WARPS}):
-            {indent(12, [*fold.load('(outer * rows + i) * columns + column'), fold.absorb('a', 'i')])}
-    {indent(4, fold.put(f'warp * {WARP} + lane', 'a'))}
+            {indent(12, [*fold.load("(outer * rows + i) * columns + column"), fold.absorb("a", "i")])}
+    {indent(4, fold.put(f"warp * {WARP} + lane", "a"))}
     cuda.syncthreads()
     if warp == 0:
-        {indent(8, [line for w in range(1, WARPS) for line in
-                    [*fold.get('t', f'lane + {w * WARP}'), fold.merge('a', fold.names('t'))]])}
+        {
+            indent(
+                8,
+                [
+                    line
+                    for w in range(1, WARPS)
+                    for line in [*fold.get("t", f"lane + {w * WARP}"), fold.merge("a", fold.names("t"))]
+                ],
+            )
+        }
         if column < columns:
-            {indent(12, fold.store('a', '(cuda.blockIdx.y * outers + outer) * columns + column'))}
-""")
+            {indent(12, fold.store("a", "(cuda.blockIdx.y * outers + outer) * columns + column"))}
+""",
+    )
 
 
 def column_plan(outers: int, rows: int, columns: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ Stricter than a GPU where a GPU is silent: out-of-bounds and misaligned accesses
 barriers and divergent shuffles raise ``KernelError``. Blocks run one after the other, threads of a block in order
 between two meeting points; so it shows errors of logic, not data races. About 50,000 threads a second.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -47,14 +48,15 @@ def bind_arguments(template: Template, dtype: str, args: Sequence) -> list:
     """The arguments in the types that a launch would give them."""
     pointers, values = len(template.pointers), template.values
     if len(args) != pointers + values + template.integers:
-        raise KernelError(f"{template.name}: {len(args)} arguments, expected {pointers} pointers, {values} values and "
-                          f"{template.integers} counts.")
+        raise KernelError(
+            f"{template.name}: {len(args)} arguments, expected {pointers} pointers, {values} values and {template.integers} counts."
+        )
     arrays = [a if isinstance(a, Pointer) else Pointer(a) for a in args[:pointers]]
     for k, (pointer, name) in enumerate(zip(arrays, template.pointers)):
         if pointer.dtype != name and {pointer.dtype, name} != {"bool", "uint8"}:
             raise KernelError(f"{template.name}: pointer {k} is to {pointer.dtype}, expected {name}.")
-    numbers = [dtype_of(value_dtype(dtype)).numpy.type(v) for v in args[pointers:pointers + values]]
-    return arrays + numbers + [int(n) for n in args[pointers + values:]]
+    numbers = [dtype_of(value_dtype(dtype)).numpy.type(v) for v in args[pointers : pointers + values]]
+    return arrays + numbers + [int(n) for n in args[pointers + values :]]
 
 
 class Pointer:
@@ -62,8 +64,7 @@ class Pointer:
 
     def __init__(self, array: np.ndarray, offset: int = 0):
         if not array.flags.c_contiguous:
-            raise KernelError(f"simt: a pointer needs contiguous memory, got strides {array.strides}. "
-                              f"Hint: pass the base.")
+            raise KernelError(f"simt: a pointer needs contiguous memory, got strides {array.strides}. Hint: pass the base.")
         self.array, self.offset, self.dtype = array.reshape(-1), offset, dtype_of(array.dtype.name).name
 
     def span(self, i: int, lanes: int) -> slice:
@@ -96,8 +97,10 @@ def store_access(access: Access, compute: str) -> Function:
         values = values if access.lanes > 1 else (values,)
         for value in values:
             if not isinstance(value, (*numbers, bool, np.bool_, int, np.integer)):
-                raise KernelError(f"simt: store of {type(value).__name__}, expected {compute}, {place()}. "
-                                  f"Hint: a float constant was not narrowed.")
+                raise KernelError(
+                    f"simt: store of {type(value).__name__}, expected {compute}, {place()}. "
+                    f"Hint: a float constant was not narrowed."
+                )
         pointer.array[pointer.span(i, access.lanes)] = [convert(value, access.dtype) for value in values]
 
     return store
@@ -121,10 +124,16 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
     """What ``intrinsics.cuda_prims`` is for the GPU."""
     compute, makers = compute_dtype(dtype), {"load": load_access, "store": store_access}
     prims = numpy_prims(prims_dtype(dtype))
-    return {**prims, "complex": complex_number(compute), "cuda": Machine(), "where_index": prims["where"],
-            "divide_by_magic": divide_by_magic, "multiply_add_i32": multiply_add_i32,
-            **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
-            **{f"STATE{s}": dtype_of(name).numpy for s, name in enumerate(state)}}
+    return {
+        **prims,
+        "complex": complex_number(compute),
+        "cuda": Machine(),
+        "where_index": prims["where"],
+        "divide_by_magic": divide_by_magic,
+        "multiply_add_i32": multiply_add_i32,
+        **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
+        **{f"STATE{s}": dtype_of(name).numpy for s, name in enumerate(state)},
+    }
 
 
 def complex_number(dtype: str) -> Function:
@@ -148,8 +157,7 @@ class Shared:
     def __getitem__(self, i):
         value = self.values[self._check(i)]
         if value is None:
-            raise KernelError(f"simt: shared element {i} is read before it is written, {place()}. "
-                              f"Hint: a barrier is missing.")
+            raise KernelError(f"simt: shared element {i} is read before it is written, {place()}. Hint: a barrier is missing.")
         return value
 
     def __setitem__(self, i, value):
@@ -216,7 +224,7 @@ def divide_by_magic(i, magic, shift):
 
 def multiply_add_i32(x, y, z):
     value = int(x) * int(y) + int(z)
-    if not -2**31 <= value < 2**31:
+    if not -(2**31) <= value < 2**31:
         raise KernelError(f"simt: offset {value} needs 64 bits, {place()}.")
     return value
 
@@ -249,7 +257,7 @@ def run_block(threads: list[Thread], args: Sequence) -> None:
     for thread in threads:
         thread.switch(*args)
     while alive := [t for t in threads if not t.dead]:
-        warps = [threads[w:w + WARP] for w in range(0, len(threads), WARP)]
+        warps = [threads[w : w + WARP] for w in range(0, len(threads), WARP)]
         ready = [t for warp in warps if meet_shuffle(warp) for t in warp] or meet_barrier(threads)
         if not ready:
             stuck = sorted({(t.waits or ("exited",))[0] for t in threads if not t.dead})

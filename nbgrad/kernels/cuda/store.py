@@ -3,6 +3,7 @@
 A cubin is written after it has passed its gates, so one that is found needs no check again. What a file must be before
 it is loaded is NOTE [Trust in the store] of ``cpu/disk.py``; its limit and ``nbgrad.cache`` count these files too.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -78,8 +79,9 @@ def default_store() -> CubinStore:
     return CubinStore(default_directory())
 
 
-def load_or_build(recipe: Recipe, gates: Iterable[Gate] = (), arch: str = ARCH,
-                  store: CubinStore | None = None) -> tuple[Kernel, bool]:
+def load_or_build(
+    recipe: Recipe, gates: Iterable[Gate] = (), arch: str = ARCH, store: CubinStore | None = None
+) -> tuple[Kernel, bool]:
     """The kernel of ``recipe``, and whether it came from the store.
 
     Raises:

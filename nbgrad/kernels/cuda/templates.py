@@ -15,6 +15,7 @@ NOTE [Launch shape]: a block is always ``BLOCK`` threads and owns one tile; ther
 a stride known only at run time is worse than it looks: LLVM unrolls it and computes the trip count with a 64-bit
 division.)
 """
+
 from __future__ import annotations
 
 import linecache
@@ -27,8 +28,23 @@ from ...base.dtypes import COMPLEX, dtype_of
 from ...base.errors import KernelError
 from .access import Access, Function, vector_lanes
 
-__all__ = ["BLOCK", "Template", "Operand", "array", "single", "value", "number", "elementwise", "elementwise_grid", "accumulate",
-           "strided", "strided_args", "strided_grid", "collapse", "index_source"]
+__all__ = [
+    "BLOCK",
+    "Template",
+    "Operand",
+    "array",
+    "single",
+    "value",
+    "number",
+    "elementwise",
+    "elementwise_grid",
+    "accumulate",
+    "strided",
+    "strided_args",
+    "strided_grid",
+    "collapse",
+    "index_source",
+]
 
 BLOCK = 256  # threads a block; known at compile time, so that strides and bounds fold
 WARP = 32
@@ -117,8 +133,10 @@ class Signature:
     def __post_init__(self):
         for j, k in enumerate(self.into):
             if self.inputs[k] != array(self.outputs[j]):
-                raise KernelError(f"elementwise: output {j} ({self.outputs[j]}) cannot overwrite input {k} "
-                                  f"{tuple(self.inputs[k])}. Hint: it must be an array of the same dtype.")
+                raise KernelError(
+                    f"elementwise: output {j} ({self.outputs[j]}) cannot overwrite input {k} "
+                    f"{tuple(self.inputs[k])}. Hint: it must be an array of the same dtype."
+                )
 
     @property
     def label(self) -> str:
@@ -157,13 +175,22 @@ class Signature:
 
     def body(self, lanes: int, places: Sequence[Callable[[str], str]]) -> list[str]:
         """Lines that load a vector at every place, then compute, then store; a place maps a pointer to an index."""
-        loads = [f"x{k}_{u} = {Access('load', x.dtype, lanes).name}(x{k}, {place(f'x{k}')})"
-                 for u, place in enumerate(places) for k, x in self._inputs("array")]
-        results = [f"{', '.join(self._results(u, lane))} = scalar({', '.join(self._arguments(u, lane, lanes))})"
-                   for u in range(len(places)) for lane in range(lanes)]
+        loads = [
+            f"x{k}_{u} = {Access('load', x.dtype, lanes).name}(x{k}, {place(f'x{k}')})"
+            for u, place in enumerate(places)
+            for k, x in self._inputs("array")
+        ]
+        results = [
+            f"{', '.join(self._results(u, lane))} = scalar({', '.join(self._arguments(u, lane, lanes))})"
+            for u in range(len(places))
+            for lane in range(lanes)
+        ]
         targets = list(enumerate(zip(self.targets, self.outputs)))
-        stores = [f"{Access('store', dtype, lanes).name}({target}, {place(target)}, {self._vector(j, u, lanes)})"
-                  for u, place in enumerate(places) for j, (target, dtype) in targets]
+        stores = [
+            f"{Access('store', dtype, lanes).name}({target}, {place(target)}, {self._vector(j, u, lanes)})"
+            for u, place in enumerate(places)
+            for j, (target, dtype) in targets
+        ]
         return loads + results + stores
 
     def _inputs(self, *kinds):
@@ -182,8 +209,9 @@ class Signature:
 
 
 @cache
-def elementwise(inputs: tuple[Operand, ...], outputs: tuple[str, ...], into: tuple[int, ...] = (),
-                lanes: int | None = None, unroll: int = 1) -> Template:
+def elementwise(
+    inputs: tuple[Operand, ...], outputs: tuple[str, ...], into: tuple[int, ...] = (), lanes: int | None = None, unroll: int = 1
+) -> Template:
     """outputs[i] = scalar(inputs[i]) on contiguous data: arithmetic, casts, fills, fused forward and backward kernels.
 
     Args:
@@ -198,8 +226,10 @@ def elementwise(inputs: tuple[Operand, ...], outputs: tuple[str, ...], into: tup
     lanes = lanes or vector_lanes([*(x.dtype for x in inputs if x.kind == "array"), *outputs])
     name, tile = f"elementwise_{signature.label}_x{lanes}u{unroll}", BLOCK * unroll
     vectors = [(lambda pointer, at=u * BLOCK: f"i + {at}") for u in range(unroll)]
-    function = compile_template(name, f"""
-def NAME({', '.join([*signature.pointers, *signature.values, 'n'])}):
+    function = compile_template(
+        name,
+        f"""
+def NAME({", ".join([*signature.pointers, *signature.values, "n"])}):
     tile = cuda.blockIdx.x * {tile}
     {indent(4, signature.load_singles())}
     if (tile + {tile}) * {lanes} <= n:
@@ -207,10 +237,17 @@ def NAME({', '.join([*signature.pointers, *signature.values, 'n'])}):
         {indent(8, signature.body(lanes, vectors))}
     else:
         for j in range(tile * {lanes} + cuda.threadIdx.x, min((tile + {tile}) * {lanes}, n), {BLOCK}):
-            {indent(12, signature.body(1, [lambda pointer: 'j']))}
-""")
-    return Template(name, function, tuple(signature.pointers.values()), len(signature.values),
-                    signature.accesses(lanes), signature.traffic(lanes, unroll))
+            {indent(12, signature.body(1, [lambda pointer: "j"]))}
+""",
+    )
+    return Template(
+        name,
+        function,
+        tuple(signature.pointers.values()),
+        len(signature.values),
+        signature.accesses(lanes),
+        signature.traffic(lanes, unroll),
+    )
 
 
 def elementwise_grid(n: int, lanes: int, unroll: int = 1) -> tuple[int, ...]:
@@ -224,8 +261,9 @@ def accumulate(grad: str, g: str | None = None, unroll: int = 1) -> Template:
 
 
 @cache
-def strided(inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32,
-            into: tuple[int, ...] = ()) -> Template:
+def strided(
+    inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32, into: tuple[int, ...] = ()
+) -> Template:
     """outputs[...] = scalar(inputs[...]) with any strides (0 where broadcast), over ``collapse``d dimensions.
 
     Bind ``**index_source(bits)``: 32 where counts and offsets are below 2**31 (three or four instructions a dimension),
@@ -240,18 +278,23 @@ def strided(inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bi
     signature = Signature(tuple(x._replace(kind="array") if x.kind == "single" else x for x in inputs), outputs, into)
     pointers = list(signature.pointers)
     name = f"strided{bits}_{signature.label}_{ndim}d"
-    function = compile_template(name, f"""
-def NAME({', '.join([*pointers, *signature.values, 'n', *strided_parameters(pointers, ndim)])}):
+    function = compile_template(
+        name,
+        f"""
+def NAME({", ".join([*pointers, *signature.values, "n", *strided_parameters(pointers, ndim)])}):
     i = multiply_add(cuda.blockIdx.x, {BLOCK}, cuda.threadIdx.x)
     if i < n:
-        {indent(8, unravel(pointers, ndim) + signature.body(1, [lambda pointer: f'{pointer}_at']))}
-""")
-    return Template(name, function, tuple(signature.pointers.values()), len(signature.values), signature.accesses(1),
-                    index_bits=bits)
+        {indent(8, unravel(pointers, ndim) + signature.body(1, [lambda pointer: f"{pointer}_at"]))}
+""",
+    )
+    return Template(
+        name, function, tuple(signature.pointers.values()), len(signature.values), signature.accesses(1), index_bits=bits
+    )
 
 
 def unravel(pointers: Sequence[str], ndim: int) -> list[str]:
     """Lines that turn the flat index ``i`` into the offset ``{pointer}_at`` of every pointer."""
+
     def step(d):
         return [f"{p}_at = multiply_add(r, {p}_stride{d}, {p}_at)" for p in pointers]
 

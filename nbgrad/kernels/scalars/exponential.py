@@ -2,6 +2,7 @@
 
 Everything here is branch-free; NaN passes through every clamp, because a comparison with it is false.
 """
+
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations

@@ -4,6 +4,7 @@ Inside of a box of orders and arguments they are branch-free: sums and fractions
 numerator and denominator are found together, so that each has one division. Everywhere else as many terms as it takes, one element
 at a time: see NOTE [Guards].
 """
+
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -159,7 +160,7 @@ def incomplete_gamma(a, x, upper):
         return at_one if (x > 0.0) & (a < INF) else NAN
     if a > 1e6:
         return uniform(a, x, upper)
-    if a <= 16.0:                       # x > 10,000
+    if a <= 16.0:  # x > 10,000
         return at_one
     if x < a + 1.0:
         value = lower_terms(a, x) * gamma_power(a, x)

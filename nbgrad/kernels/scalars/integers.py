@@ -3,6 +3,7 @@
 No input traps: a zero divisor gives 0 (the operation raises before a kernel runs), and INT_MIN // -1 wraps to INT_MIN,
 where the machine's division instruction would end the process.
 """
+
 from __future__ import annotations
 
 from ..prims import where, wrap

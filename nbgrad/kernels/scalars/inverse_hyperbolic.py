@@ -1,4 +1,5 @@
 """asinh, acosh and atanh: log1p of what is left when the 1 is taken out, so that small results keep their digits."""
+
 # ruff: noqa: F821  (constants: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations

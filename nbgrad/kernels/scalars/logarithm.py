@@ -1,4 +1,5 @@
 """log and its family: x = 2**k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), log x = k ln 2 + f + log_tail(f)."""
+
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """pow: the logarithm to base 2 in two words, times y, and 2 to the power of that."""
+
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """Rounding, remainders, classification and order: what needs no polynomial."""
+
 # ruff: noqa: F821  (constants: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Branch-free but for ``zeta_precise``, see NOTE [Guards]; tests/kernels/test_special.py
 measures how far each is from the truth.
 """
+
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -132,7 +133,7 @@ def lgamma_small(x):
         is_below = y < 1.5
         product = where(is_below, product * y, product)
         y = where(is_below, y + 1.0, y)
-    t = where(x < 0.5, x, where(x < 1.5, x - 1.0, y - 2.0))     # exact: y may be rounded
+    t = where(x < 0.5, x, where(x < 1.5, x - 1.0, y - 2.0))  # exact: y may be rounded
     moved = log(product)
     return fma(t, lgamma_middle(t), where(x < 1.5, -moved, moved))
 
@@ -263,7 +264,7 @@ def sinc_slope(x):
     is_near = fabs(x) < 0.5
     near, far = where(is_near, x, 0.0), where(is_near, 1.0, x)
     square, series, k = PI_HI * near * (PI_HI * near), 1.0, 9.0
-    for _ in range(9):      # the ratio of neighbouring terms is -square / (2 k (2 k + 3))
+    for _ in range(9):  # the ratio of neighbouring terms is -square / (2 k (2 k + 3))
         series = 1.0 - square * series * (0.5 / (k * (2.0 * k + 3.0)))
         k = k - 1.0
     beyond = where(fabs(far) == INF, 0.0, (turned(far, cos(PI_HI * from_integer(far))) - sinc(far)) / far)

@@ -5,6 +5,7 @@ the others with one rounding each. Beyond ``ANGLE_MAX`` that no longer suffices:
 ``*_precise`` functions multiply by enough bits of 2 / pi in integer digits (Payne and Hanek). They branch, and work on
 scalars only.
 """
+
 # ruff: noqa: F821  (constants and polynomials: BY_DTYPE, bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -99,7 +100,7 @@ def significand_digits(x):
     shift = (bits >> MANTISSA_BITS) - (EXPONENT_BIAS + MANTISSA_BITS)
     q = shift // LIMB_BITS
     s = shift - q * LIMB_BITS
-    m = (bits & (2 ** MANTISSA_BITS - 1)) | 2 ** MANTISSA_BITS
+    m = (bits & (2**MANTISSA_BITS - 1)) | 2**MANTISSA_BITS
     low = (m & LIMB_MASK) << s
     high = ((m >> LIMB_BITS) << s) + (low >> LIMB_BITS)
     return low & LIMB_MASK, high & LIMB_MASK, (high >> LIMB_BITS) & LIMB_MASK, high >> 2 * LIMB_BITS, q
@@ -115,8 +116,12 @@ def reduce_huge_angle(x):
     carry, head, tail, weight = 0, 0.0, 0.0, LOWEST_WEIGHT
     for i in range(DIGITS, -1, -1):
         at = q + i + 1  # the table starts with two zeros: digits -1 and 0
-        column = carry + (d0 * TWO_OVER_PI_LIMBS[at] + d1 * TWO_OVER_PI_LIMBS[at + 1]
-                          + d2 * TWO_OVER_PI_LIMBS[at + 2] + d3 * TWO_OVER_PI_LIMBS[at + 3])
+        column = carry + (
+            d0 * TWO_OVER_PI_LIMBS[at]
+            + d1 * TWO_OVER_PI_LIMBS[at + 1]
+            + d2 * TWO_OVER_PI_LIMBS[at + 2]
+            + d3 * TWO_OVER_PI_LIMBS[at + 3]
+        )
         digit = column & LIMB_MASK
         carry = column >> LIMB_BITS
         if i == 1 and digit > LIMB_MASK // 2:  # round to the nearest quadrant

@@ -3,6 +3,7 @@
 Each is one unit of work. Record words: elements of the operand, then what the loop says. Sums that index a result are compared with
 its size first, so that memory is safe whatever another thread has made of the operand.
 """
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -150,9 +151,16 @@ BY_EDGES = """
                     k -= 1
                 counts[k] += 1
 """
-LOOPS = {"equal": EQUAL, "ends": ENDS, "counts": COUNTS, "one_hot": ONE_HOT, "distinct": DISTINCT, "members": MEMBERS,
-         "histc": HISTOGRAM.replace("        FOUND\n", BY_PLACE[1:]).replace("SOURCE", "4").replace("APART", "1.0"),
-         "histogram": HISTOGRAM.replace("        FOUND\n", BY_EDGES[1:]).replace("SOURCE", "5").replace("APART", "0.5")}
+LOOPS = {
+    "equal": EQUAL,
+    "ends": ENDS,
+    "counts": COUNTS,
+    "one_hot": ONE_HOT,
+    "distinct": DISTINCT,
+    "members": MEMBERS,
+    "histc": HISTOGRAM.replace("        FOUND\n", BY_PLACE[1:]).replace("SOURCE", "4").replace("APART", "1.0"),
+    "histogram": HISTOGRAM.replace("        FOUND\n", BY_EDGES[1:]).replace("SOURCE", "5").replace("APART", "0.5"),
+}
 
 # The first place in a sorted line before which (``behind``: behind equal elements) a value may stand, by halving without a branch.
 # Four values at a time: a search waits for each of its loads. Record words: values a line, elements of a line, whether behind; a

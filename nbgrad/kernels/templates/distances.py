@@ -48,7 +48,7 @@ def scaled(x, y, count):
     return top * sqrt(total)
 '''
 BODIES = {
-    "distances": '''
+    "distances": """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     m, n, k = word(record, 0), word(record, 1), word(record, 2)
@@ -84,8 +84,8 @@ def kernel(start, stop, args):
                 for j in range(n):
                     if not ((out[j] > FLOAT(LOW)) & (out[j] < FLOAT(HIGH))):
                         out[j] = scaled(x, at_T(y, j * k * SIZE), k)
-''',
-    "pull": '''
+""",
+    "pull": """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     m, n, k = word(record, 0), word(record, 1), word(record, 2)
@@ -125,7 +125,7 @@ def kernel(start, stop, args):
                     total += w[j] * (value - column[j])
                 out[l] = total
                 l += 1
-''',
+""",
 }
 # Between which squares, and their roots, lose nothing.
 RANGES = {"float32": ("1e-30", "1e37", "1e-15", "3e18"), "float64": ("1e-280", "1e300", "1e-140", "1e150")}

@@ -284,8 +284,7 @@ def linear(count: int) -> Callable:
     """Several indices as one offset: ``out = sum(index_k * step_k)``; parameters: positions, then limit and step of
     each."""
     load = "".join(
-        f"    x{k} = p_int64(args, {3 + k})\n"
-        f"    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
+        f"    x{k} = p_int64(args, {3 + k})\n    limit{k}, step{k} = word(record, {1 + 2 * k}), word(record, {2 + 2 * k})\n"
         for k in range(count)
     )
     text = LINEAR.replace("@LOAD", load).replace("@EACH", "".join(LINEAR_EACH.format(k=k) for k in range(count)))

@@ -9,6 +9,7 @@ NOTE [Product record]: int64 words.
   16 batch dimensions; then their sizes, then for each dimension the steps of A, B and C in bytes.
 A unit of work is one block; blocks depend on the shape alone, so that every number of threads gives the same bits.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from ..codegen import run_text
 
 __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
 
-AS_IS, TRANSPOSED = 111, 112        # CblasNoTrans, CblasTrans
+AS_IS, TRANSPOSED = 111, 112  # CblasNoTrans, CblasTrans
 ROW_MAJOR = 101
 # Multiply-adds below which the call of BLAS costs more than the work: see benchmarks/test_kernels.py.
 TINY = 512
@@ -75,8 +76,25 @@ def move_to(walk, batch, which):
 def blas_call(record, a, b, c, m, n, k):
     """C = A @ B + beta * C of real numbers, by BLAS."""
     beta = 1.0 if word(record, 9) != 0 else 0.0
-    call_c(word(record, 0), (ROW_MAJOR, word(record, 1), word(record, 2), m, n, k, 1.0, a, word(record, 6),
-                             b, word(record, 7), beta, c, word(record, 8)))
+    call_c(
+        word(record, 0),
+        (
+            ROW_MAJOR,
+            word(record, 1),
+            word(record, 2),
+            m,
+            n,
+            k,
+            1.0,
+            a,
+            word(record, 6),
+            b,
+            word(record, 7),
+            beta,
+            c,
+            word(record, 8),
+        ),
+    )
 
 
 TEXT = '''

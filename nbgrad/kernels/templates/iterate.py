@@ -13,6 +13,7 @@ rows (the innermost dimension); then four words an operand, outputs first:
   4 ROW_SINGLE  one element for a row, for a kernel that expects a single one
 then the shape, then for every operand its strides in bytes.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ import struct
 __all__ = ["iterate", "iteration_record", "collapse", "DIRECT", "SINGLE", "STRIDED", "ROW", "ROW_SINGLE", "LONG_ROW", "locate"]
 
 DIRECT, SINGLE, STRIDED, ROW, ROW_SINGLE = range(5)
-BLOCK = 512             # elements that a buffer holds, or fewer where there are many operands
-LONG_ROW = 256          # from here on a block a row beats gathering (benchmarks/test_kernels.py, broadcast operand)
-BUFFERS = 196608        # bytes of all buffers: two of 16 bytes an element for every operand
+BLOCK = 512  # elements that a buffer holds, or fewer where there are many operands
+LONG_ROW = 256  # from here on a block a row beats gathering (benchmarks/test_kernels.py, broadcast operand)
+BUFFERS = 196608  # bytes of all buffers: two of 16 bytes an element for every operand
 
 
 def move(target, target_step, source, source_step, count, size):
@@ -37,7 +38,7 @@ def move(target, target_step, source, source_step, count, size):
             value4 = from4[0]
             for i in range(count):
                 to4[i] = value4
-        elif target_step == -4 and source_step == 4:      # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
+        elif target_step == -4 and source_step == 4:  # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
             last4 = at_int32(target, 4 * (1 - count))
             for i in range(count):
                 last4[i] = from4[count - 1 - i]
@@ -53,7 +54,7 @@ def move(target, target_step, source, source_step, count, size):
             value8 = from8[0]
             for i in range(count):
                 to8[i] = value8
-        elif target_step == -8 and source_step == 8:      # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
+        elif target_step == -8 and source_step == 8:  # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
             last8 = at_int64(target, 8 * (1 - count))
             for i in range(count):
                 last8[i] = from8[count - 1 - i]
@@ -92,7 +93,7 @@ def walk(buffer, memory, scatter, position, count, size, dims, shape, strides, i
         rows = 0
         if last > 0 and i == 0 and extent < 8:
             rows = min(word(shape, last - 1) - word(index, last - 1), (count - done) // extent)
-        if rows > 3:                    # short rows, column by column: 1000 pairs 5.2 -> 2.7 us
+        if rows > 3:  # short rows, column by column: 1000 pairs 5.2 -> 2.7 us
             down = word(strides, last - 1)
             for j in range(extent):
                 if scatter != 0:
@@ -145,8 +146,8 @@ def convert(kernel, target, source, count, arguments):
 
 def iterate(start, stop, args):
     """The kernel: see NOTE [Iteration record]; ``start`` and ``stop`` are flat positions."""
-    buffers = stack(196608)             # per operand one for memory's type and one for the kernel's
-    arguments = stack(1088)             # of 128 pointers, as many as a launch has at most
+    buffers = stack(196608)  # per operand one for memory's type and one for the kernel's
+    arguments = stack(1088)  # of 128 pointers, as many as a launch has at most
     pair = stack(32)
     index = stack(512)
     record = pointer_word(args, 0)
@@ -215,8 +216,9 @@ def iterate(start, stop, args):
         position += count
 
 
-def iteration_record(kernel: int, outs: int, operands: list[tuple[int, int, int, int]], shape: tuple[int, ...],
-                     strides: list[tuple[int, ...]]) -> bytes:
+def iteration_record(
+    kernel: int, outs: int, operands: list[tuple[int, int, int, int]], shape: tuple[int, ...], strides: list[tuple[int, ...]]
+) -> bytes:
     """Build the record: ``operands`` as (size, width, conversion, how), outputs first; strides in bytes."""
     buffered = any(how == STRIDED or cast for _, _, cast, how in operands)
     by_rows = any(how in (ROW, ROW_SINGLE) for _, _, _, how in operands)

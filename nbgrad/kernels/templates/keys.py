@@ -4,16 +4,32 @@ NOTE [Keys]: an extremum of floats is the maximum of integer keys. A float's bit
 inverted, sort as the float does; NaN gets the greatest key of all, so it wins; for minima the key is inverted first.
 Integer maxima vectorise, float ones only under flags that forbid NaN.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 import math
 
-__all__ = ["KEY_CONSTANTS", "KEY_TYPES", "float_of_max", "float_of_min", "int_key_max", "int_key_min", "int_of_min", "joined_zeros",
-           "key_bindings", "key_max", "key_min", "larger_key", "least_key", "own_key"]
+__all__ = [
+    "KEY_CONSTANTS",
+    "KEY_TYPES",
+    "float_of_max",
+    "float_of_min",
+    "int_key_max",
+    "int_key_min",
+    "int_of_min",
+    "joined_zeros",
+    "key_bindings",
+    "key_max",
+    "key_min",
+    "larger_key",
+    "least_key",
+    "own_key",
+]
 
 # SHIFT, MAGNITUDE (all bits but the sign), INFINITE (bits of infinity), LEAST (smallest integer): bound per dtype.
+
 
 def key_max(bits):
     """The key of a float's bits: greater for the greater float, greatest for NaN."""
@@ -54,10 +70,8 @@ def least_key():
 
 
 KEY_CONSTANTS = {
-    "float32": (("SHIFT", 31), ("MAGNITUDE", 0x7FFFFFFF), ("INFINITE", 0x7F800000), ("LEAST", -(1 << 31)),
-                ("NAN", math.nan)),
-    "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)),
-                ("NAN", math.nan)),
+    "float32": (("SHIFT", 31), ("MAGNITUDE", 0x7FFFFFFF), ("INFINITE", 0x7F800000), ("LEAST", -(1 << 31)), ("NAN", math.nan)),
+    "float64": (("SHIFT", 63), ("MAGNITUDE", (1 << 63) - 1), ("INFINITE", 0x7FF << 52), ("LEAST", -(1 << 63)), ("NAN", math.nan)),
 }
 KEY_TYPES = {"float32": "int32", "float64": "int64"}
 

@@ -158,7 +158,7 @@ def said(info):
     return at_int32(info, 0)[0]
 '''
 
-KERNEL = '''
+KERNEL = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     m, n, k, least, wide = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 13)
@@ -176,12 +176,12 @@ def kernel(start, stop, args):
         out = result(record, args, 0, unit)
 BODY
         report(record, args, unit, said(info))
-'''
+"""
 
 # Of each routine: what is done for one matrix. f0, f1, f2 are functions of LAPACK or BLAS, capitals addresses of sizes.
 BODIES = {
     # Both triangles, rows exchanged; pivots from 1 on.
-    "lu": '''
+    "lu": """
         pivots = work + area
         bring(x, down, across, m, n, work)
         call_c(f0, (M, N, work, M, pivots, info))
@@ -195,9 +195,9 @@ BODIES = {
         if flag != 0:
             at_T(result(record, args, 2, unit), 0)[0] = said(info)
             set_word(info, 0, 0)
-''',
+""",
     # Rows exchanged as pivots from 0 on say, or taken back (``flag``); ``other_flag``: integers of 64 bits.
-    "exchange": '''
+    "exchange": """
         y, pivots = at_T(out, 0), operand(record, args, 1, unit)
         bring(x, across, down, n, m, out)
         for step in range(k):
@@ -214,9 +214,9 @@ BODIES = {
                     held = y[i * n + j]
                     y[i * n + j] = y[other * n + j]
                     y[other * n + j] = held
-''',
+""",
     # Vector products along the rows, or along the columns (``flag``): no LAPACK, the same kind of launch.
-    "cross": '''
+    "cross": """
         count, own, beside, own_y, beside_y, own_out, beside_out = n, down, across, down_y, across_y, n, 1
         if flag != 0:
             count, own, beside, own_y, beside_y, own_out, beside_out = m, across, down, across_y, down_y, 1, 3
@@ -228,9 +228,9 @@ BODIES = {
             z[j * beside_out] = a1 * b2 - a2 * b1
             z[j * beside_out + own_out] = a2 * b0 - a0 * b2
             z[j * beside_out + 2 * own_out] = a0 * b1 - a1 * b0
-''',
+""",
     # P, L and U.
-    "plu": '''
+    "plu": """
         pivots = work + area
         order = pivots + least * 8
         bring(x, down, across, m, n, work)
@@ -240,14 +240,14 @@ BODIES = {
         for i in range(least):
             at_int32(order, 0)[i] = pivot_at(pivots, i, wide) + 1
         permutation(order, least, m, order + least * 8, at_T(out, 0))
-''',
+""",
     # P, L and U of what lu found.
-    "unpack": '''
+    "unpack": """
         apart(x, down, across, m, n, least, at_T(result(record, args, 1, unit), 0), at_T(result(record, args, 2, unit), 0))
         set_word(info, 0, permutation(operand(record, args, 1, unit), least, m, work, at_T(out, 0)))
-''',
+""",
     # Of rows, the lower triangle is the upper one to LAPACK.
-    "cholesky": '''
+    "cholesky": """
         y = at_T(out, 0)
         if flag != 0:
             bring(x, down, across, n, n, out)
@@ -266,9 +266,9 @@ BODIES = {
                 for j in range(i):
                     y[j * n + i] = y[i * n + j]
                     y[i * n + j] = 0.0
-''',
+""",
     # Systems whose right sides are the columns of the unit matrix.
-    "inverse": '''
+    "inverse": """
         z, pivots = at_T(out, 0), work + area
         bring(x, down, across, n, n, work)
         call_c(f0, (N, N, work, N, pivots, info))
@@ -278,20 +278,20 @@ BODIES = {
                     z[i * n + j] = 0.0
                 z[i * n + i] = 1.0
             solve_eliminated(f1, work, pivots, wide, n, n, out)
-''',
-    "solve": '''
+""",
+    "solve": """
         pivots = work + area
         bring(x, down, across, n, n, work)
         call_c(f0, (N, N, work, N, pivots, info))
         if said(info) == 0:
             bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
             solve_eliminated(f1, work, pivots, wide, n, k, out)
-''',
-    "triangle": '''
+""",
+    "triangle": """
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
         substitute(f0, x, other_flag, word(record, 6) - 121, word(record, 7) - 111, flag - 131, n, k, out)
-''',
-    "determinant": '''
+""",
+    "determinant": """
         pivots = work + area
         bring(x, across, down, n, n, work)
         call_c(f0, (N, N, work, N, pivots, info))
@@ -308,9 +308,9 @@ BODIES = {
         if zeros == 0:
             if not ((size > 1e-290) & (size < 1e290)):
                 set_word(info, 0, 1)
-''',
+""",
     # The determinant times the turned inverse, of matrices whose condition is less than ``flag``.
-    "cofactors": '''
+    "cofactors": """
         pivots = work + word(record, 4) * SIZE
         bring(x, down, across, n, n, out)
         size = greatest_sum(out, n)
@@ -327,9 +327,9 @@ BODIES = {
             set_word(info, 0, 1)
         for i in range(n * n):
             y[i] = total * float64(y[i])
-''',
+""",
     # Sign and logarithm: of numbers between 1/2 and 1, whose powers of two are counted.
-    "slogdet": '''
+    "slogdet": """
         pivots = work + area
         bring(x, across, down, n, n, work)
         call_c(f0, (N, N, work, N, pivots, info))
@@ -352,8 +352,8 @@ BODIES = {
         at_T(out, 0)[0] = sign
         at_T(result(record, args, 1, unit), 0)[0] = total
         set_word(info, 0, strange)
-''',
-    "eigh": '''
+""",
+    "eigh": """
         values = result(record, args, 1, unit)
         if has_strange(x, down, across, n, n) != 0:
             set_word(info, 0, -1)
@@ -362,16 +362,16 @@ BODIES = {
             call_c(f0, (A, B, N, work, N, values, work + area, LWORK, work + (n * n + word(record, 4)) * SIZE, LIWORK, info,
                         1, 1))
             bring(work, n, 1, n, n, out)
-''',
-    "eigvalsh": '''
+""",
+    "eigvalsh": """
         if has_strange(x, down, across, n, n) != 0:
             set_word(info, 0, -1)
         else:
             bring(x, down, across, n, n, work)
             call_c(f0, (A, B, N, work, N, out, work + area, LWORK, work + (n * n + word(record, 4)) * SIZE, LIWORK, info,
                         1, 1))
-''',
-    "svd": '''
+""",
+    "svd": """
         if has_strange(x, down, across, m, n) != 0:
             set_word(info, 0, -1)
         else:
@@ -387,9 +387,9 @@ BODIES = {
                         rest + word(record, 4) * SIZE, info, 1))
             bring(columns, m, 1, left, m, out)
             bring(rows, right, 1, n, right, result(record, args, 2, unit))
-''',
+""",
     # By singular values; the flags are the bits of rtol and atol. What is written by columns is the transpose by rows.
-    "pinv": '''
+    "pinv": """
         if has_strange(x, down, across, m, n) != 0:
             set_word(info, 0, -1)
         else:
@@ -410,16 +410,16 @@ BODIES = {
                 for i in range(least):
                     v[j * least + i] *= s[i]
             call_c(f1, (102, 111, 111, m, n, least, FLOAT(1.0), columns, m, rows, least, FLOAT(0.0), out, m))
-''',
-    "svdvals": '''
+""",
+    "svdvals": """
         if has_strange(x, down, across, m, n) != 0:
             set_word(info, 0, -1)
         else:
             bring(x, down, across, m, n, work)
             call_c(f0, (A, M, N, work, M, out, work, M, work, LEAST, work + area, LWORK,
                         work + (m * n + word(record, 4)) * SIZE, info, 1))
-''',
-    "eig": '''
+""",
+    "eig": """
         if has_strange(x, down, across, n, n) != 0:
             set_word(info, 0, -1)
         else:
@@ -447,8 +447,8 @@ BODIES = {
                         to[2 * (i * n + j) + 2] = v[j * n + i]
                         to[2 * (i * n + j) + 3] = -v[(j + 1) * n + i]
                     j += 2
-''',
-    "eigvals": '''
+""",
+    "eigvals": """
         if has_strange(x, down, across, n, n) != 0:
             set_word(info, 0, -1)
         else:
@@ -459,9 +459,9 @@ BODIES = {
             for j in range(n):
                 w[2 * j] = re[j]
                 w[2 * j + 1] = im[j]
-''',
+""",
     # Of matrices at least as tall as wide.
-    "qr": '''
+    "qr": """
         tau = work + area
         bring(x, down, across, m, n, work)
         call_c(f0, (M, N, work, M, tau, tau + n * SIZE, LWORK, info))
@@ -473,17 +473,17 @@ BODIES = {
                 r[i * n + j] = a[j * m + i]
         call_c(f1, (M, N, N, work, M, tau, tau + n * SIZE, LWORK, info))
         bring(work, m, 1, n, m, out)
-''',
-    "reflections": '''
+""",
+    "reflections": """
         tau = work + area
         bring(x, down, across, m, n, work)
         bring(operand(record, args, 1, unit), down_y, 1, k, 1, tau)
         call_c(f0, (M, N, K, work, M, tau, tau + k * SIZE, LWORK, info))
         bring(work, m, 1, n, m, out)
-''',
+""",
     # Of a lower triangle by rows, which is an upper one to LAPACK.
     # By a decomposition with exchanged columns, whose rank is what the tolerance leaves. ``flag``: the bits of that.
-    "gelsy": '''
+    "gelsy": """
         tall = max(m, n)
         columns = work + area
         order = columns + (tall * k * SIZE + 63) // 64 * 64
@@ -505,8 +505,8 @@ BODIES = {
             call_c(f0, (M, N, K, work, M, columns, record + 120, order, record + 112, rank, order + n * 8, LWORK, info))
             at_int64(result(record, args, 1, unit), 0)[0] = said(rank)
             bring(columns, tall, 1, k, n, out)
-''',
-    "cholesky_inverse": '''
+""",
+    "cholesky_inverse": """
         y = at_T(out, 0)
         if flag != 0:
             bring(x, down, across, n, n, out)
@@ -516,15 +516,15 @@ BODIES = {
         for i in range(n):
             for j in range(i):
                 y[j * n + i] = y[i * n + j]
-''',
+""",
     # x is the factor, of which ``flag`` says on which side it lies; y the right sides.
-    "cholesky_solve": '''
+    "cholesky_solve": """
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
         substitute(f0, x, other_flag, word(record, 6) - 121, word(record, 7) - 111, 0, n, k, out)
         substitute(f0, x, other_flag, word(record, 6) - 121, 112 - word(record, 7), 0, n, k, out)
-''',
+""",
     # L^H g below the diagonal, and on it and above g U^H, of the same parts of g; then L^-H of that U^-H.
-    "pull_to_matrix": '''
+    "pull_to_matrix": """
         both = work
         low = work + area
         y, below, z = at_T(x, 0), at_T(low, 0), at_T(out, 0)
@@ -543,9 +543,9 @@ BODIES = {
         bring(out, n, 1, n, n, low)
         substitute(f1, both, n, 0, 0, 0, n, n, low)
         bring(low, n, 1, n, n, out)
-''',
+""",
     # (L - 1)^H x, and below the diagonal x U^H.
-    "share_of_factors": '''
+    "share_of_factors": """
         both = work
         low = work + area
         y, below, z = at_T(both, 0), at_T(low, 0), at_T(out, 0)
@@ -559,8 +559,8 @@ BODIES = {
         for i in range(n):
             for j in range(i):
                 z[i * n + j] = below[i * n + j]
-''',
-    "lu_solve": '''
+""",
+    "lu_solve": """
         exchanged, z = at_int32(operand(record, args, 2, unit), 0), at_T(out, 0)
         bring(operand(record, args, 1, unit), across_y, down_y, k, n, out)
         if flag != 0:
@@ -581,7 +581,7 @@ BODIES = {
         if flag == 0:
             substitute(f0, x, other_flag, 1, 0, 1, n, k, out)
             substitute(f0, x, other_flag, 0, 0, 0, n, k, out)
-''',
+""",
 }
 PARTS = '''
 def apart(source, down, across, m, n, least, low, up):
@@ -627,6 +627,19 @@ def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     text = HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
     text = text.replace("_T(", f"_{dtype}(").replace("SIZE", size).replace("FLOAT", dtype)
     scope = run_text(text, f"{routine} {dtype}")
-    names = ("result", "operand", "bring", "has_strange", "greatest_sum", "pivot_at", "report", "said",
-             "subtract_multiple", "substitute", "solve_eliminated", "apart", "permutation")
+    names = (
+        "result",
+        "operand",
+        "bring",
+        "has_strange",
+        "greatest_sum",
+        "pivot_at",
+        "report",
+        "said",
+        "subtract_multiple",
+        "substitute",
+        "solve_eliminated",
+        "apart",
+        "permutation",
+    )
     return scope["kernel"], (*((name, scope[name]) for name in names), ("move_to", move_to), ("log", log))

@@ -48,7 +48,10 @@ TOP = """
         m = finite_or_zero(float_of_max(top))
 """
 LOOPS = {
-    "cross_entropy_rows": ROW_HEAD + SKIPPED_LOSS + TOP + """
+    "cross_entropy_rows": ROW_HEAD
+    + SKIPPED_LOSS
+    + TOP
+    + """
         total = float64(0.0)
         for low in range(0, classes, 256):
             s = 0.0
@@ -57,10 +60,17 @@ LOOPS = {
             total += float64(s)
         p_T(args, 1)[row] = (m - x[target]) + log(T(total))
 """,
-    "cross_entropy_rows_backward": ROW_HEAD + """
+    "cross_entropy_rows_backward": ROW_HEAD
+    + """
         out = at_T(pointer_word(args, 1), row * classes * SIZE)
-""" + SKIPPED.replace("EMPTY", """for i in range(classes):
-                out[i] = 0.0""") + TOP + """
+"""
+    + SKIPPED.replace(
+        "EMPTY",
+        """for i in range(classes):
+                out[i] = 0.0""",
+    )
+    + TOP
+    + """
         g = p_T(args, 2)[row * step]
         total = float64(0.0)
         for low in range(0, classes, 256):
@@ -75,14 +85,19 @@ LOOPS = {
             out[i] = out[i] * scale
         out[target] -= g
 """,
-    "nll_rows": ROW_HEAD + SKIPPED_LOSS + """
+    "nll_rows": ROW_HEAD
+    + SKIPPED_LOSS
+    + """
         p_T(args, 1)[row] = -p_T(args, SCORES)[row * classes + target]
 """,
-    "nll_rows_backward": ROW_HEAD + """
+    "nll_rows_backward": ROW_HEAD
+    + """
         out = at_T(pointer_word(args, 1), row * classes * SIZE)
         for i in range(classes):
             out[i] = 0.0
-""" + SKIPPED.replace("EMPTY", "pass") + """
+"""
+    + SKIPPED.replace("EMPTY", "pass")
+    + """
         out[target] = -p_T(args, 2)[row * step]
 """,
     "valid_mean": """
@@ -128,7 +143,17 @@ def kernel(start, stop, args):
 def loss_loop(name: str, dtype: str) -> Callable:
     """``kernel(start, stop, args)``; operands: row cotangents or losses, scores, targets, as far as there are any."""
     scores = 3 if name == "cross_entropy_rows_backward" else 2
-    return compile_kernel(LOOPS[name], f"{name} {dtype}",
-                          {"at_T": f"at_{dtype}", "p_T": f"p_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}",
-                           "(T(": f"({dtype}(",
-                           " T(": f" {dtype}(", "SIZE": WIDTHS[dtype], "SCORES": scores, "TARGET": scores + 1})
+    return compile_kernel(
+        LOOPS[name],
+        f"{name} {dtype}",
+        {
+            "at_T": f"at_{dtype}",
+            "p_T": f"p_{dtype}",
+            "at_KEY": f"at_{KEY_TYPES[dtype]}",
+            "(T(": f"({dtype}(",
+            " T(": f" {dtype}(",
+            "SIZE": WIDTHS[dtype],
+            "SCORES": scores,
+            "TARGET": scores + 1,
+        },
+    )

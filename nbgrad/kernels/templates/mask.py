@@ -7,6 +7,7 @@ dimensions but the last. Positions are found without a branch, in blocks on the 
 The others walk over as many elements as the first word says, beside a mask; the second word is the room in what has an element only
 for each true one, so that memory is safe whatever the mask has become. The second result says whether that was too little.
 """
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -84,8 +85,11 @@ def kernel(start, stop, args):
         out[i] = 0
     status[0] = 0
 """
-MASKED = {"scatter": (TAKEN, {"MASK": 4, "SOURCE": 5, "OTHER": "x[i]"}), "spread": (TAKEN, {"MASK": 4, "SOURCE": 3, "OTHER": "0"}),
-          "pack": (PACKED, {})}
+MASKED = {
+    "scatter": (TAKEN, {"MASK": 4, "SOURCE": 5, "OTHER": "x[i]"}),
+    "spread": (TAKEN, {"MASK": 4, "SOURCE": 3, "OTHER": "0"}),
+    "pack": (PACKED, {}),
+}
 
 
 @cache

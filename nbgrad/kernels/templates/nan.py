@@ -2,6 +2,7 @@
 
 By every element, so that it vectorises. The result is an int64, 0 if there is none.
 """
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 

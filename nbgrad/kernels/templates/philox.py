@@ -8,6 +8,7 @@ The words are non-negative integers below 2**32, in whatever integer type holds 
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -36,24 +37,25 @@ def philox(block, call, seed):
 
 # ---- four numbers a block: float32 ---------------------------------------------------------------------------------
 
+
 def unit(r):
     """Uniform on [0, 1): the upper 24 bits of a word."""
-    return to_float(r >> 8) * 2.0 ** -24
+    return to_float(r >> 8) * 2.0**-24
 
 
 def half_unit(r):
     """``unit`` with as many bits as float16 holds, so that none rounds to 1."""
-    return to_float(r >> 21) * 2.0 ** -11
+    return to_float(r >> 21) * 2.0**-11
 
 
 def bfloat_unit(r):
     """``unit`` with the bits of bfloat16."""
-    return to_float(r >> 24) * 2.0 ** -8
+    return to_float(r >> 24) * 2.0**-8
 
 
 def above_zero(r):
     """Uniform on (0, 1)."""
-    return to_float(r >> 8) * 2.0 ** -24 + 2.0 ** -25
+    return to_float(r >> 8) * 2.0**-24 + 2.0**-25
 
 
 def between(u, low, high):
@@ -63,18 +65,25 @@ def between(u, low, high):
 
 
 def uniform_four(r0, r1, r2, r3, low, high):
-    return (between(unit(r0), low, high), between(unit(r1), low, high), between(unit(r2), low, high),
-            between(unit(r3), low, high))
+    return (between(unit(r0), low, high), between(unit(r1), low, high), between(unit(r2), low, high), between(unit(r3), low, high))
 
 
 def half_uniform_four(r0, r1, r2, r3, low, high):
-    return (between(half_unit(r0), low, high), between(half_unit(r1), low, high), between(half_unit(r2), low, high),
-            between(half_unit(r3), low, high))
+    return (
+        between(half_unit(r0), low, high),
+        between(half_unit(r1), low, high),
+        between(half_unit(r2), low, high),
+        between(half_unit(r3), low, high),
+    )
 
 
 def bfloat_uniform_four(r0, r1, r2, r3, low, high):
-    return (between(bfloat_unit(r0), low, high), between(bfloat_unit(r1), low, high),
-            between(bfloat_unit(r2), low, high), between(bfloat_unit(r3), low, high))
+    return (
+        between(bfloat_unit(r0), low, high),
+        between(bfloat_unit(r1), low, high),
+        between(bfloat_unit(r2), low, high),
+        between(bfloat_unit(r3), low, high),
+    )
 
 
 def normal_pair(u, v, mean, std):
@@ -95,25 +104,24 @@ def chosen(u, p, value):
 
 
 def bernoulli_four(r0, r1, r2, r3, p, value):
-    return (chosen(unit(r0), p, value), chosen(unit(r1), p, value), chosen(unit(r2), p, value),
-            chosen(unit(r3), p, value))
+    return (chosen(unit(r0), p, value), chosen(unit(r1), p, value), chosen(unit(r2), p, value), chosen(unit(r3), p, value))
 
 
 def exponential_four(r0, r1, r2, r3, rate, unused):
-    return (-log(above_zero(r0)) / rate, -log(above_zero(r1)) / rate, -log(above_zero(r2)) / rate,
-            -log(above_zero(r3)) / rate)
+    return (-log(above_zero(r0)) / rate, -log(above_zero(r1)) / rate, -log(above_zero(r2)) / rate, -log(above_zero(r3)) / rate)
 
 
 # ---- two numbers a block: float64 and int64 ------------------------------------------------------------------------
 
+
 def wide_unit(r, s):
     """Uniform on [0, 1) with 53 bits."""
-    return to_float((r >> 5 << 26) | (s >> 6)) * 2.0 ** -53
+    return to_float((r >> 5 << 26) | (s >> 6)) * 2.0**-53
 
 
 def wide_above_zero(r, s):
     """Uniform on (0, 1)."""
-    return wide_unit(r, s) + 2.0 ** -54
+    return wide_unit(r, s) + 2.0**-54
 
 
 def uniform_two(r0, r1, r2, r3, low, high):
@@ -146,15 +154,22 @@ def integers_two(r0, r1, r2, r3, low, count):
 
 
 DISTRIBUTIONS = {
-    ("uniform", "float32"): uniform_four, ("uniform_float16", "float32"): half_uniform_four,
-    ("uniform_bfloat16", "float32"): bfloat_uniform_four, ("normal", "float32"): normal_four,
-    ("bernoulli", "float32"): bernoulli_four, ("exponential", "float32"): exponential_four,
-    ("uniform", "float64"): uniform_two, ("normal", "float64"): normal_two, ("bernoulli", "float64"): bernoulli_two,
-    ("exponential", "float64"): exponential_two, ("integers", "int64"): integers_two,
+    ("uniform", "float32"): uniform_four,
+    ("uniform_float16", "float32"): half_uniform_four,
+    ("uniform_bfloat16", "float32"): bfloat_uniform_four,
+    ("normal", "float32"): normal_four,
+    ("bernoulli", "float32"): bernoulli_four,
+    ("exponential", "float32"): exponential_four,
+    ("uniform", "float64"): uniform_two,
+    ("normal", "float64"): normal_two,
+    ("bernoulli", "float64"): bernoulli_two,
+    ("exponential", "float64"): exponential_two,
+    ("integers", "int64"): integers_two,
 }
 
 
 # ---- loops ---------------------------------------------------------------------------------------------------------
+
 
 def pointer_float32(args, i):
     return p_float32(args, i)
@@ -184,7 +199,7 @@ def fill_four(start, stop, args):
         out[4 * block + 1] = x1
         out[4 * block + 2] = x2
         out[4 * block + 3] = x3
-    if stop > whole and start <= whole:         # the last block, cut short
+    if stop > whole and start <= whole:  # the last block, cut short
         r0, r1, r2, r3 = philox(whole, call, seed)
         x0, x1, x2, x3 = distribution(r0, r1, r2, r3, a, b)
         left = count - 4 * whole

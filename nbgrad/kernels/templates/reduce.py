@@ -12,6 +12,7 @@ Blocks of float64 are merged with compensation, so the error does not grow with 
 compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``absorb`` and
 ``result`` are compiled without that freedom. Terms that are computed, as squares are, are computed and added in float64.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -27,10 +28,22 @@ from ..instantiate import part_of_loop
 from ..monoids import MONOIDS, Monoid, add_carried, carried_total
 from .keys import KEY_TYPES, key_bindings, larger_key
 
-__all__ = ["TILE", "Fold", "arg_loop", "bound", "columns", "compile_kernel", "deviation_of", "fold", "rows", "short_rows",
-           "variance_loop", "variance_of"]
+__all__ = [
+    "TILE",
+    "Fold",
+    "arg_loop",
+    "bound",
+    "columns",
+    "compile_kernel",
+    "deviation_of",
+    "fold",
+    "rows",
+    "short_rows",
+    "variance_loop",
+    "variance_of",
+]
 
-TILE = 128              # columns that one unit of work accumulates side by side
+TILE = 128  # columns that one unit of work accumulates side by side
 
 
 class Fold(NamedTuple):
@@ -60,6 +73,7 @@ class Fold(NamedTuple):
 
 # ---- a declaration's fold ----------------------------------------------------------------------------------------------
 
+
 @cache
 def fold(op: General, source: str, out: str, stage: str = "whole") -> Fold:
     """What the loops accumulate for an operation that has a monoid.
@@ -78,15 +92,23 @@ def fold(op: General, source: str, out: str, stage: str = "whole") -> Fold:
     eights = near and acc in monoid.eights
     carries = near and monoid.carries and source == acc == "float64"
     bindings: list[tuple[str, Any]] = [
-        ("IDENTITY", monoid.start(acc)), ("combine", monoid.operator), ("join", monoid.combine),
-        ("absorb", add_carried if carries else absorb_joined), ("total", carried_total if carries else first_part), ("wide", acc)]
+        ("IDENTITY", monoid.start(acc)),
+        ("combine", monoid.operator),
+        ("join", monoid.combine),
+        ("absorb", add_carried if carries else absorb_joined),
+        ("total", carried_total if carries else first_part),
+        ("wide", acc),
+    ]
     dtype, memory = None, dtype_of(source).compute
     if term is None:
         bindings += [("taken", acc), ("near", memory if monoid.narrow else acc)]
     else:
         computed = memory if near else acc
-        bindings += [("term", part_of_loop(scalar_function(f"{op.name}_term", ("x",), (term,), computed))),
-                     ("taken", wide_term if near else term_of_wide), ("near", near_term)]
+        bindings += [
+            ("term", part_of_loop(scalar_function(f"{op.name}_term", ("x",), (term,), computed))),
+            ("taken", wide_term if near else term_of_wide),
+            ("near", near_term),
+        ]
         dtype = computed if near and not term.boolean else None
     if total is not None:
         real = dtype_of(acc).to_real().name
@@ -101,9 +123,16 @@ def extremum_fold(monoid: Monoid, source: str, out: str, stage: str) -> Fold:
     acc = accumulator(source, keys=True)
     memory = acc if stage == "merge" else KEY_TYPES.get(source, dtype_of(source).compute)
     keys = key_bindings(source, monoid.order == "greatest")
-    bindings = (("IDENTITY", -1 << (8 * WIDTHS[acc] - 1)), ("wide", acc), ("taken", acc if stage == "merge" else dict(keys)["key"]),
-                ("combine", larger_key), ("join", larger_key), ("absorb", absorb_joined),
-                ("result", first_result if stage == "piece" else decoded_result), *keys)
+    bindings = (
+        ("IDENTITY", -1 << (8 * WIDTHS[acc] - 1)),
+        ("wide", acc),
+        ("taken", acc if stage == "merge" else dict(keys)["key"]),
+        ("combine", larger_key),
+        ("join", larger_key),
+        ("absorb", absorb_joined),
+        ("result", first_result if stage == "piece" else decoded_result),
+        *keys,
+    )
     dtype = source if source in KEY_TYPES else None
     return Fold(monoid.name, memory, acc, acc if stage == "piece" else dtype_of(out).compute, False, bindings, dtype)
 
@@ -182,11 +211,15 @@ def finished_complex(hi, lo, times, over):
 
 
 # Of a total, and of one that something becomes of.
-RESULTS = {"float64": (plain_result, finished_result), "int64": (plain_result, finished_whole),
-           "complex128": (complex_result, finished_complex)}
+RESULTS = {
+    "float64": (plain_result, finished_result),
+    "int64": (plain_result, finished_whole),
+    "complex128": (complex_result, finished_complex),
+}
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
+
 
 def row_loop(start, stop, args):
     """A unit is a row of segments, each folded in blocks of 4096; the compiler takes as many elements side by side as it likes."""
@@ -220,8 +253,9 @@ def four(a, b, c, d):
 @part_of_loop
 def eight(a, b, c, d, e, f, g, h):
     """Eight elements in a tree."""
-    return combine(combine(combine(near(a), near(b)), combine(near(c), near(d))),
-                   combine(combine(near(e), near(f)), combine(near(g), near(h))))
+    return combine(
+        combine(combine(near(a), near(b)), combine(near(c), near(d))), combine(combine(near(e), near(f)), combine(near(g), near(h)))
+    )
 
 
 # Pieces of 256, whose eight streams lie close together (42 us instead of 48 us for 1 M float32); what is left in eight streams and
@@ -248,16 +282,41 @@ def row_loop_in_eights(start, stop, args):
                 for _ in range(n // 256):
                     t = wide(IDENTITY)
                     for i in range(32):
-                        t = combine(t, wide(eight(x[first + i], x[first + i + 32], x[first + i + 64], x[first + i + 96],
-                                                  x[first + i + 128], x[first + i + 160], x[first + i + 192], x[first + i + 224])))
+                        t = combine(
+                            t,
+                            wide(
+                                eight(
+                                    x[first + i],
+                                    x[first + i + 32],
+                                    x[first + i + 64],
+                                    x[first + i + 96],
+                                    x[first + i + 128],
+                                    x[first + i + 160],
+                                    x[first + i + 192],
+                                    x[first + i + 224],
+                                )
+                            ),
+                        )
                     s = combine(s, t)
                     first += 256
                 k = (n - first) // 128 * 16
                 t = wide(IDENTITY)
                 for i in range(k):
-                    t = combine(t, wide(eight(x[first + i], x[first + i + k], x[first + i + 2 * k],
-                                              x[first + i + 3 * k], x[first + i + 4 * k], x[first + i + 5 * k],
-                                              x[first + i + 6 * k], x[first + i + 7 * k])))
+                    t = combine(
+                        t,
+                        wide(
+                            eight(
+                                x[first + i],
+                                x[first + i + k],
+                                x[first + i + 2 * k],
+                                x[first + i + 3 * k],
+                                x[first + i + 4 * k],
+                                x[first + i + 5 * k],
+                                x[first + i + 6 * k],
+                                x[first + i + 7 * k],
+                            )
+                        ),
+                    )
                 s = combine(s, t)
                 first += 8 * k
                 k = (n - first) // 32 * 8
@@ -312,6 +371,7 @@ def short_row_loop(length: int) -> Callable:
 
 # ---- columns -----------------------------------------------------------------------------------------------------------
 
+
 def column_loop(start, stop, args):
     """A unit is a tile of ``TILE`` columns, whose accumulators lie side by side; blocks of 1024 rows."""
     record = pointer_word(args, 0)
@@ -350,8 +410,12 @@ def columns_in_eights(s, n, base, step, groups):
     for group in range(groups):
         first = base + 8 * group * step
         x0, x1, x2, x3 = (at_memory(first, 0), at_memory(first, step), at_memory(first, 2 * step), at_memory(first, 3 * step))
-        x4, x5, x6, x7 = (at_memory(first, 4 * step), at_memory(first, 5 * step), at_memory(first, 6 * step),
-                          at_memory(first, 7 * step))
+        x4, x5, x6, x7 = (
+            at_memory(first, 4 * step),
+            at_memory(first, 5 * step),
+            at_memory(first, 6 * step),
+            at_memory(first, 7 * step),
+        )
         for i in range(n):
             s[i] = combine(s[i], wide(eight(x0[i], x1[i], x2[i], x3[i], x4[i], x5[i], x6[i], x7[i])))
     return 8 * groups
@@ -386,6 +450,7 @@ SIZES = {"memory": "SIZE", "out": "OUT_SIZE"}
 # ---- two passes and positions, over [outer, length, width], contiguous -----------------------------------------------
 # Record words: length, width, tiles a block of columns; what else there is follows.
 
+
 def arg_rows(start, stop, args):
     """The first position of the greatest key in each row."""
     length = word(pointer_word(args, 0), 0)
@@ -397,7 +462,7 @@ def arg_rows(start, stop, args):
             k = key(x[i])
             top = where(k > top, k, top)
         i = 0
-        if top == 0:        # of the greater zero; the other one may come first
+        if top == 0:  # of the greater zero; the other one may come first
             while joined(key(x[i])) != 0:
                 i += 1
         else:
@@ -508,6 +573,7 @@ def variance_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
 
 
 # ---- text --------------------------------------------------------------------------------------------------------------
+
 
 def compile_kernel(text: str, label: str, replacements: dict[str, Any]) -> Callable:
     """The function ``kernel`` of a template, its capitalised words replaced in one pass."""

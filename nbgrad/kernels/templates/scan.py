@@ -138,10 +138,21 @@ def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> C
         init = f"({init} + 0j)" if not cast else f"{acc}({init})"
     indent = "\n" + " " * (16 if by_columns else 12)
     body = indent.join(steps).replace("ACC", cast)
-    return compile_kernel(template, f"scan {name} {source} {out} {by_columns}",
-                          {"BODY": body, "INIT": init, "at_ACC": f"at_{acc}", "at_OUT": f"at_{out}",
-                           "at_IN": f"at_{source}", "OUT_SIZE": WIDTHS[out], "SIZE": WIDTHS[source], "TILE": TILE,
-                           "SECOND": 3 if name.startswith("recurrence") else 2})
+    return compile_kernel(
+        template,
+        f"scan {name} {source} {out} {by_columns}",
+        {
+            "BODY": body,
+            "INIT": init,
+            "at_ACC": f"at_{acc}",
+            "at_OUT": f"at_{out}",
+            "at_IN": f"at_{source}",
+            "OUT_SIZE": WIDTHS[out],
+            "SIZE": WIDTHS[source],
+            "TILE": TILE,
+            "SECOND": 3 if name.startswith("recurrence") else 2,
+        },
+    )
 
 
 @cache

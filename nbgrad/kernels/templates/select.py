@@ -11,6 +11,7 @@ counts.
 elements in their order; what is asked of it is then written: all of it, or one element, with their places, or what lies between
 two. Record words: length, width, a number of its own, and a float64.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .reduce import TILE, compile_kernel
 
 __all__ = ["MOST_BEST", "MOST_SORTED", "best_loop", "order_loop", "rank_of", "running_loop"]
 
-MOST_BEST = 16          # k up to which an insertion is cheap even where every element is one
-MOST_SORTED = 256       # elements whose ranks and places lie on the stack, twice
+MOST_BEST = 16  # k up to which an insertion is cheap even where every element is one
+MOST_SORTED = 256  # elements whose ranks and places lie on the stack, twice
 
 BEST = """
 def kernel(start, stop, args):
@@ -201,8 +202,12 @@ QUANTILE = """
         at_FLOAT(pointer_word(args, 1), line * SIZE)[0] = a + weight * (b - a) if weight < 0.5 else b - (b - a) * (1.0 - weight)
         at_int64(pointer_word(args, 2), line * 8)[0] = places[lower]
 """
-SEARCHES = {"sort": WHOLE, "quantile": QUANTILE, "kth": ONE.replace("        SEARCH\n", ""), **{
-    name: ONE.replace("        at = first\n        SEARCH\n", text[1:]) for name, text in (("median", MEDIAN), ("mode", MODE))}}
+SEARCHES = {
+    "sort": WHOLE,
+    "quantile": QUANTILE,
+    "kth": ONE.replace("        SEARCH\n", ""),
+    **{name: ONE.replace("        at = first\n        SEARCH\n", text[1:]) for name, text in (("median", MEDIAN), ("mode", MODE))},
+}
 
 
 def rank_largest(bits):
@@ -252,8 +257,12 @@ def missing_of(dtype: str) -> Callable:
 @cache
 def order_loop(memory: str, ranks: str, search: str) -> Callable:
     """``kernel(start, stop, args)``: what ``search``, one of ``SEARCHES``, finds in sorted lines."""
-    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory],
-             "FLOAT": {"int32": "float32", "int64": "float64"}.get(memory)}
+    names = {
+        "at_ACC": f"at_{ranks}",
+        "at_IN": f"at_{memory}",
+        "SIZE": WIDTHS[memory],
+        "FLOAT": {"int32": "float32", "int64": "float64"}.get(memory),
+    }
     text = ORDER.replace("        FOUND\n", SEARCHES[search][1:])
     return compile_kernel(text, f"order {search} {memory} {ranks}", names)
 
@@ -268,8 +277,14 @@ def best_loop(memory: str, ranks: str) -> Callable:
 @cache
 def running_loop(memory: str, ranks: str, by_columns: bool, values: bool) -> Callable:
     """``kernel(start, stop, args)``: where the element of greatest ``rank`` so far is; if ``values``, first what it is."""
-    names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory], "TILE": TILE, "PLACES": 1 + values,
-             "SOURCE": 2 + values}
+    names = {
+        "at_ACC": f"at_{ranks}",
+        "at_IN": f"at_{memory}",
+        "SIZE": WIDTHS[memory],
+        "TILE": TILE,
+        "PLACES": 1 + values,
+        "SOURCE": 2 + values,
+    }
     text = RUNNING if by_columns else RUNNING_LINE
     text = text.replace("VALUES", (COLUMN_VALUES if by_columns else "values[r] = value") if values else "pass")
     return compile_kernel(text, f"running {memory} {ranks} {by_columns} {values}", names)

@@ -1,4 +1,5 @@
 """Sequences: loops as source text; CPU. A unit of work is an element."""
+
 from __future__ import annotations
 
 from functools import cache
@@ -35,5 +36,6 @@ def kernel(start, stop, args):
 @cache
 def sequence_loop(name: str, kind: str, dtype: str) -> Callable:
     """``kernel(start, stop, args)`` that computes in ``kind`` and stores elements of ``dtype``."""
-    return compile_kernel(LOOPS[name], f"{name} {kind} {dtype}",
-                          {"p_T": f"p_{dtype}", "p_KIND": f"p_{kind}", " T(": f" {dtype}(", "KIND": kind})
+    return compile_kernel(
+        LOOPS[name], f"{name} {kind} {dtype}", {"p_T": f"p_{dtype}", "p_KIND": f"p_{kind}", " T(": f" {dtype}(", "KIND": kind}
+    )

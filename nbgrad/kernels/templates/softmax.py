@@ -9,6 +9,7 @@ NOTE [Infinite maxima]: logsumexp subtracts the maximum only where it is finite.
 which the logarithm is -inf, and +inf sums to +inf, without a NaN that the operand did not hold. Softmax has no such
 limits: it is NaN.
 """
+
 # ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
@@ -20,11 +21,24 @@ from ...base.dtypes import WIDTHS
 from .keys import KEY_TYPES
 from .reduce import TILE, compile_kernel
 
-__all__ = ["softmax_loop", "STANDARDISE", "STANDARDISE_BACKWARD", "SOFTMAX", "LOG_SOFTMAX", "LOGSUMEXP", "SOFTMAX_BACKWARD",
-           "LOG_SOFTMAX_BACKWARD"]
+__all__ = [
+    "softmax_loop",
+    "STANDARDISE",
+    "STANDARDISE_BACKWARD",
+    "SOFTMAX",
+    "LOG_SOFTMAX",
+    "LOGSUMEXP",
+    "SOFTMAX_BACKWARD",
+    "LOG_SOFTMAX_BACKWARD",
+]
 
 SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD = (
-    "softmax", "log_softmax", "logsumexp", "softmax_backward", "log_softmax_backward")
+    "softmax",
+    "log_softmax",
+    "logsumexp",
+    "softmax_backward",
+    "log_softmax_backward",
+)
 STANDARDISE, STANDARDISE_BACKWARD = "standardise", "standardise_backward"
 
 
@@ -87,14 +101,18 @@ ROW_MOMENTS = """
 ROWS = {
     STANDARDISE: """
         x = at_T(source, base)
-""" + ROW_MOMENTS + """
+"""
+    + ROW_MOMENTS
+    + """
         for i in range(length):
             out[i] = (x[i] - m) * r
 """,
     STANDARDISE_BACKWARD: """
         g = at_T(source, base)
         x = at_T(other, base)
-""" + ROW_MOMENTS + """
+"""
+    + ROW_MOMENTS
+    + """
         plain = float64(0.0)
         weighted = float64(0.0)
         for low in range(0, length, 512):
@@ -110,7 +128,8 @@ ROWS = {
         for i in range(length):
             out[i] = r * (below(g[i], shift, slope * (x[i] - m)))
 """,
-    SOFTMAX: ROW_TOP + """
+    SOFTMAX: ROW_TOP
+    + """
         total = float64(0.0)
         for low in range(0, length, 512):
             s = T(0.0)
@@ -123,7 +142,8 @@ ROWS = {
         for i in range(length):
             out[i] = out[i] * scale
 """,
-    LOG_SOFTMAX: ROW_TOP + """
+    LOG_SOFTMAX: ROW_TOP
+    + """
         total = float64(0.0)
         for low in range(0, length, 512):
             s = T(0.0)
@@ -134,7 +154,8 @@ ROWS = {
         for i in range(length):
             out[i] = below(x[i], m, shift)
 """,
-    LOGSUMEXP: ROW_TOP + """
+    LOGSUMEXP: ROW_TOP
+    + """
         m = finite_or_zero(m)
         total = float64(0.0)
         for low in range(0, length, 512):
@@ -185,7 +206,8 @@ COLUMN_SUM = """
                 sums[j] += float64(exp(x[j] - tops[j]))
 """
 COLUMNS = {
-    SOFTMAX: COLUMN_TOP + """
+    SOFTMAX: COLUMN_TOP
+    + """
         for r in range(length):
             x = at_T(source, base + r * width * SIZE)
             out = at_T(target, base + r * width * SIZE)
@@ -200,7 +222,9 @@ COLUMNS = {
             for j in range(n):
                 out[j] = out[j] * tops[j]
 """,
-    LOG_SOFTMAX: COLUMN_TOP + COLUMN_SUM + """
+    LOG_SOFTMAX: COLUMN_TOP
+    + COLUMN_SUM
+    + """
         for j in range(n):
             logs[j] = log(T(sums[j]))
         for r in range(length):
@@ -209,10 +233,13 @@ COLUMNS = {
             for j in range(n):
                 out[j] = below(x[j], tops[j], logs[j])
 """,
-    LOGSUMEXP: COLUMN_TOP + """
+    LOGSUMEXP: COLUMN_TOP
+    + """
         for j in range(n):
             tops[j] = finite_or_zero(tops[j])
-""" + COLUMN_SUM + """
+"""
+    + COLUMN_SUM
+    + """
         out = at_T(target, (outer * width + column) * SIZE)
         for j in range(n):
             out[j] = tops[j] + log(T(sums[j]))
@@ -256,6 +283,16 @@ def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
     other = 3 if name.endswith("backward") else 2
     text = HEAD + body
     # ``T(`` is the cast; ``at_T`` the pointer.
-    return compile_kernel(text, f"{name} {dtype} {by_columns}",
-                          {"at_T": f"at_{dtype}", "at_KEY": f"at_{KEY_TYPES[dtype]}", " T(": f" {dtype}(",
-                           "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype], "TILE": TILE, "OTHER": other})
+    return compile_kernel(
+        text,
+        f"{name} {dtype} {by_columns}",
+        {
+            "at_T": f"at_{dtype}",
+            "at_KEY": f"at_{KEY_TYPES[dtype]}",
+            " T(": f" {dtype}(",
+            "(T(": f"({dtype}(",
+            "SIZE": WIDTHS[dtype],
+            "TILE": TILE,
+            "OTHER": other,
+        },
+    )
