@@ -6,6 +6,7 @@ translates nothing.
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import os
 import pathlib
@@ -234,7 +235,13 @@ class Module:
             for name in sorted(values, key=len, reverse=True):
                 text = text.replace("@" + name, str(values[name]))
             text += declarations(text)
-            symbols = [*unit.entries, *(f"const.{module}:{text}" for module, text in unit.constants), *GLOBALS, *more[1]]
+            symbols = [
+                *unit.entries,
+                *unit.errors,
+                *(f"const.{module}:{text}" for module, text in unit.constants),
+                *GLOBALS,
+                *more[1],
+            ]
             return loader.emit(text, optimise=optimise), symbols + ["fault_countdown"] * faults
 
         self.entries: dict[str, int] = loader.load(key, compile)
@@ -257,6 +264,8 @@ class Module:
                 constant = sys.intern(constant) if isinstance(constant, str) else constant
                 self._kept.append(constant)
                 ctypes.c_size_t.from_address(address).value = id(constant)
+            elif symbol.startswith("error."):  # not PyExc_TypeError: Numba makes LLVM know the class itself by that name
+                ctypes.c_size_t.from_address(address).value = id(getattr(builtins, symbol[6:]))
 
     def function(self, name: str, owner: Any = None) -> Callable:
         """The entry of that name, bound to an object if there is one."""

@@ -54,10 +54,6 @@ define private void @decref(ptr %x) alwaysinline {{
 SUPPORT = """
 declare ptr @PyErr_Format(ptr, ptr, ...)
 declare void @_Py_Dealloc(ptr)
-@PyExc_TypeError = external global ptr
-@PyExc_IndexError = external global ptr
-@PyExc_AttributeError = external global ptr
-@PyExc_RuntimeError = external global ptr
 @_Py_NoneStruct = external global i8
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
@@ -86,7 +82,7 @@ define private void @raise(ptr %error, ptr %text) noinline cold {
   ret void
 }
 define private void @wrong_count(ptr %name, i64 %count) noinline cold {
-  %kind = load ptr, ptr @PyExc_TypeError
+  %kind = load ptr, ptr @error.TypeError
   %nothing = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %kind, ptr @count_text, ptr %name, i64 %count)
   ret void
 }
@@ -197,7 +193,6 @@ done:
 # Of a build in which a statement fails when the countdown comes to 0, for tests of what is let go of then.
 FAULTS = """
 @fault_countdown = global i64 0
-@PyExc_MemoryError = external global ptr
 @fault_text = private constant [6 x i8] c"fault\\00"
 define private i1 @fault() noinline {
   %n = load i64, ptr @fault_countdown
@@ -206,7 +201,7 @@ define private i1 @fault() noinline {
   %now = icmp eq i64 %m, 0
   br i1 %now, label %fail, label %go
 fail:
-  call void @raise(ptr @PyExc_MemoryError, ptr @fault_text)
+  call void @raise(ptr @error.MemoryError, ptr @fault_text)
   ret i1 true
 go:
   ret i1 false

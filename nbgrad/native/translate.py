@@ -147,7 +147,7 @@ class Unit:
         self.strings: dict[str, str] = {}
         self.statics: dict[int, tuple[str, Static]] = {}
         self.annotations: dict[type, dict] = {}
-        self.errors: set[str] = set()
+        self.errors: list[str] = []
         self.begun: set[Callable] = set()
         self.text = [SUPPORT, reference_counts(), FAULTS * faults]
         for module in modules:
@@ -273,7 +273,8 @@ class Unit:
     def ir(self) -> str:
         """All of it as text."""
         text = "\n".join(self.text)
-        text += "".join(f"@PyExc_{name} = external global ptr\n" for name in sorted(self.errors) if f"@PyExc_{name} =" not in text)
+        self.errors = sorted(set(re.findall(r"@(error\.\w+)", text)))
+        text += "".join(f"@{symbol} = global ptr null\n" for symbol in self.errors)
         for content, name in self.strings.items():
             data = content.encode() + b"\0"
             text += f'{name} = private constant [{len(data)} x i8] c"' + "".join(f"\\{b:02X}" for b in data) + '"\n'
@@ -439,8 +440,7 @@ class Body:
         self.has_lock("fail")
         if self.raw:
             raise self.refuse(self.statement, "raw code cannot fail")
-        self.unit.errors.add(error)
-        self.emit(f"call void @raise(ptr @PyExc_{error}, ptr {self.unit.string(text)})")
+        self.emit(f"call void @raise(ptr @error.{error}, ptr {self.unit.string(text)})")
         self.emit(f"br label %{self.failing}")
 
     def has_lock(self, what: str) -> None:

@@ -201,3 +201,25 @@ def test_a_batched_tensor_answers_for_its_value():
 
     y = nbgrad.vmap(look)(nbgrad.ones(3, requires_grad=True))
     assert seen == [(True, True)] and y.requires_grad
+
+
+AFTER_NUMBA = """
+    import numba
+    numba.njit(lambda x: x + 1)(1)          # Numba makes LLVM know the classes of errors by the names of C's pointers to them
+    import nbgrad
+    x = nbgrad.ones(2, requires_grad=True)
+    backward = (x * x).grad_fn._backward_
+    for call, error in ((backward, TypeError), (lambda: nbgrad.Tensor.__contains__(3, 1), TypeError)):
+        try:
+            call()
+        except error:
+            print("refused")
+"""
+
+
+def test_a_program_that_used_numba_before():
+    """What Numba tells LLVM of the interpreter does not change what native code means by an error."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(AFTER_NUMBA)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0 and done.stdout.split() == ["refused"] * 2, done.stderr
