@@ -17,7 +17,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base.calls import CALLS
-from nbgrad.dispatch.elementwise import PLANS
+from nbgrad.dispatch.elementwise_plans import PLANS
 from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
 

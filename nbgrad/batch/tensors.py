@@ -25,9 +25,9 @@ from typing import Any, Callable, Iterable
 from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
 from ..base.grad_mode import dual_levels
-from ..dispatch.elementwise import check_operands, compute_dtype
 from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
+from ..dispatch.operands import check_operands, compute_dtype
 from ..graph.saved import count_write
 from ..modes.batched import Batched, element_layout, wrap
 from ..modes.interpreters import Call, register

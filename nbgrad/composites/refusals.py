@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ..base.grad_mode import mode
-from ..dispatch.elementwise import no_derivative
+from ..dispatch.operands import no_derivative
 from ..graph.edges import edge_of, number_node, requires_grad
 from ..graph.node import Node, Rule, blank_node
 from ..modes.interpreters import has_tangent

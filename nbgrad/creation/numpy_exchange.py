@@ -14,7 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import ArgumentError, GradError, NumberError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch.elementwise import no_derivative_by
+from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
 from ..modes.inference import made
 from ..modes.interpreters import has_tangent

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..base.dtypes import dtype_of
 from ..base.errors import KernelError
-from ..dispatch.elementwise import forward_formula, rule_of
+from ..dispatch.elementwise_plans import forward_formula
+from ..dispatch.elementwise_rules import rule_of
 from ..dispatch.plans import Formula
 from ..dispatch.updates import formula_of
 from ..forward.rules import jvp_formula

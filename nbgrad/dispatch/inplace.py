@@ -19,14 +19,27 @@ from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import active_hooks
 from ..modes.inference import write_in_mode
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
+from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
 from ..tensors.overlap import unchanged
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import check_inplace, rebase
-from . import elementwise as dispatch
-from .elementwise import ElementwisePlan, finish_plan, forward_formula, gradient_mask, unwrap_number
+from .elementwise_plans import finish_plan, forward_formula
+from .elementwise_rules import rule_of
+from .operands import (
+    any_complex,
+    bind,
+    check_operands,
+    compute_dtype,
+    gradient_mask,
+    looks_at_values,
+    misfit,
+    require_divisor,
+    stored_numbers,
+    unwrap_number,
+)
 from .out import store_complex_form, wants_gradient
 from .plans import elementwise_plan
 
@@ -67,7 +80,7 @@ class InplaceCall:
             ],
         )
         if op.policy == "first":
-            operands = dispatch.stored_numbers(op, operands)
+            operands = stored_numbers(op, operands)
         if special:
             return self.intercept(operands)
         plan = self.plans.get(tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands]))  # key_of, at once
@@ -76,7 +89,7 @@ class InplaceCall:
     def check_and_store(self, x, *others):
         """The same of an operation that stores numbers: next time the native write knows the call, if no value decides about it."""
         self.check(x, *others)
-        if not special and not dispatch.looks_at_values((x, *others)):
+        if not special and not looks_at_values((x, *others)):
             key = key_of((x, *others))
             if key in self.plans:
                 keep(self.stored, key, self.plans[key])
@@ -85,7 +98,7 @@ class InplaceCall:
     def intercept(self, operands: tuple):
         """A call without a plan, or while some special mode is active."""
         op = self.op
-        if op.complex_form is not None and dispatch.any_complex(operands):
+        if op.complex_form is not None and any_complex(operands):
             return overwrite_complex(op, operands)
         if mode.inference:
             return write_in_mode(op, operands, self.plans, self.beneath, check_inplace)
@@ -109,7 +122,7 @@ class InplaceCall:
         mask = gradient_mask(op, operands) if mode.enabled else 0
         check_inplace(op.name + "_", x, bool(mask))
         if op.integer_divisor:
-            dispatch.require_divisor(op, plan.compute, operands)
+            require_divisor(op, plan.compute, operands)
         passed = operands if len(plan.layouts) == len(operands) else operands[1:]
         if not mask:
             self.into(plan, x, *passed)
@@ -132,11 +145,11 @@ def inplace_call(op: Elementwise) -> Callable:
 
     def call(input, *others, **named):
         if named or 1 + len(others) < len(names):
-            others = dispatch.bind(op, (input, *others), named, defaults, empty)[1:]
+            others = bind(op, (input, *others), named, defaults, empty)[1:]
         try:
             return run(input, *others)
         except OverflowError as error:
-            raise dispatch.misfit(op, others, error) from None
+            raise misfit(op, others, error) from None
 
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     if op.policy == "first":
@@ -204,7 +217,7 @@ def old_value(y: Tensor) -> Tensor:
 def saved_names(op: Elementwise, plan: ElementwisePlan, mask: int) -> tuple[str, ...]:
     """What the rule of this subset saves."""
     numbers = tuple(layout is None for layout in plan.operands)
-    return dispatch.rule_of(op, mask, numbers, plan.compute.is_complex).saved_names
+    return rule_of(op, mask, numbers, plan.compute.is_complex).saved_names
 
 
 def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
@@ -214,8 +227,8 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
         ShapeError: the result would be larger than the tensor. DTypeError: of a higher category.
     """
     x = operands[0]
-    dispatch.check_operands(op, operands)
-    dtype = dispatch.compute_dtype(op, operands)
+    check_operands(op, operands)
+    dtype = compute_dtype(op, operands)
     result = bool_ if op.predicate else dtype
     own = x.layout
     if not can_cast(result, own.dtype):

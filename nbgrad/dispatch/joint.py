@@ -24,7 +24,7 @@ from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
 from ..graph.node import Rule, blank_node
 from ..graph.saved import freed_error
 from ..tensors.tensor import Tensor, native
-from .elementwise import JointResult
+from .elementwise_rules import JointResult
 
 __all__ = ["joint"]
 

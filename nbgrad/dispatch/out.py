@@ -9,7 +9,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, can_cast, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import mode, special
-from ..dispatch import elementwise as dispatch
+from ..dispatch.operands import any_complex, check_operands, compute_dtype, require_divisor
 from ..graph.edges import requires_grad
 from ..modes.interpreters import Call, interpret, is_marked
 from ..native.plans import Plan
@@ -17,7 +17,8 @@ from ..ops.core import Elementwise
 from ..tensors.layout import broadcast_shapes
 from ..tensors.overlap import partially_overlaps
 from ..tensors.tensor import Tensor, native
-from .elementwise import forward_formula, unwrap_number
+from .elementwise_plans import forward_formula
+from .operands import unwrap_number
 from .plans import elementwise_plan
 
 __all__ = ["require_no_grad", "store_complex_form", "store_results", "wants_gradient", "write_result"]
@@ -87,7 +88,7 @@ def write_result(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     if mode.enabled and wants_gradient((*operands, out)):
         raise GradError(f"{op.public}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
     operands = tuple(map(unwrap_number, operands))
-    if op.complex_form is not None and dispatch.any_complex(operands):
+    if op.complex_form is not None and any_complex(operands):
         return store_complex_form(op, operands, out)
     if special or is_marked((*operands, out)):
         return interpret(Call(op, operands, {}, lambda *below: write_out(op, below, out), "out", out))
@@ -117,7 +118,7 @@ def write_out(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
         if isinstance(x, Tensor) and partially_overlaps(out, x):
             raise InplaceError(f"{op.public}: out overlaps an operand in memory. Hint: clone it first.")
     if op.integer_divisor:
-        dispatch.require_divisor(op, dispatch.compute_dtype(op, operands), operands)
+        require_divisor(op, compute_dtype(op, operands), operands)
     native.into(plan, out, *operands)
     return out
 
@@ -139,8 +140,8 @@ def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
     Raises:
         ShapeError, DTypeError: ``out`` does not fit. InplaceError: its elements share memory.
     """
-    dispatch.check_operands(op, operands)
-    dtype = dispatch.compute_dtype(op, operands)
+    check_operands(op, operands)
+    dtype = compute_dtype(op, operands)
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
     shape = broadcast_shapes(op.public, [layout.shape for layout in layouts if layout is not None])
     if out.layout.shape != shape:

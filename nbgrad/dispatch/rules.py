@@ -26,7 +26,7 @@ from ..ops.core import General, Movement, Op
 from ..ops.kinds import odd_test, refuse_odd, refuse_wrong_kind
 from ..tensors.tensor import ASK, Tensor, native
 from .arguments import KEY_TYPES, attribute_names
-from .elementwise import node_template, saved_output, saved_value
+from .elementwise_rules import node_template, saved_output, saved_value
 from .generated import compile_text
 from .lowerings import RunPlan, complete
 

@@ -22,7 +22,7 @@ from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..creation.factories import new_full
 from ..dispatch.arguments import hashable
-from ..dispatch.elementwise import find_plan, forward_formula
+from ..dispatch.elementwise_plans import find_plan, forward_formula
 from ..dispatch.generated import compile_text
 from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.saved import tensors_in

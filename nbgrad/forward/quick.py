@@ -23,10 +23,12 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, of_default_dtype
 from ..base.grad_mode import dual_levels, mode, special
-from ..dispatch.elementwise import BARE, check_operands, compute_dtype, find_plan, forward_formula, launched
+from ..dispatch.elementwise import BARE, launched
+from ..dispatch.elementwise_plans import find_plan, forward_formula
 from ..dispatch.generated import compile_text
 from ..dispatch.lowerings import PREPARED
 from ..dispatch.movements import several_views, viewer
+from ..dispatch.operands import check_operands, compute_dtype
 from ..dispatch.plans import Formula, elementwise_plan
 from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad

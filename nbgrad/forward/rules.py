@@ -20,9 +20,10 @@ from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
 from ..base.grad_mode import mode
 from ..creation.factories import new_full
-from ..dispatch.elementwise import apply, choose, full_like, no_derivative, no_derivative_by
 from ..dispatch.lowerings import facts_of
+from ..dispatch.operands import no_derivative, no_derivative_by
 from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.symbolic import apply, choose, full_like
 from ..engine import run_backward
 from ..graph.edges import Node, edge_of, requires_grad
 from ..graph.saved import tensors_in, unseen

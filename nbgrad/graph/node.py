@@ -246,7 +246,7 @@ class Node(Placed):
 
     Attributes:
         seq: sequence number; later operations have higher ones.
-        rule: what differentiates it: name, names of saved values (see dispatch/elementwise.py).
+        rule: what differentiates it: name, names of saved values (see dispatch/elementwise_rules.py).
         plan: the plan that computed it; ``plan.outs`` describes the results.
         edges: per differentiable operand a Node, an Edge, or None.
         _s0_.._s2_, _v0_.._v2_: saved values and their versions.

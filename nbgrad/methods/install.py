@@ -11,13 +11,13 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..base.functions import attach
-from ..dispatch import elementwise as dispatch
-from ..dispatch.elementwise import NUMBERS, call_of
+from ..dispatch.elementwise import call_of
 from ..dispatch.inplace import inplace_call
 from ..dispatch.inplace_views import inplace_view, inplace_views
 from ..dispatch.joint import joint
 from ..dispatch.lowerings import PREPARED, lowering_of
 from ..dispatch.movements import movement_call
+from ..dispatch.operands import NUMBERS, bind, misfit
 from ..dispatch.out import require_no_grad, store_results, write_result
 from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
@@ -107,9 +107,9 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
             except TypeError:
                 if not named:
                     raise
-            return call(*dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty))
+            return call(*bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty))
         if named or len(operands) < len(op.operands):
-            operands = dispatch.bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
+            operands = bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
         return write_result(op, operands, out)
 
     # What operators and methods run, without their frame in between.
@@ -131,7 +131,7 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
                 try:
                     return run(x, y)
                 except OverflowError as error:
-                    raise dispatch.misfit(op, (x, y), error) from None
+                    raise misfit(op, (x, y), error) from None
             return general(given(x, y, *more), out, named)
 
     document(function, op, public)

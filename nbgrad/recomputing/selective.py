@@ -13,7 +13,8 @@ from typing import Any, Callable, ContextManager, Iterable
 
 from ..base.errors import ArgumentError, GradError, RangeError
 from ..base.grad_mode import mode, special
-from ..dispatch.elementwise import find_plan, gradient_mask
+from ..dispatch.elementwise_plans import find_plan
+from ..dispatch.operands import gradient_mask
 from ..dispatch.rules import record_run
 from ..modes.interpreters import Call, Presence, register
 from ..ops.core import OPS, Elementwise, Movement

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.dispatch.elementwise import KINDS, PLANS
+from nbgrad.dispatch.elementwise_plans import KINDS, PLANS
 from nbgrad.tensors.layout import layout_of
 
 RNG = np.random.default_rng(11)

@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base.calls import CALLS
-from nbgrad.dispatch.elementwise import apply
+from nbgrad.dispatch.symbolic import apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import evaluate
 from tests.samples import SAMPLES

@@ -13,7 +13,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base.calls import CALLS
-from nbgrad.dispatch.elementwise import rule_of
+from nbgrad.dispatch.elementwise_rules import rule_of
 from nbgrad.dispatch.lowerings import facts_of
 from nbgrad.ops.core import OPS, Elementwise, General
 from nbgrad.ops.expr import Operators, evaluate

@@ -16,7 +16,7 @@ import pytest
 import nbgrad
 from nbgrad import forward_ad, grad
 from nbgrad.base.calls import CALLS
-from nbgrad.dispatch.elementwise import apply
+from nbgrad.dispatch.symbolic import apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import SMOOTH_AT, evaluate, is_affine, postorder
 

@@ -1,0 +1,447 @@
+"""What differentiates elementwise operations: a rule for every subset of operands, with one fused backward kernel."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Callable, NamedTuple
+from weakref import ReferenceType
+
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.dtypes import DType, dtype_of
+from ..base.errors import ShapeError
+from ..base.grad_mode import mode
+from ..graph.cotangents import fit
+from ..graph.edges import Edge, Node
+from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
+from ..graph.saved import RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
+from ..native.plans import ElementwisePlan, Plan
+from ..ops.core import OPS, Elementwise
+from ..ops.expr import guarded, postorder, symbol
+from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.tensor import Tensor, native
+from ..views import WrittenRegion
+from .generated import late_function
+from .operands import no_derivative
+from .plans import Formula, elementwise_plan
+from .symbolic import apply, choose, full_like
+
+
+def may_round(name: str) -> bool:
+    """Whether what stands at the head of an expression may round."""
+    return name not in ("symbol", "constant") and (name not in OPS or OPS[name].rounds)
+
+
+class ElementwiseRule(Rule):
+    """Backward of an operation for one subset of operands: generates ``record`` and ``backward``.
+
+    Attributes:
+        wanted: positions of the operands that need a gradient.
+        results: their cotangents as expressions of ``g``, operands and ``out``.
+        computed: the results that are not ``g`` itself; those need a kernel.
+        saved_names: what the computed results mention.
+        frees: whether a pass without retain_graph frees the node.
+    """
+
+    def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
+        self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
+        self.name, self.node_name = op.name, op.nodes.get(numbers, op.node_name)
+        scope = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}
+        self.symbolic = late_function(f"{op.name} symbolic {mask:b}", scope, lambda: self.symbolic_text(scope), dict)
+        self.wanted = tuple(k for k in range(len(op.operands)) if mask >> k & 1)
+        self.results = tuple(op.vjp(op.operands[k], is_complex) for k in self.wanted)
+        self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
+        mentioned = set().union(*(r.symbols() for r in self.computed)) - {"g"}
+        self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
+        # A number is no saved tensor; torch has made one of it only where it stands for an operand that may be a tensor.
+        frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
+        self.frees = free_all if frees and len(self.saved_names) > NODE_SAVES else frees
+        self.booleans = booleans = dict(op.params)
+        params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
+        self.formula = Formula(f"{op.name}_backward", params, self.computed)
+        # Whether steps of a half type would be rounded on the way.
+        self.rounds = sum(not e.boolean and may_round(e.op) for e in postorder(self.computed)) > 1
+
+    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
+        """Edges belong to the operands that need a gradient, among those that can have one."""
+        able = [k for k, can in enumerate(self.op.differentiable) if can]
+        return (len(able), tuple(able.index(k) for k in self.wanted)) if len(able) != len(self.wanted) else None
+
+    def slot(self, name: str) -> int | None:
+        """The slot of a saved value, by torch's name of it (``self``, ``other``, ``result``) or by ours."""
+        return next((k for k, own in enumerate(self.saved_names) if name in self.op.shown_as(own)), None)
+
+    def saved(self, node: Node, name: str):
+        """The saved value; None of an operand that is saved only where another one needs a gradient."""
+        slot = self.slot(name)
+        if slot is None:
+            if name in self.op.shows:
+                return self.op.shows[name]
+            every = sum(can and 1 << k for k, can in enumerate(self.op.differentiable))
+            if self.mask != every and rule_of(self.op, every, (False,) * len(self.numbers), self.is_complex).slot(name) is not None:
+                return None
+            return super().saved(node, name)
+        own = self.saved_names[slot]
+        if self.is_number(own):
+            value = getattr(node, f"_v{slot}_")
+            return CALLS["asarray"](value) if name == "other" else value  # torch has made a tensor of it
+        return saved_value(node, slot, own == "out")
+
+    def shown_names(self) -> list[str]:
+        """The names of saved values and of constants, torch's first."""
+        return [*(self.op.shown_as(own)[0] for own in self.saved_names), *self.op.shows]
+
+    def raw_saved(self, node: Node, name: str):
+        """The slot behind a saved value."""
+        slot = self.slot(name)
+        return super().saved(node, name) if slot is None else RawSaved(node, slot)
+
+    def is_number(self, name: str) -> bool:
+        """Whether the operand of that name is a Python number."""
+        return name != "out" and self.numbers[self.op.operands.index(name)]
+
+    def back_plan(self, node: Node, g: Tensor, saved: tuple) -> Plan:
+        """Build and keep the plan of the fused backward kernel for a cotangent of this layout."""
+        plan = node._plan_
+        layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
+        backs = plan.backs[self.mask]
+        usual = self._usual(plan, saved)
+        key = g.layout if usual else layouts
+        if backs is not None and key in backs:
+            return backs[key]
+        # As forward: a new shape of a known kind costs a copy of what is known (8 -> 3 us).
+        kind = (self.mask, cotangent_kind(g.layout, plan.outs[0].layout)) if usual and plan.kinds is not None else None
+        record = plan.kinds.get(kind) if kind is not None else None
+        if record is None:
+            made = self.new_back_plan(plan, layouts)
+            if kind is not None and kind[1] is not None and len(made.record) == 8 * (8 + len(made.layouts)):
+                plan.kinds[kind] = made.record
+        else:
+            made = Plan(record, (plan.operands[self.wanted[0]].template,) * len(self.computed), layouts)
+        if backs is None:
+            backs = plan.backs[self.mask] = {}
+        # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
+        return keep(backs, key, made, 64)
+
+    def new_back_plan(self, plan: ElementwisePlan, layouts: tuple) -> Plan:
+        """The plan of the fused backward kernel for a cotangent, and saved values, of these layouts."""
+        out = plan.outs[0].layout
+        # A hook may have brought back a tensor of another shape than was saved: the kernel must not read beyond its end.
+        shapes = [layout.shape for layout in layouts if layout is not None and layout.shape != out.shape]
+        common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
+        if common != out.shape:
+            raise ShapeError(f"{self.name} backward: the saved tensors broadcast to {list(common)}, expected {list(out.shape)}.")
+        outs = []
+        for result in self.computed:
+            operand = plan.operands[self.wanted[position(self.results, result)]]
+            same = not plan.reduced and operand.shape == out.shape
+            strides = operand.strides if same and operand.dense else None
+            outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
+        if any(o.strides != outs[0].strides for o in outs):
+            outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
+        return elementwise_plan(self.formula, plan.compute, layouts, tuple(outs), exact=self.op.exact)
+
+    def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
+        for name, x in zip(self.saved_names, saved):
+            expected = plan.outs[0].layout if name == "out" else plan.operands[self.op.operands.index(name)]
+            if (x.layout if isinstance(x, Tensor) else None) is not expected:
+                return False
+        return True
+
+    def reduce(self, plan: ElementwisePlan, results) -> Any:
+        """Sum cotangents over broadcast dimensions and convert them to their operands' dtypes."""
+        single = len(self.wanted) == 1
+        results = (results,) if single else results
+        operands = plan.operands
+        done = tuple([fit(g, operands[k].shape, operands[k].dtype) for k, g in zip(self.wanted, results)])
+        return done[0] if single else done
+
+    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
+        """``backward`` of some of the operands, by the rule for those alone."""
+        return part_of(self, chosen) if len(chosen) == len(self.wanted) else None
+
+    def rounds_at(self, compute: DType) -> bool:
+        """Whether steps in that dtype would be rounded on the way."""
+        return self.rounds and compute.compute != compute.name
+
+    def differentiable(self, node: Node, g: Tensor, *saved: Any) -> Any:
+        """The cotangents by operations on tensors, so that they are recorded in turn."""
+        names, plan = self.saved_names, node._plan_
+        compute = plan.compute
+        if names and names[-1] == "out":
+            saved = *saved[:-1], saved_output(node, saved[-1])
+        if plan.reduced:
+            saved = tuple([self.as_computed(name, x, compute) for name, x in zip(names, saved)])
+        results = self.in_wide_steps(compute, g, saved) if self.rounds_at(compute) else self.symbolic(g, *saved)
+        return self.reduce(plan, results) if plan.reduced else results
+
+    def as_computed(self, name: str, x: Any, compute: DType) -> Any:
+        """A saved operand as the kernel read it: a step of the formula on another dtype would have a result of its own (``log`` of
+        a negative real number beside a complex one, of an integer beside a double).
+        """
+        if not isinstance(x, Tensor) or x.layout.dtype is compute or self.booleans.get(name) or name in self.op.exact:
+            return x
+        return CALLS["to_dtype"](x, compute)
+
+    def in_wide_steps(self, compute: DType, g: Tensor, saved: tuple) -> Any:
+        """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
+        wide = dtype_of(compute.compute)
+        exact = self.op.exact
+        given = [
+            CALLS["to_dtype"](x, wide)
+            if isinstance(x, Tensor) and x.layout.dtype is compute
+            else x
+            if isinstance(x, (Tensor, complex)) or name in exact
+            else float(compute.numpy.type(x))
+            for name, x in zip(("g", *self.saved_names), (g, *saved))
+        ]
+        results = self.symbolic(*given)
+        if not isinstance(results, tuple):
+            return CALLS["to_dtype"](results, compute)
+        return tuple([CALLS["to_dtype"](result, compute) for result in results])
+
+    def symbolic_text(self, scope: dict[str, Any]) -> str:
+        """The cotangents as a function of tensors, ``(g, *saved) -> results``: the expressions, written as calls of operations."""
+        lines = [f"def call({', '.join(('g', *self.saved_names))}):"]
+        if self.op.backward_node:
+            scope["cotangent"], operands = CALLS[self.op.name].cotangent()
+            return f"{lines[0]}\n    return cotangent({', '.join(('g', *operands))})\n"
+        names: dict = {}
+        # Python numbers, and what is computed of them alone.
+        numbers = {name for name in self.saved_names if self.is_number(name)}
+        perhaps: set[str] = set()
+        results = [guarded(result) for result in self.results]
+        for node in postorder(results):
+            if node.op == "symbol":
+                names[node] = node.args[0]
+            elif node.op == "constant":
+                names[node] = repr(node.args[0])
+                numbers.add(names[node])
+            else:
+                names[node] = f"t{len(names)}"
+                args = [names[a] for a in node.args]
+                if all(a in numbers for a in args):
+                    numbers.add(names[node])
+                # A choice by a number may come out as one.
+                if (node.op == "where" and args[0] in numbers) or all(a in numbers or a in perhaps for a in args):
+                    perhaps.add(names[node])
+                if names[node] in numbers or (names[node] in perhaps and node.op != "where"):
+                    lines.append(f"    {names[node]} = apply({node.op!r}, ({', '.join(args)},))")
+                elif node.op == "where":
+                    lines.append(f"    {names[node]} = choose(g.layout.dtype, {', '.join(args)})")
+                else:
+                    scope[f"op_{node.op}"] = CALLS[node.op]
+                    lines.append(f"    {names[node]} = op_{node.op}({', '.join(args)})")
+        # A partial may come out as a number: 0 where an exponent is 0.
+        varies = any(self.is_number(name) for name in self.saved_names)
+        values = [f"full(g, {names[r]})" if varies or names[r] in numbers else names[r] for r in results]
+        lines.append(f"    return {', '.join(values)}")
+        return "\n".join(lines) + "\n"
+
+
+def cotangent_kind(g: Layout, out: Layout) -> Any:
+    """What the record of a backward kernel depends on, of the layout of a contiguous result's cotangent.
+
+    Returns:
+        True for the result's own layout, the dtype for one that shows one element everywhere, None for any other.
+    """
+    if g is out:
+        return True
+    return g.dtype if g.expanded and g.shape == out.shape and not g.special and not any(g.strides) else None
+
+
+def position(items: tuple, item) -> int:
+    """The index of an object, by identity: ``==`` on expressions builds an expression."""
+    return next(k for k, x in enumerate(items) if x is item)
+
+
+def saved_value(node: Node, slot: int, is_output: bool):
+    """What a slot holds, for introspection."""
+    value, version = getattr(node, f"_s{slot}_"), getattr(node, f"_v{slot}_")
+    if not isinstance(value, Tensor) or value._storage_.version != version:
+        value = unpack(node, slot)
+    return saved_output(node, value) if is_output else value
+
+
+class JointResult(NamedTuple):
+    """What the node of a step knows whose result is one of several: NOTE [Joint nodes] in dispatch/joint.py."""
+
+    outer: ReferenceType
+    nr: int
+    plan: Any
+
+    def values(self) -> dict:
+        """The attributes are where they were."""
+        return self.plan.facts
+
+    def edge(self, node: Node) -> Node | Edge:
+        """Where the result's cotangent goes; to the step itself, if the joint node is gone."""
+        outer = self.outer()
+        return node if outer is None else outer if outer._outputs_ == 1 else Edge(outer, self.nr)
+
+
+def came_back(node: Node) -> bool:
+    """Whether the result that a node saved comes from hooks, and lies wherever they put it."""
+    return type(getattr(node, f"_s{node._rule_.saved_names.index('out')}_")) is SavedTensor
+
+
+def in_memory_of_its_own(part: Tensor, layout: Layout, geometry: Any) -> Tensor:
+    """A tensor of ``layout`` that has the values of ``part`` at its place; nobody looks at the others."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        base: Tensor = CALLS["clone_like"](CALLS["new_full"](layout.like(), 0), layout)
+        CALLS["copy_"](geometry.of(base), part)
+    finally:
+        mode.enabled = enabled
+    base._needs_grad_ = True
+    return base
+
+
+def saved_output(node: Node, alias: Tensor) -> Tensor:
+    """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
+    if type(node._attrs_) is WrittenRegion:
+        geometry: Any
+        outer, layout, offset, geometry = node._attrs_
+        if came_back(node):
+            base = in_memory_of_its_own(alias, layout, geometry)
+        else:
+            base = native.tensor(layout.template, alias._storage_, offset, True, None)
+        base._edge_ = outer()
+        out = geometry.of(base)
+        out._meta_.tangent = tangents_of(alias)
+        return out
+    if alias._meta_ is None:  # 0.4 -> 0.2 us
+        out = native.tensor(alias.layout.template, alias._storage_, alias._offset_, True, None)
+    else:
+        out = alias_with(alias, tangents_of(alias))
+        out._needs_grad_ = True
+    out._edge_ = node._attrs_.edge(node) if type(node._attrs_) is JointResult else node
+    return out
+
+
+@cache
+def rule_of(op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool) -> ElementwiseRule:
+    """The one rule of an operation for a subset of operands."""
+    return ElementwiseRule(op, mask, numbers, is_complex)
+
+
+@cache
+def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> list | Subsets:
+    """Per subset of operands the function that records; made when first called."""
+
+    def make(mask):
+        return generate(rule_of(op, mask, numbers, is_complex))
+
+    def first_use(mask):
+        def record(plan, out, *operands):
+            records[mask] = made = make(mask)
+            made(plan, out, *operands)
+
+        return record
+
+    if len(op.operands) > FEW:
+        return Subsets(make)
+    records: list = [None] * (1 << len(op.operands))
+    for mask in range(1, len(records)):
+        records[mask] = first_use(mask)
+    return records
+
+
+FEW = 8  # operands whose subsets are all in a list
+
+
+class Subsets(dict):
+    """Per subset of many operands what is made of it when first needed: a list would have 2 to the power of their number entries.
+
+    Args:
+        make: ``make(mask)``; without it there is None.
+    """
+
+    def __init__(self, make: Callable[[int], Any] | None = None):
+        self.make = make
+
+    def __missing__(self, mask: int) -> Any:
+        if self.make is None:
+            return None
+        return self.setdefault(mask, self.make(mask))
+
+
+def node_class(saved: int) -> type[Node]:
+    """The class of nodes that keep so many values."""
+    return Node if saved <= NODE_SAVES else WideNode
+
+
+def generate(rule: ElementwiseRule) -> Callable:
+    """``record(plan, out, *operands)`` for a rule, with its ``backward``: made once per operation and subset."""
+    template = node_template(rule, backward_of(rule), len(rule.saved_names))
+    saved = tuple(
+        (-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name)) for name in rule.saved_names
+    )
+    return native.recorder(template, rule.wanted, saved)
+
+
+@cache
+def part_of(rule: ElementwiseRule, chosen: tuple[bool, ...]) -> Callable:
+    """The ``backward`` of some of a rule's operands: that of the rule for them, which finds in this one's slots what it needs."""
+    mask = sum(1 << k for k, of_interest in zip(rule.wanted, chosen) if of_interest)
+    return backward_of(rule_of(rule.op, mask, rule.numbers, rule.is_complex), rule, chosen)
+
+
+def backward_of(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> Callable:
+    """``backward(node, g, create_graph)``: one fused kernel, or the formulas by calls. See ``Differentiator`` of native/calls.py.
+
+    Args:
+        whole, chosen: the node's rule, and which of its edges ``rule`` is for, if not all: the results have None for the others.
+    """
+    if rule.op.refuses_gradient:
+        return refuse_gradient
+    whole = whole or rule
+    edges = {whole.op.operands[k]: place for place, k in enumerate(whole.wanted)}
+    slots = [whole.saved_names.index(name) for name in rule.saved_names]
+    kinds = [-1 if name == "out" else 1 + edges.get(name, -1) for name in rule.saved_names]
+    places = iter(kernel_places(rule))
+    parts = tuple([next(places) if of_interest else -2 for of_interest in chosen or (True,) * len(rule.wanted)])
+    return native.differentiator(
+        node_class(len(whole.saved_names)),
+        rule.mask,
+        tuple(zip(slots, map(rule.is_number, rule.saved_names), kinds)),
+        parts,
+        rule.rounds,
+        lambda node, k: unpack(node, slots[k]),
+        require_history,
+        saved_output,
+        spread_out(chosen, rule.symbolic),
+        spread_out(chosen, rule.differentiable),
+        rule.back_plan,
+        whole.reduce,
+        listed=len(rule.op.operands) <= FEW,
+    )
+
+
+def spread_out(chosen: tuple[bool, ...], function: Callable) -> Callable:
+    """A function that returns the results of the chosen edges, or the only one: with None in the places of the others."""
+
+    def call(*operands: Any) -> tuple:
+        results = function(*operands)
+        given = iter(results if sum(chosen) > 1 else (results,))
+        return tuple([next(given) if of_interest else None for of_interest in chosen])
+
+    return call if chosen else function
+
+
+def kernel_places(rule: ElementwiseRule) -> tuple[int, ...]:
+    """Which result of the backward kernel each cotangent is; -1: the cotangent ``g`` itself."""
+    return tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
+
+
+def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Node:
+    """A node to copy: all that nodes of one rule share."""
+    template = blank_node(node_class(saved), ("_seq_", "_plan_", "_edges_", *saved_slots(saved)))
+    template._rule_, template._backward_, template._outputs_ = rule, backward, outputs
+    return template
+
+
+def refuse_gradient(node: Node, g, create_graph: bool):
+    """The ``backward`` of an operation that has no derivative."""
+    raise no_derivative(node._rule_.name)

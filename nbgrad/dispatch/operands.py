@@ -1,0 +1,223 @@
+"""The operands of elementwise operations: which go together, in which dtype they are computed, what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype
+from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
+from ..graph.edges import requires_grad
+from ..ops.core import Elementwise
+from ..ops.spellings import target_of
+from ..tensors.tensor import Tensor, native
+
+NUMBERS = (bool, int, float, complex, np.generic)
+
+
+def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) -> tuple:
+    """Complete positional operands with named ones and defaults."""
+    if not named and len(operands) < len(defaults) and defaults[len(operands)] is not empty:  # those behind have one too
+        return (*operands, *defaults[len(operands) :])
+    values = list(operands)
+    named = {name if name in op.operands else target_of(op, name) or name: value for name, value in named.items()}
+    for name, default in zip(op.operands[len(values) :], defaults[len(values) :]):
+        value = named.pop(name, default)
+        if value is empty:
+            raise ArgumentError(f"{op.public}: missing argument {name!r}; expected {op.name}{op.signature}.")
+        values.append(value)
+    if named or len(values) > len(op.operands):
+        raise ArgumentError(
+            f"{op.public}: unexpected arguments {list(named) or values[len(op.operands) :]}; expected {op.name}{op.signature}."
+        )
+    return tuple(values)
+
+
+def unwrap_number(operand):
+    """A NumPy scalar as the Python number of its value; an array as a tensor on its memory."""
+    if isinstance(operand, np.generic):
+        return operand.item()
+    return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
+
+
+def any_complex(operands: tuple) -> bool:
+    """Whether a tensor among the operands is complex."""
+    for x in operands:
+        if isinstance(x, Tensor) and x.layout.dtype.is_complex:
+            return True
+    return False
+
+
+def check_operands(op: Elementwise, operands: tuple) -> None:
+    """At least one tensor, all on one device, nothing else but Python numbers."""
+    device = None
+    for name, x in zip(op.operands, operands):
+        if isinstance(x, Tensor):
+            if device is not None and x.layout.device is not device and x.layout.ndim:
+                raise DeviceError(
+                    f"{op.public}: {name} is on {x.layout.device}, another operand on {device}. Hint: move one with x.to(device)."
+                )
+            device = x.layout.device
+        elif not isinstance(x, NUMBERS):
+            raise ArgumentError(
+                f"{op.public}: {name} must be a Tensor or a number, got {type(x).__name__}. Hint: nbgrad.asarray(x)."
+            )
+    if device is None:
+        raise ArgumentError(f"{op.public}: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
+
+
+def compute_dtype(op: Elementwise, operands: tuple) -> DType:
+    """The dtype in which ``op`` computes on these operands.
+
+    Raises:
+        DTypeError: the operation is not defined for it.
+    """
+    tensors = [
+        (x.layout.dtype, x.layout.ndim)
+        for x, name in zip(operands, op.operands)
+        if isinstance(x, Tensor) and name not in op.boolean
+    ]
+    numbers = [x for x, name in zip(operands, op.operands) if not isinstance(x, Tensor) and name not in op.boolean]
+    dtype = result_dtype(tensors, numbers)
+    if op.policy == "first":
+        dtype = operands[0].layout.dtype
+    if op.policy == "float" and not dtype.differentiable:
+        dtype = get_default_dtype()
+    if op.policy == "number" and dtype is bool_:
+        dtype = int64
+    if op.policy == "integer" and dtype.differentiable:
+        raise DTypeError(f"{op.public}: expected integer or bool operands, got {dtype}.")
+    if op.policy == "floating" and not (given := result_dtype(tensors, [])).differentiable:
+        raise DTypeError(f"{op.public}: expected floating operands, got {given}. Hint: x.to(nbgrad.float32).")
+    if op.refuses_bool and dtype is bool_:
+        raise DTypeError(f"{op.public}: not defined for bool. Hint: logical_not, logical_xor and their like are.")
+    if dtype.is_complex and not op.complex:
+        raise DTypeError(f"{op.public}: not defined for {dtype}.")
+    for name in op.boolean:
+        x = operands[op.operands.index(name)]
+        if isinstance(x, Tensor) and x.layout.dtype is not bool_:
+            raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.layout.dtype}.")
+    return dtype
+
+
+def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
+    """The operands of an operation that stores numbers as the first operand's dtype, those numbers converted to it.
+
+    Raises:
+        DTypeError: complex into real. RangeError: out of range.
+    """
+    dtype = operands[0].layout.dtype
+    if not dtype.differentiable:  # what is stored as integers has no history
+        operands = tuple(
+            native.alias(x) if isinstance(x, Tensor) and x._needs_grad_ and not x.layout.special else x for x in operands
+        )
+    last = operands[-1]
+    if isinstance(last, Tensor) and last.layout.dtype.is_complex and not dtype.is_complex:
+        lose_imaginary(op, dtype)
+    return tuple(x if isinstance(x, Tensor) else stored_number(op.name, x, dtype) for x in operands)
+
+
+def lose_imaginary(op: Elementwise, dtype: DType) -> None:
+    """Warn of complex numbers that are copied to real ones; refuse them where no conversion is to be expected.
+
+    Raises:
+        DTypeError: ``op`` is no copy.
+    """
+    if op.name == "masked_fill":
+        raise DTypeError(f"masked_fill: a complex value cannot be stored in a {dtype.name} tensor. Hint: value.real.")
+    if dtype is not bool_:
+        warnings.warn(
+            f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. Hint: value.real.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def stored_number(name: str, value: Any, dtype: DType) -> Any:
+    """A Python number as an element of ``dtype``: floats are truncated for integers, what does not fit is refused."""
+    if not isinstance(value, (bool, int, float, complex)) or dtype.is_complex:
+        return value
+    if isinstance(value, complex) and not value.imag:
+        value = value.real
+    if isinstance(value, complex):
+        raise DTypeError(f"{name}: the complex number {value} cannot be stored in a {dtype.name} tensor. Hint: value.real.")
+    if dtype is bool_:
+        return bool(value)
+    if dtype.differentiable:
+        return value
+    info = iinfo(dtype)
+    finite = value == value and abs(float(value)) != float("inf") if isinstance(value, float) else True
+    # A negative number wraps in an unsigned dtype, as in torch.
+    if not finite or not (info.min or -info.max) <= int(value) <= info.max:
+        raise NumberError(f"{name}: {value} cannot be stored in a {dtype.name} tensor; expected {info.min} to {info.max}.")
+    return int(value) if int(value) >= info.min else int(value) + info.max + 1
+
+
+def looks_at_values(operands: tuple) -> bool:
+    """Whether ``stored_numbers`` has something to do where these operands, or others of their kind, are stored in the first one."""
+    dtype, last = operands[0].layout.dtype, operands[-1]
+    if not isinstance(last, Tensor):
+        return not dtype.differentiable
+    stored = last.layout.dtype
+    return stored.is_complex and not dtype.is_complex or stored.differentiable and not dtype.differentiable
+
+
+def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
+    """Refuse to divide integers by 0, which floats may be."""
+    if not op.integer_divisor or dtype.differentiable:
+        return
+    divisor = operands[op.operands.index(op.integer_divisor)]
+    # As an element: 256 is 0 in uint8.
+    if isinstance(divisor, Tensor):
+        zero = (divisor.numpy().astype(dtype.numpy, copy=False) == 0).any()
+    else:
+        zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0
+    if zero:
+        raise DivisionError(
+            f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
+            "Hint: convert an operand to a floating dtype, or mask the zeros."
+        )
+
+
+def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowError:
+    """What to raise where a number is too large for native code: one of the house, unless ``error`` is."""
+    large = [x for x in operands if isinstance(x, int) and not -(1 << 63) <= x < 1 << 63]
+    if isinstance(error, NumberError) or not large:
+        return error
+    shown = large[0] if abs(large[0]) < 10**30 else f"an integer of {large[0].bit_length()} bits"
+    return NumberError(f"{op.public}: {shown} does not fit int64, nor a floating dtype if it is far larger. Hint: float(number).")
+
+
+def gradient_mask(op: Elementwise, operands: tuple) -> int:
+    """The operands that need a gradient, as bits.
+
+    Raises:
+        NotSupportedError: one by which there is no derivative.
+    """
+    mask = 0
+    for k, (x, differentiable) in enumerate(zip(operands, op.differentiable)):
+        if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
+            if differentiable:
+                mask |= 1 << k
+            elif op.fixed[k]:
+                raise no_derivative_by(op.public, op.operands[k])
+    return mask
+
+
+def no_derivative(name: str) -> NotSupportedError:
+    """What reverse and forward mode say of such an operation."""
+    return NotSupportedError(
+        f"{name}: it has no derivative. Hint: detach its operands (of a dual tensor: unpack_dual(x).primal), "
+        "or see its documentation."
+    )
+
+
+def no_derivative_by(op: str, name: str) -> NotSupportedError:
+    """What both modes say of an operand that is a number to the derivatives: it would silently count as a constant."""
+    return NotSupportedError(
+        f"{op}: {name} requires grad or has a tangent, and there is no derivative by it; expected a number, "
+        f"or a tensor that is a constant. Hint: {name}.detach() (if dual: unpack_dual({name}).primal)."
+    )
