@@ -15,7 +15,9 @@ from .generated import late_function
 
 __all__ = [
     "bound_arguments",
-    "bound_function",
+    "ABSENT",
+    "bound_parameters",
+    "respelled",
     "binder",
     "attribute_names",
     "check_tensor",
@@ -48,58 +50,53 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return tuple(values[n] for n in names[:count]), {n: values[n] for n in names[count:]}
 
 
-# What a call does with its arguments in the declaration's own names; all else is bound_arguments' to say (8 us).
-BOUND_TEXT = """def call({parameters}):
-{before}    if {strange}: tensors, attributes = respelled(({names},), more, named)
-    else: tensors, attributes = ({operands},), {{{attributes}}}
-    return {result}
-"""
-
 ABSENT: Any = object()
 
 
-def bound_text(op: Op, result: str, before: str = "") -> str:
-    """The source of ``call(arguments)``, which evaluates ``result`` where ``tensors`` and ``attributes`` are the call's.
-
-    ``before`` is done first, when arguments may still be missing."""
+def bound_parameters(op: Op) -> str:
+    """The parameters of a function that takes arguments in any spelling, as source: what is missing is ``ABSENT``, what has
+    another name, or no place, is in ``more`` and ``named``; ``respelled`` says what is meant.
+    """
     parameters = op.signature.parameters
     values = {n: "ABSENT" if p.default is p.empty else f"_defaults[{n!r}]" for n, p in parameters.items()}
     free = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
     named = [f"{n}={values[n]}" for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
-    return BOUND_TEXT.format(
-        parameters=", ".join([*free, "*more", *named, "**named"]),
-        result=result,
-        before=before,
-        names=", ".join(parameters),
-        strange=" or ".join(["more or named", *(f"{n} is ABSENT" for n, value in values.items() if value == "ABSENT")]),
-        operands=", ".join(op.operands),
-        attributes=", ".join(f"{n!r}: {n}" for n in attribute_names(op)),
-    )
+    return ", ".join([*free, "*more", *named, "**named"])
 
 
-def bound_function(op: Op, label: str, result: str, scope: dict[str, Any], before: str = "") -> Any:
-    """The function of ``bound_text``; ``scope`` has the names of ``result`` and ``before``."""
+def respelled(op: Op, values: tuple, more: tuple, named: dict) -> tuple[tuple, dict]:
+    """Operands and attributes of a call, from what the parameters of ``bound_parameters`` have; ``values`` in their order."""
+    given = dict(zip(op.signature.parameters, values))
+    if more:
+        args = tuple(given[n] for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
+        return bound_arguments(op, (*args, *more), named)
+    absent = default_values(op)  # what is not given: another name of it may be
+    return bound_arguments(op, (), {**{n: v for n, v in given.items() if v is not absent.get(n, ABSENT)}, **named})
 
-    def respelled(values, more, named):
-        given = dict(zip(op.signature.parameters, values))
-        if more:
-            args = tuple(given[n] for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
-            return bound_arguments(op, (*args, *more), named)
-        absent = default_values(op)  # what is not given: another name of it may be
-        return bound_arguments(op, (), {**{n: v for n, v in given.items() if v is not absent.get(n, ABSENT)}, **named})
 
-    return late_function(
-        f"{op.name} {label}",
-        {**scope, "ABSENT": ABSENT, "respelled": respelled},
-        lambda: bound_text(op, result, before),
-        lambda: {"_defaults": default_values(op)},
-    )
+# Arguments in the declaration's own names; all else is ``respelled``'s to say.
+BINDER_TEXT = """def call({parameters}):
+    if {strange}: return respelled(op, ({names},), more, named)
+    return ({operands},), {{{attributes}}}
+"""
 
 
 @cache
 def binder(op: Op) -> Callable:
     """``bind(arguments) -> (tensors, attributes)``, what ``bound_arguments`` says, for the spelling of the declaration at once."""
-    return bound_function(op, "arguments", "tensors, attributes", {})
+    parameters = op.signature.parameters
+    return late_function(
+        f"{op.name} arguments",
+        {"ABSENT": ABSENT, "respelled": respelled, "op": op},
+        lambda: BINDER_TEXT.format(
+            parameters=bound_parameters(op),
+            names=", ".join(parameters),
+            strange=" or ".join(["more or named", *(f"{n} is ABSENT" for n, p in parameters.items() if p.default is p.empty)]),
+            operands=", ".join(op.operands),
+            attributes=", ".join(f"{n!r}: {n}" for n in attribute_names(op)),
+        ),
+        lambda: {"_defaults": default_values(op)},
+    )
 
 
 @cache

@@ -1,6 +1,6 @@
-"""One call of one operation: find the plan, launch, record.
+"""Calls of elementwise operations: find the plan, launch, record.
 
-Every elementwise operation gets a closure specialised by arity. On the fast path it does: one test of the flag behind which
+On the fast path a call, which is native code, does: one test of the flag behind which
 all special modes stand, one dict look-up from the operands' layouts to a plan, one native call that allocates the result and
 launches the kernel, and, where a gradient is needed, one native call that makes the node. Whatever misses the plan table takes
 ``general``: check, promote, broadcast, plan; it leaves a plan behind, so the next call of its kind is fast.
@@ -9,7 +9,7 @@ launches the kernel, and, where a gradient is needed, one native call that makes
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import Callable
+from typing import Any, Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
@@ -19,6 +19,7 @@ from ..base.grad_mode import mode, special
 from ..graph.saved import EnteredHooks
 from ..modes.inference import NEVER, elementwise_caller
 from ..modes.interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
+from ..native.plans import Plan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_name
 from ..tensors.tensor import Tensor, native
@@ -77,128 +78,108 @@ def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) 
 quick_calls[EnteredHooks] = call_under_hooks
 
 
-def call_of(op: Elementwise) -> Callable:
-    """The function of an elementwise operation."""
-    plans = PLANS[op.name] = of_default_dtype({})
-    KINDS[op.name] = of_default_dtype({})
-    required = sum(default is op.signature.empty for default in op.defaults)
-    usual = required == len(op.operands) and op.policy != "first" and not any(op.fixed)
-    build = {1: unary, 2: binary}.get(len(op.operands)) if usual else None
-    call = build(op, plans) if build else nary(op)
-    call.__name__ = call.__qualname__ = op.name
-    if op.backward_node:
-        attach(call, cotangent=partial(cotangent_call, op))
-    CALLS[op.name] = call
-    return call
+class ElementwiseCall:
+    """The call of an elementwise operation: NOTE [The road] in calls.py, of which native code does what is usual.
 
+    Attributes:
+        plans: by layouts and types of numbers.
+        found: those that native code finds: all, but where numbers are stored those of calls whose numbers need no look.
+        kinds: by kind, plans to be copied for other shapes.
+        run: the native call; what it has no plan for it gives to ``missed``.
+        bare: a native call that no mode keeps from running; made when one first lets a call pass.
+        infer: the call inside of inference mode.
+    """
 
-# The native calls that do not look at ``special``, by operation: made when a mode first lets one pass (3.1 -> 0.9 us).
-BARE: dict[str, Callable] = {}
+    __slots__ = ("op", "plans", "found", "kinds", "stores", "run", "bare", "infer")
+    bare: Callable | None
 
+    def __init__(self, op: Elementwise):
+        self.op, self.stores, self.bare = op, op.policy == "first", None
+        self.plans = PLANS[op.name] = of_default_dtype({})
+        self.kinds = KINDS[op.name] = of_default_dtype({})
+        self.found = of_default_dtype({}) if self.stores else self.plans
+        self.infer = elementwise_caller(self.plans, self.general) if len(op.operands) <= 2 and not self.stores else None
+        self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed
 
-def bare_caller(op: Elementwise, plans: dict) -> Callable:
-    """A native call for operands that no active mode concerns."""
-    made = native.caller(plans, NEVER, lambda *operands: general(op, operands), refusing_recorder(op), mode, bits_of(op))
-    return BARE.setdefault(op.name, made)
+    def general(self, operands: tuple) -> Tensor:
+        """The call that asks interpreters and makes its plan: see ``general``."""
+        return general(self.op, operands)
 
+    def native_call(self, modes: list, missed: Callable) -> Callable:
+        """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``."""
+        op = self.op
+        bits = [-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable))]
+        refuse = lambda plan, out, *operands: gradient_mask(op, operands)  # an operand by which there is no derivative
+        return native.caller(self.found, modes, missed, refuse, mode, tuple(bits), self.plan_of)
 
-def bits_of(op: Elementwise) -> tuple[int, ...]:
-    """For every operand its bit in the masks of subsets, 0 without a derivative by it, -1 where one is refused: see ``Caller``."""
-    return tuple([-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable))])
+    def plan_of(self, key: Any) -> Plan | None:
+        """A plan that the table lacks, copied from one of its kind; None where there is none."""
+        return None if self.stores else adopt(self.plans, self.kinds, key)
 
-
-def refusing_recorder(op: Elementwise) -> Callable:
-    """``record(plan, out, *operands)`` where an operand needs a gradient by which there is no derivative."""
-    return lambda plan, out, *operands: gradient_mask(op, operands)
-
-
-def unary(op: Elementwise, plans: dict) -> Callable:
-    """The call of a one-operand operation."""
-
-    def slow(x):
-        if special:
-            out = known_call(op, (x,))
-            if out is not None:
-                return out
-            if is_bystander((x,)):
-                return (BARE.get(op.name) or bare_caller(op, plans))(x)
-        elif isinstance(x, Tensor) and adopt(plans, kinds, x.layout, x.layout):
-            return run(x)
-        return infer(x) if mode.inference else general(op, (x,))
-
-    kinds = KINDS[op.name]
-    infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, refusing_recorder(op), mode, bits_of(op))
-
-    # A Python function, because builtins do not bind as methods.
-    def call(input):
-        return run(input)
-
-    attach(call, run=run)  # for functions that stand in its place: a frame costs 50 ns
-    return call
-
-
-def binary(op: Elementwise, plans: dict) -> Callable:
-    """The call of a two-operand operation."""
-
-    def slow(x, y):
-        if special:
-            out = known_call(op, (x, y))
-            if out is not None:
-                return out
-            if is_bystander((x, y)):
-                return (BARE.get(op.name) or bare_caller(op, plans))(x, y)
-        elif adopt(plans, kinds, x.layout if isinstance(x, Tensor) else type(x), y.layout if isinstance(y, Tensor) else type(y)):
-            return run(x, y)
-        return infer(x, y) if mode.inference else general(op, (x, y))
-
-    kinds = KINDS[op.name]
-    infer = elementwise_caller(plans, lambda operands: general(op, operands))
-    run = native.caller(plans, special, slow, refusing_recorder(op), mode, bits_of(op))
-
-    # A Python function, because builtins do not bind as methods.
-    def call(input, other):
-        try:
-            return run(input, other)
-        except OverflowError as error:  # to try costs nothing
-            raise misfit(op, (input, other), error) from None
-
-    attach(call, run=run)
-    names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
-    call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)
-    return call
-
-
-def nary(op: Elementwise) -> Callable:
-    """The call of an operation of more operands, with defaults, or of one that stores numbers."""
-    defaults, plans = op.defaults, PLANS[op.name]
-    empty, count = op.signature.empty, len(op.operands)
-    stores = op.policy == "first"
-    # Where what is stored must be looked at in every call, nothing is found.
-    quick = of_default_dtype({}) if stores else plans
-
-    def slow(*operands):
+    def missed(self, *operands: Any) -> Tensor:
+        """A call for which native code has found no plan."""
+        op = self.op
         if special:
             out = known_call(op, operands)
-            return general(op, operands) if out is None else out
+            if out is not None:
+                return out
+            if is_bystander(operands):
+                return self.past_modes(*operands)
+        if mode.inference and self.infer is not None:
+            return self.infer(*operands)
         out = general(op, operands)
-        if stores and not looks_at_values(operands):
-            plan = plans.get(plan_key(operands))
+        if self.stores and not special and not looks_at_values(operands):
+            plan = self.plans.get(plan_key(operands))
             if plan is not None:
-                keep(quick, plan_key(operands), plan)
+                keep(self.found, plan_key(operands), plan)
         return out
 
-    run = native.caller(quick, special, slow, refusing_recorder(op), mode, bits_of(op)) if count <= FEW else slow
+    def past_modes(self, *operands: Any) -> Tensor:
+        """The call of operands that no active mode concerns."""
+        if self.bare is None:
+            self.bare = self.native_call(NEVER, lambda *operands: general(self.op, operands))
+        return self.bare(*operands)
 
-    def call(*operands, **named):
-        if named or len(operands) != count:
-            operands = bind(op, operands, named, defaults, empty)
-        try:
-            return run(*operands)
-        except OverflowError as error:
-            raise misfit(op, operands, error) from None
+    def function(self) -> Callable:
+        """A Python function, because builtins do not bind as methods."""
+        op, run, count = self.op, self.run, len(self.op.operands)
+        required = all(default is op.signature.empty for default in op.defaults)
+        if count == 1 and required and not self.stores:
 
-    attach(call, __signature__=op.signature)
+            def call(input):
+                return run(input)
+
+        elif count == 2 and required and not self.stores and not any(op.fixed):
+
+            def call(input, other):  # type: ignore[misc]
+                try:
+                    return run(input, other)
+                except OverflowError as error:  # to try costs nothing
+                    raise misfit(op, (input, other), error) from None
+
+            names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
+            call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)
+        else:
+
+            def call(*operands, **named):  # type: ignore[misc]
+                if named or len(operands) != count:
+                    operands = bind(op, operands, named, op.defaults, op.signature.empty)
+                try:
+                    return run(*operands)
+                except OverflowError as error:
+                    raise misfit(op, operands, error) from None
+
+            attach(call, __signature__=op.signature)
+        attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place: a frame costs 50 ns
+        call.__name__ = call.__qualname__ = op.name
+        return call
+
+
+def call_of(op: Elementwise) -> Callable:
+    """The function of an elementwise operation."""
+    CALLS[op.name] = call = ElementwiseCall(op).function()
+    if op.backward_node:
+        attach(call, cotangent=partial(cotangent_call, op))
     return call
 
 

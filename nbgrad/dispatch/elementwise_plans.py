@@ -64,14 +64,15 @@ def kind_of(one: Any, other: Any) -> Any:
     return (one, other.kind) if (one is float or one is int) and type(other) is Layout else None
 
 
-def adopt(plans: dict, kinds: dict, one: Any, other: Any) -> bool:
-    """Keep a plan for a call of a known kind; whether there is one now."""
-    same = one is other
-    pattern = kinds.get(one.kind if same and type(one) is Layout else kind_of(one, other))
-    if pattern is None:
-        return False
-    keep(plans, one if same else (one, other), pattern.resized(one if type(one) is Layout else other))
-    return True
+def adopt(plans: dict, kinds: dict, key: Any) -> ElementwisePlan | None:
+    """Make and keep the plan of a call of a known kind, None of any other; ``key``: see ``plan_key``."""
+    if type(key) is tuple:
+        one, other = key if len(key) == 2 else (None, None)
+        pattern = kinds.get(kind_of(one, other))
+        layout = one if type(one) is Layout else other
+    else:
+        pattern, layout = kinds.get(key.kind) if type(key) is Layout else None, key
+    return None if pattern is None else keep(plans, key, pattern.resized(layout))
 
 
 def remember_kind(op: Elementwise, operands: tuple, plan: ElementwisePlan) -> None:

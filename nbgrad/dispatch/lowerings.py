@@ -174,6 +174,11 @@ def facts_of(op: Op, layouts: tuple, attributes: dict, outs: tuple) -> dict:
 
 
 class PreparedPlan(Facts):
-    """What a node of a prepared run needs of a plan."""
+    """A prepared run, with what its nodes need of a plan.
 
-    __slots__ = ("op", "given", "made", "outs")
+    Attributes:
+        run: ``run(*arguments)``; None from it: the call must go the long way.
+    """
+
+    __slots__ = ("op", "given", "made", "outs", "run")
+    run: Callable

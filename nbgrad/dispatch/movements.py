@@ -7,10 +7,9 @@ from typing import Any, Callable
 
 from ..base.bounded import Plans, keep
 from ..base.calls import CALLS
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
 from ..graph.node import blank_node
-from ..modes.interpreters import is_marked
 from ..native.plans import MovementPlan
 from ..ops.core import Movement
 from ..ops.kinds import is_strange, odd_condition, refuse_odd, refuse_wrong_kind, whole_names
@@ -18,9 +17,9 @@ from ..ops.spellings import public_signature
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import STORAGE_TEMPLATE, unwatched
 from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
-from .arguments import KEY_TYPES, argument_text, bound_arguments, check_tensor, default_values, hashable
-from .generated import late_function
-from .interception import intercept, intercept_odd
+from .arguments import KEY_TYPES, check_tensor, hashable
+from .calls import OperationCall
+from .interception import intercept_odd
 from .rules import GeneralRule
 
 __all__ = ["Cotangents", "viewer", "movement_call", "several_views", "maker_of_several", "view_layout"]
@@ -159,20 +158,6 @@ def refuse_values(op: Movement, *values: Any) -> None:
     refuse_odd(op, zip(whole_names(op), values))
 
 
-# A view is made by text specialised to the signature: a transpose with grad takes 0.6 us; by binding the signature, 8.9.
-VIEW_TEXT = """def call({parameters}):
-    if special: {special}return intercept(op, (x,), {named})
-    {odd}try: plan = plans[{key}]
-    except (AttributeError, KeyError, TypeError):
-        if is_marked((x,)): return intercept_odd(op, (x,), {named})
-        plan = find_plan({passed})
-"""
-ODD_TEXT = """if {odd}: return check({passed})
-    """
-ONE_VIEW = """    return make({whole})
-"""
-SEVERAL_VIEWS = """    return make(x, plan)
-"""
 SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}  # attributes of movements that may be tuples
 
 
@@ -183,23 +168,25 @@ def as_key(value):
     return value.__index__() if isinstance(value, Tensor) else hashable(value)
 
 
-class MovementCall:
-    """What the call of a view operation does where its generated text finds no plan.
+class MovementCall(OperationCall):
+    """The call of a view operation: look up where it lies, make the tensor, record.
 
     Attributes:
-        names: of the arguments behind the operand; ``takes_sizes``: some may be tuples.
-        plans: by the operand's layout and those arguments; by the layout alone where there are none.
+        takes_sizes: some attributes may be tuples.
+        plans: by the operand's layout and the attributes; by the layout alone where there are none.
     """
 
-    __slots__ = ("op", "names", "takes_sizes", "plans")
+    __slots__ = ("takes_sizes",)
+    op: Movement
+    offers = ("plain", "plans", "find_plan", "view")
 
     def __init__(self, op: Movement):
-        self.op, self.names = op, list(op.signature.parameters)[1:]
-        self.takes_sizes, self.plans = not SIZED.isdisjoint(self.names), Plans(self.plan_of)
+        super().__init__(op)
+        self.takes_sizes, self.plans = not SIZED.isdisjoint(self.attributes), Plans(self.plan_of)
 
     def plan_of(self, key) -> ViewPlan | None:
         """A plan that the table lacks; None where ``find_plan`` must look at the arguments first."""
-        layout, args = (key[0], key[1:]) if self.names else (key, ())
+        layout, args = (key[0], key[1:]) if self.attributes else (key, ())
         if type(layout) is not Layout or layout.special:
             return None
         sized = self.takes_sizes
@@ -209,7 +196,7 @@ class MovementCall:
         try:
             return ViewPlan(self.op, layout, args)
         except Exception as error:
-            refuse_wrong_kind(self.op, zip(self.names, args), error)
+            refuse_wrong_kind(self.op, zip(self.attributes, args), error)
             raise
 
     def find_plan(self, x, *args) -> ViewPlan:
@@ -221,24 +208,18 @@ class MovementCall:
         op, plans = self.op, self.plans
         check_tensor(op, "x", x)
         args = tuple(map(as_key, args))
-        refuse_odd(op, zip(self.names, args))
+        refuse_odd(op, zip(self.attributes, args))
         key = (x.layout, *args) if args else x.layout
         try:
             plan = plans.get(key)
             return keep(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
         except Exception as error:
-            refuse_wrong_kind(op, zip(self.names, args), error)
+            refuse_wrong_kind(op, zip(self.attributes, args), error)
             raise
 
-    def check(self, x, *args):
-        """Several views by arguments that may be odd: NOTE [Whole numbers]."""
-        if is_marked((x,)):
-            return intercept_odd(self.op, (x,), dict(zip(self.names, args)))
-        return several_views(self.op, x, self.find_plan(x, *args))
-
-    def plain(self, x, *args, **kwargs):
-        """The call beneath the interpreters, for arguments in any spelling."""
-        (x,), attributes = bound_arguments(self.op, (x, *args), kwargs)
+    def beneath(self, tensors: tuple, attributes: dict) -> Any:
+        """The view, or the views, by a plan that is found or made."""
+        (x,) = tensors
         plan = self.find_plan(x, *attributes.values())
         return several_views(self.op, x, plan) if self.op.multiple else self.view(x, plan)
 
@@ -246,49 +227,30 @@ class MovementCall:
         """The view by a plan that was found elsewhere."""
         return viewer(self.op)(plan, x, mode.enabled)
 
+    def scope(self) -> dict[str, Any]:
+        return {"plans": self.plans, "mode": mode, "is_strange": is_strange, "intercept_odd": intercept_odd}
+
+    def late_scope(self) -> dict[str, Any]:
+        return super().late_scope() | {"make": maker_of_several(self.op) if self.op.multiple else viewer(self.op)}
+
+    def parts(self) -> dict[str, str]:
+        """A view that is odd is refused by the native call that makes it, several views by the text."""
+        op, passed, odd = self.op, ", ".join(self.names), odd_condition(self.op)
+        named = "{" + ", ".join(f"{n!r}: {n}" for n in self.attributes) + "}"
+        made = "make(x, plan)" if op.multiple else f"make({', '.join(['plan', 'x', 'mode.enabled', *whole_names(op)])})"
+        return {
+            "spelling": f"    if {odd}: return check({passed})\n" if odd and op.multiple else "",
+            "intercept": f"return {f'(intercept_odd if {odd} else intercept)' if odd else 'intercept'}(op, (x,), {named})",
+            "plan": f"plans[{', '.join(['x.layout', *self.attributes])}]",
+            "launch": f"    return {made}\n",
+        }
+
 
 def movement_call(op: Movement) -> Callable:
-    """The function of a view operation: look up where it lies, make the tensor, record."""
-    moving = MovementCall(op)
-    scope: dict[str, Any] = {
-        "special": special,
-        "is_marked": is_marked,
-        "intercept": intercept,
-        "intercept_odd": intercept_odd,
-        "op": op,
-        "plans": moving.plans,
-        "find_plan": moving.find_plan,
-        "mode": mode,
-        "is_strange": is_strange,
-        "check": moving.check,
-    }
-    call = late_function(
-        f"{op.name} view",
-        scope,
-        lambda: view_text(op),
-        lambda: {"make": maker_of_several(op) if op.multiple else viewer(op), "_defaults": default_values(op)},
-    )
-    call.__name__ = call.__qualname__ = op.name
+    """The function of a view operation."""
+    CALLS[op.name] = call = MovementCall(op).function()
     call.__signature__ = public_signature(op)
-    call.plans, call.find_plan, call.plain, call.view = moving.plans, moving.find_plan, moving.plain, moving.view
-    CALLS[op.name] = call
     return call
-
-
-def view_text(op: Movement) -> str:
-    """The source of a movement's call."""
-    names = list(op.signature.parameters)[1:]
-    passed, odd = ", ".join(["x", *names]), odd_condition(op)
-    named = "{" + ", ".join(f"{n!r}: {n}" for n in names) + "}"
-    return (VIEW_TEXT + (SEVERAL_VIEWS if op.multiple else ONE_VIEW)).format(
-        parameters=argument_text(op, "_defaults"),
-        named=named,
-        key=", ".join(["x.layout", *names]),
-        passed=passed,
-        odd=ODD_TEXT.format(odd=odd, passed=passed) if odd and op.multiple else "",
-        special=f"\n        if {odd}: return intercept_odd(op, (x,), {named})\n        " if odd else "",
-        whole=", ".join(["plan", "x", "mode.enabled", *whole_names(op)]),
-    )
 
 
 @lru_cache(maxsize=1)

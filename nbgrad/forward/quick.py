@@ -23,7 +23,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, of_default_dtype
 from ..base.grad_mode import dual_levels, mode, special
-from ..dispatch.elementwise import BARE, launched
+from ..dispatch.elementwise import launched
 from ..dispatch.elementwise_plans import find_plan, forward_formula
 from ..dispatch.generated import compile_text
 from ..dispatch.lowerings import PREPARED
@@ -173,7 +173,7 @@ def without_tangents_at_all(op: Elementwise, operands: tuple, look: bool) -> Any
     """An ordinary call; None where it must be looked at."""
     if look:
         return None if is_marked(operands) else launched(op, operands)
-    bare = BARE.get(op.name)
+    bare = CALLS[op.name].caller.bare
     return None if bare is None else bare(*operands)
 
 

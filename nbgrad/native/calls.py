@@ -48,6 +48,7 @@ class Caller:
     Attributes:
         plans: by the layouts of tensors and the types of Python numbers, in a tuple; by one alone where there is one operand, or
             two that share it.
+        plan_of: ``plan_of(key)``, a plan that the table lacks; None where the call must be looked at.
         special: while it is not empty, everything goes to ``slow``.
         slow: ``slow(*operands)`` for whatever has no plan.
         record: ``record(plan, out, *operands)``, called where it is to refuse an operand that needs a gradient; else the plan's own
@@ -57,16 +58,18 @@ class Caller:
             derivative by it, or -1 where ``record`` is to refuse it.
     """
 
-    __slots__ = ("plans", "special", "slow", "record", "mode", "bits")
+    __slots__ = ("plans", "plan_of", "special", "slow", "record", "mode", "bits")
     plans: dict
+    plan_of: Callable
     special: list
     slow: Callable
     record: Callable
     mode: Any
     bits: bytes
 
-    def __init__(self, plans, special, slow, record, mode, bits):
-        self.plans, self.special, self.slow, self.record, self.mode, self.bits = plans, special, slow, record, mode, bits
+    def __init__(self, plans, plan_of, special, slow, record, mode, bits):
+        self.plans, self.plan_of, self.special, self.slow = plans, plan_of, special, slow
+        self.record, self.mode, self.bits = record, mode, bits
 
     def __call__(self, *operands):
         count, bits = len(operands), words_of(self.bits)
@@ -77,13 +80,16 @@ class Caller:
         if one is None or other is None:
             return self.slow(*operands)
         if count > 2:
-            plan = cast(Plan | None, self.plans.get(tuple([key_of(operands[k]) for k in range(count)])))
+            key: object = tuple([key_of(operands[k]) for k in range(count)])
         elif one is other:
-            plan = cast(Plan | None, self.plans.get(one))
+            key = one
         else:
-            plan = cast(Plan | None, self.plans.get((one, other)))
+            key = (one, other)
+        plan = cast(Plan | None, self.plans.get(key))
         if plan is None:
-            return self.slow(*operands)
+            plan = cast(Plan | None, self.plan_of(key))
+            if plan is None:
+                return self.slow(*operands)
         out = fresh(plan, *operands)
         mask = 0
         for k in range(count):

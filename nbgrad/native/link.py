@@ -110,9 +110,19 @@ class Functions:
             words += [position, self.slot(type(template), f"_s{k}_"), self.slot(type(template), f"_v{k}_"), int(is_number)]
         return self.method(Recorder(self.words(*words), template, self.copies(template, recorded_slots(len(saved)))))
 
-    def caller(self, plans: dict, special: list, slow: Callable, record: Callable, mode: Any, bits: tuple[int, ...]) -> Callable:
+    def caller(
+        self,
+        plans: dict,
+        special: list,
+        slow: Callable,
+        record: Callable,
+        mode: Any,
+        bits: tuple[int, ...],
+        plan_of: Callable | None = None,
+    ) -> Callable:
         """See ``Caller``; ``bits`` of the operands."""
-        return self.method(Caller(plans, special, slow, record, mode, self.words(len(bits), *bits)))
+        plan_of = plan_of or (lambda key: None)
+        return self.method(Caller(plans, plan_of, special, slow, record, mode, self.words(len(bits), *bits)))
 
     def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
         """See ``Writer``."""
