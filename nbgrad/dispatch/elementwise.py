@@ -87,14 +87,18 @@ class ElementwiseCall:
         kinds: by kind, plans to be copied for other shapes.
         run: the native call; what it has no plan for it gives to ``missed``.
         bare: a native call that no mode keeps from running; made when one first lets a call pass.
+        stores: the operation stores numbers.
+        simple: it takes one or two operands, and nothing about them is unusual.
         infer: the call inside of inference mode.
     """
 
-    __slots__ = ("op", "plans", "found", "kinds", "stores", "run", "bare", "infer")
+    __slots__ = ("op", "plans", "found", "kinds", "stores", "simple", "run", "bare", "infer")
     bare: Callable | None
 
     def __init__(self, op: Elementwise):
         self.op, self.stores, self.bare = op, op.policy == "first", None
+        required = all(default is op.signature.empty for default in op.defaults)
+        self.simple = len(op.operands) <= 2 and required and not self.stores and not any(op.fixed)
         self.plans = PLANS[op.name] = of_default_dtype({})
         self.kinds = KINDS[op.name] = of_default_dtype({})
         self.found = of_default_dtype({}) if self.stores else self.plans
@@ -143,13 +147,12 @@ class ElementwiseCall:
     def function(self) -> Callable:
         """A Python function, because builtins do not bind as methods."""
         op, run, count = self.op, self.run, len(self.op.operands)
-        required = all(default is op.signature.empty for default in op.defaults)
-        if count == 1 and required and not self.stores:
+        if self.simple and count == 1:
 
             def call(input):
                 return run(input)
 
-        elif count == 2 and required and not self.stores and not any(op.fixed):
+        elif self.simple:
 
             def call(input, other):  # type: ignore[misc]
                 try:

@@ -100,7 +100,8 @@ def install_elementwise(op: Elementwise) -> None:
 def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
     """The function of an operation that also takes ``out=``; ``public``: see ``document``."""
 
-    def general(operands, out, named):
+    def otherwise(operands, named):
+        out = named.pop("out", None)
         if out is None:
             try:
                 return call(*operands, **named)
@@ -112,29 +113,41 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
             operands = bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
         return write_result(op, operands, out)
 
-    # What operators and methods run, without their frame in between.
-    run = getattr(call, "run", None)
-    if run is None:
+    function = direct(op, otherwise)
+    document(function, op, public)
+    return function
 
-        def function(*operands, out=None, **named):
-            return general(operands, out, named)
-    elif len(op.operands) == 1:
 
-        def function(x=MISSING, /, *more, out=None, **named):
-            if x is not MISSING and out is None and not named and not more:
+def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable:
+    """A function that is the native call of ``op`` where it is given operands and nothing else: one frame, as of an operator.
+
+    Args:
+        otherwise: ``otherwise(operands, named)`` for all other calls.
+    """
+    caller = CALLS[op.name].caller
+    run, count = caller.run, len(op.operands) if caller.simple else 0
+    if count == 1:
+
+        def function(x=MISSING, /, *more, **named):
+            if x is not MISSING and not named and not more:
                 return run(x)
-            return general(given(x, *more), out, named)
-    else:
+            return otherwise(given(x, *more), named)
 
-        def function(x=MISSING, y=MISSING, /, *more, out=None, **named):
-            if y is not MISSING and out is None and not named and not more:
+    elif count == 2:
+
+        def function(x=MISSING, y=MISSING, /, *more, **named):
+            if y is not MISSING and not named and not more:
                 try:
                     return run(x, y)
                 except OverflowError as error:
                     raise misfit(op, (x, y), error) from None
-            return general(given(x, y, *more), out, named)
+            return otherwise(given(x, y, *more), named)
 
-    document(function, op, public)
+    else:
+
+        def function(*operands, **named):
+            return otherwise(operands, named)
+
     return function
 
 
@@ -419,14 +432,14 @@ def into(out, name: str) -> Callable:
 
 
 def variant_with_out(variant: Variant, plain: Callable) -> Callable:
-    """The function of a variant that also takes ``out=``."""
+    """The function of a variant that also takes ``out=``; without options it is the operation that it usually is, at once."""
 
-    def function(*operands, out=None, **named):
-        if out is None:
-            return plain(*operands, **named)
-        into_out = variant.build(partial(into, out))
-        return into_out(*operands, **named)
+    def in_full(operands, named):
+        out = named.pop("out", None)
+        return (plain if out is None else variant.build(partial(into, out)))(*operands, **named)
 
+    op: Any = OPS.get(variant.usual)
+    function = direct(op, in_full) if op is not None else lambda *operands, **named: in_full(operands, named)
     function.__name__ = function.__qualname__ = variant.names[0]
     function.__doc__ = plain.__doc__
     attach(function, __signature__=inspect.signature(plain))

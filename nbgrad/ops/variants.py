@@ -28,6 +28,7 @@ class Variant(NamedTuple):
         operator: the special method that it replaces, for those that profit from a look at the operand.
         special: its names in ``torch.special``.
         example: the arguments of a call that its documentation shows, of tensors x and y.
+        usual: the operation that it is without options; none where the operand decides.
     """
 
     names: tuple[str, ...]
@@ -39,6 +40,7 @@ class Variant(NamedTuple):
     operator: str | None
     special: tuple[str, ...]
     example: str
+    usual: str
 
 
 VARIANTS: list[Variant] = []
@@ -54,11 +56,12 @@ def variant(
     operator: str | None = None,
     special: tuple[str, ...] = (),
     example: str = "",
+    usual: str = "",
 ) -> Callable:
     """Register the decorated ``build`` under ``names``."""
 
     def register(build):
-        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator, special, example))
+        VARIANTS.append(Variant(names, build, method, function, inplace, out, operator, special, example, usual))
         return build
 
     return register
@@ -90,7 +93,7 @@ def is_bool(x: Any) -> bool:
     return x.dtype is bool_ if hasattr(x, "dtype") else isinstance(x, bool)
 
 
-@variant("add", example="x, y, alpha=2")
+@variant("add", usual="add", example="x, y, alpha=2")
 def add(op):
     plain, scaled = op("add"), op("add_scaled")
 
@@ -106,7 +109,7 @@ def add(op):
     return add
 
 
-@variant("sub", "subtract", example="x, y, alpha=2")
+@variant("sub", "subtract", usual="sub", example="x, y, alpha=2")
 def sub(op):
     plain, scaled = op("sub"), op("add_scaled")
 
@@ -185,7 +188,7 @@ unchanged("conj_physical", True)
 # ---- quotients and powers ------------------------------------------------------------------------------------------
 
 
-@variant("div", "divide", "true_divide", example="x, y, rounding_mode='floor'")
+@variant("div", "divide", "true_divide", usual="div", example="x, y, rounding_mode='floor'")
 def div(op):
     plain = op("div")
     rounded = {"floor": op("div_floor"), "trunc": op("div_trunc")}
@@ -301,7 +304,7 @@ elementwise(
 )
 
 
-@variant("round", example="x * 1.234, decimals=1")
+@variant("round", usual="round", example="x * 1.234, decimals=1")
 def round_(op):
     plain, fine, coarse = op("round"), op("round_fine"), op("round_coarse")
 
