@@ -235,16 +235,17 @@ def category_default(category: int, like: DType) -> DType:
 
 
 def number_category(value) -> int:
-    """The category of a Python number."""
-    if isinstance(value, (bool, np.bool_)):
+    """The category of a Python number, or of a type of numbers."""
+    kind = value if isinstance(value, type) else type(value)
+    if issubclass(kind, (bool, np.bool_)):
         return BOOL
-    if isinstance(value, (int, np.integer)):
+    if issubclass(kind, (int, np.integer)):
         return INTEGER
-    return FLOATING if isinstance(value, (float, np.floating)) else COMPLEX
+    return FLOATING if issubclass(kind, (float, np.floating)) else COMPLEX
 
 
 def result_dtype(tensors, numbers=()) -> DType:
-    """The dtype of an operation on ``(dtype, ndim)`` pairs and Python ``numbers``, by torch's three tiers.
+    """The dtype of an operation on ``(dtype, ndim)`` pairs and Python ``numbers``, or types of them, by torch's three tiers.
 
     Tensors with dimensions decide; zero-dim tensors, then Python numbers, only raise the category.
     """

@@ -19,13 +19,14 @@ from ..base.grad_mode import mode, special
 from ..graph.saved import EnteredHooks
 from ..modes.inference import NEVER, elementwise_caller
 from ..modes.interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
-from ..native.plans import Plan
+from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_name
+from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .elementwise_plans import KINDS, PLANS, adopt, find_plan, plan_key
+from .elementwise_plans import PLANS, ElementwisePlans, find_plan
 from .elementwise_rules import FEW
-from .operands import NUMBERS, any_complex, bind, gradient_mask, looks_at_values, misfit, stored_numbers, unwrap_number
+from .operands import NUMBERS, any_complex, bind, gradient_mask, misfit, stored_numbers, stores_with_care, unwrap_number
 
 __all__ = ["call_of", "general", "launched"]
 
@@ -82,9 +83,8 @@ class ElementwiseCall:
     """The call of an elementwise operation: NOTE [The road] in calls.py, of which native code does what is usual.
 
     Attributes:
-        plans: by layouts and types of numbers.
-        found: those that native code finds: all, but where numbers are stored those of calls whose numbers need no look.
-        kinds: by kind, plans to be copied for other shapes.
+        plans: by the kinds of operands.
+        found: those that native code finds: all, but of operations that must look at values only those of calls that need not.
         run: the native call; what it has no plan for it gives to ``missed``.
         bare: a native call that no mode keeps from running; made when one first lets a call pass.
         stores: the operation stores numbers.
@@ -92,18 +92,31 @@ class ElementwiseCall:
         infer: the call inside of inference mode.
     """
 
-    __slots__ = ("op", "plans", "found", "kinds", "stores", "simple", "run", "bare", "infer")
+    __slots__ = ("op", "plans", "found", "stores", "simple", "run", "bare", "infer")
     bare: Callable | None
 
     def __init__(self, op: Elementwise):
         self.op, self.stores, self.bare = op, op.policy == "first", None
         required = all(default is op.signature.empty for default in op.defaults)
         self.simple = len(op.operands) <= 2 and required and not self.stores and not any(op.fixed)
-        self.plans = PLANS[op.name] = of_default_dtype({})
-        self.kinds = KINDS[op.name] = of_default_dtype({})
-        self.found = of_default_dtype({}) if self.stores else self.plans
+        self.plans = PLANS[op.name] = ElementwisePlans(op)
+        self.found = of_default_dtype({}) if self.stores or op.integer_divisor else self.plans
         self.infer = elementwise_caller(self.plans, self.general) if len(op.operands) <= 2 and not self.stores else None
         self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed
+
+    def plan_of(self, key: Any) -> ElementwisePlan | None:
+        """A plan for native code; None where ``missed`` must look at the operands, in this call or in each."""
+        op, found = self.op, self.found
+        if found is not self.plans:
+            kinds = key if type(key) is tuple else (key,) * min(2, len(op.operands))
+            if must_ask(op, kinds) or self.stores and stores_with_care(kinds):
+                return None
+            plan = self.plans[key]
+            return None if op.integer_divisor and not plan.compute.differentiable else keep(found, key, plan)
+        plan = self.plans.copied(key)
+        if plan is not None:
+            return keep(found, key, plan)
+        return None if must_ask(op, key if type(key) is tuple else (key,)) else self.plans[key]
 
     def general(self, operands: tuple) -> Tensor:
         """The call that asks interpreters and makes its plan: see ``general``."""
@@ -116,10 +129,6 @@ class ElementwiseCall:
         refuse = lambda plan, out, *operands: gradient_mask(op, operands)  # an operand by which there is no derivative
         return native.caller(self.found, modes, missed, refuse, mode, tuple(bits), self.plan_of)
 
-    def plan_of(self, key: Any) -> Plan | None:
-        """A plan that the table lacks, copied from one of its kind; None where there is none."""
-        return None if self.stores else adopt(self.plans, self.kinds, key)
-
     def missed(self, *operands: Any) -> Tensor:
         """A call for which native code has found no plan."""
         op = self.op
@@ -131,12 +140,7 @@ class ElementwiseCall:
                 return self.past_modes(*operands)
         if mode.inference and self.infer is not None:
             return self.infer(*operands)
-        out = general(op, operands)
-        if self.stores and not special and not looks_at_values(operands):
-            plan = self.plans.get(plan_key(operands))
-            if plan is not None:
-                keep(self.found, plan_key(operands), plan)
-        return out
+        return general(op, operands)
 
     def past_modes(self, *operands: Any) -> Tensor:
         """The call of operands that no active mode concerns."""
@@ -176,6 +180,14 @@ class ElementwiseCall:
         attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place: a frame costs 50 ns
         call.__name__ = call.__qualname__ = op.name
         return call
+
+
+def must_ask(op: Elementwise, kinds: tuple) -> bool:
+    """Whether calls of such operands are not the operation's own to make: no tensor, a marked one, or another form of it."""
+    tensors = [x for x in kinds if type(x) is Layout]
+    if not tensors or op.policy == "first" and tensors[0] is not kinds[0]:
+        return True
+    return any(x.special or x.dtype.is_complex and op.complex_form is not None for x in tensors)
 
 
 def call_of(op: Elementwise) -> Callable:

@@ -3,87 +3,95 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-from ..base.bounded import keep
-from ..base.dtypes import DType, bool_
+from ..base.bounded import Plans
+from ..base.dtypes import DType, bool_, of_default_dtype
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.expr import symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.tensor import Tensor, native
+from ..tensors.tensor import native
 from .elementwise_rules import FEW, Subsets, record_functions
-from .operands import check_operands, compute_dtype, require_divisor
+from .operands import check_kinds, dtype_of_kinds, kinds_of, require_divisor
 from .plans import Formula, elementwise_plan, result_layout
 
-PLANS: dict[str, dict] = {}
+
+class ElementwisePlans(Plans):
+    """The plans of an elementwise operation, by the kinds of its operands: a table that makes what it lacks.
+
+    Attributes:
+        patterns: by kind, plans to be copied for other shapes: all but a record of numbers is known of those.
+    """
+
+    __slots__ = ("op", "patterns")
+    patterns: dict[Any, Pattern]
+
+    def __init__(self, op: Elementwise):
+        super().__init__(self.plan_of)
+        self.op, self.patterns = op, of_default_dtype({})
+        of_default_dtype(self)
+
+    def plan_of(self, key: Any) -> ElementwisePlan:
+        """The plan of a call, copied or made.
+
+        Raises:
+            ArgumentError, DTypeError, ShapeError, DeviceError: the operands do not go together.
+        """
+        plan = self.copied(key)
+        if plan is None:
+            kinds = key if type(key) is tuple else (key,) * min(2, len(self.op.operands))
+            plan = make_plan(self.op, kinds)
+            pattern = kind_of(kinds[0], kinds[-1]) if len(kinds) <= 2 else None
+            if pattern is not None and not plan.reduced and not plan.is_iterated():
+                plan.kinds = {}
+                self.patterns[pattern] = Pattern(plan)
+        return plan
+
+    def copied(self, key: Any) -> ElementwisePlan | None:
+        """The plan of a call of a known kind; None of any other."""
+        if type(key) is tuple:
+            one, other = key if len(key) == 2 else (None, None)
+            pattern, layout = self.patterns.get(kind_of(one, other)), one if type(one) is Layout else other
+            return None if pattern is None else pattern.resized(cast(Layout, layout))
+        pattern = self.patterns.get(key.kind) if type(key) is Layout else None
+        return None if pattern is None else pattern.resized(key)
+
+    def find(self, operands: tuple) -> ElementwisePlan:
+        """The plan for these operands.
+
+        Raises:
+            See ``plan_of``. DivisionError: a divisor of integers is 0.
+        """
+        plan: ElementwisePlan = self[key_of(kinds_of(operands))]
+        if self.op.integer_divisor:
+            require_divisor(self.op, plan.compute, operands)
+        return plan
 
 
-def plan_key(operands: tuple):
-    """The key of ``op.plans``: layouts, types of Python numbers; one layout alone where two operands share it."""
-    if len(operands) == 1:
-        return operands[0].layout
-    key = tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
-    return key[0] if len(key) == 2 and key[0] is key[1] else key
+def key_of(kinds: tuple) -> Any:
+    """What native calls look for: kinds of operands; one alone where there is one, or where two are the same."""
+    return kinds[0] if len(kinds) == 1 or len(kinds) == 2 and kinds[0] is kinds[1] else kinds
+
+
+# By operation.
+PLANS: dict[str, ElementwisePlans] = {}
 
 
 def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
-    """The plan for these operands, made if there is none.
-
-    Raises:
-        ArgumentError, DTypeError, ShapeError, DeviceError: they do not go together.
-    """
-    plans = PLANS[op.name]
-    if isinstance(operands[0], Tensor) and not op.integer_divisor:
-        plan = plans.get(plan_key(operands))
-        if plan is not None:  # found by every call in a special mode: 9.7 -> 7.2 us
-            return plan
-    check_operands(op, operands)
-    key = plan_key(operands)
-    plan = plans.get(key)
-    if op.integer_divisor:
-        return checked_plan(op, operands, plans, key, plan)
-    if plan is None:
-        plan = keep(plans, key, make_plan(op, operands))
-        remember_kind(op, operands, plan)
-    return plan
-
-
-# By operation, then by kind: a plan to be copied for other shapes. A new shape of a known kind costs 1 us instead of 20.
-KINDS: dict[str, dict] = {}
+    """See ``ElementwisePlans.find``."""
+    return PLANS[op.name].find(operands)
 
 
 def kind_of(one: Any, other: Any) -> Any:
-    """The key in ``KINDS`` of a call on one contiguous layout, twice the same, or one and a number; None for any other.
+    """The key of the pattern of a call on one contiguous layout, twice the same, or one and a number; None for any other.
 
     Args:
-        one, other: the operands' layouts, types of numbers; the layout twice where it is the only one.
+        one, other: the kinds of the operands; the layout twice where it is the only one.
     """
     if type(one) is Layout:
-        return one.kind if other is one else (one.kind, other) if other is float or other is int else None
-    return (one, other.kind) if (one is float or one is int) and type(other) is Layout else None
-
-
-def adopt(plans: dict, kinds: dict, key: Any) -> ElementwisePlan | None:
-    """Make and keep the plan of a call of a known kind, None of any other; ``key``: see ``plan_key``."""
-    if type(key) is tuple:
-        one, other = key if len(key) == 2 else (None, None)
-        pattern = kinds.get(kind_of(one, other))
-        layout = one if type(one) is Layout else other
-    else:
-        pattern, layout = kinds.get(key.kind) if type(key) is Layout else None, key
-    return None if pattern is None else keep(plans, key, pattern.resized(layout))
-
-
-def remember_kind(op: Elementwise, operands: tuple, plan: ElementwisePlan) -> None:
-    """Keep a plan as the pattern of its kind if only shapes would differ for another one."""
-    given = [x.layout if isinstance(x, Tensor) else type(x) for x in operands]
-    kinds = [x.kind for x in given if type(x) is Layout]
-    if len(given) <= 2 and None not in kinds and not plan.reduced and not plan.is_iterated():
-        kind = kind_of(given[0], given[-1])
-        if kind is not None:
-            plan.kinds = {}
-            KINDS[op.name][kind] = Pattern(plan)
+        return one.kind if other is one else (one.kind, other) if one.kind and (other is float or other is int) else None
+    return (one, other.kind) if (one is float or one is int) and type(other) is Layout and other.kind else None
 
 
 class Pattern:
@@ -115,21 +123,6 @@ class Pattern:
         return self.build((out.template,), operands, operands, [None] * self.subsets)
 
 
-CHECKED = "checked"
-
-
-def checked_plan(op: Elementwise, operands: tuple, plans: dict, key, plan: ElementwisePlan | None) -> ElementwisePlan:
-    """The plan of a division. Of integers it is kept where the fast path does not look, since each call must see the divisor.
-
-    Raises:
-        DivisionError: a divisor of integers is 0.
-    """
-    plan = plan or plans.get((CHECKED, key)) or make_plan(op, operands)
-    keep(plans, key if plan.compute.differentiable else (CHECKED, key), plan)
-    require_divisor(op, plan.compute, operands)
-    return plan
-
-
 @cache
 def forward_formula(op: Elementwise, dtype: DType | None = None) -> Formula:
     """The formula of the result; bits of bool operands are truth values, not numbers."""
@@ -139,18 +132,19 @@ def forward_formula(op: Elementwise, dtype: DType | None = None) -> Formula:
     return Formula(op.name, op.params, (op.expression(),))
 
 
-def make_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
+def make_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
     """Plan a call out of place."""
-    layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in operands)
-    dtype = compute_dtype(op, operands)
+    check_kinds(op, kinds)
+    layouts = tuple([x if type(x) is Layout else None for x in kinds])
+    dtype = dtype_of_kinds(op, kinds)
     tensors = [layout for layout in layouts if layout is not None]
     shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])
     out = result_layout(bool_ if op.predicate else dtype, shape, tensors)
     plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), plan_type=ElementwisePlan, exact=op.exact)
-    return finish_plan(plan, op, operands, layouts, dtype, out)
+    return finish_plan(plan, op, layouts, dtype, out)
 
 
-def finish_plan(plan: ElementwisePlan, op: Elementwise, operands: tuple, layouts: tuple, dtype: DType, out: Layout):
+def finish_plan(plan: ElementwisePlan, op: Elementwise, layouts: tuple, dtype: DType, out: Layout):
     """Add what recording needs."""
     plan.op, plan.compute, plan.operands = op, dtype, layouts
     plan.reduced = any(

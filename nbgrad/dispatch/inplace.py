@@ -246,4 +246,4 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     plan = elementwise_plan(
         forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan, exact=op.exact
     )
-    return finish_plan(plan, op, operands, layouts, dtype, own)
+    return finish_plan(plan, op, layouts, dtype, own)

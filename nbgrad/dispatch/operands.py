@@ -13,6 +13,7 @@ from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError,
 from ..graph.edges import requires_grad
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
+from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 
 NUMBERS = (bool, int, float, complex, np.generic)
@@ -51,39 +52,39 @@ def any_complex(operands: tuple) -> bool:
     return False
 
 
-def check_operands(op: Elementwise, operands: tuple) -> None:
+def kinds_of(operands: tuple) -> tuple:
+    """What a plan depends on: the layouts of tensors, the types of numbers."""
+    return tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
+
+
+def check_kinds(op: Elementwise, kinds: tuple) -> None:
     """At least one tensor, all on one device, nothing else but Python numbers."""
     device = None
-    for name, x in zip(op.operands, operands):
-        if isinstance(x, Tensor):
-            if device is not None and x.layout.device is not device and x.layout.ndim:
+    for name, x in zip(op.operands, kinds):
+        if type(x) is Layout:
+            if device is not None and x.device is not device and x.ndim:
                 raise DeviceError(
-                    f"{op.public}: {name} is on {x.layout.device}, another operand on {device}. Hint: move one with x.to(device)."
+                    f"{op.public}: {name} is on {x.device}, another operand on {device}. Hint: move one with x.to(device)."
                 )
-            device = x.layout.device
-        elif not isinstance(x, NUMBERS):
-            raise ArgumentError(
-                f"{op.public}: {name} must be a Tensor or a number, got {type(x).__name__}. Hint: nbgrad.asarray(x)."
-            )
+            device = x.device
+        elif not issubclass(x, NUMBERS):
+            raise ArgumentError(f"{op.public}: {name} must be a Tensor or a number, got {x.__name__}. Hint: nbgrad.asarray(x).")
     if device is None:
         raise ArgumentError(f"{op.public}: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
 
 
-def compute_dtype(op: Elementwise, operands: tuple) -> DType:
-    """The dtype in which ``op`` computes on these operands.
+def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
+    """The dtype in which ``op`` computes on operands of these kinds.
 
     Raises:
         DTypeError: the operation is not defined for it.
     """
-    tensors = [
-        (x.layout.dtype, x.layout.ndim)
-        for x, name in zip(operands, op.operands)
-        if isinstance(x, Tensor) and name not in op.boolean
-    ]
-    numbers = [x for x, name in zip(operands, op.operands) if not isinstance(x, Tensor) and name not in op.boolean]
+    known = dict(zip(op.operands, kinds))
+    tensors = [(x.dtype, x.ndim) for name, x in known.items() if type(x) is Layout and name not in op.boolean]
+    numbers = [x for name, x in known.items() if type(x) is not Layout and name not in op.boolean]
     dtype = result_dtype(tensors, numbers)
     if op.policy == "first":
-        dtype = operands[0].layout.dtype
+        dtype = kinds[0].dtype
     if op.policy == "float" and not dtype.differentiable:
         dtype = get_default_dtype()
     if op.policy == "number" and dtype is bool_:
@@ -97,10 +98,20 @@ def compute_dtype(op: Elementwise, operands: tuple) -> DType:
     if dtype.is_complex and not op.complex:
         raise DTypeError(f"{op.public}: not defined for {dtype}.")
     for name in op.boolean:
-        x = operands[op.operands.index(name)]
-        if isinstance(x, Tensor) and x.layout.dtype is not bool_:
-            raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.layout.dtype}.")
+        x = known[name]
+        if type(x) is Layout and x.dtype is not bool_:
+            raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.dtype}.")
     return dtype
+
+
+def check_operands(op: Elementwise, operands: tuple) -> None:
+    """The same of operands."""
+    check_kinds(op, kinds_of(operands))
+
+
+def compute_dtype(op: Elementwise, operands: tuple) -> DType:
+    """The same of operands."""
+    return dtype_of_kinds(op, kinds_of(operands))
 
 
 def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
@@ -157,12 +168,16 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
 
 
 def looks_at_values(operands: tuple) -> bool:
-    """Whether ``stored_numbers`` has something to do where these operands, or others of their kind, are stored in the first one."""
-    dtype, last = operands[0].layout.dtype, operands[-1]
-    if not isinstance(last, Tensor):
+    """Whether ``stored_numbers`` has something to do where these, or others of their kinds, are stored in the first one."""
+    return stores_with_care(kinds_of(operands))
+
+
+def stores_with_care(kinds: tuple) -> bool:
+    """The same of kinds of operands."""
+    dtype, last = kinds[0].dtype, kinds[-1]
+    if type(last) is not Layout:
         return not dtype.differentiable
-    stored = last.layout.dtype
-    return stored.is_complex and not dtype.is_complex or stored.differentiable and not dtype.differentiable
+    return last.dtype.is_complex and not dtype.is_complex or last.dtype.differentiable and not dtype.differentiable
 
 
 def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
