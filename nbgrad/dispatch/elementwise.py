@@ -183,9 +183,11 @@ class ElementwiseCall:
 
 
 def must_ask(op: Elementwise, kinds: tuple) -> bool:
-    """Whether calls of such operands are not the operation's own to make: no tensor, a marked one, or another form of it."""
+    """Whether calls of such operands are not the operation's own to make: no tensor, a marked one, one that another form of it
+    takes, or (None) what is neither tensor nor number.
+    """
     tensors = [x for x in kinds if type(x) is Layout]
-    if not tensors or op.policy == "first" and tensors[0] is not kinds[0]:
+    if not tensors or None in kinds or op.policy == "first" and tensors[0] is not kinds[0]:
         return True
     return any(x.special or x.dtype.is_complex and op.complex_form is not None for x in tensors)
 

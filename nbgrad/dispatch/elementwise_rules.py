@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, Callable, NamedTuple
-from weakref import ReferenceType
+from typing import Any, Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import ShapeError
-from ..base.grad_mode import mode
 from ..graph.cotangents import fit
-from ..graph.edges import Edge, Node
-from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
-from ..graph.saved import RawSaved, SavedTensor, alias_with, free_all, require_history, tangents_of, unpack
+from ..graph.edges import Node
+from ..graph.node import NODE_SAVES
+from ..graph.saved import free_all, require_history, unpack
 from ..native.plans import ElementwisePlan, Plan
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import guarded, postorder, symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
-from ..views import WrittenRegion
 from .generated import late_function
+from .nodes import UNKNOWN, SavingRule, node_class, saved_output
 from .operands import no_derivative
 from .plans import Formula, elementwise_plan
 from .symbolic import apply, choose, full_like
@@ -33,11 +31,10 @@ def may_round(name: str) -> bool:
     return name not in ("symbol", "constant") and (name not in OPS or OPS[name].rounds)
 
 
-class ElementwiseRule(Rule):
-    """Backward of an operation for one subset of operands: generates ``record`` and ``backward``.
+class ElementwiseRule(SavingRule):
+    """The rule of an elementwise operation: cotangents are expressions, computed by one kernel.
 
     Attributes:
-        wanted: positions of the operands that need a gradient.
         results: their cotangents as expressions of ``g``, operands and ``out``.
         computed: the results that are not ``g`` itself; those need a kernel.
         saved_names: what the computed results mention.
@@ -45,12 +42,13 @@ class ElementwiseRule(Rule):
     """
 
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
-        self.op, self.mask, self.numbers, self.is_complex = op, mask, numbers, is_complex
-        self.name, self.node_name = op.name, op.nodes.get(numbers, op.node_name)
+        wanted = tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+        super().__init__(op, wanted, tuple(name for name, can in zip(op.operands, op.differentiable) if can))
+        self.mask, self.numbers, self.is_complex = mask, numbers, is_complex
+        self.node_name = op.nodes.get(numbers, op.node_name)
         scope = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}
         self.symbolic = late_function(f"{op.name} symbolic {mask:b}", scope, lambda: self.symbolic_text(scope), dict)
-        self.wanted = tuple(k for k in range(len(op.operands)) if mask >> k & 1)
-        self.results = tuple(op.vjp(op.operands[k], is_complex) for k in self.wanted)
+        self.results = tuple(op.vjp(name, is_complex) for name in wanted)
         self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
         mentioned = set().union(*(r.symbols() for r in self.computed)) - {"g"}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
@@ -63,39 +61,14 @@ class ElementwiseRule(Rule):
         # Whether steps of a half type would be rounded on the way.
         self.rounds = sum(not e.boolean and may_round(e.op) for e in postorder(self.computed)) > 1
 
-    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
-        """Edges belong to the operands that need a gradient, among those that can have one."""
-        able = [k for k, can in enumerate(self.op.differentiable) if can]
-        return (len(able), tuple(able.index(k) for k in self.wanted)) if len(able) != len(self.wanted) else None
-
-    def slot(self, name: str) -> int | None:
-        """The slot of a saved value, by torch's name of it (``self``, ``other``, ``result``) or by ours."""
-        return next((k for k, own in enumerate(self.saved_names) if name in self.op.shown_as(own)), None)
-
-    def saved(self, node: Node, name: str):
-        """The saved value; None of an operand that is saved only where another one needs a gradient."""
-        slot = self.slot(name)
-        if slot is None:
-            if name in self.op.shows:
-                return self.op.shows[name]
-            every = sum(can and 1 << k for k, can in enumerate(self.op.differentiable))
-            if self.mask != every and rule_of(self.op, every, (False,) * len(self.numbers), self.is_complex).slot(name) is not None:
-                return None
-            return super().saved(node, name)
-        own = self.saved_names[slot]
-        if self.is_number(own):
-            value = getattr(node, f"_v{slot}_")
-            return CALLS["asarray"](value) if name == "other" else value  # torch has made a tensor of it
-        return saved_value(node, slot, own == "out")
-
-    def shown_names(self) -> list[str]:
-        """The names of saved values and of constants, torch's first."""
-        return [*(self.op.shown_as(own)[0] for own in self.saved_names), *self.op.shows]
-
-    def raw_saved(self, node: Node, name: str):
-        """The slot behind a saved value."""
-        slot = self.slot(name)
-        return super().saved(node, name) if slot is None else RawSaved(node, slot)
+    def beside(self, node: Node, name: str) -> Any:
+        """None of an operand that is saved only where another one needs a gradient."""
+        if name in self.op.shows:
+            return self.op.shows[name]
+        every = sum(can and 1 << k for k, can in enumerate(self.op.differentiable))
+        if self.mask != every and rule_of(self.op, every, (False,) * len(self.numbers), self.is_complex).slot(name) is not None:
+            return None
+        return UNKNOWN
 
     def is_number(self, name: str) -> bool:
         """Whether the operand of that name is a Python number."""
@@ -118,7 +91,7 @@ class ElementwiseRule(Rule):
             if kind is not None and kind[1] is not None and len(made.record) == 8 * (8 + len(made.layouts)):
                 plan.kinds[kind] = made.record
         else:
-            made = Plan(record, (plan.operands[self.wanted[0]].template,) * len(self.computed), layouts)
+            made = Plan(record, (plan.operands[self.positions[0]].template,) * len(self.computed), layouts)
         if backs is None:
             backs = plan.backs[self.mask] = {}
         # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
@@ -134,7 +107,7 @@ class ElementwiseRule(Rule):
             raise ShapeError(f"{self.name} backward: the saved tensors broadcast to {list(common)}, expected {list(out.shape)}.")
         outs = []
         for result in self.computed:
-            operand = plan.operands[self.wanted[position(self.results, result)]]
+            operand = plan.operands[self.positions[position(self.results, result)]]
             same = not plan.reduced and operand.shape == out.shape
             strides = operand.strides if same and operand.dense else None
             outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
@@ -154,12 +127,16 @@ class ElementwiseRule(Rule):
         single = len(self.wanted) == 1
         results = (results,) if single else results
         operands = plan.operands
-        done = tuple([fit(g, operands[k].shape, operands[k].dtype) for k, g in zip(self.wanted, results)])
+        done = tuple([fit(g, operands[k].shape, operands[k].dtype) for k, g in zip(self.positions, results)])
         return done[0] if single else done
 
-    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
-        """``backward`` of some of the operands, by the rule for those alone."""
-        return part_of(self, chosen) if len(chosen) == len(self.wanted) else None
+    def node_backward(self) -> Callable:
+        return backward_of(self)
+
+    def part_of(self, chosen: tuple[bool, ...]) -> Callable:
+        """That of the rule for those operands alone, which finds in this one's slots what it needs."""
+        mask = sum(1 << k for k, of_interest in zip(self.positions, chosen) if of_interest)
+        return backward_of(rule_of(self.op, mask, self.numbers, self.is_complex), self, chosen)
 
     def rounds_at(self, compute: DType) -> bool:
         """Whether steps in that dtype would be rounded on the way."""
@@ -256,70 +233,6 @@ def position(items: tuple, item) -> int:
     return next(k for k, x in enumerate(items) if x is item)
 
 
-def saved_value(node: Node, slot: int, is_output: bool):
-    """What a slot holds, for introspection."""
-    value, version = getattr(node, f"_s{slot}_"), getattr(node, f"_v{slot}_")
-    if not isinstance(value, Tensor) or value._storage_.version != version:
-        value = unpack(node, slot)
-    return saved_output(node, value) if is_output else value
-
-
-class JointResult(NamedTuple):
-    """What the node of a step knows whose result is one of several: NOTE [Joint nodes] in dispatch/joint.py."""
-
-    outer: ReferenceType
-    nr: int
-    plan: Any
-
-    def values(self) -> dict:
-        """The attributes are where they were."""
-        return self.plan.facts
-
-    def edge(self, node: Node) -> Node | Edge:
-        """Where the result's cotangent goes; to the step itself, if the joint node is gone."""
-        outer = self.outer()
-        return node if outer is None else outer if outer._outputs_ == 1 else Edge(outer, self.nr)
-
-
-def came_back(node: Node) -> bool:
-    """Whether the result that a node saved comes from hooks, and lies wherever they put it."""
-    return type(getattr(node, f"_s{node._rule_.saved_names.index('out')}_")) is SavedTensor
-
-
-def in_memory_of_its_own(part: Tensor, layout: Layout, geometry: Any) -> Tensor:
-    """A tensor of ``layout`` that has the values of ``part`` at its place; nobody looks at the others."""
-    enabled, mode.enabled = mode.enabled, False
-    try:
-        base: Tensor = CALLS["clone_like"](CALLS["new_full"](layout.like(), 0), layout)
-        CALLS["copy_"](geometry.of(base), part)
-    finally:
-        mode.enabled = enabled
-    base._needs_grad_ = True
-    return base
-
-
-def saved_output(node: Node, alias: Tensor) -> Tensor:
-    """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
-    if type(node._attrs_) is WrittenRegion:
-        geometry: Any
-        outer, layout, offset, geometry = node._attrs_
-        if came_back(node):
-            base = in_memory_of_its_own(alias, layout, geometry)
-        else:
-            base = native.tensor(layout.template, alias._storage_, offset, True, None)
-        base._edge_ = outer()
-        out = geometry.of(base)
-        out._meta_.tangent = tangents_of(alias)
-        return out
-    if alias._meta_ is None:  # 0.4 -> 0.2 us
-        out = native.tensor(alias.layout.template, alias._storage_, alias._offset_, True, None)
-    else:
-        out = alias_with(alias, tangents_of(alias))
-        out._needs_grad_ = True
-    out._edge_ = node._attrs_.edge(node) if type(node._attrs_) is JointResult else node
-    return out
-
-
 @cache
 def rule_of(op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool) -> ElementwiseRule:
     """The one rule of an operation for a subset of operands."""
@@ -331,7 +244,7 @@ def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: boo
     """Per subset of operands the function that records; made when first called."""
 
     def make(mask):
-        return generate(rule_of(op, mask, numbers, is_complex))
+        return rule_of(op, mask, numbers, is_complex).recorder()
 
     def first_use(mask):
         def record(plan, out, *operands):
@@ -367,27 +280,6 @@ class Subsets(dict):
         return self.setdefault(mask, self.make(mask))
 
 
-def node_class(saved: int) -> type[Node]:
-    """The class of nodes that keep so many values."""
-    return Node if saved <= NODE_SAVES else WideNode
-
-
-def generate(rule: ElementwiseRule) -> Callable:
-    """``record(plan, out, *operands)`` for a rule, with its ``backward``: made once per operation and subset."""
-    template = node_template(rule, backward_of(rule), len(rule.saved_names))
-    saved = tuple(
-        (-1, False) if name == "out" else (rule.op.operands.index(name), rule.is_number(name)) for name in rule.saved_names
-    )
-    return native.recorder(template, rule.wanted, saved)
-
-
-@cache
-def part_of(rule: ElementwiseRule, chosen: tuple[bool, ...]) -> Callable:
-    """The ``backward`` of some of a rule's operands: that of the rule for them, which finds in this one's slots what it needs."""
-    mask = sum(1 << k for k, of_interest in zip(rule.wanted, chosen) if of_interest)
-    return backward_of(rule_of(rule.op, mask, rule.numbers, rule.is_complex), rule, chosen)
-
-
 def backward_of(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> Callable:
     """``backward(node, g, create_graph)``: one fused kernel, or the formulas by calls. See ``Differentiator`` of native/calls.py.
 
@@ -397,7 +289,7 @@ def backward_of(rule: ElementwiseRule, whole: ElementwiseRule | None = None, cho
     if rule.op.refuses_gradient:
         return refuse_gradient
     whole = whole or rule
-    edges = {whole.op.operands[k]: place for place, k in enumerate(whole.wanted)}
+    edges = {name: place for place, name in enumerate(whole.wanted)}
     slots = [whole.saved_names.index(name) for name in rule.saved_names]
     kinds = [-1 if name == "out" else 1 + edges.get(name, -1) for name in rule.saved_names]
     places = iter(kernel_places(rule))
@@ -433,13 +325,6 @@ def spread_out(chosen: tuple[bool, ...], function: Callable) -> Callable:
 def kernel_places(rule: ElementwiseRule) -> tuple[int, ...]:
     """Which result of the backward kernel each cotangent is; -1: the cotangent ``g`` itself."""
     return tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
-
-
-def node_template(rule, backward: Callable, saved: int, outputs: int = 1) -> Node:
-    """A node to copy: all that nodes of one rule share."""
-    template = blank_node(node_class(saved), ("_seq_", "_plan_", "_edges_", *saved_slots(saved)))
-    template._rule_, template._backward_, template._outputs_ = rule, backward, outputs
-    return template
 
 
 def refuse_gradient(node: Node, g, create_graph: bool):

@@ -21,10 +21,10 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
-from ..graph.node import Rule, blank_node
+from ..graph.node import Rule
 from ..graph.saved import freed_error
-from ..tensors.tensor import Tensor, native
-from .elementwise_rules import JointResult
+from ..tensors.tensor import Tensor
+from .nodes import JointResult, node_builder, node_template
 
 __all__ = ["joint"]
 
@@ -143,9 +143,7 @@ sequence_number = attrgetter("_seq_")
 @lru_cache(maxsize=256)
 def joint_builder(node_name: str, outputs: int, backward: Callable) -> Callable:
     """``new_node(seq, plan, edges, attrs)``."""
-    template = blank_node(Node, ("_seq_", "_plan_", "_edges_", "_attrs_"))
-    template._rule_, template._backward_, template._outputs_ = rule_of(node_name), backward, outputs
-    return native.builder(template, ("_seq_", "_plan_", "_edges_", "_attrs_"), True)
+    return node_builder(node_template(rule_of(node_name), backward, outputs=outputs, attrs=True), attrs=True)
 
 
 @cache

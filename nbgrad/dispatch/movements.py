@@ -9,7 +9,6 @@ from ..base.bounded import Plans, keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
-from ..graph.node import blank_node
 from ..native.plans import MovementPlan
 from ..ops.core import Movement
 from ..ops.kinds import is_strange, odd_condition, refuse_odd, refuse_wrong_kind, whole_names
@@ -20,6 +19,7 @@ from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD,
 from .arguments import KEY_TYPES, check_tensor, hashable
 from .calls import OperationCall
 from .interception import intercept_odd
+from .nodes import node_builder, node_template
 from .rules import GeneralRule
 
 __all__ = ["Cotangents", "viewer", "movement_call", "several_views", "maker_of_several", "view_layout"]
@@ -131,15 +131,14 @@ class Cotangents(tuple):
 @lru_cache(maxsize=256)
 def view_node_template(op: Movement, outputs: int = 1) -> Node:
     """What the nodes of a movement share."""
-    rule, template = ViewRule(op), blank_node(Node, ("_seq_", "_plan_", "_edges_"))
-    template._rule_, template._backward_, template._outputs_ = rule, rule.backward, outputs
-    return template
+    rule = ViewRule(op)
+    return node_template(rule, rule.backward, outputs=outputs)
 
 
 @lru_cache(maxsize=256)
 def view_node_builder(op: Movement, outputs: int = 1) -> Callable:
     """``new_node(seq, plan, edges)`` of a movement."""
-    return native.builder(view_node_template(op, outputs), ("_seq_", "_plan_", "_edges_"), True)
+    return node_builder(view_node_template(op, outputs))
 
 
 @cache

@@ -9,42 +9,31 @@ from typing import Any, Callable, Collection, Iterable
 from ..base.bounded import keep
 from ..base.grad_mode import mode
 from ..graph.edges import Node, edge_of, next_seq, requires_grad
-from ..graph.node import Rule, blank_node, saved_slots
-from ..graph.saved import (
-    Guarded,
-    RawSaved,
-    freed_backward,
-    freed_error,
-    raw_attributes,
-    raw_of_several,
-    require_history,
-    tensors_in,
-    unpack_alike,
-)
+from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike
 from ..modes.inference import is_inference, refuse_saving
 from ..ops.core import General, Movement, Op
 from ..ops.kinds import odd_test, refuse_odd, refuse_wrong_kind
 from ..tensors.tensor import ASK, Tensor, native
 from .arguments import KEY_TYPES, attribute_names
-from .elementwise_rules import node_template, saved_output, saved_value
 from .generated import compile_text
 from .lowerings import RunPlan, complete
+from .nodes import UNKNOWN, SavingRule, node_builder, node_template, saved_output
 
 __all__ = ["GeneralRule", "recorder", "record_result", "record_run", "run_plan", "record_variadic"]
 
 
-class GeneralRule(Rule):
-    """Backward of an operation for one subset of its operands.
+class GeneralRule(SavingRule):
+    """The rule of an operation whose cotangents are formulas of tensors.
 
     Attributes:
-        wanted: names of the operands that need a gradient.
         formulas: their cotangents, functions of tensors.
         saved_names: operands (and ``out``) that the formulas mention.
         frees: whether a pass without retain_graph frees the node.
     """
 
     def __init__(self, op: General | Movement, wanted: tuple[str, ...], keeps: bool = False):
-        self.op, self.wanted, self.name, self.node_name = op, wanted, op.name, op.node_name
+        able = op.operands if isinstance(op, Movement) else tuple(name for name in op.edges if name in op.vjps)
+        super().__init__(op, wanted, able)
         self.formulas = tuple(vjp_formula(op, name) for name in wanted)
         self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
         mentioned = {name for names in self.params for name in names}
@@ -53,60 +42,29 @@ class GeneralRule(Rule):
         self.single = len(wanted) == 1
         self.spread = op.operands[0] in wanted and op.variadic
 
-    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
-        """Edges belong to the operands that need a gradient, among those that can have one."""
-        if self.spread:
-            return None
-        if isinstance(self.op, Movement):
-            return None
-        able = [name for name in self.op.edges if name in self.op.vjps]
-        return (len(able), tuple(able.index(name) for name in self.wanted)) if len(able) != len(self.wanted) else None
-
-    def slot(self, name: str) -> int | None:
-        """The slot of a saved value, by torch's name of it or by ours."""
-        return next((k for k, own in enumerate(self.saved_names) if name in self.op.shown_as(own)), None)
-
-    def shown_names(self) -> list[str]:
-        """The names of saved values and of attributes, torch's first."""
-        attributes = [name for name in self.op.signature.parameters if name not in self.op.operands]
-        return [*(self.op.shown_as(own)[0] for own in (*self.saved_names, *attributes)), *self.op.shows]
-
-    def saved(self, node: Node, name: str):
-        """The saved value, or attribute, of that name."""
-        slot = self.slot(name)
-        if slot is not None:
-            return saved_value(node, slot, self.saved_names[slot] == "out")
+    def beside(self, node: Node, name: str) -> Any:
+        """The attributes of the call, and what is known of its operands."""
         if node._backward_ is freed_backward:
             raise freed_error(node)
         facts = node._plan_.facts if type(node._attrs_) is not Guarded else {**node._plan_.facts, **node._attrs_.values()}
         if (own := self.op.own_name(name)) in facts:
             form = self.op.forms.get(own)
             return facts[own] if form is None else form(facts[own])
-        if name in self.op.shows:
-            return self.op.shows[name]
         operand, _, aspect = name.partition("_sym_")  # as torch names sizes: self_sym_sizes
         layout = facts.get(f"{self.op.own_name(operand)}_layout")
         known = {} if layout is None else {"sizes": layout.shape, "strides": layout.strides, "numel": layout.numel}
-        return known[aspect] if aspect in known else super().saved(node, name)
-
-    def raw_saved(self, node: Node, name: str):
-        """The slot behind a saved value; of an attribute that holds several tensors a tuple."""
-        slot = self.slot(name)
-        if slot is not None:
-            return RawSaved(node, slot)
-        found = raw_attributes(node, name)
-        if not found:
-            return super().saved(node, name)
-        return raw_of_several(node, name) if isinstance(node._attrs_.attributes[name], (tuple, list)) else found[0]
+        return known.get(aspect, UNKNOWN)
 
     def backward(self, node: Node, g, create_graph: bool):
         """Evaluate the formulas: text made when first used, kept for all nodes."""
         made = self.compiled = self.generate()
         return made(node, g, create_graph)
 
-    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
-        """``backward`` of some of the operands; of a sequence of them all."""
-        return None if self.spread or len(chosen) != len(self.wanted) else part_of(self, chosen)
+    def node_backward(self) -> Callable:
+        return self.generate()
+
+    def part_of(self, chosen: tuple[bool, ...]) -> Callable:
+        return self.generate(chosen)
 
     def generate(self, chosen: tuple[bool, ...] | None = None) -> Callable:
         """``backward(node, g, create_graph)``: check versions, call the formulas with what they name.
@@ -181,12 +139,6 @@ def history_steps(operands: Iterable[str], used: Collection[str]) -> list[str]:
     ]
 
 
-@cache
-def part_of(rule: GeneralRule, chosen: tuple[bool, ...]) -> Callable:
-    """The ``backward`` of some of a rule's operands, made once."""
-    return rule.generate(chosen)
-
-
 def vjp_formula(op: General | Movement, name: str) -> Callable:
     """The formula of an operand's cotangent."""
     if isinstance(op, Movement):
@@ -208,37 +160,17 @@ def guarded_attributes(op: Op, attributes: dict) -> Guarded | None:
 
 
 @cache
-def node_builder(
-    op: General | Movement, wanted: tuple[str, ...], outputs: int = 1, keeps: bool = False
-) -> tuple[GeneralRule, Callable]:
-    """The rule and ``new_node(seq, plan, edges, attrs, *(saved, version))``; ``keeps``: attributes hold tensors."""
-    rule = GeneralRule(op, wanted, keeps)
-    slots = ("_seq_", "_plan_", "_edges_", "_attrs_", *saved_slots(len(rule.saved_names)))
-    template = blank_node(Node, slots)
-    template._rule_, template._backward_, template._outputs_ = rule, rule.generate(), outputs
-    return rule, native.builder(template, slots, True)
+def recorder(op: General, mask: int, keeps: bool = False) -> Callable:
+    """``record(plan, out, *operands)``, for a subset of the operands as bits; ``keeps``: attributes hold tensors."""
+    return GeneralRule(op, tuple(name for name in op.edges if mask >> op.operands.index(name) & 1), keeps).recorder()
 
 
 @cache
-def recorder(op: General, mask: int, keeps: bool = False) -> Callable:
-    """``record(plan, out, *operands)``, for a subset of the operands as bits; ``keeps``: attributes hold tensors."""
-    wanted = tuple(name for name in op.edges if mask >> op.operands.index(name) & 1)
-    rule = GeneralRule(op, wanted, keeps)
-    template = node_template(rule, rule.generate(), len(rule.saved_names))
-    saved = tuple((-1 if name == "out" else op.operands.index(name), False) for name in rule.saved_names)
-    return native.recorder(template, tuple(op.operands.index(name) for name in wanted), saved)
-
-
-def make_node(
-    op: Op, plan, wanted: tuple[str, ...], edges: tuple, tensors: dict, out: Tensor | None, guarded=None, outputs: int = 1
-) -> Node:
-    """A node of ``op``; ``tensors`` by operand name."""
-    rule, build = node_builder(op, wanted, outputs, guarded is not None)
-    saved: list = []
-    for name in rule.saved_names:
-        value = native.alias(out) if name == "out" else tensors[name]
-        saved += [value, value._storage_.version]
-    return build(next_seq(), plan, edges, guarded, *saved)
+def joining_builder(op: General, keeps: bool) -> tuple[GeneralRule, Callable]:
+    """The rule of an operation of a sequence, and what builds its nodes, with attributes."""
+    rule = GeneralRule(op, (op.operands[0],), keeps)
+    saved = len(rule.saved_names)
+    return rule, node_builder(node_template(rule, rule.generate(), saved, attrs=True), saved, attrs=True)
 
 
 def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guarded | None = None) -> None:
@@ -331,5 +263,9 @@ def record_variadic(op: General, tensors: tuple, attributes: dict, out: Tensor, 
     if wanted and out.layout.dtype.differentiable:
         if plan is None:
             plan, guarded = run_plan(op, tensors, attributes, out)
-        out._edge_ = make_node(op, plan, (op.operands[0],), tuple(edges), {}, out, guarded)
+        rule, build = joining_builder(op, guarded is not None)
+        kept: list = []
+        for _ in rule.saved_names:  # nothing but the result
+            kept += [native.alias(out), out._storage_.version]
+        out._edge_ = build(next_seq(), plan, tuple(edges), guarded, *kept)
         out._needs_grad_ = True
