@@ -32,7 +32,7 @@ from .accumulate import accumulate
 from .base.calls import CALLS
 from .base.errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .base.grad_mode import dual_levels, mode, special
-from .graph.cotangents import broadcasts, fit
+from .graph.cotangents import broadcasts, fit, plus
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph.node import LeafHooks, by_operand
 from .graph.saved import freed_backward, hooks_entered, leave_hooks
@@ -129,7 +129,7 @@ def walk(
         buffers[node] = seeds.pop()[1]
     else:
         for edge, g in seeds:
-            add_to_buffer(buffers, edge, g, create_graph)
+            add_to_buffer(buffers, edge, g)
         edge = g = None
         del seeds[:]
         for node in dict.fromkeys(nodes):
@@ -197,7 +197,7 @@ def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
     if leading is not None and not leading.get(below):
         return None
     if g is not None:
-        add_to_buffer(buffers, edge, g, create_graph)
+        add_to_buffer(buffers, edge, g)
     return below
 
 
@@ -247,20 +247,16 @@ def settle(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     run_leaf(leaf, g, task)
 
 
-def add_to_buffer(buffers: dict, edge, g: Tensor | None, create_graph: bool) -> None:
+def add_to_buffer(buffers: dict, edge, g: Tensor | None) -> None:
     """Add ``g`` to what the node behind ``edge`` will receive."""
     node, nr = (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
     if not isinstance(node, Tensor) and node._outputs_ != 1:
         slots = buffers.get(node)
         if slots is None:
             slots = buffers[node] = [None] * node._outputs_
-        slots[nr] = g if slots[nr] is None else CALLS["add"](slots[nr], g)
-        return
-    held = buffers.get(node)
-    if held is None:
-        buffers[node] = g
-    elif g is not None:
-        buffers[node] = CALLS["add"](held, g)
+        slots[nr] = plus(slots[nr], g)
+    else:
+        buffers[node] = plus(buffers.get(node), g)
 
 
 # ---- nodes with hooks, captures ------------------------------------------------------------------------------------

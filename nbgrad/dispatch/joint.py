@@ -18,8 +18,8 @@ from typing import Any, Callable
 from weakref import ref
 
 from ..base.bounded import keep
-from ..base.calls import CALLS
 from ..base.grad_mode import mode
+from ..graph.cotangents import plus
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
 from ..graph.node import Rule
 from ..graph.saved import freed_error
@@ -125,11 +125,6 @@ def add_to(arrived: dict, step: Node | None, share: Tensor | None) -> None:
     """One more cotangent of a step's result."""
     if share is not None and step is not None:
         arrived[step] = plus(arrived.get(step), share)
-
-
-def plus(total: Tensor | None, share: Tensor) -> Tensor:
-    """A sum of cotangents that may have nothing in it yet."""
-    return share if total is None else CALLS["add"](total, share)
 
 
 def leads_to(edge: Any, operand: Any) -> bool:

@@ -11,7 +11,7 @@ the others    where an operation is linear (``General.linear_groups``) the opera
 from __future__ import annotations
 
 import inspect
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from typing import Any, Callable, Iterable
 
 from ..base.bounded import keep
@@ -25,6 +25,7 @@ from ..dispatch.operands import no_derivative, no_derivative_by
 from ..dispatch.plans import Formula, elementwise_plan
 from ..dispatch.symbolic import apply, choose, full_like
 from ..engine import run_backward
+from ..graph.cotangents import plus
 from ..graph.edges import Node, edge_of, requires_grad
 from ..graph.saved import tensors_in, unseen
 from ..graph.task import Captures
@@ -207,11 +208,7 @@ def general_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | Non
             terms.append(CALLS[op.name](*operands, **call.attributes))
     if left:
         terms.append(reduced(call, left["x"], out) if is_real_reduction(call, left, out) else transposed(call, left, out))
-    terms = [first_of(term) for term in terms if term is not None]
-    total = terms[0] if terms else None
-    for term in terms[1:]:
-        total = CALLS["add"](total, term)
-    return total
+    return reduce(plus, [first_of(term) for term in terms if term is not None], None)
 
 
 def first_of(result: Any) -> Tensor:
