@@ -9,15 +9,15 @@ from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.rules import record_result, run_plan
-from ..graph.edges import edge_of, requires_grad
+from ..dispatch.writes import write
+from ..graph.edges import requires_grad
 from ..graph.saved import with_tensors
 from ..lowering.index_writers import WRITERS
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
 from ..tensors.overlap import unchanged
-from ..tensors.tensor import ASK, Tensor, native
-from ..views import check_inplace, rebase
+from ..tensors.tensor import Tensor
 from .subscript import is_mask, is_points, mask_indices, result_shape, trimmed
 
 __all__ = ["INPLACE"]
@@ -32,31 +32,24 @@ def inplace_writer(name: str):
         tensors, attributes = binder(op)(x, *args, **kwargs)
         for operand, tensor in zip(op.operands, tensors):
             check_tensor(op, operand, tensor)
+        tensors, attributes = unchanged_operands(op, tensors[0], tensors, attributes)
         if special or is_marked((*tensors, *attributes.values())):
             return interpret(Call(op, tensors, attributes, beneath, "_"))
         return beneath(*tensors, **attributes)
 
     def beneath(*tensors, **attributes):
         op, x = OPS[name], tensors[0]
+
+        def record(before, out):  # no rule of a writer mentions the result, or the old value
+            operands = (before, *tensors[1:])
+            plan, guarded = run_plan(op, operands, attributes, out)
+            record_result(op, plan, operands, out, guarded)
+            return ()
+
         recorded = mode.enabled and any(map(requires_grad, tensors))
-        check(op, x, recorded)
-        tensors, attributes = unchanged_operands(op, x, tensors, attributes)
-        finish = record_before(op, x, tensors, attributes) if recorded else None
-        enabled, mode.enabled = mode.enabled, False
-        try:
-            WRITERS[name](op, x, tensors[1:], attributes)
-        finally:
-            mode.enabled = enabled
-        if finish:
-            finish()
-        return x
+        return write(op.public + "_", x, recorded, record, lambda: WRITERS[name](op, x, tensors[1:], attributes))
 
     return call
-
-
-def check(op, x: Tensor, recorded: bool) -> None:
-    """Refuse writes that autograd cannot follow."""
-    check_inplace(op.public + "_", x, recorded)
 
 
 def unchanged_operands(op, x: Tensor, tensors: tuple, attributes: dict) -> tuple[tuple, dict]:
@@ -72,24 +65,6 @@ def unchanged_operands(op, x: Tensor, tensors: tuple, attributes: dict) -> tuple
 
     others = tuple([change(y, operand) for operand, y in zip(op.operands[1:], tensors[1:])])
     return (x, *others), {name: with_tensors(value, change, Tensor) for name, value in attributes.items()}
-
-
-def record_before(op, x: Tensor, tensors: tuple, attributes: dict):
-    """Make the node of a write before it happens; the function returned gives it to ``x`` afterwards.
-
-    Sound because no rule of a writer mentions x's value or the result: nothing of them is saved.
-    """
-    is_view = x._needs_grad_ is ASK
-    old_edge = edge_of(x._meta_.base) if is_view and x._meta_.base._needs_grad_ else None
-    own = requires_grad(x)
-    before, holder = native.alias(x), native.alias(x)
-    if own:
-        before._edge_, before._needs_grad_ = edge_of(x), True
-    operands = (before, *tensors[1:])
-    plan, guarded = run_plan(op, operands, attributes, x)
-    record_result(op, plan, operands, holder, guarded)
-    node = holder._edge_
-    return (lambda: rebase(x, node, 0 if own else None, old_edge)) if node is not None else None
 
 
 INPLACE: dict[str, Callable] = {name: inplace_writer(name) for name in WRITERS}

@@ -10,6 +10,7 @@ from ..base.dtypes import can_cast
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import mode, special
+from ..dispatch.writes import write
 from ..graph.edges import requires_grad
 from ..modes.interpreters import is_marked
 from ..ops.core import OPS, composite
@@ -33,24 +34,18 @@ def overwriting(name: str) -> Callable:
         result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
         require_fit(name, x, result)
         own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout  # no view on either side
-        if recorded and own and not special and not is_marked((x, result)):
-            return take_over(x, result)
-        return CALLS["copy_"](x, result)
+        if not (recorded and own) or special or is_marked((x, result)):
+            return CALLS["copy_"](x, result)
+
+        def record(before, out):  # the last node of the result is that of the write
+            out._edge_ = result._edge_
+            return ()
+
+        return write(name + "_", x, True, record, lambda: CALLS["copy_"](x, result))
 
     function.__name__ = function.__qualname__ = name + "_"
     attach(function, __signature__=OPS[name].signature)
     return function
-
-
-def take_over(x: Tensor, result: Tensor) -> Tensor:
-    """Write a result into ``x``, which nothing but its values tells from it: no view, no hook; its node becomes that of ``x``."""
-    mode.enabled = False
-    try:
-        CALLS["copy_"](x, result)
-    finally:
-        mode.enabled = True
-    x._edge_, x._needs_grad_ = result._edge_, result._needs_grad_
-    return x
 
 
 def require_fit(name: str, x: Tensor, result: Tensor) -> None:

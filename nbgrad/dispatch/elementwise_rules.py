@@ -43,7 +43,7 @@ class ElementwiseRule(SavingRule):
 
     def __init__(self, op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: bool):
         wanted = tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
-        super().__init__(op, wanted, tuple(name for name, can in zip(op.operands, op.differentiable) if can))
+        super().__init__(op, wanted, tuple(name for name, can in zip(op.operands, op.differentiable) if can or name in wanted))
         self.mask, self.numbers, self.is_complex = mask, numbers, is_complex
         self.node_name = op.nodes.get(numbers, op.node_name)
         scope = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}

@@ -1,12 +1,12 @@
 """In-place forms of elementwise operations: the same declaration, written over an operand.
 
-NOTE [In-place order]: check; take the old edges; keep a copy of the old value if the rule needs it; record; write (the native
-call bumps the version first); then give the tensor its new history. Operands are saved at their version *before* the write,
-so an operand that shares the memory is found stale in backward; the result is saved at its version after it.
+The steps of a write are those of writes.py, NOTE [In-place order]; here is what they do for an operation: which operands need a
+gradient, the plan, the function that records.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Callable
 
 from ..base.bounded import keep
@@ -24,8 +24,8 @@ from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
 from ..tensors.overlap import unchanged
-from ..tensors.tensor import ASK, Tensor, native
-from ..views import check_inplace, rebase
+from ..tensors.tensor import Tensor, native
+from ..views import check_inplace
 from .elementwise_plans import finish_plan, forward_formula
 from .elementwise_rules import rule_of
 from .operands import (
@@ -42,6 +42,7 @@ from .operands import (
 )
 from .out import store_complex_form, wants_gradient
 from .plans import elementwise_plan
+from .writes import write
 
 __all__ = ["inplace_call", "inplace_plan"]
 
@@ -50,24 +51,25 @@ class InplaceCall:
     """What the method ``op_`` of an elementwise operation does where the native write finds no plan.
 
     Attributes:
+        name: of the form, for errors.
         plans: by layouts of operands and types of numbers.
         stored: of those whose operands need no conversion before they are stored, for operations that store numbers.
-        beneath, into: ``plan_and_write``, for interpreters, and the native write; looked up once.
+        beneath: ``plan_and_write``, for interpreters; looked up once.
     """
 
-    __slots__ = ("op", "plans", "stored", "beneath", "into")
+    __slots__ = ("op", "name", "plans", "stored", "beneath")
 
     def __init__(self, op: Elementwise):
-        self.op = op
+        self.op, self.name = op, op.public + "_"
         self.plans: dict[tuple, Any] = of_default_dtype({})
         self.stored: dict[tuple, Any] = of_default_dtype({})
-        self.beneath, self.into = self.plan_and_write, native.into
+        self.beneath = self.plan_and_write
 
     def check(self, x, *others):
         """A call that the native write leaves: quick writes are asked, operands that the write would change are copied."""
         op = self.op
         if not isinstance(x, Tensor):
-            raise ArgumentError(f"{op.public}_: expected a Tensor, got {type(x).__name__}.")
+            raise ArgumentError(f"{self.name}: expected a Tensor, got {type(x).__name__}.")
         if special and not mode.inference:
             out = quick_write(op, (x, *others), self.beneath)
             if out is not None:
@@ -75,7 +77,7 @@ class InplaceCall:
         operands = (
             x,
             *[
-                y if type(y) in PLAIN else unchanged(op.public + "_", x, unwrap_number(y), copied=name == "value")
+                y if type(y) in PLAIN else unchanged(self.name, x, unwrap_number(y), copied=name == "value")
                 for name, y in zip(op.operands[1:], others)
             ],
         )
@@ -83,8 +85,8 @@ class InplaceCall:
             operands = stored_numbers(op, operands)
         if special:
             return self.intercept(operands)
-        plan = self.plans.get(tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands]))  # key_of, at once
-        return self.intercept(operands) if plan is None else self.write(plan, x, operands)
+        plan = self.plans.get(key_of(operands))
+        return self.intercept(operands) if plan is None else self.write(plan, mask_of(op, operands), *operands)
 
     def check_and_store(self, x, *others):
         """The same of an operation that stores numbers: next time the native write knows the call, if no value decides about it."""
@@ -106,31 +108,44 @@ class InplaceCall:
 
     def plan_and_write(self, *operands):
         """The call beneath the interpreters: its plan is found or made, its node is made, the elements are written."""
-        op, x = self.op, operands[0]
-        if mode.enabled and active_hooks() is not None:  # they see what is saved after the write, and no version is compared
-            operands = (x, *[old_value(y) if shares_memory(x, y) else y for y in operands[1:]])
-        key = key_of(operands)
+        op, x, key = self.op, operands[0], key_of(operands)
+        mask = mask_of(op, operands)
         plan = self.plans.get(key)
         if plan is None:
-            check_inplace(op.name + "_", x, mode.enabled and bool(gradient_mask(op, operands)))
+            check_inplace(self.name, x, mask != 0)
             plan = keep(self.plans, key, inplace_plan(op, operands))
-        return self.write(plan, x, operands)
+        return self.write(plan, mask, *operands)
 
-    def write(self, plan: ElementwisePlan, x: Tensor, operands: tuple) -> Tensor:
-        """Record and write: NOTE [In-place order]."""
+    def write(self, plan: ElementwisePlan, mask: int, x: Tensor, *others) -> Tensor:
+        """Record and write: NOTE [In-place order].
+
+        Args:
+            mask: the operands that need a gradient, as bits.
+        """
         op = self.op
-        mask = gradient_mask(op, operands) if mode.enabled else 0
-        check_inplace(op.name + "_", x, bool(mask))
         if op.integer_divisor:
-            require_divisor(op, plan.compute, operands)
-        passed = operands if len(plan.layouts) == len(operands) else operands[1:]
-        if not mask:
-            self.into(plan, x, *passed)
-            return x
-        complete = record_before(op, plan, mask, x, operands)
-        self.into(plan, x, *passed)
-        complete()
-        return x
+            require_divisor(op, plan.compute, (x, *others))
+
+        def record(before, out):
+            operands = others if active_hooks() is None else [old_value(y) if shares_memory(x, y) else y for y in others]
+            recorder(plan, out, before, *operands)
+            return slots
+
+        def launch():  # a kernel reads all operands, or, if it has one pointer for result and first operand, the others
+            native.into(plan, x, *others) if len(plan.layouts) == len(others) else native.into(plan, x, x, *others)
+
+        recorder, keeps, slots = plan.records[mask] if mask else NOT_RECORDED
+        return write(self.name, x, mask != 0, record, launch, keeps)
+
+
+NOT_RECORDED: Any = None, False, ()
+
+
+def mask_of(op: Elementwise, operands: tuple) -> int:
+    """The operands that need a gradient, as bits: also the first where there is no derivative by it, for its history ends."""
+    if not mode.enabled:
+        return 0
+    return gradient_mask(op, operands) | requires_grad(operands[0])
 
 
 def key_of(operands: tuple) -> tuple:
@@ -174,33 +189,6 @@ def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
     return store_complex_form(op, (CALLS["clone"](x) if recorded else x, *others), x)
 
 
-def record_before(op: Elementwise, plan: ElementwisePlan, mask: int, x: Tensor, operands: tuple) -> Callable[[], None]:
-    """Make the node of an in-place call, before the write; the function returned completes it after the write."""
-    is_view = x._needs_grad_ is ASK
-    old_edge = None
-    if is_view and x._meta_.base._needs_grad_:
-        old_edge = edge_of(x._meta_.base)
-    before = native.alias(x)
-    if mask & 1:
-        before._edge_, before._needs_grad_ = edge_of(x), True
-    holder = native.alias(x)
-    rule_saved = saved_names(op, plan, mask)
-    if op.operands[0] in rule_saved:
-        kept = CALLS["clone"](holder)  # an alias without history: nothing is recorded
-        kept._edge_, kept._needs_grad_ = before._edge_, before._needs_grad_
-        before = kept
-    plan.records[mask](plan, holder, before, *operands[1:])
-    node = holder._edge_
-
-    def finish():
-        for k, name in enumerate(node._rule_.saved_names):
-            if name == "out":
-                setattr(node, f"_v{k}_", x._storage_.version)
-        rebase(x, node, 0 if mask & 1 else None, old_edge)
-
-    return finish
-
-
 def shares_memory(x: Tensor, y) -> bool:
     """Whether ``y`` is a tensor on the storage of ``x``."""
     return isinstance(y, Tensor) and y._storage_ is x._storage_
@@ -214,10 +202,22 @@ def old_value(y: Tensor) -> Tensor:
     return kept
 
 
-def saved_names(op: Elementwise, plan: ElementwisePlan, mask: int) -> tuple[str, ...]:
-    """What the rule of this subset saves."""
-    numbers = tuple(layout is None for layout in plan.operands)
-    return rule_of(op, mask, numbers, plan.compute.is_complex).saved_names
+class WriteRecords(dict):
+    """By the bits of the operands that need a gradient: what records a write, whether it keeps the old value, and the slots of the
+    node that hold the result.
+    """
+
+    def __init__(self, op: Elementwise, numbers: tuple[bool, ...], is_complex: bool):
+        self.kind = op, numbers, is_complex
+
+    def __missing__(self, mask: int) -> tuple:
+        op, numbers, is_complex = self.kind
+        rule = rule_of(op, mask, numbers, is_complex)
+        slots = tuple([k for k, name in enumerate(rule.saved_names) if name == "out"])
+        return self.setdefault(mask, (rule.recorder(), op.operands[0] in rule.saved_names, slots))
+
+
+write_records = cache(WriteRecords)
 
 
 def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
@@ -237,7 +237,7 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
             "Hint: use the out-of-place form."
         )
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
-    shape = broadcast_shapes(op.name + "_", [layout.shape for layout in layouts if layout is not None])
+    shape = broadcast_shapes(op.public + "_", [layout.shape for layout in layouts if layout is not None])
     if shape != own.shape:
         raise ShapeError(
             f"{op.public}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
@@ -246,4 +246,6 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     plan = elementwise_plan(
         forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan, exact=op.exact
     )
-    return finish_plan(plan, op, layouts, dtype, own)
+    finish_plan(plan, op, layouts, dtype, own)
+    plan.records = write_records(op, tuple([layout is None for layout in layouts]), dtype.is_complex)
+    return plan

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, Callable
 
 from ..base.functions import attach
-from .expr import PREDICATES, Expr, conjugate, constant, plus, symbol, times
+from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
 
 __all__ = [
     "Op",
@@ -236,7 +236,12 @@ class Elementwise(Op):
 
     @cache
     def vjp(self, operand: str, is_complex: bool = False) -> Expr:
-        """The cotangent of ``operand`` in terms of ``g``, operands and ``out``: g times the partial, conjugated."""
+        """The cotangent of ``operand`` in terms of ``g``, operands and ``out``: g times the partial, conjugated.
+
+        Zero where there is no derivative: the history of what such an operation is written over ends there.
+        """
+        if operand not in self.partial_formulas:
+            return ZERO
         partial = self.partial(operand)
         if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
             return partial

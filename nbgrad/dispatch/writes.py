@@ -1,0 +1,76 @@
+"""Writes to tensors that exist: one order of steps, whoever writes.
+
+NOTE [In-place order]: check; take the old edges; keep a copy of the old value if the rule needs it; record; write (the launch
+moves the version first); then give the tensor its new history. Operands are saved at their version *before* the write, so an
+operand that shares the memory is found stale in backward; the result is saved at its version after it.
+
+``write`` is those steps. In-place forms of elementwise operations (inplace.py), writes where an index leads
+(composites/index_writes.py) and results that are written over an operand (composites/overwriting.py) say how to record and how to
+write; what is written under ``out=`` (out.py) and by an optimizer's step (updates.py) is not recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from ..base.calls import CALLS
+from ..base.grad_mode import mode
+from ..graph.edges import edge_of, requires_grad
+from ..graph.saved import count_write
+from ..tensors.tensor import ASK, Tensor, native
+from ..views import check_inplace, rebase
+
+__all__ = ["write"]
+
+
+def write(
+    name: str,
+    x: Tensor,
+    recorded: bool,
+    record: Callable[[Tensor, Tensor], tuple[int, ...]],
+    launch: Callable[[], object],
+    keeps: bool = False,
+) -> Tensor:
+    """Write to ``x``, which is returned: NOTE [In-place order].
+
+    Args:
+        name: of the form, for errors.
+        recorded: recording is on, and ``x`` or what is written needs a gradient.
+        record: ``record(before, out)``: gives ``out``, the tensor without a history, that of the write, whose first edge is that of
+            ``before``; the slots of its node that hold the result are returned. ``out`` may be left without.
+        launch: writes the elements; nothing of it is recorded.
+        keeps: whether the rule saves the old value: ``before`` is then a copy, else the tensor itself.
+
+    Raises:
+        InplaceError: see ``check_inplace``.
+    """
+    check_inplace(name, x, recorded)
+    storage = x._storage_
+    version = storage.version
+    if not recorded:
+        launch()
+        if storage.version is version:  # no element was written
+            count_write(storage)
+        return x
+    base = x._meta_.base if x._needs_grad_ is ASK else None
+    old_edge = edge_of(base) if base is not None and base._needs_grad_ else None
+    own = requires_grad(x)
+    before, out = native.alias(x), native.alias(x)
+    if keeps:
+        before = CALLS["clone"](before)  # an alias without history: nothing is recorded
+    if own:
+        before._edge_, before._needs_grad_ = edge_of(x), True
+    slots = record(before, out)
+    mode.enabled = False
+    try:
+        launch()
+    finally:
+        mode.enabled = True
+    if storage.version is version:
+        count_write(storage)
+    node = out._edge_
+    if node is not None:
+        for k in slots:
+            setattr(node, f"_v{k}_", x._storage_.version)
+        rebase(x, node, 0 if own else None, old_edge)
+    return x
