@@ -25,6 +25,7 @@ from ..ops.core import composite
 from ..ops.shapes import view_strides
 from ..tensors.batch_levels import BATCHED
 from ..tensors.layout import Layout, layout_of
+from ..tensors.overlap import overlapping
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, new_tensor
 
@@ -318,7 +319,10 @@ def setitem(x, key, value):
     if not indices:
         view = CALLS["alias"](view) if view is x else view
         if isinstance(value, Tensor):
-            CALLS["copy_"](view, trimmed(value, view.layout.shape))
+            value = trimmed(value, view.layout.shape)
+            if value.layout.shape != view.layout.shape and overlapping(view, value):
+                value = CALLS["clone"](value)  # one row of the place, to all its rows
+            CALLS["copy_"](view, value)
         else:
             CALLS["fill_"](view, value)
         return

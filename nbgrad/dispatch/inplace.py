@@ -11,8 +11,8 @@ from typing import Any, Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.dtypes import bool_, can_cast, of_default_dtype
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.dtypes import bool_, of_default_dtype
+from ..base.errors import ArgumentError, DTypeError
 from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
@@ -40,9 +40,8 @@ from .operands import (
     stored_numbers,
     unwrap_number,
 )
-from .out import store_complex_form, wants_gradient
 from .plans import elementwise_plan
-from .writes import write
+from .writes import overwrite, require_fit, write
 
 __all__ = ["inplace_call", "inplace_plan"]
 
@@ -181,12 +180,20 @@ PLAIN = (float, int)  # numbers that are taken as they are
 
 
 def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
-    """An in-place call on complex operands by what stands for the operation, which may save the old value: then a copy of it."""
+    """An in-place call on complex operands by what stands for the operation, which may save the old value: then a copy of it.
+
+    Raises:
+        DTypeError: the result is real.
+    """
     x, *others = operands
-    recorded = mode.enabled and wants_gradient(operands)
+    assert op.complex_form is not None
+    name, recorded = op.public + "_", mode.enabled and any(map(requires_grad, operands))
     if not is_marked(operands):
-        check_inplace(op.public + "_", x, recorded)
-    return store_complex_form(op, (CALLS["clone"](x) if recorded else x, *others), x)
+        check_inplace(name, x, recorded)
+    result = op.complex_form(CALLS["clone"](x) if recorded else x, *others)
+    if x.layout.dtype.is_complex and not result.layout.dtype.is_complex:
+        raise DTypeError(f"{name}: the result is real, the tensor {x.layout.dtype.name}. Hint: use the out-of-place form.")
+    return overwrite(name, x, recorded, result)
 
 
 def shares_memory(x: Tensor, y) -> bool:
@@ -231,18 +238,9 @@ def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     dtype = compute_dtype(op, operands)
     result = bool_ if op.predicate else dtype
     own = x.layout
-    if not can_cast(result, own.dtype):
-        raise DTypeError(
-            f"{op.public}_: the result is {result.name} and cannot be stored in a {own.dtype.name} tensor. "
-            "Hint: use the out-of-place form."
-        )
     layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
     shape = broadcast_shapes(op.public + "_", [layout.shape for layout in layouts if layout is not None])
-    if shape != own.shape:
-        raise ShapeError(
-            f"{op.public}_: the operands broadcast to {list(shape)}, the tensor has {list(own.shape)}; in-place "
-            "operations cannot change a shape. Hint: use the out-of-place form."
-        )
+    require_fit(op.public + "_", x, shape, result)
     plan = elementwise_plan(
         forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan, exact=op.exact
     )

@@ -14,13 +14,16 @@ from __future__ import annotations
 from typing import Callable
 
 from ..base.calls import CALLS
-from ..base.grad_mode import mode
+from ..base.dtypes import DType, can_cast
+from ..base.errors import DTypeError, ShapeError
+from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import count_write
+from ..modes.interpreters import is_marked
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import check_inplace, rebase
 
-__all__ = ["write"]
+__all__ = ["overwrite", "require_fit", "write"]
 
 
 def write(
@@ -74,3 +77,40 @@ def write(
             setattr(node, f"_v{k}_", x._storage_.version)
         rebase(x, node, 0 if own else None, old_edge)
     return x
+
+
+def overwrite(name: str, x: Tensor, recorded: bool, result: Tensor) -> Tensor:
+    """Write a result of the old value, or of its copy, over ``x``, which is returned.
+
+    Raises:
+        ShapeError, DTypeError: it does not fit.
+    """
+    require_fit(name, x, result.layout.shape, result.layout.dtype)
+    own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout  # no view on either side
+    if not (recorded and own) or special or is_marked((x, result)):
+        return CALLS["copy_"](x, result)
+
+    def record(before, out):  # the last node of the result is that of the write
+        out._edge_ = result._edge_
+        return ()
+
+    return write(name, x, True, record, lambda: CALLS["copy_"](x, result))
+
+
+def require_fit(name: str, x: Tensor, shape: tuple[int, ...], dtype: DType) -> None:
+    """Refuse to write a result of another shape or kind of number over ``x``.
+
+    Raises:
+        ShapeError, DTypeError: it does not fit.
+    """
+    own = x.layout
+    if not can_cast(dtype, own.dtype):
+        raise DTypeError(
+            f"{name}: the result is {dtype.name} and cannot be stored in a {own.dtype.name} tensor. "
+            "Hint: use the out-of-place form."
+        )
+    if shape != own.shape:
+        raise ShapeError(
+            f"{name}: the result has shape {list(shape)}, the tensor {list(own.shape)}; in-place operations cannot change a shape. "
+            "Hint: use the out-of-place form."
+        )

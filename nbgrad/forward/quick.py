@@ -38,7 +38,7 @@ from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
 from ..tensors.layout import broadcast_shapes
-from ..tensors.overlap import overlapping
+from ..tensors.overlap import apart
 from ..tensors.tensor import Tensor, native
 from ..views import is_view
 from .programs import Tracer, program_of
@@ -282,8 +282,6 @@ WRITE_TEXT = """def call(op, level, alone, plain, {names}):
     if recorded and is_recorded(({names}, {tangents})): return None
     memory, mine = x0._storage_, None if t_x0 is None else t_x0._storage_
     if not memory.writable or x0.layout.expanded or mine is not None and not mine.writable: return None
-    array = memory.array
-    written = array if mine is None else mine.array
 {apart}
     if {none}: return None if is_marked(({names},)) else plain({names})
     plans = _write_plans.get(op)
@@ -294,15 +292,10 @@ WRITE_TEXT = """def call(op, level, alone, plain, {names}):
     {launch}
     return x0
 """
-# What is one array's own is no other's; memory of blocks must be looked at.
 APART_TEXT = """
     if isinstance({x}, Tensor):
-        other = {x}._storage_.array
-        if other is array or other is written: return None
-        if t_{x} is not None:
-            other = t_{x}._storage_.array
-            if other is array or other is written: return None
-        if not (array.flags.owndata and written.flags.owndata) and overlap((x0, t_x0), ({x}, t_{x})): return None
+        if not apart(x0, {x}) or mine is not None and not apart(t_x0, {x}): return None
+        if t_{x} is not None and not (apart(x0, t_{x}) and (mine is None or apart(t_x0, t_{x}))): return None
 """
 
 
@@ -334,11 +327,6 @@ def writing_call(arity: int) -> Any:
         apart="".join(APART_TEXT.format(x=x) for x in others),
         launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}",
     )
-
-
-def overlap(written: tuple, read: tuple) -> bool:
-    """Whether one of the tensors that are read may share memory with one that is written."""
-    return any(x is not None and y is not None and overlapping(x, y) for x in written for y in read)
 
 
 def new_write_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> tuple:

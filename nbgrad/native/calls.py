@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from .language import Words, bound, native
+from .language import Words, bound, entry, native
 from .launches import NO_TENSOR, fresh, into, of_thread
 from .plans import ElementwisePlan, Plan
 from .primitives import as_tuple, get, owns_memory, words_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..graph.node import Node
     from ..tensors.tensor import Tensor
 
-__all__ = ["Caller", "Differentiator", "Writer"]
+__all__ = ["Caller", "Differentiator", "Writer", "apart"]
 
 
 @native(borrows=True)
@@ -101,12 +101,17 @@ class Caller:
         return out
 
 
-@native(inline=True)
-def apart(x: Tensor, y: Tensor) -> bool:
-    """Whether writing to x leaves what is still to be read of y alone.
+@entry
+def apart(x, y) -> bool:
+    """Whether a write to x leaves alone what is still to be read of y, seen at once; see ``apart`` of tensors/overlap.py."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not hasattr(x, "layout") or not hasattr(y, "layout"):
+        raise TypeError(NO_TENSOR)
+    return lie_apart(x, y)
 
-    They are one tensor, the same part of one array, or arrays of which each has its own memory.
-    """
+
+@native(inline=True)
+def lie_apart(x: Tensor, y: Tensor) -> bool:
+    """They are one tensor, the same part of one array, or arrays of which each has its own memory."""
     if x is y:
         return True
     one, other = x._storage_.array, y._storage_.array
@@ -145,7 +150,7 @@ class Writer:
         for k in range(1, len(operands)):
             y = operands[k]
             if isinstance(y, Tensor):
-                if not hasattr(y, "layout") or not apart(x, y):
+                if not hasattr(y, "layout") or not lie_apart(x, y):
                     return self.slow(*operands)
                 if flows(y) != 0:
                     plain = False

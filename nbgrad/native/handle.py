@@ -61,6 +61,7 @@ class _Lazy:
             "watch",
             "nan_finder",
             "pool",
+            "apart",
         ):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)

@@ -46,6 +46,7 @@ UNBOUND = {
     launches: ("fresh", "into", "tensor", "alias", "next_seq"),
     recording: ("number_node", "requires_grad", "edge_of"),
     places: ("place", "watch"),
+    calls: ("apart",),
 }
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")  # slots that a Viewer fills in

@@ -1,4 +1,9 @@
-"""Whether tensors may share bytes, and what is read of memory that is written to."""
+"""Whether a write may change what is still to be read: the one place where memory that tensors share is judged.
+
+``apart`` is the question of a write that reads each element where it writes it: elementwise operations, in place and under
+``out=``. ``overlapping`` is that of any other: indices read whatever they lead to. ``unchanged`` is the answer that all of them give
+alike. The native write asks ``apart`` of native/calls.py first, which sees at once what is usual, and says no where it does not.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,13 @@ from typing import Any
 
 from ..base.calls import CALLS
 from ..base.errors import InplaceError
-from .tensor import Tensor
+from .tensor import Tensor, native
 
-__all__ = ["overlapping", "partially_overlaps", "span", "unchanged"]
+__all__ = ["apart", "overlapping", "span", "unchanged"]
 
 
 def span(x: Tensor) -> tuple[int, int]:
-    """First and past-the-last byte that a tensor touches."""
+    """First and past-the-last byte that a tensor touches, in its array."""
     layout, size = x.layout, x.layout.dtype.itemsize
     if not layout.numel:
         return x._offset_, x._offset_
@@ -22,11 +27,11 @@ def span(x: Tensor) -> tuple[int, int]:
 
 
 def distance(x: Tensor, y: Tensor) -> int | None:
-    """Bytes from the start of x's memory to that of y's, or None where they cannot share any."""
+    """Bytes from the start of x's array to that of y's, or None where they cannot share any."""
     a, b = x._storage_.array, y._storage_.array
     if a is b:
         return 0
-    if a.flags.owndata or b.flags.owndata:  # memory of our own is one array's alone
+    if a.base is None and b.base is None:  # each has memory of its own
         return None
     return b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
 
@@ -34,9 +39,12 @@ def distance(x: Tensor, y: Tensor) -> int | None:
 def overlapping(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors may share bytes; one without elements shares none, wherever it lies."""
     offset = distance(x, y)
-    if offset is None:
-        return False
-    (a, b), (c, d) = span(x), span(y)
+    return offset is not None and meet(span(x), span(y), offset)
+
+
+def meet(one: tuple[int, int], other: tuple[int, int], offset: int) -> bool:
+    """Whether two ranges of bytes meet, of which the other one's are counted from ``offset``."""
+    (a, b), (c, d) = one, other
     return a < d + offset and c + offset < b and a < b and c < d
 
 
@@ -48,10 +56,15 @@ def steps_of(layout) -> list[tuple[int, int]]:
     return [(size, stride) for size, stride in zip(layout.shape, layout.strides) if size != 1]
 
 
-def partially_overlaps(x: Tensor, y: Tensor) -> bool:
-    """Whether ``y`` may share bytes with ``x`` at other positions than its own."""
-    same = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
-    return not (same and distance(x, y) == x._offset_ - y._offset_) and overlapping(x, y)
+def apart(x: Tensor, y: Tensor) -> bool:
+    """Whether no element of ``y`` may share bytes with one of ``x`` at another position than its own."""
+    if native.apart(x, y):
+        return True
+    offset = distance(x, y)
+    if offset is None or not meet(span(x), span(y), offset):
+        return True
+    at_its_place = x.layout is y.layout or steps_of(x.layout) == steps_of(y.layout)
+    return at_its_place and x.layout.dtype.itemsize == y.layout.dtype.itemsize and offset == x._offset_ - y._offset_
 
 
 def unchanged(name: str, x: Tensor, y: Any, at_its_place: bool = True, copied: bool = False) -> Any:
@@ -65,7 +78,7 @@ def unchanged(name: str, x: Tensor, y: Any, at_its_place: bool = True, copied: b
     Raises:
         InplaceError: both are dense and share memory.
     """
-    if not isinstance(y, Tensor) or not (partially_overlaps if at_its_place else overlapping)(x, y):
+    if not isinstance(y, Tensor) or (apart(x, y) if at_its_place else not overlapping(x, y)):
         return y
     if x.layout.dense and y.layout.dense and not copied:
         raise InplaceError(
