@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple
 
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError
+from ..base.errors import ArgumentError, GradError, RangeError, ShapeError
 from ..base.grad_mode import ModeContext, dual_levels, mode
 from ..batch.tensors import has_batched, on_values
+from ..dispatch.out import write_out
 from ..forward import quick as _dual_calls  # noqa: F401  (registers its quick call)
 from ..forward.rules import Tangents, needed_values, tangents_of_call
 from ..forward.tangents import (
@@ -230,9 +231,7 @@ class Forward:
         if not levels:
             return below(call)
         if call.form == "out":
-            raise NotSupportedError(
-                f"{call.op.name}: out= is not differentiable, and an argument is dual. Hint: use unpack_dual(x).primal."
-            )
+            return write_out(call.op.public, lambda: CALLS[call.op.name](*call.operands), call.out)
         if call.op.kind == "function":
             return of_function(call, below, levels)
         return (in_place if call.form == "_" else out_of_place)(call, below, levels)

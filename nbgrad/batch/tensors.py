@@ -28,7 +28,7 @@ from ..base.grad_mode import dual_levels
 from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
 from ..dispatch.operands import check_operands, compute_dtype
-from ..dispatch.out import store
+from ..dispatch.out import write_out
 from ..graph.saved import count_write
 from ..modes.batched import Batched, element_layout, wrap
 from ..modes.interpreters import Call, register
@@ -236,7 +236,7 @@ class Batching:
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The rule of the operation or of its kind."""
         if call.form == "out":
-            return store(call.op.public, CALLS[call.op.name](*call.operands), call.out)
+            return write_out(call.op.public, lambda: CALLS[call.op.name](*call.operands), call.out)
         batch = Batch(levels_of((*call.operands, *call.attributes.values())))
         if dual_levels:
             call = call.with_operands(call.map(lambda x: exposed(x, batch.levels)))

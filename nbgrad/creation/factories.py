@@ -16,7 +16,7 @@ from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, ge
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import note_leaf, special, unusual
-from ..dispatch.out import require_no_grad, store_results
+from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
@@ -134,9 +134,7 @@ def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:
         if dtype is not None and dtype_of(dtype) is not out.layout.dtype:
             raise DTypeError(f"{make.__name__}: dtype is {dtype_of(dtype)}, out has {out.layout.dtype}. Hint: leave dtype out.")
         dtype = out.layout.dtype
-    result = make(*args, dtype=dtype, **named)
-    require_no_grad(make.__name__, (out,))
-    return store_results(make.__name__, result, out)
+    return write_out(make.__name__, lambda: make(*args, dtype=dtype, **named), out)
 
 
 # ---- sizes and layouts ---------------------------------------------------------------------------------------------

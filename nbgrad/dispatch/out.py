@@ -1,12 +1,13 @@
 """``out=``: what a call computes is written into tensors that exist.
 
-``write_out`` is the one way: no gradient may be lost; elementwise operations are launched into ``out``, which for that must be apart
-from what they read; of all others the results are computed, then copied, so that their operands may lie in that memory as they like.
+No derivative may be lost. Elementwise operations are launched into ``out``, which must not change what they still read
+(``write_result``); of all others the results are computed, then copied, so that operands may lie in that memory as they like
+(``write_out``).
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
@@ -22,27 +23,26 @@ from ..tensors.overlap import apart, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .elementwise_plans import forward_formula
-from .operands import any_complex, check_operands, compute_dtype, require_divisor, unwrap_number
+from .operands import any_complex, check_operands, compute_dtype, gradient_mask, require_divisor, unwrap_number
 from .plans import elementwise_plan
 
 __all__ = ["store", "write_out", "write_result"]
 
 
-def write_out(name: str, compute: Callable[[], Any], arguments: Iterable, out: Any) -> Any:
+def write_out(name: str, compute: Callable[[], Any], out: Any) -> Any:
     """The result of a call, or its results, written into ``out``, which is returned.
 
     Args:
         name: of the function, for errors.
         compute: gives the results: a tensor, or a tuple of them.
-        arguments: of the call, tensors and sequences of them among others.
-        out: a tensor of the shape and of a dtype that holds the result; an empty one is given the shape. Of several results as many.
+        out: a tensor of the shape of the result and of a dtype that holds it; an empty one is given the shape. As many as there are
+            results.
 
     Raises:
         ArgumentError: ``out`` is no tensor, or not as many as there are results.
         GradError, NotSupportedError: a gradient or a tangent would be lost.
         ShapeError, DTypeError, InplaceError: it does not fit, or cannot be written to.
     """
-    require_constants(name, (*arguments, out))
     results = compute()
     if isinstance(results, Tensor):
         return store(name, results, out)
@@ -52,31 +52,21 @@ def write_out(name: str, compute: Callable[[], Any], arguments: Iterable, out: A
     return type(results)(*stored) if hasattr(results, "_fields") else tuple(stored)
 
 
-def require_constants(name: str, arguments: Iterable) -> None:
-    """Refuse ``out=`` where a derivative would be lost.
+def require_constant(name: str, x: Tensor) -> None:
+    """Refuse a result, or an ``out``, whose derivative would be lost.
 
     Raises:
-        GradError: an argument requires grad and recording is on. NotSupportedError: it is dual.
+        GradError: it requires grad, and recording is on. NotSupportedError: it is dual.
     """
-    recording, watched = mode.enabled, bool(special)
-    if not (recording or watched):
-        return
-    for x in tensors_in(arguments):
-        if recording and x._needs_grad_ and requires_grad(x):
-            raise GradError(f"{name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
-        if watched and has_tangent(x):
-            raise NotSupportedError(
-                f"{name}: out= is not differentiable, and an argument is dual. Hint: use unpack_dual(x).primal."
-            )
+    if mode.enabled and requires_grad(x):
+        raise lost_gradient(name)
+    if special and has_tangent(x):
+        raise NotSupportedError(f"{name}: out= is not differentiable, and an argument is dual. Hint: use unpack_dual(x).primal.")
 
 
-def tensors_in(arguments: Iterable) -> Iterator[Tensor]:
-    """Tensors among arguments and inside of sequences."""
-    for x in arguments:
-        if isinstance(x, Tensor):
-            yield x
-        elif isinstance(x, (tuple, list)):
-            yield from tensors_in(x)
+def lost_gradient(name: str) -> GradError:
+    """What is said where an argument requires grad."""
+    return GradError(f"{name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
 
 
 def require_tensor(name: str, out: Any) -> None:
@@ -98,14 +88,17 @@ def fit(name: str, shape: tuple[int, ...], dtype: DType, out: Tensor) -> None:
         return
     if own.numel or own.special:
         raise ShapeError(
-            f"{name}: the result has shape {list(shape)}, out has {list(own.shape)}. Hint: an empty out takes the shape of the result."
+            f"{name}: the result has shape {list(shape)}, out has {list(own.shape)}. "
+            "Hint: an empty out takes the shape of the result."
         )
     CALLS["resize_"](out, shape)
 
 
 def store(name: str, result: Tensor, out: Any) -> Tensor:
-    """Copy a result into ``out``."""
+    """Copy a result into ``out``; see ``write_out``."""
     require_tensor(name, out)
+    require_constant(name, result)
+    require_constant(name, out)
     fit(name, result.layout.shape, result.layout.dtype, out)
     check_inplace(name, out, False)
     CALLS["copy_"](out, result if apart(out, result) else CALLS["clone"](result))
@@ -122,10 +115,12 @@ def write_result(op: Elementwise, operands: tuple, out: Any) -> Tensor:
         InplaceError: ``out`` and an operand are dense and share memory at different places.
     """
     name, operands = op.public, tuple(map(unwrap_number, operands))
-    if op.complex_form is not None and any_complex(operands):
-        return write_out(name, lambda: op.complex_form(*operands), operands, out)
+    if (form := op.complex_form) is not None and any_complex(operands):
+        return write_out(name, lambda: form(*operands), out)
     require_tensor(name, out)
-    require_constants(name, (*operands, out))
+    require_constant(name, out)
+    if mode.enabled and gradient_mask(op, operands):
+        raise lost_gradient(name)
     if special or is_marked((*operands, out)):
         return interpret(Call(op, operands, {}, lambda *below: launch_into(op, below, out), "out", out))
     return launch_into(op, operands, out)

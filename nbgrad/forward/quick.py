@@ -164,7 +164,7 @@ def launch_text(head: str, tangents: list[str]) -> str:
 
 def compiled(text: str, label: str, names_in_text: dict[str, Any], **parts: str) -> Any:
     """The function ``call`` of a text in this module's names and others."""
-    scope = {**globals(), **names_in_text, "ref": ref, "fresh": native.fresh, "into": native.into}
+    scope = {**globals(), **names_in_text, "ref": ref, "fresh": native.fresh, "into": native.into, "apart": apart}
     exec(compile_text(text.format(**parts), label), scope)
     return scope["call"]
 

@@ -18,7 +18,7 @@ from ..dispatch.joint import joint
 from ..dispatch.lowerings import PREPARED, lowering_of
 from ..dispatch.movements import movement_call
 from ..dispatch.operands import NUMBERS, bind, misfit
-from ..dispatch.out import require_no_grad, store_results, write_result
+from ..dispatch.out import write_out, write_result
 from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
 from ..dispatch.settled_spellings import settled, traced
@@ -242,7 +242,7 @@ def otherwise(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any
     """A call with arguments under other names, or into ``out``.
 
     Raises:
-        ArgumentError: unknown names. Others: see ``store_results``.
+        ArgumentError: unknown names. Others: see ``write_out``.
     """
     named = dict(named)
     out = named.pop("out", None) if op.out else None
@@ -255,8 +255,7 @@ def otherwise(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any
         named = {renamed.get(name, name): value for name, value in named.items()}
     if out is None:
         return call(*args, **named)
-    require_no_grad(op.name, (*args, *named.values(), out))
-    return store_results(op.name, call(*args, **named), out)
+    return write_out(op.public, lambda: call(*args, **named), out)
 
 
 def as_tensor(op: Op, name: str, value) -> Tensor:

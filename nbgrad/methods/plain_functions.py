@@ -7,7 +7,7 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..creation.factories import empty_like
-from ..dispatch.out import require_no_grad, store_results
+from ..dispatch.out import write_out
 from ..tensors.layout import broadcast_shapes as common_shape
 from ..tensors.tensor import Tensor
 from .tensor_info import require_tensor
@@ -85,11 +85,9 @@ def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
             [2, 5, 6]])
     """
     columns = [x.reshape(-1, 1) if require_tensor("column_stack", x).layout.ndim <= 1 else x for x in tensors]
-    joined = CALLS["cat"](columns, 1)
     if out is None:
-        return joined
-    require_no_grad("column_stack", (joined, out))
-    return store_results("column_stack", joined, out)
+        return CALLS["cat"](columns, 1)
+    return write_out("column_stack", lambda: CALLS["cat"](columns, 1), out)
 
 
 def detach(input: Tensor) -> Tensor:

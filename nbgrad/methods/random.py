@@ -27,7 +27,7 @@ from ..creation.generators import (
     signed,
 )
 from ..creation.numpy_exchange import flat_tensor
-from ..dispatch.out import require_no_grad, store_results
+from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
 from ..modes.batched import wrap
@@ -321,7 +321,7 @@ def bernoulli(
     tensor([0., 1.])
     """
     if out is not None:
-        return stored("bernoulli", bernoulli(input, p, generator=generator), out)
+        return write_out("bernoulli", lambda: bernoulli(input, p, generator=generator), out)
     if p is not None:
         result = bernoulli_(empty_of(layout_like("bernoulli", input)), p, generator=generator)
         return of_parameter("drawn_with_probability", result, p)
@@ -330,12 +330,6 @@ def bernoulli(
         raise DTypeError(f"bernoulli: probabilities must be floating, got {layout.dtype}.")
     result = CALLS["to_dtype"](below("bernoulli", input, layout, generator), layout.dtype)
     return of_parameter("drawn_with_probability", result, input)
-
-
-def stored(op: str, result: Tensor, out: Tensor) -> Tensor:
-    """A result without history, written into ``out``."""
-    require_no_grad(op, (out,))
-    return store_results(op, result, out)
 
 
 def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
@@ -419,7 +413,7 @@ def multinomial(
     tensor([1, 1, 1])
     """
     if out is not None:
-        return stored("multinomial", multinomial(input, num_samples, replacement, generator=generator), out)
+        return write_out("multinomial", lambda: multinomial(input, num_samples, replacement, generator=generator), out)
     if open_levels and (levels := levels_to_draw(input)):
         # One row each, for every element of the batch.
         alike = wrap(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)

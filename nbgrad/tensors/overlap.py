@@ -1,8 +1,8 @@
 """Whether a write may change what is still to be read: the one place where memory that tensors share is judged.
 
 ``apart`` is the question of a write that reads each element where it writes it: elementwise operations, in place and under
-``out=``. ``overlapping`` is that of any other: indices read whatever they lead to. ``unchanged`` is the answer that all of them give
-alike. The native write asks ``apart`` of native/calls.py first, which sees at once what is usual, and says no where it does not.
+``out=``. ``overlapping`` is that of any other: indices read whatever they lead to. ``unchanged`` is what all of them do about it.
+Native code asks its own ``apart`` (native/calls.py), which sees at once what is usual, and says no where it does not.
 """
 
 from __future__ import annotations

@@ -227,8 +227,12 @@ def test_out_and_inplace_forms_that_parts_stand_for():
     out = nbgrad.zeros(1)
     assert nbgrad.abs(z, out=out) is out and out.item() == 5
     assert z.sgn_() is z and z.item() == pytest.approx(0.6 + 0.8j)
+    for dtype in (C64, nbgrad.float64):
+        assert nbgrad.abs(nbgrad.tensor([3 + 4j]), out=nbgrad.zeros(0, dtype=dtype)).tolist() == [5]
     with pytest.raises(nbgrad.DTypeError, match="abs: "):
-        nbgrad.abs(z, out=nbgrad.zeros(1, dtype=C64))
+        nbgrad.abs(z, out=nbgrad.zeros(1, dtype=nbgrad.int32))
+    with pytest.raises(nbgrad.DTypeError, match="abs_: "):
+        z.abs_()
     with pytest.raises(nbgrad.ShapeError, match="abs: "):
         nbgrad.abs(z, out=nbgrad.zeros(2))
 
