@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nbgrad
@@ -124,6 +126,27 @@ def test_the_kernel_is_what_the_document_shows():
         ("twice_x", lambda x: scalar.mish(x), {}, "applies 'mish', which is no scalar function.*Hint"),
         ("twice_x", lambda x: 2 * x, {"y": lambda: 2}, r"mentions \['y'\]"),
         ("twice_x", lambda x: 2 * x, {"x": lambda z: z}, r"mentions \['z'\]"),
+        ("nn", lambda x: 2 * x, {}, "'nn' is taken"),
+        ("lambda", lambda x: 2 * x, {}, "is no name"),
+        (2, lambda x: 2 * x, {}, "is no name"),
+        ("twice_x", "2 * x", {}, "the formula is '2 \\* x', expected a function.*Hint"),
+        ("twice_x", lambda: 2, {}, r"parameters are \(\).*Hint"),
+        ("twice_x", lambda *x: 2 * x[0], {}, r"parameters are \(\*x\).*Hint"),
+        ("twice_x", lambda x, *, y: x * y, {}, "expected the names of its operands.*Hint"),
+        ("twice_x", lambda x: 2 * x, [lambda: 2], "expected a function for each operand.*Hint"),
+        ("twice_x", lambda x: 2 * x, lambda: 2, "expected a function for each operand.*Hint"),
+        ("twice_x", lambda x: 2 * x, {"x": 2}, "expected a function for each operand.*Hint"),
+        ("twice_x", lambda x: None, {}, "mentions, or gives, None.*Hint"),
+        ("twice_x", lambda x: (x, x), {}, "mentions, or gives, .*Hint"),
+        ("twice_x", lambda x: 2 * x, {"x": lambda: None}, "mentions, or gives, None.*Hint"),
+        ("twice_x", lambda x: x * nbgrad.ones(2), {}, "mentions, or gives, tensor.*Hint"),
+        ("twice_x", lambda x: x * np.ones(2), {}, "formula cannot be run on symbols.*Hint"),
+        ("twice_x", lambda x: math.exp(x), {}, r"formula cannot be run on symbols.*Hint: scalar.exp\(x\)"),
+        ("twice_x", lambda x: np.exp(x), {}, "formula cannot be run on symbols.*Hint"),
+        ("twice_x", lambda x: nbgrad.exp(x), {}, "formula cannot be run on symbols.*Hint"),
+        ("twice_x", lambda x: x.exp(), {}, "formula cannot be run on symbols.*Hint"),
+        ("twice_x", lambda x: x, {"x": lambda x: x[0]}, "the partial derivative by 'x' cannot be run on symbols.*Hint"),
+        ("twice_x", lambda x: scalar.where(x > 0, x), {}, r"applies where to 2 operands. Hint: where\("),
     ],
 )
 def test_a_bad_declaration_is_refused_and_leaves_nothing(name, forward, partials, match):
@@ -132,6 +155,21 @@ def test_a_bad_declaration_is_refused_and_leaves_nothing(name, forward, partials
     with pytest.raises(nbgrad.ArgumentError, match=match):
         nbgrad.declare(name, forward, partials)
     assert before == OPS
+
+
+@pytest.mark.parametrize(
+    "option, match",
+    [
+        ({"docs": "2 x."}, "no option 'docs'. Hint: one of .*doc, "),
+        ({"policy": "floats"}, "policy is 'floats', expected one of promote"),
+        ({"exact": ("y",)}, r"exact names \['y'\], expected operands \['x'\]"),
+    ],
+)
+def test_an_option_that_says_nothing_is_refused(option, match):
+    """A misspelt option, policy or operand is an error of the declaration, not of a later call."""
+    with pytest.raises(nbgrad.ArgumentError, match=match):
+        nbgrad.declare("twice_x", lambda x: 2 * x, {"x": lambda: 2}, **option)
+    assert "twice_x" not in OPS
 
 
 def test_a_formula_that_asks_for_a_truth_value_is_refused():
