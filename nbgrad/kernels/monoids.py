@@ -36,7 +36,7 @@ class Monoid(NamedTuple):
         identity: what a fold of nothing gives.
         combine: ``(x, y) -> number``, a scalar function; of a position beside each number, if ``indexed``, as
             ``(x, i, y, j) -> (number, position)``.
-        operator: Python's, that ``combine`` is, if it is one.
+        operator: Python's, that ``combine`` is, if it is one. Of complex numbers there are folds by operators alone.
         whole: the identity of int64, where ``identity`` is none.
         carries: sums, of which loops may carry the rounding errors: NOTE [Carried sums].
         repeats: an element that counts n times adds n times itself.

@@ -9,11 +9,15 @@ import pytest
 
 import nbgrad
 from nbgrad import float32
+from nbgrad.dispatch.lowerings import lowering_of
+from nbgrad.dispatch.planned import planned_call
+from nbgrad.kernels.cuda.accumulators import folds
 from nbgrad.kernels.instantiate import instantiate
-from nbgrad.kernels.monoids import MONOIDS, add_carried, carried_total, merge_carried
+from nbgrad.kernels.monoids import MONOIDS, Monoid, add_carried, carried_total, merge_carried
 from nbgrad.kernels.prims import numpy_prims
 from nbgrad.kernels.templates import keys
 from nbgrad.lowering.reduce import MANY, SHORT, Walk, short_length, walk_of
+from nbgrad.ops.core import OPS, reduction
 from nbgrad.tensors.layout import layout_of
 
 
@@ -83,6 +87,47 @@ def test_monoids_are_monoids(name):
         for y in numbers:
             for z in numbers:
                 assert combine(combine(x, y), z) == combine(x, combine(y, z))
+
+
+def farther(x, y):
+    """The one farther from 0, of two as far the greater; NaN stays. No operator of Python's."""
+    a, b = where(x < 0, -x, x), where(y < 0, -y, y)  # noqa: F821  (bound by instantiate)
+    return where((b > a) | ((b == a) & (y > x)) | (y != y), y, x)  # noqa: F821
+
+
+@pytest.fixture
+def farthest(monkeypatch):
+    """A reduction by a monoid that the library has not."""
+    monkeypatch.setitem(MONOIDS, "farthest", Monoid("farthest", 0.0, farther))
+    yield reduction("farthest", lambda x, dim=None, keepdim=False: x, monoid="farthest", doc="The number farthest from 0.")
+    del OPS["farthest"]
+
+
+def call_of(op):
+    """The call of an operation that is not installed."""
+    return planned_call(op, lowering_of(op)[1])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "int32", "uint8", "bool"])
+def test_a_monoid_is_two_lines(farthest, dtype):
+    """A function of two numbers and what changes nothing: rows, short rows and columns follow, in every dtype."""
+    call, rng = call_of(farthest), np.random.default_rng(0)
+    for shape in ((), (5,), (5000,), (3000, 3), (3, 3000), (2, 3, 4), (0, 3)):
+        array = (40 * rng.normal(size=shape)).astype(dtype)
+        for dim in (None, *range(len(shape))):
+            line = np.concatenate([np.zeros((1, 1)), array.astype(float).reshape(1, -1)], 1) if dim is None else array.astype(float)
+            low, high = (np.min(line, dim, initial=0.0), np.max(line, dim, initial=0.0))
+            found = call(nbgrad.tensor(array), dim).numpy()
+            np.testing.assert_array_equal(found.astype(float), np.where(-low > high, low, high))
+            assert found.dtype == array.dtype
+
+
+def test_a_monoid_of_real_numbers_refuses_complex_ones(farthest):
+    """What is no operator may compare: complex numbers are refused on the CPU and on CUDA, NaN stays NaN."""
+    with pytest.raises(nbgrad.DTypeError, match="^farthest: x is nbgrad.complex64, expected real numbers.*Hint"):
+        call_of(farthest)(nbgrad.tensor([1j]))
+    assert not folds(farthest, "complex64") and folds(farthest, "float32")
+    assert math.isnan(call_of(farthest)(nbgrad.tensor([1.0, math.nan, -3.0])).item())
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def folds(op: General, dtype: str) -> bool:
     """
     term, kind = op.term_expression(), dtype_of(dtype)
     if kind.is_complex:
-        return not MONOIDS[op.monoid].order and (term is None or term.boolean)
+        return bool(MONOIDS[op.monoid].operator) and (term is None or term.boolean)
     if not kind.is_floating_point:
         return term.boolean if term is not None else op.gives != "floating"
     return True

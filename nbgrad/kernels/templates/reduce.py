@@ -93,7 +93,7 @@ def fold(op: General, source: str, out: str, stage: str = "whole") -> Fold:
     carries = near and monoid.carries and source == acc == "float64"
     bindings: list[tuple[str, Any]] = [
         ("IDENTITY", monoid.start(acc)),
-        ("combine", monoid.operator),
+        ("combine", monoid.operator or part_of_loop(monoid.combine)),
         ("join", monoid.combine),
         ("absorb", add_carried if carries else absorb_joined),
         ("total", carried_total if carries else first_part),
