@@ -19,6 +19,10 @@ row(
     lambda x, y: np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y))),
     POSITIVE,
     at={(0.0, 2.0): (np.log(2.0), 0.0), (0.0, -1.0): (0.0, 0.0)},
+    edges={
+        "second": (lambda x, y: x == 0 and y < 0, "the logarithm of a negative number"),
+        "mixed": (lambda x, y: x == 0, "the derivative by x at x = 0, y < 0 is 0 by convention"),
+    },
 )
 row("sinc", np.sinc, NONZERO, at={(0.0,): (0.0,)})
 row(

@@ -11,6 +11,7 @@ from .row import NONZERO, POSITIVE, REAL, SMALL, UNIT, case, row
 # Of `alpha=2` and the like.
 FACTOR = {"bool": "the factor 2 makes an integer of it"}
 
+INVERSE = ((np.inf, -np.inf), "inf / inf in the derivative of 1 / (1 + x**2), as in torch")
 erf = np.vectorize(math.erf, otypes=[float])
 
 
@@ -41,7 +42,16 @@ row("positive", np.positive, saves="")
 row("conj_physical", np.conj, saves="")
 row("square", np.square, saves="x")
 row("reciprocal", lambda x: 1 / x, NONZERO, saves="out")
-row("pow", np.power, POSITIVE, at={(0.0, 2.0): (0.0, 0.0), (0.0, 0.0): (0.0, 0.0), (0.0, 1.0): (1.0, 0.0)})
+row(
+    "pow",
+    np.power,
+    POSITIVE,
+    at={(0.0, 2.0): (0.0, 0.0), (0.0, 0.0): (0.0, 0.0), (0.0, 1.0): (1.0, 0.0)},
+    edges={
+        "second": (lambda x, y: x < 0, "the logarithm of a negative number"),
+        "mixed": (lambda x, y: x <= 0, "at x = 0 the derivative by y is 0 by convention; logarithms"),
+    },
+)
 row("abs", np.abs, at={(0.0,): (0.0,)}, saves="x")
 row("sign", lambda x: np.where(x > 0, 1, np.where(x < 0, -1, 0)), at={(0.0,): (0.0,)}, saves="")
 row("lerp", lambda x, end, weight: x + weight * (end - x))
@@ -78,15 +88,15 @@ row("cos", np.cos, saves="x")
 row("tan", np.tan, UNIT, saves="out")
 row("asin", np.arcsin, UNIT)
 row("acos", np.arccos, UNIT)
-row("atan", np.arctan)
+row("atan", np.arctan, edges={"second": INVERSE})
 row("atan2", np.arctan2, NONZERO)
 row("over_square", lambda x, y: y / (x * x + y * y), NONZERO, at={(0.0, 0.0): (0.0, 0.0)})
 row("sinh", np.sinh)
 row("cosh", np.cosh)
 row("tanh", np.tanh, saves="out")
-row("asinh", np.arcsinh, saves="x")
+row("asinh", np.arcsinh, saves="x", edges={"second": INVERSE})
 row("acosh", np.arccosh, ((1.2, 4.0),), saves="x")
-row("atanh", np.arctanh, UNIT, saves="x")
+row("atanh", np.arctanh, UNIT, saves="x", edges={"second": ((np.inf, -np.inf), "the value is NaN there")})
 row("hypot", np.hypot, NONZERO)
 row("erf", erf)
 
@@ -96,7 +106,7 @@ row("floor", np.floor)
 row("ceil", np.ceil)
 row("round", np.round)
 row("trunc", np.trunc)
-row("frac", lambda x: x - np.trunc(x))
+row("frac", lambda x: x - np.trunc(x), edges={"value": ((np.inf, -np.inf), "no limit")})
 
 # ---- comparison, logic, bits -----------------------------------------------------------------------------------------
 

@@ -56,8 +56,15 @@ row("huber_difference", lambda x, y, delta: huber(x - y, delta), REAL, case((2, 
 row("logits_difference", logits_loss, domains={"y": PROBABILITY})
 row("weighted_logits_difference", logits_loss, domains={"y": PROBABILITY})
 row("are_probabilities", lambda x, y: (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1), ((-0.5, 1.5),))
-row("probability_difference", probability_loss, PROBABILITY)
-row("entropy_difference", lambda x, y: y * (np.log(y) - x), domains={"y": PROBABILITY})
+row(
+    "probability_difference", probability_loss, PROBABILITY, edges={"mixed": (lambda x, y: not 0 < x < 1, "logarithms end at -100")}
+)
+row(
+    "entropy_difference",
+    lambda x, y: y * (np.log(y) - x),
+    domains={"y": PROBABILITY},
+    edges={"mixed": (lambda x, y: y == 0, "the derivative by y at y = 0 is 0 by convention")},
+)
 row("log_entropy_difference", lambda x, y: np.exp(y) * (y - x))
 
 # ---- reduced ---------------------------------------------------------------------------------------------------------

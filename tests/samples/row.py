@@ -75,6 +75,9 @@ class Row:
         domain: of all operands, ``domains`` of single ones by name.
         cases: calls; by default, for elementwise operations, one of two-dimensional operands and one that broadcasts.
         at: ``{operands: partial derivatives}``: conventions at points that are not smooth.
+        edges: ``{order: (points, reason)}``: special values at which the "value", or the "first" or "second" derivative, is NaN or
+            not its limit. Of two operands, instead of points a test of a pair: "second" where second derivatives are NaN, "mixed" where
+            their order matters.
         saves: names of the operands (or ``out``) that a recorded call keeps for backward; None makes no claim.
         errors: calls that must fail.
         unlike: checks that the operation has good reason to fail, with the reason.
@@ -87,6 +90,7 @@ class Row:
     domains: dict[str, tuple] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     at: dict[tuple, tuple] = field(default_factory=dict)
+    edges: dict[str, tuple] = field(default_factory=dict)
     saves: tuple[str, ...] | None = None
     errors: tuple[Failure, ...] = ()
     unlike: dict[str, str] = field(default_factory=dict)

@@ -10,6 +10,8 @@ import nbgrad
 from .row import POSITIVE, UNIT, case, fails, row
 
 OPEN = ((0.05, 0.95),)
+OVERFLOW = "the value has overflowed, or is a pole: inf - inf"
+FAR = (1e30, -1e30, np.inf, -np.inf)
 
 
 def exact(function):
@@ -43,8 +45,19 @@ row("erfinv", exact(mp.erfinv), UNIT, saves="out")
 row("erfcx", exact(lambda x: mp.exp(x * x) * mp.erfc(x)))
 row("ndtr", exact(mp.ncdf), saves="x")
 row("ndtri", exact(ndtri), OPEN, saves="out")
-row("log_ndtr", exact(lambda x: mp.log(mp.ncdf(x))), saves="x")
-row("lgamma", exact(lambda x: mp.loggamma(x) if x else mp.inf), POSITIVE, saves="x")
+row(
+    "log_ndtr",
+    exact(lambda x: mp.log(mp.ncdf(x))),
+    saves="x",
+    edges={"second": ((-1e30, -np.inf), "the square of 1e30 has overflowed in float32; inf / inf")},
+)
+row(
+    "lgamma",
+    exact(lambda x: mp.loggamma(x) if x else mp.inf),
+    POSITIVE,
+    saves="x",
+    edges={"first": ((-1.0, -1e30, -np.inf), OVERFLOW), "second": ((-np.inf,), OVERFLOW)},
+)
 row("digamma", exact(lambda x: mp.psi(0, x) if x else -mp.inf), POSITIVE, saves="x")
 row("trigamma", exact(lambda x: mp.psi(1, x) if x else mp.inf), POSITIVE, saves="x")
 row(
@@ -93,11 +106,21 @@ for _name, _reference in (
             case(ORDERS, (3,)) if _form == _name else case(ORDERS, np.array([2.0, 0.25, 5.0])),
             unlike={**WITHOUT, "gradient": "by the second operand alone: in tests/test_special.py"},
         )
-row("i0", exact(lambda x: mp.besseli(0, x)), saves="x")
-row("i0e", exact(lambda x: mp.besseli(0, x) * mp.exp(-abs(x))))
-row("i1", exact(lambda x: mp.besseli(1, x)), at={(0.0,): (0.5,)})
+row("i0", exact(lambda x: mp.besseli(0, x)), saves="x", edges={"second": (FAR, OVERFLOW)})
+row(
+    "i0e",
+    exact(lambda x: mp.besseli(0, x) * mp.exp(-abs(x))),
+    edges={"second": ((0.0,), "the first derivative jumps at 0, and is 0 there")},
+)
+row("i1", exact(lambda x: mp.besseli(1, x)), at={(0.0,): (0.5,)}, edges={"first": (FAR, OVERFLOW), "second": (FAR, OVERFLOW)})
 row("i1e", exact(lambda x: mp.besseli(1, x) * mp.exp(-abs(x))), at={(0.0,): (0.5,)})
-row("entr", exact(entr), POSITIVE, saves="x")
+row(
+    "entr",
+    exact(entr),
+    POSITIVE,
+    saves="x",
+    edges={"first": ((-1.0, -1e-30, -1e30, -np.inf), "outside of the domain the value is -inf by convention, the derivative NaN")},
+)
 row("xlog1py", lambda x, y: np.where(x == 0, 0, x * np.log1p(np.where(x == 0, 1, y))), POSITIVE)
 row("logit_open", logit, OPEN, saves="x")
 row("logit_within", logit, OPEN, case((2, 3), 0.2))
