@@ -76,8 +76,8 @@ class Row:
         cases: calls; by default, for elementwise operations, one of two-dimensional operands and one that broadcasts.
         at: ``{operands: partial derivatives}``: conventions at points that are not smooth.
         edges: ``{order: (points, reason)}``: special values at which the "value", or the "first" or "second" derivative, is NaN or
-            not its limit. Of two operands, instead of points a test of a pair: "second" where second derivatives are NaN, "mixed" where
-            their order matters.
+            not its limit. Of two operands, instead of points a test of a pair: "second" where second derivatives are NaN, "mixed"
+            where their order matters.
         saves: names of the operands (or ``out``) that a recorded call keeps for backward; None makes no claim.
         errors: calls that must fail.
         unlike: checks that the operation has good reason to fail, with the reason.
