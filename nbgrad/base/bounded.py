@@ -25,15 +25,16 @@ class Plans(dict):
 
     Args:
         make: ``make(key)`` -> plan; None where the call must look closer, which then sees a KeyError.
+        most: how many entries it may have.
     """
 
-    __slots__ = ("make",)
+    __slots__ = ("make", "most")
 
-    def __init__(self, make: Callable[[Any], Any]):
-        self.make = make
+    def __init__(self, make: Callable[[Any], Any], most: int = MOST_PLANS):
+        self.make, self.most = make, most
 
     def __missing__(self, key):
         plan = self.make(key)
         if plan is None:
             raise KeyError(key)
-        return keep(self, key, plan)
+        return keep(self, key, plan, self.most)

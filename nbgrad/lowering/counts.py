@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import WIDTHS, bool_, float32, float64, int64
 from ..base.errors import RangeError, ShapeError
@@ -171,18 +171,13 @@ def _quick_bincount(op, layouts, attributes):
     (x,), least = layouts, attributes["minlength"]
     if attributes["weights"] is not None or x.dtype.name not in INTEGERS or not (x.ndim == 1 and x.numel and ready(x)):
         return None
-    ends, fresh, plans = ends_finder(x), native.fresh, {}
+    ends, fresh, dtype, numel = ends_finder(x), native.fresh, x.dtype.name, x.numel
+    made = lambda size: counting_plan("counts", dtype, (layout_of(int64, (size,), None, x.device),), (x,), numel, size)
+    plans = Plans(made, 256)
 
-    def quick(x, *rest):
-        low, high = ends(x)
-        if low < 0 or high > MOST_COUNTS:
-            return None
-        size = max(high + 1, least)
-        plan = plans.get(size)
-        if plan is None:
-            out = layout_of(int64, (size,), None, x.layout.device)
-            plan = keep(plans, size, counting_plan("counts", x.layout.dtype.name, (out,), (x.layout,), x.layout.numel, size), 256)
-        return fresh(plan, x)
+    def quick(values, *rest):
+        low, high = ends(values)
+        return None if low < 0 or high > MOST_COUNTS else fresh(plans[max(high + 1, least)], values)
 
     return quick
 
@@ -192,15 +187,12 @@ def _quick_one_hot(op, layouts, attributes):
     (x,), given = layouts, attributes["num_classes"]
     if x.dtype is not int64 or not (x.numel and ready(x)):
         return None
-    ends, fresh, plans = ends_finder(x), native.fresh, {}
+    ends, fresh = ends_finder(x), native.fresh
+    outs = lambda size: (layout_of(int64, (*x.shape, size), None, x.device), ONE_STATUS)
+    plans = Plans(lambda size: counting_plan("one_hot", "int64", outs(size), (x,), x.numel, size), 256)
 
-    def quick(x, *rest):
-        size = given if given != -1 else ends(x)[1] + 1
-        plan = plans.get(size)
-        if plan is None:
-            out = layout_of(int64, (*x.layout.shape, size), None, x.layout.device)
-            plan = keep(plans, size, counting_plan("one_hot", "int64", (out, ONE_STATUS), (x.layout,), x.layout.numel, size), 256)
-        out, status = fresh(plan, x)
+    def quick(values, *rest):
+        out, status = fresh(plans[given if given != -1 else ends(values)[1] + 1], values)
         return None if status._storage_.array[0] else out
 
     return quick
@@ -236,15 +228,14 @@ def distinct_finder(x: Layout) -> Callable[[Tensor], Tensor]:
     memory = "uint8" if x.dtype is bool_ else x.dtype.name
     plan = counting_plan("distinct", memory, (x.like(None, (x.numel,)), ONE_STATUS), (x,), x.numel, 0)
     fresh, dtype, device = native.fresh, x.dtype, x.device
-    layouts: dict[int, Layout] = {}
+    layouts = Plans(lambda count: layout_of(dtype, (count,), None, device), 256)
 
     def distinct(x):
         out, status = fresh(plan, x)
         count, array = status._storage_.array.item(), out._storage_.array
         if count == array.size:
             return out
-        layout = layouts.get(count) or keep(layouts, count, layout_of(dtype, (count,), None, device), 256)
-        return new_tensor(wrap_array(array[:count].copy()), layout)
+        return new_tensor(wrap_array(array[:count].copy()), layouts[count])
 
     return distinct
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
-from ..base.bounded import keep
+from ..base.bounded import MOST_PLANS, Plans, keep
 from ..base.calls import CALLS
 from ..base.dtypes import dtype_of, int64
 from ..base.errors import DTypeError, LinAlgError, RangeError, ShapeError
@@ -408,20 +408,17 @@ def run_routine(routine: Routine, op, tensors, attributes):
     return tensor_of(found, tensors[0])
 
 
-_launches: dict[tuple, Any] = {}
-UNKNOWN = object()
-
-
 def launch_of(routine: Routine, name: str, layouts: tuple, attributes: dict):
     """The launch of an operation; None where NumPy does its work."""
     if not routine.native or not {bool, int, float}.issuperset(map(type, attributes.values())):
         return None
-    key = (name, layouts, *attributes.values())
-    found = _launches.get(key, UNKNOWN)
-    if found is UNKNOWN:
-        known = {} if name == "cholesky_factor" else attributes
-        found = keep(_launches, key, launch(routine.native, layouts, known, True))
-    return found
+    return known_launch(routine.native, layouts, () if name == "cholesky_factor" else tuple(attributes.items()))
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def known_launch(routine: str, layouts: tuple, attributes: tuple):
+    """See ``launch``, of attributes as pairs."""
+    return launch(routine, layouts, dict(attributes), True)
 
 
 def read(x: Tensor) -> np.ndarray:
@@ -453,7 +450,7 @@ def prepare_routine(routine: Routine, op, layouts, attributes):
         return launched(plan, len(layouts))
     function, iterates = routine.array, routine.iterates
     count, device = len(layouts), layouts[0].device
-    kinds: dict = {}  # of results
+    kinds = Plans(lambda key: layout_of(dtype_of(key[1]), key[0], None, device))  # of results
 
     def quick(*values):
         arrays = [read(x) for x in values[:count]]
@@ -464,9 +461,7 @@ def prepare_routine(routine: Routine, op, layouts, attributes):
                 found = np.asarray(function(*arrays, *values[count:]), order="C")
         except np.linalg.LinAlgError:
             return None
-        key = found.shape, found.dtype
-        layout = kinds.get(key) or keep(kinds, key, layout_of(dtype_of(found.dtype), found.shape, None, device))
-        return new_tensor(wrap_array(found.reshape(-1)), layout)
+        return new_tensor(wrap_array(found.reshape(-1)), kinds[found.shape, found.dtype])
 
     return quick
 
@@ -596,14 +591,11 @@ def order_of(exchanged: np.ndarray, count: int) -> np.ndarray:
     return order
 
 
+@lru_cache(maxsize=MOST_PLANS)
 def exchange_plan(x, pivots, back: bool):
     """The launch of an exchange of rows; None where NumPy does it."""
-    key = ("exchange_rows", x, pivots, back)
-    found = _launches.get(key, UNKNOWN)
-    if found is UNKNOWN:
-        fits = x.ndim > 1 and pivots.ndim == x.ndim - 1
-        found = keep(_launches, key, launch("exchange", (x, pivots), {"back": back}) if fits else None)
-    return found
+    fits = x.ndim > 1 and pivots.ndim == x.ndim - 1
+    return launch("exchange", (x, pivots), {"back": back}) if fits else None
 
 
 @prepared("exchange_rows", tensors=("pivots",))
@@ -631,14 +623,11 @@ def _exchange_rows(op, tensors, attributes):
     return tensor_of(np.take_along_axis(array, order[..., None], -2), x)
 
 
+@lru_cache(maxsize=MOST_PLANS)
 def factors_plan(x, y, pivots, adjoint: bool):
     """The launch of a solution by factors; None where it takes steps."""
-    key = ("solve_by_factors", x, y, pivots, adjoint)
-    found = _launches.get(key, UNKNOWN)
-    if found is UNKNOWN:
-        fits = x.ndim == y.ndim and pivots.ndim == x.ndim - 1
-        found = keep(_launches, key, launch("lu_solve", (x, y, pivots), {"adjoint": adjoint}) if fits else None)
-    return found
+    fits = x.ndim == y.ndim and pivots.ndim == x.ndim - 1
+    return launch("lu_solve", (x, y, pivots), {"adjoint": adjoint}) if fits else None
 
 
 @prepared("solve_by_factors", tensors=("pivots",))

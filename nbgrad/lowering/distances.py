@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
+from functools import lru_cache
 
-from ..base.bounded import keep
+from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
@@ -27,17 +27,9 @@ def serves(x: Layout, y: Layout) -> bool:
     return x.dtype is y.dtype and x.dtype.name in ("float32", "float64") and 0 < x.shape[-1] <= MOST_COLUMNS
 
 
-_plans: dict[tuple, Any] = {}
-
-
+@lru_cache(maxsize=MOST_PLANS)
 def plan_of(name: str, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
     """The launch for points that lie row by row; weights by rows or by columns. None for others, and for none at all."""
-    key = (name, layouts)
-    return _plans[key] if key in _plans else keep(_plans, key, new_plan(name, layouts))
-
-
-def new_plan(name: str, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
-    """See ``plan_of``."""
     x, y = layouts[-2:]
     if any(each.conj or each.neg or not each.numel for each in layouts) or not (x.contiguous and y.contiguous):
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from functools import cache, lru_cache
 
-from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import result_dtype
 from ..base.errors import ArgumentError, ShapeError
@@ -300,22 +299,19 @@ def check_members(op, members) -> tuple[Tensor, ...]:
     return members
 
 
-_cat_plans: dict[tuple, tuple] = {}
 MOST_CAT_PLANS = 1024
 
 
+@lru_cache(maxsize=MOST_CAT_PLANS)
 def cat_plan(op, layouts: tuple, dim: int) -> tuple:
     """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without
     elements."""
-    found = _cat_plans.get((layouts, dim))
-    if found is None:
-        dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
-        shape, parts = joined_parts(op, layouts, dim)
-        out = layout_of(dtype, shape, joined_strides(layouts, shape), layouts[0].device)
-        used = tuple(k for k, part in enumerate(parts) if part is not None)
-        plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
-        found = keep(_cat_plans, (layouts, dim), (plan, used, out), MOST_CAT_PLANS)
-    return found
+    dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
+    shape, parts = joined_parts(op, layouts, dim)
+    out = layout_of(dtype, shape, joined_strides(layouts, shape), layouts[0].device)
+    used = tuple(k for k, part in enumerate(parts) if part is not None)
+    plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
+    return plan, used, out
 
 
 @lowering("cat", style="run")

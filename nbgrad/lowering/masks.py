@@ -9,7 +9,7 @@ from typing import Callable
 
 import numpy as np
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import WIDTHS, bool_, int64
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
@@ -68,13 +68,11 @@ def positions_finder(x: Layout, apart: bool, flat: bool = False) -> Callable | N
         return None
     if x.dtype.is_complex or x.dtype is not bool_ and x.dtype.name not in WIDTHS:
         return None
-    plans: dict[int, GeneralPlan] = {}
+    plans = Plans(lambda number: positions_plan(x, shape, number, apart), 256)
     count, fresh, shape = counter(x), native.fresh, (x.numel,) if flat else x.shape
 
     def find(x):
-        number = count(x)
-        plan = plans.get(number) or keep(plans, number, positions_plan(x.layout, shape, number, apart), 256)
-        return fresh(plan, x)
+        return fresh(plans[count(x)], x)
 
     return find
 

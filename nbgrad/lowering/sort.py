@@ -13,7 +13,7 @@ from typing import Callable
 
 import numpy as np
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import DimError, DTypeError, RangeError
@@ -253,14 +253,13 @@ def quick_indices(layout: Layout, dim: int, find: Callable) -> Callable | None:
     read = rows_read(layout, dim)
     if read is None or not layout.numel:
         return None
-    kinds: dict = {}
+    kinds = Plans(lambda shape: layout_of(int64, shape, None, layout.device))
 
     def quick(x):
         found = find(read(x))
         if found is None:
             return None
-        out = kinds.get(found.shape) or keep(kinds, found.shape, layout_of(int64, found.shape, None, layout.device))
-        return new_tensor(wrap_array(np.ascontiguousarray(found, np.int64).reshape(-1)), out)
+        return new_tensor(wrap_array(np.ascontiguousarray(found, np.int64).reshape(-1)), kinds[found.shape])
 
     return quick
 
