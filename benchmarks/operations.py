@@ -1,7 +1,8 @@
 """The calls that ``test_operations.py`` measures: every operation of the table, at 16 and at about a million elements.
 
-Elementwise operations are called as their rows of samples say (``tests/samples``). What the others take is below: a line has
-operations and their arguments, behind ``=`` whole expressions. Names in them are operands, drawn by ``OPERANDS``.
+Elementwise operations are called as their rows of samples say (``tests/samples``), reductions with a matrix. What the others take
+is below: a line has operations and their arguments, behind ``=`` whole expressions. Names in them are operands, which ``OPERANDS``
+draws.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nbgrad.ops.core import OPS, Composite, Elementwise, Op
+from nbgrad.ops.core import OPS, Composite, Elementwise, General, Op
 from tests.samples import SAMPLES
 
 __all__ = ["Program", "PROGRAMS", "SIZES", "reason_of", "unexplained", "unmeasured"]
@@ -451,6 +452,16 @@ def written() -> Iterator[Program]:
                 yield Program(name, "{path}" + f"({expression})")
 
 
+def is_helper(op: Op) -> bool:
+    """Whether an operation is what others are made of: their lines measure it."""
+    return bool(
+        op.public != op.name
+        or SAMPLES[op.name].through
+        or op.name.endswith(("_", "_backward"))
+        or not (op.function or isinstance(op, Composite) and op.method)
+    )
+
+
 def derived(op: Elementwise) -> Program:
     """The program of an elementwise operation: the first call of its row, with one long row for each operand."""
     row = SAMPLES[op.name]
@@ -473,22 +484,16 @@ def programs() -> dict[str, Program]:
     """All of them by name: a line of ``CALLS`` comes before what is derived."""
     found = {program.name: program for program in written()}
     for op in OPS.values():
-        if isinstance(op, Elementwise) and op.function and not found.keys() & {op.name, f"nn.functional.{op.name}"}:
+        if not op.function or found.keys() & {op.name, f"nn.functional.{op.name}"}:
+            continue
+        if isinstance(op, Elementwise):
             found[op.name] = derived(op)
+        elif isinstance(op, General) and op.monoid and not is_helper(op):  # over all dimensions
+            found[op.name] = Program(op.name, "{path}(x)")
     return found
 
 
 PROGRAMS = programs()
-
-
-def is_helper(op: Op) -> bool:
-    """Whether an operation is what others are made of: their lines measure it."""
-    return bool(
-        op.public != op.name
-        or SAMPLES[op.name].through
-        or op.name.endswith(("_", "_backward"))
-        or not (op.function or isinstance(op, Composite) and op.method)
-    )
 
 
 def unmeasured() -> list[str]:

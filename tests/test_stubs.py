@@ -103,7 +103,8 @@ def functions(place: str) -> Iterator[tuple[str, ast.FunctionDef, Any]]:
 def test_stubs_are_current():
     """``make docs`` would change nothing, and there is no stub that it does not write."""
     files = dict(stubs.files())
-    assert [str(path) for path, text in files.items() if path.read_text(encoding="utf-8") != text] == []
+    stale = [str(path) for path, text in files.items() if path.read_text(encoding="utf-8") != text]
+    assert not stale, f"{', '.join(stale)}: stale. Hint: make docs."
     assert set(PACKAGE.rglob("*.pyi")) == set(files)
 
 
@@ -114,8 +115,8 @@ def test_the_package_tells_what_it_has():
         for name in dir(nbgrad)
         if not name.startswith("_") and (not isinstance(getattr(nbgrad, name), ModuleType) or name in stubs.public_names())
     }
-    assert {name for name in told("") if not name.startswith("_")} == running - {"annotations"}
-    assert {name for name in told("") if not hasattr(nbgrad, name)} == set()
+    assert {name for name in told("") if not name.startswith("_")} == running - {"annotations"}, "Hint: make docs."
+    assert {name for name in told("") if not hasattr(nbgrad, name)} == set(), "Hint: make docs."
 
 
 @pytest.mark.parametrize("place", ["linalg", "special"])
@@ -135,7 +136,9 @@ def test_tensor_tells_what_it_has():
     public = {name for name in vars(nbgrad.Tensor) if not name.startswith("_")} - written
     assert (public & torchs) - stated <= {"layout", "ndimension", "nelement", "index"}
     parts = {op.name for op in OPS.values() if not op.function} | {name for v in VARIANTS for name in v.names}
-    assert {name for name in public - stated - {"layout", "ndimension", "nelement"} if name.removesuffix("_") not in parts} == set()
+    assert {
+        name for name in public - stated - {"layout", "ndimension", "nelement"} if name.removesuffix("_") not in parts
+    } == set(), "Hint: make docs."
 
 
 @pytest.mark.parametrize("place", FILES)

@@ -7,10 +7,10 @@ import pytest
 
 import nbgrad
 from nbgrad.base.calls import CALLS
-from nbgrad.ops.core import OPS, Elementwise
+from nbgrad.ops.core import OPS, Elementwise, General
 from tests.samples import SAMPLES
 from tests.samples.checking import close, expected, results, run, to_tensor
-from tests.samples.row import Case
+from tests.samples.row import Case, leaves
 
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None)
 ELEMENTWISE = sorted(name for name in ROWS if isinstance(OPS[name], Elementwise))
@@ -89,6 +89,20 @@ def test_value_and_dtype_of_elementwise(name, dtype):
         return
     (out,) = check_value(row, call, dtype, TOLERANCES.get(dtype, TOLERANCES["float32"] if op.policy == "float" else 0.0))
     assert out.dtype is getattr(nbgrad, result_dtype(op, dtype))
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if isinstance(OPS[name], General)])
+def test_results_of_single_precision_are_of_single_precision(name):
+    """What a lowering computes wider, as NumPy does of a quotient with integers, is rounded to the operands' dtype."""
+    row = SAMPLES[name]
+    if "float" in row.unlike:
+        pytest.skip(row.unlike["float"])
+    doubles = (nbgrad.float64, nbgrad.complex128)
+    for call in row.calls:
+        operands = [to_tensor(x) for x in row.arrays(call, "float32")]
+        if "dtype" not in call.attributes and not any(x.dtype in doubles for x in leaves(operands) if isinstance(x, nbgrad.Tensor)):
+            wide = [x.dtype for x in run(row, operands, call) if x.dtype in doubles]
+            assert not wide, f"{name}{call} of float32 is {wide[0]}. Hint: tensor_of(values, x) has the dtype of the values."
 
 
 @pytest.mark.parametrize("name", sorted(set(ROWS) - set(ELEMENTWISE)))
