@@ -70,7 +70,10 @@ def install_operation(op: Op) -> None:
 def general_call(op: General) -> Callable:
     """The function of an operation with a lowering."""
     if (found := lowering_of(op)) is None:
-        raise RuntimeError(f"{op.name}: declared without a lowering.")
+        raise RuntimeError(
+            f'{op.name}: declared without a lowering. Hint: @lowering("{op.name}") in a module of nbgrad/lowering; '
+            "of a reduction, monoid=."
+        )
     style, function = found
     call = planned_call(op, function) if style == "plan" else run_call(op, function)
     call.__name__ = call.__qualname__ = op.name

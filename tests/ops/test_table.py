@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.base.grad_mode import special
-from nbgrad.ops.core import OPS
+from nbgrad.kernels.monoids import MONOIDS
+from nbgrad.lowering.reduce import RESULTS
+from nbgrad.ops.core import OPS, General, is_refusing
 from tests.samples import SAMPLES
 from tests.samples.checking import expected, first_order, flatten, holds_numbers, weights_of
 
@@ -38,6 +42,25 @@ def test_every_operation_is_documented_and_public_as_declared(name):
             assert getattr(nbgrad, public).__doc__
         if op.method:
             assert hasattr(nbgrad.Tensor, public)
+
+
+@pytest.mark.parametrize("name", [name for name, op in OPS.items() if isinstance(op, General)])
+def test_general_declarations_name_what_there_is(name):
+    """Operands are the first parameters, cotangents belong to operands and ask for what there is, folds can be looked up."""
+    op = OPS[name]
+    parameters = tuple(op.signature.parameters)
+    assert op.variadic or parameters[: len(op.operands)] == op.operands, f"operands={op.operands}, the formula has {parameters}"
+    known = {"g", "out", *op.operands, *parameters}
+    known |= {f"{operand}_{fact}" for operand in op.operands for fact in ("shape", "dtype", "shapes", "dtypes")}
+    assert set(op.vjps) <= set(op.operands), f"{name}: cotangents of {[*op.vjps]}, expected of {op.operands}"
+    if op.outputs == 1:
+        for operand, formula in op.vjps.items():
+            strange = set(inspect.signature(formula).parameters) - known
+            assert not strange or is_refusing(formula), f"{name}, cotangent of {operand}: {strange}, expected of {sorted(known)}"
+    if op.monoid:
+        assert op.monoid in MONOIDS, f"{name}: monoid={op.monoid!r}, expected one of {[*MONOIDS]} (nbgrad/kernels/monoids.py)"
+        assert op.gives in RESULTS, f"{name}: gives={op.gives!r}, expected one of {[*RESULTS]}"
+        assert parameters[:3] == ("x", "dim", "keepdim"), f"{name}{op.signature}, expected (x, dim, keepdim, ...)"
 
 
 def test_every_operation_is_measured():
