@@ -1,7 +1,7 @@
 """The language of native code: Python, with types.
 
 A native function is an ordinary function of Python in a module of this folder, with a decorator that leaves it as it is. Called, it
-runs in the interpreter: that is what happens where native code is off, and in a debugger. ``translate`` makes machine code of the
+runs in the interpreter: that is what happens where native code is off, and in a debugger. ``translator`` makes machine code of the
 same text; ``link`` loads that and hands it to the package. There is no second version of anything.
 
     @native     a function that native code calls
@@ -63,7 +63,7 @@ else:
 
 
 class Primitive(NamedTuple):
-    """What ``translate`` knows of a primitive.
+    """What ``translator`` knows of a primitive.
 
     Attributes:
         body: its instructions; the parameters are theirs.

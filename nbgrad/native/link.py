@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-import os
 import pathlib
 import platform
 import sys
@@ -206,7 +205,7 @@ class Module:
         known: classes by name, as annotations mean them.
         frozen: those of them whose fields never change.
         more: text that belongs to it, and the symbols of that which are looked for.
-        checked, faults: builds for tests, see ``translate.Unit``.
+        checked, faults: builds for tests, see ``translator.Unit``.
 
     Attributes:
         entries: addresses of the functions and variables of the module.
@@ -224,7 +223,7 @@ class Module:
     ):
         classes = {name: each for name, each in known.items() if isinstance(each, type)}
         values = filled_in()
-        sources = [source_of(each) for each in (*modules, language, primitives, support, plans)] + [source_of(name="translate")]
+        sources = [source_of(each) for each in (*modules, language, primitives, support, plans)] + sources_of_translator()
         offsets = [
             (name, slot, slot_offset(each, slot))
             for name, each in sorted(classes.items())
@@ -238,7 +237,7 @@ class Module:
         key = content_key("native", *sources, more[0], repr(offsets), repr(sorted(values.items())), f"{names} {checked} {faults}")
 
         def compile() -> tuple[bytes, list[str]]:
-            from .translate import Unit, declarations
+            from .translator import Unit, declarations
 
             unit = Unit(modules, classes, slot_offset, [classes[name] for name in frozen], plans.MOST_OPERANDS, checked, faults)
             text = 'target triple = "@TRIPLE"\n' + unit.ir() + "\n" + more[0]
@@ -289,7 +288,7 @@ class Native(Functions):
     Args:
         loader: keeps and maps it.
         known: what ``introduce`` tells.
-        checked, faults: builds for tests, see ``translate.Unit``.
+        checked, faults: builds for tests, see ``translator.Unit``.
 
     Attributes:
         entries: addresses of the functions and variables of the module.
@@ -340,10 +339,14 @@ PASSES = (
 )
 
 
-def source_of(module: Any = None, name: str = "") -> bytes:
+def source_of(module: Any) -> bytes:
     """A module's text."""
-    path = module.__file__ if module else os.path.join(os.path.dirname(__file__), name + ".py")
-    return pathlib.Path(path).read_bytes()
+    return pathlib.Path(module.__file__).read_bytes()
+
+
+def sources_of_translator() -> list[bytes]:
+    """The texts of what translates, which is imported only where something is to be translated."""
+    return [path.read_bytes() for path in sorted(pathlib.Path(__file__).with_name("translator").glob("*.py"))]
 
 
 # What tells a core that it waits; not inline assembly, which would need LLVM's assembler in a warm process.

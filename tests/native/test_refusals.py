@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util
-import inspect
 import pathlib
 import tempfile
 
 import pytest
 
-from nbgrad.native import objects, translate
-from nbgrad.native.translate import Refused, Unit
+from nbgrad.native import objects, translator
+from nbgrad.native.translator import Refused, Unit
 from tests.native.programs import Sealed, Thing
 
+SOURCES = sorted(pathlib.Path(translator.__file__).parent.glob("*.py"))
 HEAD = """from __future__ import annotations
 from tests.native.programs import *
 from nbgrad.native.primitives import function_address, give_lock, take_lock
@@ -254,7 +254,7 @@ CASES = [(group, text, why) for group, cases in REFUSALS.items() for why, text i
 
 @functools.cache
 def refusal(text):
-    """What is said of a module of such a text, and the line of the translator that says it."""
+    """What is said of a module of such a text, and the file and line of the translator that say it."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, f"refused_{abs(hash(text))}.py")
         path.write_text(HEAD + text + "\n")
@@ -263,8 +263,8 @@ def refusal(text):
         spec.loader.exec_module(module)
         with pytest.raises(Refused) as refused:
             Unit([module], {"Thing": Thing, "Sealed": Sealed}, objects.slot_offset, [Sealed], 128)
-    last = [entry for entry in refused.traceback if str(entry.path) == translate.__file__][-1]
-    return str(refused.value), last.lineno + 1
+    last = [entry for entry in refused.traceback if entry.path in SOURCES][-1]
+    return str(refused.value), (last.path.name, last.lineno + 1)
 
 
 @pytest.mark.parametrize("group, text, why", CASES, ids=[f"{group}-{k}" for k, (group, _, _) in enumerate(CASES)])
@@ -279,15 +279,17 @@ def test_refusal(group, text, why):
 
 def test_every_refusal_is_reached():
     """There is no ``raise`` in the translator that none of the cases comes to."""
-    source = inspect.getsource(translate)
     refusing = [
-        node
-        for node in ast.walk(ast.parse(source))
+        (path.name, node)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Raise)
         and isinstance(node.exc, ast.Call)
         and ast.unparse(node.exc.func) in ("self.refuse", "Refused")
     ]
-    lines = {refusal(text)[1] for _, text, _ in CASES}
+    reached = {refusal(text)[1] for _, text, _ in CASES}
     assert not [
-        f"line {node.lineno}: {ast.unparse(node)}" for node in refusing if lines.isdisjoint(range(node.lineno, node.end_lineno + 1))
+        f"{name}, line {node.lineno}: {ast.unparse(node)}"
+        for name, node in refusing
+        if not any((name, line) in reached for line in range(node.lineno, node.end_lineno + 1))
     ]
