@@ -393,12 +393,7 @@ TRANSLATOR = {
     f"native.translator.{part}"
     for part in ("references", "values", "expressions", "invocations", "statements", "functions", "units")
 }
-LLVM_TEXT = {
-    "native.primitives",
-    "native.support",
-    "native.link",
-    *(f"native.translator.{part}" for part in TRANSLATOR),
-}  # link: how a core waits
+LLVM_TEXT = {"native.primitives", "native.support", "native.link", *TRANSLATOR}  # link: how a core waits
 LLVM_WORDS = ("getelementptr ", "= phi ", "br i1 ", "br label %", "alloca ", "call void @", "@incref", "@decref")
 
 
