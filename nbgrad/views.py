@@ -76,6 +76,9 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
     Raises:
         InplaceError: the base has left elements of the view behind (``as_strided_``).
     """
+    parent, last, which = meta.chain
+    if parent is None and which is None and last.layout is base.layout and x._offset_ - last.offset == base._offset_:
+        return CALLS[last.op.name](base, *last.args)  # one movement of a base that stayed where it was
     steps = chain_of(meta)
     if origin_in(base, x, steps) is None:
         return moved(base, steps)
@@ -164,7 +167,8 @@ def check_inplace(op: str, x: Tensor, recorded: bool) -> None:
     Raises:
         InplaceError: a leaf that requires grad, or a view of one; a view made where it could not be tracked.
     """
-    x._storage_.require_writable(op)
+    if x._storage_.writable is not True:
+        x._storage_.require_writable(op)
     if x.layout.expanded:
         raise InplaceError(
             f"{op}: several elements of the tensor {list(x.layout.shape)} share one memory location "
@@ -202,17 +206,20 @@ def check_history(op: str, x: Tensor) -> None:
             raise InplaceError(f"{op}: a view of a leaf that requires grad is changed in place. Hint: use no_grad(), or clone.")
     elif is_grad_leaf(x):
         raise InplaceError(f"{op}: a leaf that requires grad is changed in place. Hint: use no_grad(), or work on a clone.")
-    if views_made_leaves and x._storage_ in views_made_leaves:
+    if has_views_made_leaves and x._storage_ in views_made_leaves:
         spare_leaves(op, x)
 
 
 # By the storage of a tensor without grad the views of it that were made leaves of their own: flat memory of parameters.
 views_made_leaves: WeakKeyDictionary[Storage, list[ReferenceType]] = WeakKeyDictionary()
+has_views_made_leaves = False  # whether there ever was one: to ask such a dictionary is a call
 
 
 def note_view_made_leaf(x: Tensor) -> None:
     """Remember a view that requires grad though its base does not: a recorded write to the base would give it no history."""
+    global has_views_made_leaves
     if x._meta_.base._needs_grad_ is False:
+        has_views_made_leaves = True
         kept = [r for r in views_made_leaves.get(x._storage_, ()) if r() is not None]
         views_made_leaves[x._storage_] = [*kept, ref(x)]
 
@@ -400,6 +407,9 @@ class _BasePlan:
         self.outs = (layout.template,)
 
 
+base_plan = lru_cache(maxsize=1024)(_BasePlan)
+
+
 def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
     """Give ``x``, just written to, the history ``node``; through the base if it is a view.
 
@@ -418,7 +428,7 @@ def rebase(x: Tensor, node: Any, self_slot: int | None, old_edge) -> None:
     base = meta.base
     others = node._edges_ if self_slot is None else (*node._edges_[:self_slot], *node._edges_[self_slot + 1 :])
     geometry = region_in(base, x)
-    outer = outer_builder()((old_edge, *others), _BasePlan(base.layout), (node, geometry, base.layout, self_slot))
+    outer = outer_builder()((old_edge, *others), base_plan(base.layout), (node, geometry, base.layout, self_slot))
     node._edges_ = (None,) * len(node._edges_)  # the region's node is run by CopySlices alone
     if node._attrs_ is None:
         node._attrs_ = WrittenRegion(ref(outer), base.layout, base._offset_, geometry)

@@ -42,6 +42,7 @@ from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, register
 from ..tensors.batch_levels import open_levels
+from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor
 from .function_context import function_tangents
 
@@ -306,9 +307,9 @@ def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any
 
 def values_before(call: Call, needed: set[str]) -> Call:
     """The call with copies of the operands that it overwrites and whose values are needed later."""
-    memory = call.operands[0]._storage_
+    written = call.operands[0]
     kept = tuple(
-        CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and x._storage_ is memory else x
+        CALLS["clone"](x) if name in needed and isinstance(x, Tensor) and overlapping(written, x) else x
         for name, x in zip(call.op.operands, call.operands)
     )
     return call.with_operands(kept)

@@ -26,7 +26,17 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .elementwise_plans import PLANS, ElementwisePlans, find_plan
 from .elementwise_rules import FEW
-from .operands import NUMBERS, any_complex, bind, gradient_mask, misfit, stored_numbers, stores_with_care, unwrap_number
+from .operands import (
+    NUMBERS,
+    any_complex,
+    bind,
+    gradient_bits,
+    gradient_mask,
+    misfit,
+    stored_numbers,
+    stores_with_care,
+    unwrap_number,
+)
 
 __all__ = ["call_of", "general", "launched"]
 
@@ -125,7 +135,7 @@ class ElementwiseCall:
     def native_call(self, modes: list, missed: Callable) -> Callable:
         """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``."""
         op = self.op
-        bits = [-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable))]
+        bits = gradient_bits(op)
         refuse = lambda plan, out, *operands: gradient_mask(op, operands)  # an operand by which there is no derivative
         return native.caller(self.found, modes, missed, refuse, mode, tuple(bits), self.plan_of)
 

@@ -23,7 +23,7 @@ from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
 from ..tensors.layout import broadcast_shapes
-from ..tensors.overlap import unchanged
+from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .elementwise_plans import finish_plan, forward_formula
@@ -33,6 +33,7 @@ from .operands import (
     bind,
     check_operands,
     compute_dtype,
+    gradient_bits,
     gradient_mask,
     looks_at_values,
     misfit,
@@ -126,7 +127,7 @@ class InplaceCall:
             require_divisor(op, plan.compute, (x, *others))
 
         def record(before, out):
-            operands = others if active_hooks() is None else [old_value(y) if shares_memory(x, y) else y for y in others]
+            operands = others if active_hooks() is None else [old_value(x, y) for y in others]
             recorder(plan, out, before, *operands)
             return slots
 
@@ -166,10 +167,13 @@ def inplace_call(op: Elementwise) -> Callable:
             raise misfit(op, others, error) from None
 
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
+    first, *rest = gradient_bits(op)
+    bits = (first or 1, *rest)  # the history of what is written over ends in any case
     if op.policy == "first":
-        run = native.writer(inplace.stored, special, inplace.check_and_store, mode)
+        run = native.writer(inplace.stored, special, inplace.check_and_store, inplace.write, mode, bits)
     else:
-        run = inplace.check if op.integer_divisor else native.writer(inplace.plans, special, inplace.check, mode)
+        writer = native.writer(inplace.plans, special, inplace.check, inplace.write, mode, bits)
+        run = inplace.check if op.integer_divisor else writer
     call.__name__ = call.__qualname__ = op.name + "_"
     attach(call, __signature__=public_signature(op))
     CALLS[op.name + "_"] = call
@@ -196,15 +200,12 @@ def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
     return overwrite(name, x, recorded, result)
 
 
-def shares_memory(x: Tensor, y) -> bool:
-    """Whether ``y`` is a tensor on the storage of ``x``."""
-    return isinstance(y, Tensor) and y._storage_ is x._storage_
-
-
-def old_value(y: Tensor) -> Tensor:
-    """A copy of an operand in the memory that is about to be written, with the operand's place in the graph."""
+def old_value(x: Tensor, y: Any) -> Any:
+    """An operand, or a copy of one in the memory of ``x``, which is about to be written, with the operand's place in the graph."""
+    if not isinstance(y, Tensor) or not overlapping(x, y):
+        return y
     kept = CALLS["clone"](native.alias(y))
-    if y._needs_grad_ and requires_grad(y):
+    if requires_grad(y):
         kept._edge_, kept._needs_grad_ = edge_of(y), True
     return kept
 

@@ -206,6 +206,11 @@ def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowEr
     return NumberError(f"{op.public}: {shown} does not fit int64, nor a floating dtype if it is far larger. Hint: float(number).")
 
 
+def gradient_bits(op: Elementwise) -> list[int]:
+    """For every operand its bit in ``gradient_mask``, 0 without a derivative by it, or -1 where one is refused."""
+    return [-1 if fixed else able << k for k, (fixed, able) in enumerate(zip(op.fixed, op.differentiable))]
+
+
 def gradient_mask(op: Elementwise, operands: tuple) -> int:
     """The operands that need a gradient, as bits.
 

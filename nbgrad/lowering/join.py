@@ -16,6 +16,7 @@ from ..native.plans import PARALLEL, pack_record
 from ..ops import shapes
 from ..tensors.layout import Layout, contiguous_strides, layout_of
 from ..tensors.memory_format import strides_of
+from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import Tensor, native
 from .copy import _as_bits as as_bits, bits_record, copy_plan
 
@@ -146,7 +147,7 @@ def added_up(g: Layout, out: Layout, strides: tuple, first: int) -> GeneralPlan 
     """The launch that gives ``out`` of one part, zeros elsewhere; what overlaps is summed, of half types in several steps."""
     if not g.numel:
         return None
-    if not may_overlap(g.shape, strides):
+    if not overlaps_itself(g.shape, strides):
         return place_plan(out, [Part(g, g.shape, strides, first)], zero=g.numel < out.numel)
     return fold_plan(g, strides, first, out) if g.dtype.compute == g.dtype.name else None
 
@@ -154,16 +155,6 @@ def added_up(g: Layout, out: Layout, strides: tuple, first: int) -> GeneralPlan 
 def reach(shape: tuple, strides: tuple) -> int:
     """Elements between the first and the last one of a layout; 0 for an empty one."""
     return 0 if 0 in shape else sum((s - 1) * t for s, t in zip(shape, strides))
-
-
-def may_overlap(shape: tuple, strides: tuple) -> bool:
-    """Whether two positions of a layout may share an element."""
-    extent = 1
-    for stride, size in sorted((t, s) for s, t in zip(shape, strides) if s != 1):
-        if stride < extent:
-            return True
-        extent = stride * (size - 1) + extent
-    return False
 
 
 @lowering("unfold_backward", style="run")
@@ -207,7 +198,7 @@ def flat_geometry(layout: Layout, size: tuple, stride: tuple, offset: int) -> tu
 
 def shared_out(flat: Tensor, layout: Layout, own: int) -> Tensor:
     """The buffer with what several positions of the operand share divided by their number."""
-    if not (may_overlap(layout.shape, layout.strides) and layout.numel):
+    if not (overlaps_itself(layout.shape, layout.strides) and layout.numel):
         return flat
     ones = CALLS["new_full"](layout_of(flat.layout.dtype, layout.shape, None, layout.device), 1)
     return CALLS["div"](flat, CALLS["maximum"](fold_into(ones, layout.strides, own, flat.layout.numel), 1))

@@ -13,10 +13,11 @@ from ..dispatch.lowerings import lowering, prepared
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
+from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import native
 from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write
 from .index_writers import scalar_values
-from .join import Part, may_overlap, place_plan
+from .join import Part, place_plan
 
 __all__: list[str] = []
 
@@ -100,7 +101,7 @@ def _quick_scatter_to_view(op, layouts, attributes):
     if not (x.dense and src.numel and x.dtype is src.dtype) or x.conj or x.neg or src.conj or src.neg:
         return None
     shape, strides, offset = op.part(out, *attributes.values())
-    if may_overlap(shape, strides):
+    if overlaps_itself(shape, strides):
         return None
     plan = place_plan(out, [Part(x, x.shape, out.strides, 0), Part(src, shape, strides, offset)], zero=False)
     fresh = native.fresh

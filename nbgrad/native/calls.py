@@ -17,6 +17,7 @@ from .recording import flows
 if TYPE_CHECKING:
     from ..base.dtypes import DType
     from ..graph.node import Node
+    from ..tensors.layout import Layout
     from ..tensors.tensor import Tensor
 
 __all__ = ["Caller", "Differentiator", "Writer", "apart"]
@@ -111,56 +112,77 @@ def apart(x, y) -> bool:
 
 @native(inline=True)
 def lie_apart(x: Tensor, y: Tensor) -> bool:
-    """They are one tensor, the same part of one array, or arrays of which each has its own memory."""
+    """They are one tensor, the same part of one array, parts without gaps that do not meet, or arrays that own their memory."""
     if x is y:
         return True
     one, other = x._storage_.array, y._storage_.array
-    if one is other:
-        return x.layout is y.layout and int(x._offset_) == int(y._offset_)
-    return owns_memory(one) and owns_memory(other)
+    if one is not other:
+        return owns_memory(one) and owns_memory(other)
+    if x.layout is y.layout and int(x._offset_) == int(y._offset_):
+        return True
+    if x.layout.dense is not True or y.layout.dense is not True:
+        return False
+    return end_of(x) <= int(y._offset_) or end_of(y) <= int(x._offset_)
+
+
+@native(inline=True)
+def end_of(x: Tensor) -> int:
+    """The first byte of its array behind a tensor without gaps."""
+    layout: Layout = x.layout
+    dtype: DType = layout.dtype
+    return int(x._offset_) + int(layout.numel) * int(dtype.itemsize)
 
 
 @bound
 class Writer:
-    """``write(x, *others)``: x, overwritten, where nothing is recorded.
+    """``write(x, *others)``: x, overwritten.
 
     Attributes:
         plans: by a tuple of layouts and types of Python numbers.
-        slow: ``slow(x, *others)`` for whatever has no plan, is recorded, or may share memory at another place.
+        slow: ``slow(x, *others)`` for whatever has no plan, or may share memory at another place.
+        recorded: ``recorded(plan, mask, x, *others)``, the write where operands need a gradient and this thread records.
+        mode: the thread's modes.
+        bits: as those of a ``Caller``; an operand whose bit is -1 goes to ``slow``.
     """
 
-    __slots__ = ("plans", "special", "slow", "mode")
+    __slots__ = ("plans", "special", "slow", "recorded", "mode", "bits")
     plans: dict
     special: list
     slow: Callable
+    recorded: Callable
     mode: Any
+    bits: bytes
 
-    def __init__(self, plans, special, slow, mode):
-        self.plans, self.special, self.slow, self.mode = plans, special, slow, mode
+    def __init__(self, plans, special, slow, recorded, mode, bits):
+        self.plans, self.special, self.slow, self.recorded = plans, special, slow, recorded
+        self.mode, self.bits = mode, bits
 
     def __call__(self, *operands):
-        if self.special or len(operands) == 0:
+        count, bits = len(operands), words_of(self.bits)
+        most = bits[0]
+        if self.special or not 1 <= count <= most:
             return self.slow(*operands)
         x = operands[0]
         if not isinstance(x, Tensor) or not hasattr(x, "layout"):
             return self.slow(*operands)
         if x._storage_.writable is not True or x.layout.expanded is not False:
             return self.slow(*operands)
-        plain = flows(x) == 0
-        for k in range(1, len(operands)):
+        mask = flows(x) * bits[1]
+        for k in range(1, count):
             y = operands[k]
             if isinstance(y, Tensor):
                 if not hasattr(y, "layout") or not lie_apart(x, y):
                     return self.slow(*operands)
-                if flows(y) != 0:
-                    plain = False
-        plan: Plan | None = self.plans.get(tuple([key_of(operands[k]) for k in range(len(operands))]))
+                mask = mask | flows(y) * bits[1 + k]
+        plan: Plan | None = self.plans.get(tuple([key_of(operands[k]) for k in range(count)]))
         if plan is None:
             return self.slow(*operands)
-        if not plain and of_thread(self.mode).get("enabled") is not False:
-            return self.slow(*operands)
+        if mask != 0 and of_thread(self.mode).get("enabled") is not False:
+            if mask < 0:
+                return self.slow(*operands)
+            return self.recorded(plan, mask, *operands)
         # A kernel reads all operands, or, if it has one pointer for result and first operand, the others.
-        into(plan, x, *operands[len(operands) - len(plan.layouts) :])
+        into(plan, x, *operands[count - len(plan.layouts) :])
         return x
 
 

@@ -124,9 +124,9 @@ class Functions:
         plan_of = plan_of or (lambda key: None)
         return self.method(Caller(plans, plan_of, special, slow, record, mode, self.words(len(bits), *bits)))
 
-    def writer(self, plans: dict, special: list, slow: Callable, mode: Any) -> Callable:
-        """See ``Writer``."""
-        return self.method(Writer(plans, special, slow, mode))
+    def writer(self, plans: dict, special: list, slow: Callable, recorded: Callable, mode: Any, bits: tuple[int, ...]) -> Callable:
+        """See ``Writer``; ``bits`` of the operands."""
+        return self.method(Writer(plans, special, slow, recorded, mode, self.words(len(bits), *bits)))
 
     def differentiator(
         self,

@@ -13,7 +13,7 @@ from ..base.calls import CALLS
 from ..base.errors import InplaceError
 from .tensor import Tensor, native
 
-__all__ = ["apart", "overlapping", "span", "unchanged"]
+__all__ = ["apart", "overlapping", "overlaps_itself", "span", "unchanged"]
 
 
 def span(x: Tensor) -> tuple[int, int]:
@@ -46,6 +46,16 @@ def meet(one: tuple[int, int], other: tuple[int, int], offset: int) -> bool:
     """Whether two ranges of bytes meet, of which the other one's are counted from ``offset``."""
     (a, b), (c, d) = one, other
     return a < d + offset and c + offset < b and a < b and c < d
+
+
+def overlaps_itself(shape: tuple, strides: tuple) -> bool:
+    """Whether two positions of a layout may share an element."""
+    extent = 1
+    for stride, size in sorted((t, s) for s, t in zip(shape, strides) if s != 1):
+        if stride < extent:
+            return True
+        extent = stride * (size - 1) + extent
+    return False
 
 
 def steps_of(layout) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.tensors.overlap import apart, overlapping, unchanged
+from nbgrad.tensors.overlap import apart, overlapping, overlaps_itself, unchanged
 from nbgrad.tensors.tensor import native
 
 DTYPES = ("float32", "int32", "int16", "float64")
@@ -70,6 +70,17 @@ def test_answers_are_safe_on_random_layouts(seed):
             assert overlapping(x, y) == truly_overlap(x, y)
             assert apart(x, y) == truly_apart(x, y) or x.numel() == 1
         assert native.apart(x, y) <= apart(x, y) <= truly_apart(x, y)
+
+
+def test_layouts_that_overlap_themselves():
+    """Of random sizes and strides those that give two positions one element are found."""
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        shape, strides = (tuple(int(n) for n in rng.integers(low, 5, 3)) for low in (1, 0))
+        places = sum(np.indices(shape)[d] * strides[d] for d in range(3))
+        if len(np.unique(places)) < places.size:
+            assert overlaps_itself(shape, strides)
+    assert not overlaps_itself((4, 3), (3, 1)) and not overlaps_itself((3, 4), (1, 3)) and not overlaps_itself((2, 1), (5, 0))
 
 
 def test_memory_seen_through_numpy_is_the_same_memory():
