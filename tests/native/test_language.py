@@ -429,7 +429,7 @@ def test_too_many_operands(machine):
 
 
 def test_unset_slots_and_wrong_classes_in_the_checked_build():
-    """What the plain build takes on trust raises in the checked one."""
+    """What the plain build takes on trust raises in the checked one: slots, classes, and that a flag is True or False."""
     machine = link.Module(loader(), (programs,), CLASSES, ("Sealed",), checked=True)
     with pytest.raises(AttributeError, match=r"Thing\.name is not set"):
         machine.function("reads")(thing())
@@ -439,6 +439,9 @@ def test_unset_slots_and_wrong_classes_in_the_checked_build():
         machine.function("reads")(full_thing(items=()))
     with pytest.raises(TypeError, match="expected tuple in over_tuple"):
         machine.function("over_tuple")([], 1)
+    for flag in (1, 0, None, "yes"):
+        with pytest.raises(TypeError, match="of_bool: argument 0 must be a bool"):
+            machine.function("of_bool")(flag, 1)
 
 
 @pytest.fixture(scope="module")

@@ -154,8 +154,9 @@ class Unit:
         args = ["ptr %self"] * skip
         for k, kind in enumerate(kinds):
             lines += [f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}", f"  %x{k} = load ptr, ptr %at{k}"]
-            if kind is BOOL:
+            if kind is BOOL:  # True or False itself: a call costs as much as a comparison; a checked build looks
                 lines.append(f"  %b{k} = icmp eq ptr %x{k}, @_Py_TrueStruct")
+                lines += self.bool_or_refused(k, name) if self.checked else []
             elif kind.what != "object":
                 raise Refused(f"{name}: an entry takes objects and bools, no {kind.what}")
             args.append(f"{kind.ir} %{'b' if kind is BOOL else 'x'}{k}")
@@ -169,6 +170,18 @@ class Unit:
         lines += [f"  %o = call ptr @{box}({made.out} %r)", "  ret ptr %o", "}\n"] if box else ["  ret ptr %r", "}\n"]
         self.text.append("\n".join(lines))
         return f"e.{name}"
+
+    def bool_or_refused(self, k: int, name: str) -> list[str]:
+        """Lines that refuse an argument which is no bool."""
+        return [
+            f"  %f{k} = icmp eq ptr %x{k}, @_Py_FalseStruct",
+            f"  %either{k} = or i1 %b{k}, %f{k}",
+            f"  br i1 %either{k}, label %bool{k}, label %odd{k}, !prof !1",
+            f"odd{k}:",
+            f"  call void @raise(ptr @error.TypeError, ptr {self.string(f'{name}: argument {k} must be a bool')})",
+            "  ret ptr null",
+            f"bool{k}:",
+        ]
 
     def ir(self) -> str:
         """All of it as text."""
