@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import Callable
+from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
@@ -26,7 +26,7 @@ def overwriting(name: str) -> Callable:
     def function(x, *args, **named):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{name}_: expected a Tensor, got {type(x).__name__}.")
-        recorded = mode.enabled and (x._needs_grad_ is True or requires_grad(x))  # a batched tensor says True itself
+        recorded = mode.enabled and any(map(needs_gradient, (x, *args, *named.values())))
         check_inplace(name + "_", x, recorded)
         # What the operation saves of its operand is the copy, which nobody writes to.
         result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
@@ -35,6 +35,11 @@ def overwriting(name: str) -> Callable:
     function.__name__ = function.__qualname__ = name + "_"
     attach(function, __signature__=OPS[name].signature)
     return function
+
+
+def needs_gradient(x: Any) -> bool:
+    """Whether gradients flow into an operand; a batched tensor says so itself."""
+    return isinstance(x, Tensor) and (x._needs_grad_ is True or requires_grad(x))
 
 
 for _op in [op for op in OPS.values() if op.inplace == "result"]:

@@ -132,6 +132,27 @@ def test_the_old_history_ends_at_a_write(name):
             close(np.zeros(a.shape) if g is None else g.numpy(), a, 1e-13, f"{name}_: gradient {k}")
 
 
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_is_written_brings_a_history_along(name):
+    """A plain tensor, or the base of a plain view, becomes part of the graph; what the rule saved is the old value."""
+    x, write, others = of_table(name, requires_grad=True)
+    if not others:
+        return
+    row, call = SAMPLES[name], SAMPLES[name].calls[0]
+    result = CALLS[name](x.clone(), *restored(tensors(row, call)[1:], others), **attributes_of(call))
+    written, base = x.clone(), nbgrad.stack([x, x])
+    write(written)
+    write(base[1])
+    if not result.requires_grad or result.dtype is not x.dtype:
+        return
+    assert written.requires_grad and base.requires_grad
+    weights = nbgrad.tensor(np.random.default_rng(0).normal(size=x.shape), dtype=x.dtype)
+    want = nbgrad.grad(result, others, weights, allow_unused=True)
+    for got in (nbgrad.grad(y, others, weights, allow_unused=True) for y in (written, base[1])):
+        for k, (a, g) in enumerate(zip(want, got)):
+            assert a is g is None or close(g.numpy(), a.numpy(), 1e-13, f"{name}_: gradient {k}") is None
+
+
 def restored(operands: list, leaves: list) -> list:
     """The operands, with the leaves in the places of those that require grad."""
     rest = iter(leaves)
