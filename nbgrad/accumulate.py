@@ -19,9 +19,10 @@ Source of the contract: torch's ``accumulate_grad.h``.
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from sys import getrefcount
 
-from .base.bounded import keep
+from .base.bounded import MOST_PLANS, keep
 from .base.calls import CALLS
 from .base.errors import ArgumentError, GradError
 from .base.grad_mode import mode
@@ -159,27 +160,20 @@ def own_copy(leaf: Tensor, g: Tensor) -> Tensor:
     return CALLS["clone_like"](g, wanted)
 
 
-_into_plans: dict[tuple[Layout, Layout], object] = {}
-
-
 def add_into(held: Tensor, g: Tensor) -> None:
     """``held += g``, nothing recorded: the engine's own sums, without the checks of ``add_``."""
-    try:
-        plan = _into_plans[held.layout, g.layout]
-    except KeyError:
-        plan = new_into_plan(held, g)
+    plan = into_plan(held.layout, g.layout)
     if plan is None or not held._storage_.writable:
         CALLS["add_"](held, g)
     else:
         native.into(plan, held, g)
 
 
-def new_into_plan(held: Tensor, g: Tensor):
-    """The plan of ``held += g`` where one kernel reads both directly, else None; kept."""
-    plan = None if held.layout.special or g.layout.special else inplace_plan(OPS["add"], (held, g))  # type: ignore[arg-type]
-    if plan is not None and len(plan.layouts) != 1:
-        plan = None
-    return keep(_into_plans, (held.layout, g.layout), plan)
+@lru_cache(maxsize=MOST_PLANS)
+def into_plan(held: Layout, g: Layout):
+    """The plan of ``held += g`` where one kernel reads both directly, else None."""
+    plan = None if held.special or g.special else inplace_plan(OPS["add"], (held, g))  # type: ignore[arg-type]
+    return plan if plan is not None and len(plan.layouts) == 1 else None
 
 
 # For the sums of a pass: the plan of ``x += y`` where both have that layout, None where one kernel cannot do it directly.
@@ -189,5 +183,5 @@ sum_plans: dict[Layout, object] = {}
 def plan_sum(held: Tensor, g: Tensor) -> Tensor:
     """``held + g``; leaves the plan for adding two tensors of this layout in place."""
     layout = held.layout
-    keep(sum_plans, layout, new_into_plan(held, g) if layout.dense and not layout.conj and not layout.neg else None)
+    keep(sum_plans, layout, into_plan(layout, g.layout) if layout.dense and not layout.conj and not layout.neg else None)
     return CALLS["add"](held, g)

@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar, overload
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
 from ..base.functions import attach
@@ -369,7 +369,14 @@ def root_edge(op: str, root):
 # is ever written to it, no leaf takes it over, and where users would see it, or a view of it, they get memory of their own
 # (``owned`` in engine.py): hooks, custom Functions, what ``grad`` returns. What a recorded pass, or an interpreter, may keep is
 # made anew for each.
-_lent: dict[Layout, Tensor] = {}
+def lent_one(layout: Layout) -> Tensor:
+    """The cotangent 1 that is lent."""
+    one = new_one(layout)
+    one._storage_.writable = LENT
+    return one
+
+
+_lent = Plans(lent_one, 256)
 
 
 def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:
@@ -384,12 +391,7 @@ def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:
     layout = layout.unmarked() if layout.special else layout
     if special:
         return new_one(layout)
-    one = _lent.get(layout)
-    if one is None:
-        one = new_one(layout)
-        one._storage_.writable = LENT
-        keep(_lent, layout, one, 256)
-    return CALLS["clone"](one) if recorded else one
+    return CALLS["clone"](_lent[layout]) if recorded else _lent[layout]
 
 
 def new_one(layout: Layout) -> Tensor:

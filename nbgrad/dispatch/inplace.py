@@ -6,10 +6,10 @@ gradient, the plan, the function that records.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, Callable
 
-from ..base.bounded import keep
+from ..base.bounded import Plans, keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError
@@ -22,7 +22,7 @@ from ..modes.interpreters import Call, interpret, is_marked, quick_write
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
-from ..tensors.layout import broadcast_shapes
+from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
@@ -31,10 +31,11 @@ from .elementwise_rules import rule_of
 from .operands import (
     any_complex,
     bind,
-    check_operands,
-    compute_dtype,
+    check_kinds,
+    dtype_of_kinds,
     gradient_bits,
     gradient_mask,
+    kinds_of,
     looks_at_values,
     misfit,
     require_divisor,
@@ -61,7 +62,7 @@ class InplaceCall:
 
     def __init__(self, op: Elementwise):
         self.op, self.name = op, op.public + "_"
-        self.plans: dict[tuple, Any] = of_default_dtype({})
+        self.plans = of_default_dtype(Plans(partial(inplace_plan, op)))
         self.stored: dict[tuple, Any] = of_default_dtype({})
         self.beneath = self.plan_and_write
 
@@ -85,14 +86,14 @@ class InplaceCall:
             operands = stored_numbers(op, operands)
         if special:
             return self.intercept(operands)
-        plan = self.plans.get(key_of(operands))
+        plan = self.plans.get(kinds_of(operands))
         return self.intercept(operands) if plan is None else self.write(plan, mask_of(op, operands), *operands)
 
     def check_and_store(self, x, *others):
         """The same of an operation that stores numbers: next time the native write knows the call, if no value decides about it."""
         self.check(x, *others)
         if not special and not looks_at_values((x, *others)):
-            key = key_of((x, *others))
+            key = kinds_of((x, *others))
             if key in self.plans:
                 keep(self.stored, key, self.plans[key])
         return x
@@ -108,13 +109,11 @@ class InplaceCall:
 
     def plan_and_write(self, *operands):
         """The call beneath the interpreters: its plan is found or made, its node is made, the elements are written."""
-        op, x, key = self.op, operands[0], key_of(operands)
+        op, x, key = self.op, operands[0], kinds_of(operands)
         mask = mask_of(op, operands)
-        plan = self.plans.get(key)
-        if plan is None:
+        if key not in self.plans:  # what may not be written to is said first
             check_inplace(self.name, x, mask != 0)
-            plan = keep(self.plans, key, inplace_plan(op, operands))
-        return self.write(plan, mask, *operands)
+        return self.write(self.plans[key], mask, *operands)
 
     def write(self, plan: ElementwisePlan, mask: int, x: Tensor, *others) -> Tensor:
         """Record and write: NOTE [In-place order].
@@ -146,11 +145,6 @@ def mask_of(op: Elementwise, operands: tuple) -> int:
     if not mode.enabled:
         return 0
     return gradient_mask(op, operands) | requires_grad(operands[0])
-
-
-def key_of(operands: tuple) -> tuple:
-    """Layouts of tensors, types of numbers."""
-    return tuple([t.layout if isinstance(t, Tensor) else type(t) for t in operands])
 
 
 def inplace_call(op: Elementwise) -> Callable:
@@ -228,20 +222,18 @@ class WriteRecords(dict):
 write_records = cache(WriteRecords)
 
 
-def inplace_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
-    """Plan a call over its first operand.
+def inplace_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
+    """Plan a call over its first operand; ``kinds`` of the operands, see ``kinds_of``.
 
     Raises:
         ShapeError: the result would be larger than the tensor. DTypeError: of a higher category.
     """
-    x = operands[0]
-    check_operands(op, operands)
-    dtype = compute_dtype(op, operands)
+    check_kinds(op, kinds)
+    own, dtype = kinds[0], dtype_of_kinds(op, kinds)
     result = bool_ if op.predicate else dtype
-    own = x.layout
-    layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
+    layouts = tuple([x if type(x) is Layout else None for x in kinds])
     shape = broadcast_shapes(op.public + "_", [layout.shape for layout in layouts if layout is not None])
-    require_fit(op.public + "_", x, shape, result)
+    require_fit(op.public + "_", own, shape, result)
     plan = elementwise_plan(
         forward_formula(op, dtype), dtype, layouts, (own,), inplace=1, plan_type=ElementwisePlan, exact=op.exact
     )

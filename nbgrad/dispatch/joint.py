@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, Callable
 from weakref import ref
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.grad_mode import mode
 from ..graph.cotangents import plus
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
@@ -173,13 +173,10 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, fla
     if not outs:
         return
     key = (backward, *[out.layout for out in outs])
-    known = plans.get(key)
-    if known is None:
-        plan = JointPlan(tuple([out.layout.template for out in outs]))
-        known = keep(plans, key, (plan, joint_builder(node_name, len(outs), backward)))
+    plan, new_node = plans[key]
     if flat:
         ends[0] = None
-    node = known[1](next_seq(), known[0], (operand,), (tuple(ends), start))
+    node = new_node(next_seq(), plan, (operand,), (tuple(ends), start))
     for nr, end in enumerate(ends):
         outs[nr]._edge_ = node if len(ends) == 1 else Edge(node, nr)
         if end is not None and end._attrs_ is None and "out" in end._rule_.saved_names:
@@ -195,7 +192,12 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
 
     def decorate(formula: Callable) -> Callable:
         first = next(iter(signature(formula).parameters))
-        plans: dict = {}
+
+        def plan_of(key: tuple) -> tuple[JointPlan, Callable]:
+            backward, *layouts = key
+            return JointPlan(tuple([layout.template for layout in layouts])), joint_builder(node_name, len(layouts), backward)
+
+        plans = Plans(plan_of)
 
         @wraps(formula)
         def call(*args, **named):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, can_cast, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError, GradError, NotSupportedError, ShapeError
@@ -18,12 +18,12 @@ from ..graph.edges import requires_grad
 from ..modes.interpreters import Call, has_tangent, interpret, is_marked
 from ..native.plans import Plan
 from ..ops.core import Elementwise
-from ..tensors.layout import broadcast_shapes
+from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import apart, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .elementwise_plans import forward_formula
-from .operands import any_complex, check_operands, compute_dtype, gradient_mask, require_divisor, unwrap_number
+from .operands import any_complex, check_kinds, dtype_of_kinds, gradient_mask, kinds_of, require_divisor, unwrap_number
 from .plans import elementwise_plan
 
 __all__ = ["store", "write_out", "write_result"]
@@ -129,28 +129,28 @@ def write_result(op: Elementwise, operands: tuple, out: Any) -> Tensor:
 def launch_into(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
     """``out=`` beneath all interpreters."""
     name, operands = op.public, tuple([unchanged(op.public, out, x) for x in operands])
-    key = (op.name, out.layout, *[t.layout if isinstance(t, Tensor) else type(t) for t in operands])
-    plan = _out_plans.get(key)
-    if plan is None:
-        check_operands(op, operands)
-        dtype = compute_dtype(op, operands)
+    kinds = kinds_of(operands)
+    key = (op, out.layout, kinds)
+    if key not in out_plans:
+        check_kinds(op, kinds)
+        dtype = dtype_of_kinds(op, kinds)
         shape = broadcast_shapes(name, [x.layout.shape for x in operands if isinstance(x, Tensor)])
         fit(name, shape, bool_ if op.predicate else dtype, out)
         if out.layout is not key[1]:  # it was empty
             return launch_into(op, operands, out)
     check_inplace(name, out, False)
-    plan = plan or keep(_out_plans, key, out_plan(op, operands, out))
     if op.integer_divisor:
-        require_divisor(op, compute_dtype(op, operands), operands)
-    native.into(plan, out, *operands)
+        require_divisor(op, dtype_of_kinds(op, kinds), operands)
+    native.into(out_plans[key], out, *operands)
     return out
 
 
-_out_plans: dict[tuple, Plan] = of_default_dtype({})
+def out_plan(key: tuple[Elementwise, Layout, tuple]) -> Plan:
+    """The plan of a call with ``out=``, by operation, layout of ``out`` and kinds of operands."""
+    op, out, kinds = key
+    dtype = dtype_of_kinds(op, kinds)
+    layouts = tuple([x if type(x) is Layout else None for x in kinds])
+    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), exact=op.exact)
 
 
-def out_plan(op: Elementwise, operands: tuple, out: Tensor) -> Plan:
-    """The plan of a call with ``out=``."""
-    dtype = compute_dtype(op, operands)
-    layouts = tuple(t.layout if isinstance(t, Tensor) else None for t in operands)
-    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out.layout,), exact=op.exact)
+out_plans = of_default_dtype(Plans(out_plan))

@@ -6,10 +6,9 @@ symbols, and the kernel is compiled like any operation's.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, Callable, Sequence
+from functools import cache, lru_cache
+from typing import Callable, Sequence
 
-from ..base.bounded import keep
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..ops.expr import Expr, constant, scalar, symbol
 from ..tensors.layout import Layout
@@ -18,9 +17,6 @@ from ..views import check_inplace
 from .plans import Formula, elementwise_plan
 
 __all__ = ["fused_update"]
-
-_plans: dict[tuple, Any] = {}
-MOST_PLANS = 1024
 
 
 @cache
@@ -59,10 +55,7 @@ def fused_update(
     """
     tensors = (*outputs, *inputs)
     scalars = scalars or {}
-    key = (rule, len(outputs), tuple(scalars), *[x.layout for x in tensors])
-    plan = _plans.get(key)
-    if plan is None:
-        plan = keep(_plans, key, make_plan(rule, len(outputs), tuple(x.layout for x in tensors), tuple(scalars)), MOST_PLANS)
+    plan = make_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars))
     for x in outputs:
         if not x._storage_.writable or x.layout.expanded:
             check_inplace("fused_update", x, False)
@@ -71,6 +64,7 @@ def fused_update(
     native.into(plan, *tensors[:count], *rest)
 
 
+@lru_cache(maxsize=1024)
 def make_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...]):
     """The plan of one update."""
     first = layouts[0]

@@ -20,6 +20,7 @@ from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import count_write
 from ..modes.interpreters import is_marked
+from ..tensors.layout import Layout
 from ..tensors.tensor import ASK, Tensor, native
 from ..views import check_inplace, rebase
 
@@ -85,7 +86,7 @@ def overwrite(name: str, x: Tensor, recorded: bool, result: Tensor) -> Tensor:
     Raises:
         ShapeError, DTypeError: it does not fit.
     """
-    require_fit(name, x, result.layout.shape, result.layout.dtype)
+    require_fit(name, x.layout, result.layout.shape, result.layout.dtype)
     own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout  # no view on either side
     if not (recorded and own) or special or is_marked((x, result)):
         return CALLS["copy_"](x, result)
@@ -97,13 +98,12 @@ def overwrite(name: str, x: Tensor, recorded: bool, result: Tensor) -> Tensor:
     return write(name, x, True, record, lambda: CALLS["copy_"](x, result))
 
 
-def require_fit(name: str, x: Tensor, shape: tuple[int, ...], dtype: DType) -> None:
-    """Refuse to write a result of another shape or kind of number over ``x``.
+def require_fit(name: str, own: Layout, shape: tuple[int, ...], dtype: DType) -> None:
+    """Refuse to write a result of another shape or kind of number over a tensor of that layout.
 
     Raises:
         ShapeError, DTypeError: it does not fit.
     """
-    own = x.layout
     if not can_cast(dtype, own.dtype):
         raise DTypeError(
             f"{name}: the result is {dtype.name} and cannot be stored in a {own.dtype.name} tensor. "

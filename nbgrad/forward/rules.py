@@ -14,14 +14,14 @@ import inspect
 from functools import cache, lru_cache, reduce
 from typing import Any, Callable, Iterable
 
-from ..base.bounded import keep
+from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
 from ..base.grad_mode import mode
 from ..creation.factories import new_full
 from ..dispatch.lowerings import facts_of
-from ..dispatch.operands import no_derivative, no_derivative_by
+from ..dispatch.operands import kinds_of, no_derivative, no_derivative_by
 from ..dispatch.plans import Formula, elementwise_plan
 from ..dispatch.symbolic import apply, choose, full_like
 from ..engine import run_backward
@@ -92,10 +92,10 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     # The result is a view if the call wrote to one.
     layout = out.layout if out.layout.dense else out.layout.like()
     if is_plain(used, tangents.values(), layout.dtype):
-        return launched(op, names, formula, used, layout)
+        return launched(op, formula, used, layout)
     levels, inside = batch_of(used, layout.shape)
     if levels and is_plain(inside, tangents.values(), layout.dtype):
-        return wrap(launched(op, names, formula, inside, batched_layout(levels, layout)), levels)
+        return wrap(launched(op, formula, inside, batched_layout(levels, layout)), levels)
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
     dtype = out.layout.dtype
     (made,) = evaluate(
@@ -161,17 +161,16 @@ def batched_layout(levels: tuple[Level, ...], layout: Layout) -> Layout:
     return layout_of(layout.dtype, (*[level.size for level in levels], *layout.shape), tuple(strides), layout.device)
 
 
-_plans: dict[tuple, Any] = {}
+@lru_cache(maxsize=MOST_PLANS)
+def tangent_plan(formula: Formula, exact: tuple[str, ...], out: Layout, *kinds: Any) -> Any:
+    """The plan of a tangent in the layout of the result, of operands of these kinds."""
+    layouts = tuple([x if type(x) is Layout else None for x in kinds])
+    return elementwise_plan(formula, out.dtype, layouts, (out,), exact=exact)
 
 
-def launched(op: Elementwise, names: tuple[str, ...], formula: Formula, values: list, out: Layout) -> Tensor:
+def launched(op: Elementwise, formula: Formula, values: list, out: Layout) -> Tensor:
     """The tangent by one kernel, in the layout of the result."""
-    key = (op.name, names, out, *[x.layout if isinstance(x, Tensor) else type(x) for x in values])
-    plan = _plans.get(key)
-    if plan is None:
-        layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in values)
-        plan = keep(_plans, key, elementwise_plan(formula, out.dtype, layouts, (out,), exact=op.exact))
-    return native.fresh(plan, *values)
+    return native.fresh(tangent_plan(formula, op.exact, out, *kinds_of(tuple(values))), *values)
 
 
 # ---- movements -----------------------------------------------------------------------------------------------------

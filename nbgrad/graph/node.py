@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any, Callable
 from weakref import ref
 
-from ..base.bounded import keep
+from ..base.bounded import Plans
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..base.locks import made_once, new_rlock
@@ -169,9 +169,14 @@ class Rule:
         return None
 
     @cached_property
-    def parts(self) -> Parts:
+    def parts(self) -> Plans:
         """``backward`` for some of the edges alone, with None for the others, by ``chosen_edges``: NOTE [Parts] in engine.py."""
-        return Parts(self)
+
+        def part_of(number: int) -> Callable:
+            chosen = chosen_edges(number)
+            return self.part(chosen) or masked(chosen)
+
+        return Plans(part_of, 256)
 
     def part(self, chosen: tuple[bool, ...]) -> Callable | None:
         """What is to be in ``parts``; None if all of ``backward`` has to run."""
@@ -204,17 +209,6 @@ class Rule:
     def raw_saved(self, node: Node, name: str):
         """The slot behind a saved value, to hang hooks on."""
         return self.saved(node, name)
-
-
-class Parts(dict):
-    """What runs parts of the nodes of a rule, made when first needed; the keys are numbers, see ``chosen_edges``."""
-
-    def __init__(self, rule: Rule):
-        self.rule = rule
-
-    def __missing__(self, number: int) -> Callable:
-        chosen = chosen_edges(number)
-        return keep(self, number, self.rule.part(chosen) or masked(chosen), 256)
 
 
 def chosen_edges(number: int) -> tuple[bool, ...]:
