@@ -61,6 +61,24 @@ def lines(paths: list[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
+def statements(paths: list[Path]) -> int:
+    """Statements of files, whatever their format; docstrings are none."""
+    return sum(
+        isinstance(node, ast.stmt) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def filled_by_hand(paths: list[Path]) -> int:
+    """Places that look into a table of plans, and fill it themselves: calls of ``keep``."""
+    return sum(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "keep"
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
 def text_of_llvm(path: Path) -> int:
     """Lines of LLVM's text in a module's strings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -81,10 +99,13 @@ def house(tree: Path) -> dict[str, int]:
         "arrows between modules": sum(map(len, edges.values())),
         "circles of imports": circles(edges),
         "lines of the package": lines(list(known.values())),
+        "statements of the package": statements(list(known.values())),
         "longest module, in lines": max(lines([path]) for path in known.values()),
         "lines of LLVM text": sum(texts.values()),
         "modules with LLVM text": sum(count > 0 for count in texts.values()),
+        "tables of plans that calls fill by hand": filled_by_hand(list(known.values())),
         "lines of tests": lines(sorted((tree / "tests").rglob("*.py"))),
+        "statements of tests": statements(sorted((tree / "tests").rglob("*.py"))),
     }
 
 
