@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Callable
 
+from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
@@ -11,34 +13,79 @@ from ..dispatch.arguments import binder, check_tensor
 from ..dispatch.rules import record_result, run_plan
 from ..dispatch.writes import write
 from ..graph.edges import requires_grad
-from ..graph.saved import with_tensors
-from ..lowering.index_writers import WRITERS
+from ..graph.saved import tensors_in, with_tensors
+from ..lowering.index_writers import PREPARED_WRITES, WRITERS
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
-from ..tensors.overlap import unchanged
+from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor
 from .subscript import is_mask, is_points, mask_indices, result_shape, trimmed
 
 __all__ = ["INPLACE"]
 
 
-def inplace_writer(name: str):
-    """``f(x, *others, *attributes)``: what the functional operation ``name`` computes, written into ``x`` and
-    recorded."""
+class IndexWriter:
+    """``write(x, *others, *attributes)``: what a functional operation computes, written into ``x`` and recorded.
 
-    def call(x, *args, **kwargs):
+    Attributes:
+        plans: what writes, by the kind of a call that went well before and was not recorded: NOTE [Prepared runs].
+        parts: what is made of each argument for the key: a layout, layouts, the type of a number that is written, or itself.
+    """
+
+    __slots__ = ("name", "plans", "parts")
+
+    def __init__(self, name: str):
+        self.name = name
+        self.plans: dict[tuple, Callable | None] = {}
         op = OPS[name]
+        parts: dict[str, Callable] = {"indices": layouts_of, "value": type, **dict.fromkeys((*op.operands, "index"), LAYOUT)}
+        self.parts = tuple([parts.get(parameter, value_of) for parameter in op.signature.parameters])
+
+    def __call__(self, *args, **kwargs):
+        plans, key = self.plans, None
+        if not special and not kwargs and len(args) == len(self.parts) and not (mode.enabled and any(map(requires_grad, args))):
+            key = self.key_of(args)
+            run = plans.get(key) if key is not None else None
+            if run is not None and is_free(args) and run(*args) is not None:
+                return args[0]
+        out = self.in_full(*args, **kwargs)
+        if key is not None and key not in plans:
+            keep(plans, key, self.prepared(args))
+        return out
+
+    def key_of(self, args: tuple) -> tuple | None:
+        """The key of a call: layouts, and values with their types; None where there can be none."""
+        try:
+            key = tuple([part(x) for part, x in zip(self.parts, args)])
+            hash(key)
+        except (AttributeError, TypeError):  # of other types: refused, or a list
+            return None
+        return key
+
+    def prepared(self, args: tuple) -> Callable | None:
+        """What writes for calls of this kind."""
+        op, make = OPS[self.name], PREPARED_WRITES.get(self.name)
+        if make is None or any(x.layout.special for x in tensors_in(args)):
+            return None
+        count, names = len(op.operands), list(op.signature.parameters)
+        layouts = [x.layout if isinstance(x, Tensor) else layouts_of(x) if type(x) is tuple else x for x in args]
+        return make(op, tuple(layouts[:count]), dict(zip(names[count:], layouts[count:])))
+
+    def in_full(self, x, *args, **kwargs):
+        """A call that is looked at: operands that the write would change are copied, interpreters are asked."""
+        op = OPS[self.name]
         tensors, attributes = binder(op)(x, *args, **kwargs)
         for operand, tensor in zip(op.operands, tensors):
             check_tensor(op, operand, tensor)
         tensors, attributes = unchanged_operands(op, tensors[0], tensors, attributes)
         if special or is_marked((*tensors, *attributes.values())):
-            return interpret(Call(op, tensors, attributes, beneath, "_"))
-        return beneath(*tensors, **attributes)
+            return interpret(Call(op, tensors, attributes, self.beneath, "_"))
+        return self.beneath(*tensors, **attributes)
 
-    def beneath(*tensors, **attributes):
-        op, x = OPS[name], tensors[0]
+    def beneath(self, *tensors, **attributes):
+        """The write beneath all interpreters."""
+        op, x = OPS[self.name], tensors[0]
 
         def record(before, out):  # no rule of a writer mentions the result, or the old value
             operands = (before, *tensors[1:])
@@ -47,9 +94,32 @@ def inplace_writer(name: str):
             return ()
 
         recorded = mode.enabled and any(map(requires_grad, tensors))
-        return write(op.public + "_", x, recorded, record, lambda: WRITERS[name](op, x, tensors[1:], attributes))
+        return write(op.public + "_", x, recorded, record, lambda: WRITERS[op.name](op, x, tensors[1:], attributes))
 
-    return call
+
+def is_free(args: tuple) -> bool:
+    """Whether the first argument can be written to, and nothing that is read lies in its memory."""
+    x = args[0]
+    if x._storage_.writable is not True:
+        return False
+    for y in args[1:]:
+        for each in y if type(y) is tuple else (y,):
+            if isinstance(each, Tensor) and overlapping(x, each):
+                return False
+    return True
+
+
+LAYOUT = attrgetter("layout")
+
+
+def value_of(x: Any) -> tuple:
+    """An argument as part of a key: True is no 1."""
+    return x, type(x)
+
+
+def layouts_of(indices: tuple) -> tuple:
+    """The layouts of several indices."""
+    return tuple([None if index is None else index.layout for index in indices])
 
 
 def unchanged_operands(op, x: Tensor, tensors: tuple, attributes: dict) -> tuple[tuple, dict]:
@@ -67,7 +137,7 @@ def unchanged_operands(op, x: Tensor, tensors: tuple, attributes: dict) -> tuple
     return (x, *others), {name: with_tensors(value, change, Tensor) for name, value in attributes.items()}
 
 
-INPLACE: dict[str, Callable] = {name: inplace_writer(name) for name in WRITERS}
+INPLACE: dict[str, Callable] = {name: IndexWriter(name) for name in WRITERS}
 CALLS.update({name + "_": call for name, call in INPLACE.items()})
 
 

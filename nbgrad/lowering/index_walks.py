@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 import numpy as np
 
@@ -314,8 +314,16 @@ def prepared_read(layout: Layout, index, walk_of: Callable, *where) -> Callable 
     return None if known is None or layout.conj or layout.neg else checked(known[0])
 
 
-def prepared_write(source: Layout | None, out: Layout, index, values, reduction: str, walk_of: Callable, *where) -> Callable | None:
-    """``launch(x, index, values)``: a copy of x, or (without ``source``) zeros, with values written; one launch."""
+def prepared_write(
+    source: Layout | None, out: Layout | None, index, values, reduction: str, walk_of: Callable, *where
+) -> Callable | None:
+    """``launch(x, index, values)``: a copy of x, or (without ``source``) zeros, with values written; one launch.
+
+    Args:
+        out: of the result; None: ``x`` itself is written to.
+    """
+    over = out is None
+    out = cast(Layout, source if over else out)
     lazy = source is not None and (source.conj or source.neg) or values.conj or values.neg
     narrow = out.dtype.name in HALF and reduction != "set"
     if lazy or narrow or not is_index(index) or values.dtype is not out.dtype or not values.numel:
@@ -323,7 +331,21 @@ def prepared_write(source: Layout | None, out: Layout, index, values, reduction:
     walk = walk_of("", out, index, *where)
     if not walk.limit or not numel_of(walk.shape):
         return None
-    return checked(changed_plan(source, out, write_plan(out, index, values, walk, reduction)))
+    plan = write_plan(out, index, values, walk, reduction)
+    return overwriting(plan, range_plan(index, walk.limit, walk.wraps)) if over else checked(changed_plan(source, out, plan))
+
+
+def overwriting(plan: GeneralPlan, outside: GeneralPlan) -> Callable:
+    """``launch(x, index, values)``: ``x``, written to; None where an index is out of range, before anything is written."""
+    fresh, into, status = native.fresh, native.into, new_tensor(wrap_array(np.zeros(1, np.int64)), ONE_STATUS)
+
+    def launch(x, index, values):
+        if found_bad(fresh(outside, index)):
+            return None
+        into(plan, x, status, index, values)
+        return x
+
+    return launch
 
 
 CHANGED_WORDS = struct.Struct("6q")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..dispatch.lowerings import lowering, prepared
 from ..dispatch.prepared import recording_run
 from ..ops import shapes
@@ -34,7 +35,7 @@ from .index_walks import (
     write,
 )
 
-__all__ = ["WRITERS", "scalar_values", "write_points"]
+__all__ = ["PREPARED_WRITES", "WRITERS", "scalar_values", "write_points"]
 
 # ``{operation: write(op, x, others, attributes, fresh)}``.
 WRITERS: dict[str, Callable] = {}
@@ -65,11 +66,32 @@ def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
     return register
 
 
+# ``{operation: make(op, layouts, attributes)}``: what ``prepared`` registers, of the in-place forms.
+PREPARED_WRITES: dict[str, Callable] = {}
+
+
+def prepared_forms(*names: str, tensors: tuple[str, ...]):
+    """Register ``make(op, layouts, attributes, target)`` as what prepares both forms.
+
+    Args:
+        target: ``target(layout)``, the layout of the copy that is written into, or None.
+    """
+
+    def register(make):
+        PREPARED_WRITES.update(dict.fromkeys(names, partial(make, target=lambda layout: None)))
+        return prepared(*names, tensors=tensors)(make)
+
+    return register
+
+
 def scalar_values(op, x: Tensor, value) -> Tensor:
     """A number as a 0-d tensor of x's dtype."""
     if isinstance(value, Tensor):
         raise ArgumentError(f"{op.name}: expected a number, got a Tensor.")
-    return CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+    try:
+        return CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+    except RangeError as error:
+        raise RangeError(str(error).replace("full", op.public, 1)) from None
 
 
 @writer("index_write")
@@ -144,37 +166,39 @@ def _scatter_add(op, x, others, attributes, fresh=False):
     scatter_into(op, x, others[0], attributes, "add", fresh)
 
 
-@prepared("scatter_src", "scatter_add_src", tensors=("index",))
-def _quick_scatter(op, layouts, attributes):
+@prepared_forms("scatter_src", "scatter_add_src", tensors=("index",))
+def _quick_scatter(op, layouts, attributes, target=copied_layout):
     (x, src), index = layouts, attributes["index"]
     if type(index) is not Layout or src.shape != index.shape:
         return None
     dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "scatter_add_src" else "set"
-    launch = prepared_write(x, copied_layout(x), index, src, reduction, along_walk, dim)
+    launch = prepared_write(x, target(x), index, src, reduction, along_walk, dim)
     return launch and (lambda x, src, dim, index: launch(x, index, src))
 
 
-@prepared("index_add_source", "index_copy_source", tensors=("index",))
-def _quick_index_into(op, layouts, attributes):
+@prepared_forms("index_add_source", "index_copy_source", tensors=("index",))
+def _quick_index_into(op, layouts, attributes, target=copied_layout):
     x, source = layouts
     dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "index_add_source" else "set"
-    launch = prepared_write(x, copied_layout(x), attributes["index"], source, reduction, rows_walk, dim)
+    launch = prepared_write(x, target(x), attributes["index"], source, reduction, rows_walk, dim)
     return launch and (lambda x, source, dim, index: launch(x, index, source))
 
 
-@prepared("index_fill_value", "scatter_value", "index_zeroed", tensors=("index", "indices"))
-def _quick_fill(op, layouts, attributes):
-    (x,), value = layouts, attributes.get("value", 0)
-    if type(value) is float and not value:  # -0.0 equals 0.0
+@prepared_forms("index_fill_value", "scatter_value", "index_zeroed", tensors=("index", "indices"))
+def _quick_fill(op, layouts, attributes, target=copied_layout):
+    (x,), value, over = layouts, attributes.get("value", 0), target is not copied_layout
+    if type(value) is float and not value and not over:  # -0.0 equals 0.0
         return None
     number = scalar_values(op, new_tensor(wrap_array(np.empty(0, x.descr)), x), value)
     if op.name == "index_zeroed":
         at, index = one_index(attributes["indices"])
-        launch = prepared_write(x, copied_layout(x), index, number.layout, "set", points_walk, (at,))
+        launch = prepared_write(x, target(x), index, number.layout, "set", points_walk, (at,))
         return launch and (lambda x, indices: launch(x, indices[at], number))
     dim = shapes.wrap(op.name, attributes["dim"], x.ndim)
     walk = along_walk if op.name == "scatter_value" else counting_rows_walk
-    launch = prepared_write(x, copied_layout(x), attributes["index"], number.layout, "set", walk, dim)
+    launch = prepared_write(x, target(x), attributes["index"], number.layout, "set", walk, dim)
+    if over:  # of any number
+        return launch and (lambda x, dim, index, value: launch(x, index, scalar_values(op, x, value)))
     return launch and (lambda x, dim, index, value: launch(x, index, number))
 
 
@@ -243,14 +267,14 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
     native.into(remembered(("copy", whole.layout, x.layout), lambda: copy_plan(whole.layout, x.layout)), x, whole)
 
 
-@prepared("index_write", tensors=("indices",))
-def _quick_index_write(op, layouts, attributes):
+@prepared_forms("index_write", tensors=("indices",))
+def _quick_index_write(op, layouts, attributes, target=copied_layout):
     (x, values), (dim, index) = layouts, one_index(attributes["indices"])
     reduction = "add" if attributes["accumulate"] else "set"
     if dim < 0:
-        several = several_quick_write(x, copied_layout(x), values, attributes["indices"], reduction)
+        several = several_quick_write(x, target(x), values, attributes["indices"], reduction)
         return several and (lambda x, values, indices, accumulate: several(indices, x, values))
-    launch = prepared_write(x, copied_layout(x), index, values, reduction, points_walk, (dim,))
+    launch = prepared_write(x, target(x), index, values, reduction, points_walk, (dim,))
     return launch and (lambda x, values, indices, accumulate: launch(x, indices[dim], values))
 
 

@@ -199,6 +199,66 @@ def test_dense_operands_at_other_places_are_refused(name):
     assert call(x, *given(y)).allclose(want, equal_nan=True)
 
 
+INDEXED = {
+    "index_add_": lambda x, i, y: x.index_add_(0, i, y),
+    "index_copy_": lambda x, i, y: x.index_copy_(0, i, y),
+    "index_fill_": lambda x, i, y: x.index_fill_(0, i, float(y.detach()[0])),
+    "scatter_": lambda x, i, y: x.scatter_(0, i, y),
+    "scatter_add_": lambda x, i, y: x.scatter_add_(0, i, y),
+    "scatter_ of a number": lambda x, i, y: x.scatter_(0, i, float(y.detach()[0])),
+    "index_put_": lambda x, i, y: x.index_put_((i,), y),
+    "index_put_ accumulates": lambda x, i, y: x.index_put_((i,), y, accumulate=True),
+    "x[i] = y": lambda x, i, y: x.__setitem__(i, y),
+    "x[i] = number": lambda x, i, y: x.__setitem__(i, float(y.detach()[0])),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_known_writes_by_an_index_look_at_every_call(name):
+    """The second call of a kind does what the first does, and refuses what that would: memory, indices, leaves, overlap."""
+    write = INDEXED[name]
+    index, values = nbgrad.tensor([2, 0]), nbgrad.tensor([5.0, 7.0])
+    results = []
+    for _ in range(3):
+        x = nbgrad.arange(4.0)
+        write(x, index, values)
+        assert x._version == 1
+        results.append(x.tolist())
+    assert results[0] == results[1] == results[2] != [0.0, 1.0, 2.0, 3.0]
+    x = nbgrad.arange(4.0)
+    with pytest.raises(IndexError):
+        write(x, nbgrad.tensor([2, 4]), values)
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0] and x._version == 0
+    write(x, index, values * 2 - 3)
+    assert x.tolist() != results[0]
+    array = np.arange(4, dtype="float32")
+    array.flags.writeable = False
+    refused(nbgrad.asarray(array), lambda x: write(x, index, values), "read-only")
+    refused(nbgrad.arange(4.0).requires_grad_(), lambda x: write(x, index, values), "a leaf that requires grad")
+    if "number" not in name and name != "index_fill_":
+        refused(nbgrad.arange(4.0), lambda x: write(x, index, x[1:3]), "overlaps")
+        w = nbgrad.tensor([5.0, 7.0], requires_grad=True)
+        x = nbgrad.arange(4.0)
+        write(x, index, w)
+        assert x.tolist() == results[0] and nbgrad.grad(x.sum(), w)[0].tolist() == [1.0, 1.0]
+    written = nbgrad.zeros(4, requires_grad=True) * 1
+    write(written, index, values)
+    assert written.grad_fn is not None and written._version == 1
+
+
+def test_numbers_written_by_an_index_are_those_of_the_call():
+    """A kind that is known writes every number, and refuses what the dtype does not hold."""
+    x, index = nbgrad.zeros(3), nbgrad.tensor([1])
+    for number in (2.0, -0.0, 3.5, float("inf")):
+        x.index_fill_(0, index, number)
+        assert str(x[1].item()) == str(number)
+    small = nbgrad.zeros(3, dtype=nbgrad.uint8)
+    for _ in range(2):
+        assert small.index_fill_(0, index, 7).tolist() == [0, 7, 0]
+        with pytest.raises(nbgrad.RangeError, match="^index_fill: 300"):
+            small.index_fill_(0, index, 300)
+
+
 EMPTY = nbgrad.tensor([], dtype=nbgrad.int64)
 NOTHING = {
     "index_fill_": lambda x: x.index_fill_(0, EMPTY, 2.0),
