@@ -251,7 +251,10 @@ def update_readme(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> 
 MOST, MEAN = 1.2, 0.5  # budgets: of every ratio, and of their geometric mean
 PAGE = ROOT / "docs" / "performance.md"
 KINDS = (("small", "call"), ("small", "step"), ("large", "call"), ("large", "step"))
-INTRODUCTION = """# Operations beside torch
+DECISIONS = ROOT / "benchmarks" / "decisions.md"
+INTRODUCTION = """# Performance
+
+## Operations beside torch
 
 Every operation, torch 2.13 beside nbgrad in one process, in turn, one thread, float32: operands of 16 elements (small)
 and of about a million (large; less where the work grows faster than the operand). *call*: nothing is recorded; *step*:
@@ -309,7 +312,7 @@ def operation_lines(found: Mapping[str, Mapping[tuple[str, str], float]]) -> Ite
 
 
 def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") -> Path:
-    """Write the page of operations from the newest record, beside the oldest; the path of that record.
+    """Write the page of performance: operations from the newest record, beside the oldest, and decisions; the path of that record.
 
     Raises:
         FileNotFoundError: no run has been recorded. LookupError: a row is slower than the budget, and nobody says why.
@@ -326,8 +329,9 @@ def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") 
         raise LookupError(f"report: slower than {MOST} without a reason: {', '.join(missing)}. Hint: REASONS in operations.py.")
     earlier = f"Earlier is commit {first['commit']}."
     tables = (*summary_lines(found, ratios_of(first)), "", GRADIENTS, "", *operation_lines(found), "")
-    lines = (INTRODUCTION, "", provenance(last), "", earlier, "", *tables)
-    page.write_text("\n".join(lines))
+    decisions = ("## Why it is made like that", "", DECISIONS.read_text(encoding="utf-8").rstrip(), "")
+    lines = (INTRODUCTION, "", provenance(last), "", earlier, "", *tables, *decisions)
+    page.write_text("\n".join(lines), encoding="utf-8")
     return files[-1]
 
 

@@ -60,7 +60,7 @@ def grad_layout(leaf: Layout) -> Layout:
     return layout_of(leaf.dtype, leaf.shape, leaf.strides if leaf.dense else None, leaf.device)  # without lazy bits and marks
 
 
-# Held while a leaf's gradient is changed. Leaves share them: a lock of its own would cost every leaf 100 ns a step.
+# Held while a leaf's gradient is changed. Leaves share them: a lock of its own costs every leaf time.
 LOCKS = [new_rlock() for _ in range(64)]
 
 

@@ -140,3 +140,28 @@ def test_links_between_files_lead_somewhere(page):
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing
+
+
+def test_the_page_of_performance_is_what_the_report_writes(tmp_path):
+    """``docs/performance.md`` says what the committed records say: numbers are typed by nobody."""
+    from benchmarks.report import PAGE, update_operations
+
+    update_operations(tmp_path / "performance.md")
+    assert (tmp_path / "performance.md").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8"), "Hint: make bench"
+
+
+def test_benchmarks_and_modules_that_are_named_exist():
+    """Whoever refers to a benchmark, or says where a decision was taken, names a file that there is."""
+    sources = [
+        *(ROOT / "nbgrad").rglob("*.py"),
+        *(ROOT / "docs").glob("*.md"),
+        ROOT / "README.md",
+        ROOT / "benchmarks" / "decisions.md",
+    ]
+    named = {
+        name for path in sources for name in re.findall(r"benchmarks/(\w+\.py)|`(test_\w+\.py)`", path.read_text(encoding="utf-8"))
+    }
+    missing = {name for pair in named for name in pair if name and not (ROOT / "benchmarks" / name).exists()}
+    decisions = (ROOT / "benchmarks" / "decisions.md").read_text(encoding="utf-8")
+    missing |= {name for name in re.findall(r"^\| `([\w/.]+)` \|", decisions, re.M) if not (ROOT / "nbgrad" / name).exists()}
+    assert not missing

@@ -237,7 +237,7 @@ def check_flags(cls: type[Function]) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def signature_of(function: Callable) -> inspect.Signature:
-    """The signature of a ``forward``; 10 us if it were looked up in every call."""
+    """The signature of a ``forward``, looked up once."""
     return inspect.signature(function)
 
 

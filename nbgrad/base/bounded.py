@@ -20,8 +20,7 @@ def keep(table: dict, key: Any, value: Any, most: int = MOST_PLANS) -> Any:
 class Plans(dict):
     """Plans by layouts and attributes; ``plans[key]`` makes the plan that is missing.
 
-    A subscript of this class takes 10 ns more than one of a dict, a KeyError and what catches it 300 (a new shape: see
-    benchmarks/test_overhead.py).
+    A subscript of this class takes hardly longer than one of a dict; a KeyError and what catches it would take much longer.
 
     Args:
         make: ``make(key)`` -> plan; None where the call must look closer, which then sees a KeyError.

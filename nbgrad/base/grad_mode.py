@@ -59,7 +59,7 @@ mode = GradMode()
 
 
 class transforming:
-    """While a transform of functions (``func.grad``, ``vmap``, ...) runs the user's. A class, not a generator: 0.7 us less."""
+    """While a transform of functions (``func.grad``, ``vmap``, ...) runs the user's. A class: a generator takes longer."""
 
     __slots__ = ("transform",)
 

@@ -15,7 +15,7 @@ class Size(tuple):
     """Sizes of dimensions: a tuple of ints that knows how many elements they make.
 
     Equal to a tuple of the same ints; slices and sums are Sizes too. Layouts, which are compared and looked up in every call, have
-    plain tuples: ``x.shape`` makes a Size of one when it is asked for (80 ns).
+    plain tuples: ``x.shape`` makes a Size of one when it is asked for.
 
     Args:
         sizes: an iterable of ints.

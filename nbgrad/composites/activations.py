@@ -22,7 +22,7 @@ def glu(input, dim=-1):
     half = size // 2
     if input._needs_grad_:
         return scalar.gated(*input.split_size(half, dim))
-    return scalar.gated(input.narrow(dim, 0, half), input.narrow(dim, half, half))  # no cotangents to join: 2.2 -> 1.5 us
+    return scalar.gated(input.narrow(dim, 0, half), input.narrow(dim, half, half))  # no cotangents to join
 
 
 def prelu(input, weight):

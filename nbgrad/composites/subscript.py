@@ -260,7 +260,7 @@ def index_tensors(item: Tensor, x: Tensor, dim: int) -> tuple[Tensor, tuple[Tens
 
     Returns:
         ``x`` and one index for each dimension that ``item`` meets from ``dim`` on; where strides allow, the dimensions
-        under a mask are made one first, which then has one index (2.7 instead of 14 ms for a 1000 x 1000 mask).
+        under a mask are made one first, which then has one index.
 
     Raises:
         DimError: a mask of another shape than what it meets, or an index of floats.

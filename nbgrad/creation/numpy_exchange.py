@@ -114,7 +114,7 @@ def item(x: Tensor) -> Any:
         require_values("item", layout)
     array = x._storage_.array
     if array.dtype is layout.descr and not (layout.conj or layout.neg):
-        return array.item(x._offset_ // layout.descr.itemsize)  # 130 ns; a view of the array costs 1.2 us
+        return array.item(x._offset_ // layout.descr.itemsize)  # without a view of the array
     return values_of(x).item()
 
 
@@ -123,7 +123,7 @@ def tolist(x: Tensor) -> Any:
     layout, array = x.layout, x._storage_.array
     if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special):
         first = x._offset_ // layout.descr.itemsize
-        return array[first : first + layout.numel].reshape(layout.shape).tolist()  # 16 elements 1.5 -> 0.5 us
+        return array[first : first + layout.numel].reshape(layout.shape).tolist()  # the same of all
     return values_of(x).tolist()
 
 

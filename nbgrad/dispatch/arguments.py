@@ -36,7 +36,7 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         ArgumentError: they do not fit the signature.
     """
     if len(args) == len(op.operands) and tuple(kwargs) == attribute_names(op):
-        return args, kwargs  # as interpreters pass them on: 0.4 us instead of 8
+        return args, kwargs  # as interpreters pass them on
     if kwargs and foreign_names(op, kwargs):
         args, kwargs = own_arguments(op, args, kwargs)
     try:
@@ -130,7 +130,7 @@ def default_values(op: Op) -> dict:
 def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
     """The parameters of a signature as source; defaults are looked up in a dict named ``defaults``.
 
-    Other names of arguments are None where they are not given. They have positions, since what has none costs a call 13 ns; they
+    Other names of arguments are None where they are not given. They have positions, since what has none costs a call time; they
     stand before attributes that are given by name alone, so that no position of those leads anywhere.
     """
     required: list[str] = []

@@ -187,7 +187,7 @@ class ElementwiseCall:
                     raise misfit(op, operands, error) from None
 
             attach(call, __signature__=op.signature)
-        attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place: a frame costs 50 ns
+        attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place, without its frame
         call.__name__ = call.__qualname__ = op.name
         return call
 

@@ -83,7 +83,7 @@ class ElementwiseRule(SavingRule):
         key = g.layout if usual else layouts
         if backs is not None and key in backs:
             return backs[key]
-        # As forward: a new shape of a known kind costs a copy of what is known (8 -> 3 us).
+        # As forward: a new shape of a known kind costs a copy of what is known.
         kind = (self.mask, cotangent_kind(g.layout, plan.outs[0].layout)) if usual and plan.kinds is not None else None
         record = plan.kinds.get(kind) if kind is not None else None
         if record is None:

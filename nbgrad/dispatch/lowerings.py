@@ -120,7 +120,7 @@ class GeneralPlan(Facts, Plan):
 
 
 class GeneralPattern:
-    """A plan of which copies serve other contiguous shapes: 0.7 instead of 4 us for a shape never seen before.
+    """A plan that is copied for other contiguous shapes.
 
     Attributes:
         build: ``build(record, layouts, given)``, the copy.

@@ -185,7 +185,7 @@ def saved_output(node: Node, alias: Tensor) -> Tensor:
         out = geometry.of(base)
         out._meta_.tangent = tangents_of(alias)
         return out
-    if alias._meta_ is None:  # 0.4 -> 0.2 us
+    if alias._meta_ is None:
         out = native.tensor(alias.layout.template, alias._storage_, alias._offset_, True, None)
     else:
         out = alias_with(alias, tangents_of(alias))

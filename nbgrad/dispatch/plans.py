@@ -28,7 +28,7 @@ __all__ = ["elementwise_plan", "result_layout", "Formula"]
 
 P = TypeVar("P", bound=Plan)
 
-# Serial time, in ns, from which waking the pool pays (benchmarks/test_threads.py), and of the share claimed at once.
+# Serial time, in ns, from which waking the pool pays (benchmarks/test_kernels.py), and of the share claimed at once.
 PARALLEL_FROM = 60_000.0
 GRAIN = 15_000.0
 
@@ -173,7 +173,7 @@ def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
 
 @cache
 def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
-    """The record of a launch on memory as it lies: the same for every shape (a plan for a new one 16 -> 4 us)."""
+    """The record of a launch on memory as it lies: the same for every shape."""
     grain, shared_from = shares(cost(formula, dtype))
     codes = number_codes(numbers, dtype)[inplace:]
     return pack_record(kernel(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from)

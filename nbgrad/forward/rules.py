@@ -238,7 +238,7 @@ def reduced(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
     """The tangent of a reduction: products of slopes and tangents, summed over its dimensions.
 
     Every element of the operand goes into one element of the result, so the cotangents of a ``g`` of ones are all the slopes there
-    are: amax 66 -> 29 us.
+    are.
     """
     enabled = mode.enabled
     mode.enabled = enabled and (requires_grad(call.operands[0]) or requires_grad(tangent))
@@ -314,7 +314,7 @@ def leads_only_to(edge: Any, leaf: Tensor) -> bool:
 
 
 def run_alone(node: Node, cotangent: Tensor) -> Tensor:
-    """What a pass would make of one node: softmax 34 -> 25 us."""
+    """What a pass would make of one node."""
     enabled, mode.enabled = mode.enabled, False
     try:
         return node._backward_(node, cotangent, False)

@@ -5,8 +5,7 @@ tensors that it produced, so that graphs die by reference counting alone.
 
 NOTE [Edges]: an entry of ``Node._edges_`` is None, a Node (its output 0), an Edge (another output), or, for a leaf, *the leaf*: the
 graph owns the leaf. Its AccumulateGrad is made when somebody asks for it (``next_functions``, ``get_gradient_edge``), is held by
-the edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one (0.5 us
-a leaf and step).
+the edge that it was asked from and weakly by the leaf. Passes that nobody looks into, which is nearly all, never make one.
 """
 
 from __future__ import annotations

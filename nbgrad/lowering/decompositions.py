@@ -154,7 +154,7 @@ def info_array(x: np.ndarray) -> np.ndarray:
     return info
 
 
-# Matrices of a batch that are solved one by one (1.5 us each); of more that are small, NumPy's loop over the batch is quicker.
+# Matrices of a batch that are solved one by one; of more that are small, NumPy's loop over the batch is quicker.
 MOST_ALONE, LARGE_ENOUGH = 64, 16
 
 

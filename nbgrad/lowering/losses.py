@@ -24,7 +24,7 @@ PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
 @cache
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the loops."""
-    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import (7 ms)
+    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
 
     bindings = (
         ("finite_or_zero", finite_or_zero),

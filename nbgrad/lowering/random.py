@@ -27,7 +27,7 @@ PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
 @cache
 def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
-    from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two  # with the scalar functions 7 ms
+    from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two  # not by an import
 
     loop = fill_four if dtype == "float32" else fill_two
     bindings = (("distribution", DISTRIBUTIONS[distribution, dtype]), ("p_out", POINTERS[dtype]))

@@ -177,7 +177,7 @@ def launch_record(fold: Fold, walk: Walk, over: int) -> bytes:
 
 
 def whole_record(fold: Fold, numel: int) -> bytes:
-    """The record for reducing all of a dense operand to one element: 0.3 instead of 1.9 us, for shapes never seen before."""
+    """The record for reducing all of a dense operand to one element, of any shape."""
     return whole_head(fold, numel >= PARALLEL_FROM) + WALK_WORDS.pack(numel, 0, 1, 0, 1 << 62, 1, numel)
 
 

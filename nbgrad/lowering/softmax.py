@@ -28,7 +28,7 @@ COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 @cache
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
-    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import (7 ms)
+    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
 
     bindings = (
         ("larger", larger),
@@ -52,7 +52,7 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     tiles = -(-width // TILE) if by_columns else 1
     units = outer * tiles if length and width else 0
     work = max(length * min(width, TILE), 1)
-    # Claims of less than some 15 us cost more than the second thread brings (two rows of 1,000 each: no gain at all).
+    # Small claims cost more than the second thread brings.
     share, shared_from = shares(COST * layouts[0].dtype.itemsize)
     parallel = PARALLEL if units * work >= shared_from else 0
     grain = max(1, share // work)

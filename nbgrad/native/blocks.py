@@ -1,7 +1,7 @@
 """Large blocks of memory that are used again: an allocator for NumPy's arrays, whose functions are in ``memory``.
 
 The C library hands large blocks back to the system, or cuts them out of a heap that it trims; each comes back as fresh pages of
-4 KB, which cost more to map than a kernel takes to write them (2.0 ms against 0.15 for 4 MB), and lies where the last one lay.
+4 KB, which cost more to map than a kernel takes to write them, and lies where the last one lay.
 NumPy asks the *handler* that is set when an array is made, and frees by the handler that the array was made with. Ours is set
 only while nbgrad makes a large array; those of others are untouched.
 """

@@ -4,9 +4,9 @@ NOTE [Blocks]: requests of ``LEAST`` bytes and more get a mapping of their own, 
 A freed block is kept, and the one freed last, which is likely to be cached, is taken first by a request of its size. What is
 kept is bounded (``NBGRAD_KEPT_MEMORY``), and what nobody took for ``PATIENCE`` requests goes back to the system, one at a time.
   - Blocks of about 2 MB and more begin where a huge page does, and the system is asked for such: a thousandth of the page faults,
-    and no walks of page tables on the way (a million float32, many arrays alive: 7 to 10 %).
+    and no walks of page tables on the way.
   - Blocks begin at five different places in a page. Where an operand and the result lie at the same place, loads wait for stores
-    whose addresses end in the same 12 bits (exp of 100,000 float32 24 -> 35 us).
+    whose addresses end in the same 12 bits.
   - 64 bytes before the data is a header: mapped bytes (0: from ``malloc``), bytes asked for, start of the mapping,
     whether nobody has written to it yet.
 All of it runs under the interpreter's lock, as NumPy allocates.

@@ -20,8 +20,8 @@ token behind, and workers would wake for nothing ever more often.
 
 NOTE [Place]: a scheduler that knows of no cache that two cores share (many virtual machines) wakes a worker where it
 last ran, be it on the caller's core with all others idle: the two take turns until, milliseconds later, load is
-balanced. So a worker that finds itself on the core from which the run was published forbids itself that core (two
-cores, 130 us of work: 1.05 of one thread's time without this, 0.61 with it). Fixed places would be worse: a worker
+balanced. So a worker that finds itself on the core from which the run was published forbids itself that core.
+Fixed places would be worse: a worker
 could not leave a core that another process took.
 
 NOTE [Debt]: where the cores are busy a worker that holds a chunk may not run for milliseconds, and the caller waits.
@@ -40,8 +40,7 @@ from .primitives import add, address_of, exchange, function_address, load, pause
 
 __all__ = ["parallel", "pool_configure", "pool_counters", "pool_ensure", "pool_forget"]
 
-# Looks before a worker sleeps: 0.8 us on Zen 4 (25 ns a pause), 1.5 us on Skylake. A longer spin halves the speed of a BLAS that
-# wants the same core.
+# Looks before a worker sleeps. A longer spin halves the speed of a BLAS that wants the same core.
 SPIN = 32
 # The caller waits as briefly: if the worker it waits for sits on its own core, spinning keeps that worker from running.
 PATIENCE = 50
@@ -67,7 +66,7 @@ pool_threads, pool_cores = Static(*[0] * 256), Static(*[0] * 16)
 
 @raw
 def clock(which: int) -> int:
-    """Nanoseconds: 1 of the wall (22 ns), 3 of this thread (500 ns)."""
+    """Nanoseconds: 1 of the wall, 3 of this thread."""
     time = words(2)
     clock_gettime(which, time)
     return time[0] * 1000000000 + time[1]

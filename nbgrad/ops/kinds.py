@@ -5,7 +5,7 @@ attribute of another kind than its name says is the reason, and the error become
 and an attribute of an unusual kind that works (a tensor for an int) stays allowed.
 
 NOTE [Whole numbers]: True and 1.0 equal 1, and would find in a table what that has left there. Wherever a table is asked by
-attributes that are integers, the call looks at their types: the native call that makes views (1 ns a value), else the text
+attributes that are integers, the call looks at their types: the native call that makes views, else the text
 (``odd_lines``). What is odd goes the long way, where ``refuse_odd`` says so, or makes ints of NumPy's.
 """
 
@@ -133,7 +133,7 @@ def is_strange(value: Any) -> bool:
 def odd_condition(op: Op, spelled: str = "{0}") -> str:
     """The source of a test whether an attribute of a call is no part of a key; empty where there is nothing to test.
 
-    It costs 4 to 12 ns an attribute. ``is_strange`` is among the names of the text.
+    ``is_strange`` is among the names of the text.
 
     Args:
         spelled: how the text spells the attribute of a name.
@@ -227,8 +227,7 @@ def may_be_none(op: Op, name: str) -> bool:
 def explained(formula: Callable) -> Callable:
     """The formula of a composite whose failures over an attribute's kind are explained, see NOTE [Kinds of attributes].
 
-    It costs a call 0.2 us: for operations that take many times that (indices by NumPy, orders). Others catch what they can at the
-    place, which costs nothing.
+    A frame more: for operations that take many times that (indices by NumPy, orders). Others catch what they can at the place.
     """
 
     @wraps(formula)

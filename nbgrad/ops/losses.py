@@ -254,7 +254,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy", input, target)
-    if not scalar.are_probabilities(input, target)._everywhere_():  # 1.6 -> 2.7 us for 16 elements
+    if not scalar.are_probabilities(input, target)._everywhere_():  # one pass over both
         name = "target" if scalar.are_probabilities(input, input)._everywhere_() else "input"
         raise RangeError(
             f"binary_cross_entropy: an element of {name} is not from 0 to 1. "

@@ -521,7 +521,7 @@ composite(
     arguments={"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
 )
 composite("as_strided", as_strided, spelling="memory", doc=str(as_strided.__doc__))
-# Of these the arithmetic of shapes takes longer than a look-up (0.3 us).
+# Of these the arithmetic of shapes takes longer than a look-up.
 for function in (flatten, ravel, unflatten, narrow, adjoint, chunk, unsafe_chunk):
     composite(function.__name__, function, spelling=True, doc=str(function.__doc__))
 for function in (tensor_split, hsplit, vsplit, dsplit):

@@ -2,7 +2,7 @@
 
 NOTE [Profiling]: while a profile is active, calls take the general path (a profile is a member of ``grad_mode.special``), and each
 becomes a ``Record`` of its thread: opened before the call, closed after it, so that records nest. Nodes of backward are seen by the
-engine's ``watchers``. A record costs 2 us beside the general path, which takes 4 us a call; without a profile nothing is paid. Like
+engine's ``watchers``. Without a profile nothing is paid. Like
 torch's, a profile sees the calls of the thread that entered it, and of all threads on request.
 """
 

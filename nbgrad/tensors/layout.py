@@ -154,7 +154,7 @@ def layout_of(
 
 
 def _new_layout(key) -> Layout:
-    """Make a layout; of one dimension without loops (2.4 -> 1.2 us for a shape never seen before)."""
+    """Make a layout; of one dimension without loops, as new shapes mostly are."""
     layout = Layout()
     layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
     dtype, shape, strides, device, conj, neg = key

@@ -328,7 +328,7 @@ class MemberDef(ctypes.Structure):
 def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
     """Let a slot be read as before, and written only by the function that this returns.
 
-    A property would cost 25 ns at every read. Where the interpreter is not CPython the slot stays as it is.
+    A property would cost time at every read. Where the interpreter is not CPython the slot stays as it is.
     """
     member = vars(owner)[slot]
     if sys.implementation.name == "cpython":

@@ -5,7 +5,7 @@ is linked with is found through the shared library of its core. Kernels call it 
 that a cached kernel knows no library.
 
 NOTE [Threads of BLAS]: large products are cut over our own pool, in blocks that depend on the shape alone; the library
-is told to use one thread. Its own workers spin for 20 ms after a product, on the cores that the next kernel wants, and
+is told to use one thread. Its own workers spin after a product, on the cores that the next kernel wants, and
 cut according to the number of threads, so that results would depend on it.
 """
 

@@ -125,7 +125,7 @@ REAL_OF: dict[str | None, str] = {"complex64": "float32", "complex128": "float64
 
 
 def compile_program(program: Program) -> tuple[bytes, list[str]]:
-    """Return ``(object file, [symbol])``. Some 40 ms, plus Numba's import."""
+    """Return ``(object file, [symbol])``, by way of Numba, which is imported now."""
     from numba import types
 
     from .. import scalars

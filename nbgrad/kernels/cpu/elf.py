@@ -1,8 +1,8 @@
 """Reads the symbols of an ELF object, and refuses one whose numbers point outside of it.
 
 LLVM's loader believes what an object says: a section that ends beyond the file, a relocation beyond its section or one
-of an unknown type is read, written or answered with ``abort``. So every bound that it relies on is checked here, in
-some 15 us for a kernel, before it sees the bytes. That the object is *honest* machine code is not decided here: see
+of an unknown type is read, written or answered with ``abort``. So every bound that it relies on is checked here,
+before it sees the bytes. That the object is *honest* machine code is not decided here: see
 NOTE [Trust in the store] in ``disk``.
 """
 

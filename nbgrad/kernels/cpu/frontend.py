@@ -1,10 +1,10 @@
 """Numba as a front end: type inference and lowering of kernels, and of nothing else; LLVM runs once a kernel.
 
 ``numba.njit`` is made for whole programs. Before it compiles the first function it loads what it knows of arrays, strings, dicts,
-random numbers and SciPy (250 ms), and every function that a kernel calls is optimised and turned into machine code of its own,
-which nobody uses, because the kernel inlines it (10 ms each). ``KernelTarget`` is the same compiler with the arithmetic of
+random numbers and SciPy, and every function that a kernel calls is optimised and turned into machine code of its own,
+which nobody uses, because the kernel inlines it. ``KernelTarget`` is the same compiler with the arithmetic of
 scalars, tuples and loops alone, and its libraries wait: what a kernel calls is linked as it was lowered, then all is optimised and
-emitted at once. The first kernel of a process takes 110 instead of 390 ms, later ones two thirds (benchmarks/test_startup.py).
+emitted at once (benchmarks/test_startup.py).
 
 Imported only when something must be compiled. The classes derive from Numba's own, which are no public interface.
 """
@@ -93,7 +93,7 @@ class KernelTyping(typing.Context):
         self.install_registry(mathdecl.registry)
 
     def resolve_value_type(self, val):
-        """The type of a global value: what is registered for it, before Numba asks whether ``range`` is a typed dict (20 ms)."""
+        """The type of a global value: what is registered for it, before Numba asks whether ``range`` is a typed dict."""
         return self._get_global_type(val) or super().resolve_value_type(val)
 
 

@@ -91,7 +91,7 @@ class Pool:
         return self._threads if HAS_WORKERS else 1
 
     def ensure(self) -> int:
-        """Start the workers now, which the first large launch would do (some 50 us each); return how many there are."""
+        """Start the workers now, which the first large launch would do ; return how many there are."""
         return self._ensure()
 
     def stop(self) -> None:

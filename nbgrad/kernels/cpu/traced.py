@@ -1,7 +1,7 @@
 """Scalar functions as LLVM instructions, found by running them: on values that write down what is done to them.
 
 A scalar function is Python arithmetic and primitives, mostly without branches. Called with ``Traced`` values it says itself which
-instructions it is, in 0.1 ms, where Numba infers types and lowers in 5 ms for every function on the way (``exp`` is seven of
+instructions it is, where Numba infers types and lowers for every function on the way (``exp`` is seven of
 them). What cannot be run so, because it has branches, loops or integer arithmetic, is left to Numba.
 
 NOTE [Same instructions]: the instructions are those of Numba's own lowering, without fast-math flags, in the same order: kernels

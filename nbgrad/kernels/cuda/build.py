@@ -1,7 +1,7 @@
 """Template + scalar function + dtype -> PTX -> cubin, on any machine. With ``intrinsics.py``, the only file that knows
 numba-cuda.
 
-Numba is used as a compiler only: its launcher costs about 20 us a call, and its arrays and contexts are not needed.
+Numba is used as a compiler only: its launcher takes longer than a call may, and its arrays and contexts are not needed.
 What leaves this file is a ``Kernel``: bytes and a name.
 """
 

@@ -11,8 +11,7 @@ thread asks for its own element.
 
 NOTE [Common range]: ``COMMON`` turns that round: the function is right everywhere and vectorises, and a cheaper one gives
 the same bits in a range that most arguments are in. The test is an integer of the dtype's width, negative outside of the
-range. Only loops of the CPU know of it, and only where the arguments are operands, so that asking costs less than it saves
-(100,000 elements on Zen 4: exp 24.6 -> 21.6 us in float32, 66.8 -> 62.3 in float64; log 33.2 -> 27.7 and 78.7 -> 66.2).
+range. Only loops of the CPU know of it, and only where the arguments are operands, so that asking costs less than it saves.
 """
 
 from __future__ import annotations

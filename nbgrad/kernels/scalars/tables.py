@@ -252,8 +252,8 @@ def horner(variable: str, coefficients: list[float]) -> str:
 def polynomial(name: str, coefficients: list[float], dtype: str) -> Callable:
     """A function ``name(t)``, unrolled; its source is shown to debuggers and to ``inspect``.
 
-    Long ones have even and odd powers apart, because the two chains run side by side: erf in float64 2.0 -> 1.8 ns; for
-    8 coefficients and fewer the squaring costs more than the latency (AVX-512, Zen 4).
+    Long ones have even and odd powers apart, because the two chains run side by side; for 8
+    coefficients and fewer the squaring costs more than the latency.
     """
     if len(coefficients) > 8:
         even, odd = horner("z", coefficients[::2]), horner("z", coefficients[1::2])

@@ -1,7 +1,7 @@
 """The elementwise loop, as source text; CPU. Free names are bound by ``instantiate``: ``scalar`` and the pointers.
 
 NOTE [In place]: an output that is an operand is *one* pointer. With two equal pointers LLVM's run-time overlap check
-fails and the loop runs one element at a time (2.9 us instead of 0.86 us for 10,000 products).
+fails and the loop runs one element at a time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], i
 
 
 # How a test is or-reduced: the first value, one step, and what sends the block to ``precise``. Words are as wide as the elements:
-# 64-bit ones would halve the lanes of float32 (exp of 100,000 25.7 -> 21.6 us). LLVM vectorises no such reduction of truth values.
+# 64-bit ones would halve the lanes of float32. LLVM vectorises no such reduction of truth values.
 REDUCED = {
     "guard": ("0", "outside | guard({})", "outside != 0"),
     "common": ("iand(0, 0)", "ior(outside, common({}))", "outside < 0"),
@@ -71,7 +71,7 @@ def guarded_loop(test: str, call: str, body: list[str]) -> list[str]:
     return [
         "    for low in range(start, stop, 512):",
         "        high = low + 512",
-        "        if high > stop:",  # min would be another function to compile (6 ms)
+        "        if high > stop:",  # min would be another function to compile
         "            high = stop",
         f"        outside = {first}",
         "        for i in range(low, high):",

@@ -38,7 +38,7 @@ def move(target, target_step, source, source_step, count, size):
             value4 = from4[0]
             for i in range(count):
                 to4[i] = value4
-        elif target_step == -4 and source_step == 4:  # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
+        elif target_step == -4 and source_step == 4:  # of a flip: stores ascend
             last4 = at_int32(target, 4 * (1 - count))
             for i in range(count):
                 last4[i] = from4[count - 1 - i]
@@ -54,7 +54,7 @@ def move(target, target_step, source, source_step, count, size):
             value8 = from8[0]
             for i in range(count):
                 to8[i] = value8
-        elif target_step == -8 and source_step == 8:  # of a flip: stores ascend (1000 x 1000 float32 0.38 -> 0.29 ms)
+        elif target_step == -8 and source_step == 8:  # of a flip: stores ascend
             last8 = at_int64(target, 8 * (1 - count))
             for i in range(count):
                 last8[i] = from8[count - 1 - i]
@@ -93,7 +93,7 @@ def walk(buffer, memory, scatter, position, count, size, dims, shape, strides, i
         rows = 0
         if last > 0 and i == 0 and extent < 8:
             rows = min(word(shape, last - 1) - word(index, last - 1), (count - done) // extent)
-        if rows > 3:  # short rows, column by column: 1000 pairs 5.2 -> 2.7 us
+        if rows > 3:  # short rows, column by column
             down = word(strides, last - 1)
             for j in range(extent):
                 if scatter != 0:

@@ -7,7 +7,7 @@ NOTE [Fixed blocks]: elements are folded in blocks of fixed size, blocks are mer
 tiles or blocks, so that the bits of a result never depend on their number.
 
 NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of
-an element, averaged over all trees, and an eighth of the conversions (42 us instead of 70 us for 1 M elements).
+an element, averaged over all trees, and an eighth of the conversions.
 Blocks of float64 are merged with compensation, so the error does not grow with the length. Inside a block the
 compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``absorb`` and
 ``result`` are compiled without that freedom. Terms that are computed, as squares are, are computed and added in float64.
@@ -258,9 +258,9 @@ def eight(a, b, c, d, e, f, g, h):
     )
 
 
-# Pieces of 256, whose eight streams lie close together (42 us instead of 48 us for 1 M float32); what is left in eight streams and
+# Pieces of 256, whose eight streams lie close together; what is left in eight streams and
 # in four as long as they can be. Each loop has an accumulator of its own: if it went on with the last one's, all its vector
-# additions would wait for that one to be folded (1,000 rows of 1,000: 53.9 -> 48.0 us; 10,000 rows of 100: 138 -> 116).
+# additions would wait for that one to be folded.
 def row_loop_in_eights(start, stop, args):
     """The same, eight or four elements at a time."""
     record = pointer_word(args, 0)

@@ -37,7 +37,7 @@ def kernel(start, stop, args):
             for j in range(n):
                 BODY
 """
-# One column: what is carried stays in a register (7.8 ms in memory, 1.3 ms so, for 1 M float32).
+# One column: what is carried stays in a register.
 SCAN_LINE = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
