@@ -7,6 +7,7 @@ No derivative may be lost. Elementwise operations are launched into ``out``, whi
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import Any, Callable
 
 from ..base.bounded import Plans
@@ -23,7 +24,17 @@ from ..tensors.overlap import apart, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .elementwise_plans import forward_formula
-from .operands import any_complex, check_kinds, dtype_of_kinds, gradient_mask, kinds_of, require_divisor, unwrap_number
+from .operands import (
+    any_complex,
+    check_kinds,
+    dtype_of_kinds,
+    gradient_bits,
+    gradient_mask,
+    kinds_of,
+    misfit,
+    require_divisor,
+    unwrap_number,
+)
 from .plans import elementwise_plan
 
 __all__ = ["store", "write_out", "write_result"]
@@ -114,43 +125,73 @@ def write_result(op: Elementwise, operands: tuple, out: Any) -> Tensor:
     Raises:
         InplaceError: ``out`` and an operand are dense and share memory at different places.
     """
-    name, operands = op.public, tuple(map(unwrap_number, operands))
-    if (form := op.complex_form) is not None and any_complex(operands):
-        return write_out(name, lambda: form(*operands), out)
-    require_tensor(name, out)
-    require_constant(name, out)
-    if mode.enabled and gradient_mask(op, operands):
-        raise lost_gradient(name)
-    if special or is_marked((*operands, out)):
-        return interpret(Call(op, operands, {}, lambda *below: launch_into(op, below, out), "out", out))
-    return launch_into(op, operands, out)
+    try:
+        return writer_of(op)(out, *operands)
+    except OverflowError as error:
+        raise misfit(op, operands, error) from None
 
 
-def launch_into(op: Elementwise, operands: tuple, out: Tensor) -> Tensor:
-    """``out=`` beneath all interpreters."""
-    name, operands = op.public, tuple([unchanged(op.public, out, x) for x in operands])
-    kinds = kinds_of(operands)
-    key = (op, out.layout, kinds)
-    if key not in out_plans:
-        check_kinds(op, kinds)
-        dtype = dtype_of_kinds(op, kinds)
-        shape = broadcast_shapes(name, [x.layout.shape for x in operands if isinstance(x, Tensor)])
-        fit(name, shape, bool_ if op.predicate else dtype, out)
-        if out.layout is not key[1]:  # it was empty
-            return launch_into(op, operands, out)
-    check_inplace(name, out, False)
-    if op.integer_divisor:
-        require_divisor(op, dtype_of_kinds(op, kinds), operands)
-    native.into(out_plans[key], out, *operands)
-    return out
+@cache
+def writer_of(op: Elementwise) -> Callable:
+    """``write(out, *operands)``: the native write, of a result instead of an operand."""
+    into = ResultWriter(op)
+    if op.integer_divisor or op.policy == "first":  # values are looked at in every call
+        return into.check
+    bits = (1, *gradient_bits(op))
+    return native.writer(into.plans, special, into.check, into.refuse, mode, bits)
 
 
-def out_plan(key: tuple[Elementwise, Layout, tuple]) -> Plan:
-    """The plan of a call with ``out=``, by operation, layout of ``out`` and kinds of operands."""
-    op, out, kinds = key
-    dtype = dtype_of_kinds(op, kinds)
+class ResultWriter:
+    """What ``out=`` of an elementwise operation does where the native write finds no plan.
+
+    Attributes:
+        plans: by kinds of ``out`` and of the operands.
+    """
+
+    __slots__ = ("op", "plans")
+
+    def __init__(self, op: Elementwise):
+        self.op, self.plans = op, of_default_dtype(Plans(partial(out_plan, op)))
+
+    def refuse(self, plan: Plan, mask: int, *operands: Any) -> None:
+        """A call in which a gradient would be lost."""
+        raise lost_gradient(self.op.public)
+
+    def check(self, out: Any, *operands: Any) -> Tensor:
+        """A call that the native write leaves."""
+        op, name, operands = self.op, self.op.public, tuple(map(unwrap_number, operands))
+        if (form := op.complex_form) is not None and any_complex(operands):
+            return write_out(name, lambda: form(*operands), out)
+        require_tensor(name, out)
+        require_constant(name, out)
+        if mode.enabled and gradient_mask(op, operands):
+            raise lost_gradient(name)
+        if special or is_marked((*operands, out)):
+            return interpret(Call(op, operands, {}, lambda *below: self.launch(out, below), "out", out))
+        return self.launch(out, operands)
+
+    def launch(self, out: Tensor, operands: tuple) -> Tensor:
+        """The call beneath all interpreters."""
+        op, name = self.op, self.op.public
+        operands = tuple([unchanged(name, out, x) for x in operands])
+        key = kinds_of((out, *operands))
+        if key not in self.plans:
+            kinds = key[1:]
+            check_kinds(op, kinds)
+            shape = broadcast_shapes(name, [x.shape for x in kinds if type(x) is Layout])
+            fit(name, shape, bool_ if op.predicate else dtype_of_kinds(op, kinds), out)
+            if out.layout is not key[0]:  # it was empty
+                return self.launch(out, operands)
+        check_inplace(name, out, False)
+        if op.integer_divisor:
+            require_divisor(op, dtype_of_kinds(op, key[1:]), operands)
+        native.into(self.plans[key], out, *operands)
+        return out
+
+
+def out_plan(op: Elementwise, key: tuple) -> Plan:
+    """The plan of a call with ``out=``, by kinds of ``out`` and of the operands."""
+    out, *kinds = key
+    dtype = dtype_of_kinds(op, tuple(kinds))
     layouts = tuple([x if type(x) is Layout else None for x in kinds])
     return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), exact=op.exact)
-
-
-out_plans = of_default_dtype(Plans(out_plan))

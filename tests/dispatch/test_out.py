@@ -105,6 +105,8 @@ def test_no_gradient_is_lost(name):
     with nbgrad.no_grad():
         assert FLOATS[name](x, out=out) is out and out.is_leaf
     assert out.tolist() == FLOATS[name](X).tolist()
+    refused(nbgrad.GradError, name, "out= is not differentiable", out.detach(), x)  # of a kind that is known by now
+    refused(nbgrad.GradError, name, "out= is not differentiable", out)
 
 
 @pytest.mark.parametrize("name", WITHOUT_DERIVATIVE)
