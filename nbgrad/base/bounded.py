@@ -37,3 +37,12 @@ class Plans(dict):
         if plan is None:
             raise KeyError(key)
         return keep(self, key, plan, self.most)
+
+    def made(self, key: Any, kept_as: Any = None) -> Any:
+        """The plan that is missing, made and kept; None where the call must look closer.
+
+        Args:
+            kept_as: the key under which it is kept, if it is another one than that of which it is made.
+        """
+        plan = self.make(key)
+        return None if plan is None else keep(self, key if kept_as is None else kept_as, plan, self.most)

@@ -371,7 +371,12 @@ class Inferring:
     """The one member of ``special`` for all threads in inference mode: it sends calls to the interpreters and observes nothing.
 
     Only one, so that a thread in the mode knows by the length of ``special`` that no other mode is active anywhere.
+
+    Attributes:
+        rank: of the interpreter that is asked because of it, if no other is.
     """
+
+    rank = "inference"
 
     def __init__(self) -> None:
         self.count, self.lock = 0, new_lock()

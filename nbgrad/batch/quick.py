@@ -12,7 +12,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.grad_mode import dual_levels, special
 from ..modes.batched import Batched, wrap
-from ..modes.interpreters import Call, quick_calls
+from ..modes.interpreters import Call, QuickCalls, quick_calls
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .tensors import Batch, behind_batch, exposed, is_behind, levels_of, rule_of
@@ -106,4 +106,4 @@ def is_plain(x: Any) -> bool:
     return type(x) in PLAIN
 
 
-quick_calls[Batched] = quick
+quick_calls[Batched] = QuickCalls(call=quick)

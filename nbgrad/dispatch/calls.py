@@ -23,11 +23,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..base.grad_mode import special
-from ..modes.interpreters import is_marked
+from ..modes.interpreters import intercept, is_marked
 from ..ops.core import Op
 from .arguments import argument_text, attribute_names, bound_arguments, check_tensor, default_values
 from .generated import late_function
-from .interception import intercept, intercept_odd
+from .interception import intercept_odd
 
 __all__ = ["OperationCall"]
 

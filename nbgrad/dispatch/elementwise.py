@@ -17,8 +17,7 @@ from ..base.dtypes import of_default_dtype
 from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.saved import EnteredHooks
-from ..modes.inference import NEVER, elementwise_caller
-from ..modes.interpreters import Call, interpret, is_bystander, is_marked, known_call, quick_call, quick_calls
+from ..modes.interpreters import QuickCalls, intercept, is_marked, known_call, quick_calls
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_name
@@ -40,6 +39,7 @@ from .operands import (
 
 __all__ = ["call_of", "general", "launched"]
 
+NEVER: list = []  # what native calls test instead of ``special``
 USUAL = frozenset((Tensor, float, int))  # operands that need no conversion
 
 
@@ -53,8 +53,7 @@ def general(op: Elementwise, operands: tuple) -> Tensor:
     if op.complex_form is not None and any_complex(operands):
         return op.complex_form(*operands)
     if special or is_marked(operands):
-        out = quick_call(op, operands)
-        return interpret(Call(op, operands, {}, lambda *below: launched(op, below))) if out is None else out
+        return intercept(op, operands, None, lambda *below: launched(op, below))
     return launched(op, operands)
 
 
@@ -86,7 +85,7 @@ def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) 
     return out
 
 
-quick_calls[EnteredHooks] = call_under_hooks
+quick_calls[EnteredHooks] = QuickCalls(call=call_under_hooks)
 
 
 class ElementwiseCall:
@@ -99,10 +98,9 @@ class ElementwiseCall:
         bare: a native call that no mode keeps from running; made when one first lets a call pass.
         stores: the operation stores numbers.
         simple: it takes one or two operands, and nothing about them is unusual.
-        infer: the call inside of inference mode.
     """
 
-    __slots__ = ("op", "plans", "found", "stores", "simple", "run", "bare", "infer")
+    __slots__ = ("op", "plans", "found", "stores", "simple", "run", "bare")
     bare: Callable | None
 
     def __init__(self, op: Elementwise):
@@ -111,7 +109,6 @@ class ElementwiseCall:
         self.simple = len(op.operands) <= 2 and required and not self.stores and not any(op.fixed)
         self.plans = PLANS[op.name] = ElementwisePlans(op)
         self.found = of_default_dtype({}) if self.stores or op.integer_divisor else self.plans
-        self.infer = elementwise_caller(self.plans, self.general) if len(op.operands) <= 2 and not self.stores else None
         self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed
 
     def plan_of(self, key: Any) -> ElementwisePlan | None:
@@ -128,10 +125,6 @@ class ElementwiseCall:
             return keep(found, key, plan)
         return None if must_ask(op, key if type(key) is tuple else (key,)) else self.plans[key]
 
-    def general(self, operands: tuple) -> Tensor:
-        """The call that asks interpreters and makes its plan: see ``general``."""
-        return general(self.op, operands)
-
     def native_call(self, modes: list, missed: Callable) -> Callable:
         """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``."""
         op = self.op
@@ -146,10 +139,6 @@ class ElementwiseCall:
             out = known_call(op, operands)
             if out is not None:
                 return out
-            if is_bystander(operands):
-                return self.past_modes(*operands)
-        if mode.inference and self.infer is not None:
-            return self.infer(*operands)
         return general(op, operands)
 
     def past_modes(self, *operands: Any) -> Tensor:

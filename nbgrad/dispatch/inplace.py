@@ -17,7 +17,6 @@ from ..base.functions import attach
 from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import active_hooks
-from ..modes.inference import write_in_mode
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
@@ -71,7 +70,7 @@ class InplaceCall:
         op = self.op
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{self.name}: expected a Tensor, got {type(x).__name__}.")
-        if special and not mode.inference:
+        if special:
             out = quick_write(op, (x, *others), self.beneath)
             if out is not None:
                 return out
@@ -103,8 +102,6 @@ class InplaceCall:
         op = self.op
         if op.complex_form is not None and any_complex(operands):
             return overwrite_complex(op, operands)
-        if mode.inference:
-            return write_in_mode(op, operands, self.plans, self.beneath, check_inplace)
         return interpret(Call(op, operands, {}, self.beneath, "_"))
 
     def plan_and_write(self, *operands):
@@ -169,7 +166,7 @@ def inplace_call(op: Elementwise) -> Callable:
         writer = native.writer(inplace.plans, special, inplace.check, inplace.write, mode, bits)
         run = inplace.check if op.integer_divisor else writer
     call.__name__ = call.__qualname__ = op.name + "_"
-    attach(call, __signature__=public_signature(op))
+    attach(call, __signature__=public_signature(op), caller=inplace)
     CALLS[op.name + "_"] = call
     return call
 

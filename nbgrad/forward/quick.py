@@ -33,7 +33,8 @@ from ..dispatch.plans import Formula, elementwise_plan
 from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
-from ..modes.interpreters import Call, is_marked, known_calls, quick_calls, quick_writes
+from ..modes.batched import Batched
+from ..modes.interpreters import Call, QuickCalls, is_marked, quick_calls
 from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
@@ -43,7 +44,7 @@ from ..tensors.tensor import Tensor, native
 from ..views import is_view
 from .programs import Tracer, program_of
 from .rules import in_place_of, jvp_expression, tangents_of_call
-from .tangents import DualLevel, beneath, dual_meta, give, hold, lies_alike, sight, tangent_of
+from .tangents import DualLevel, beneath, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
 __all__ = ["quick"]
 
@@ -52,7 +53,7 @@ _plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
 
 def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
-    if len(special) != len(dual_levels):
+    if len(special) != len(dual_levels) or type(operands[0]) is Batched or type(operands[-1]) is Batched:  # batch/quick.py knows
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]
@@ -173,8 +174,8 @@ def without_tangents_at_all(op: Elementwise, operands: tuple, look: bool) -> Any
     """An ordinary call; None where it must be looked at."""
     if look:
         return None if is_marked(operands) else launched(op, operands)
-    bare = CALLS[op.name].caller.bare
-    return None if bare is None else bare(*operands)
+    caller = CALLS[op.name].caller
+    return (caller.bare or caller.past_modes)(*operands)
 
 
 MANY: Any = object()
@@ -836,5 +837,4 @@ def linear_places(op: General, names: tuple[str, ...]) -> tuple[tuple[int, ...],
     return None if left else tuple(groups)
 
 
-known_calls[DualLevel], quick_calls[DualLevel] = known, quick
-quick_writes[DualLevel] = write
+quick_calls[DualLevel] = QuickCalls(known, quick, write, sees_tangent)

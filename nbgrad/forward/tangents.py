@@ -29,7 +29,7 @@ from ..batch.tensors import levels_of, lifted, lowered, number_of
 from ..creation.factories import new_full
 from ..graph.edges import Edge, Node
 from ..graph.saved import SavedTensor
-from ..modes.interpreters import Presence, bystanders, tangent_tests
+from ..modes.interpreters import Presence
 from ..tensors.batch_levels import Level, is_batched, whole
 from ..tensors.layout import layout_of
 from ..tensors.tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
@@ -44,6 +44,7 @@ __all__ = [
     "are_tangents_seen",
     "set_tangents_seen",
     "tangent_of",
+    "sees_tangent",
     "hold",
     "give",
     "write",
@@ -175,21 +176,6 @@ def beneath(limit: int, function: Callable, *args: Any) -> Any:
         sight.below = before
 
 
-def sees_no_tangent(operands: tuple) -> bool:
-    """Whether forward mode is the only mode, and this thread sees no tangent of any operand."""
-    outermost = dual_levels[:1]
-    if len(special) != len(dual_levels) or not outermost:
-        return False
-    if sight.below > outermost[0].number:
-        for x in operands:
-            if isinstance(x, Tensor) and x._meta_ is not None:
-                return False
-    return True
-
-
-bystanders[DualLevel] = sees_no_tangent
-
-
 # ---- the tangent of a tensor ---------------------------------------------------------------------------------------
 
 
@@ -207,9 +193,6 @@ def tangent_of(x: Tensor, level: int) -> Tensor | None:
 def sees_tangent(x: Tensor) -> bool:
     """Whether this thread sees a tangent of ``x`` at any level."""
     return any(tangent_of(x, level) is not None for level in visible_levels())
-
-
-tangent_tests[DualLevel] = sees_tangent
 
 
 def inherited(x: Tensor, meta: Meta, level: int) -> Tensor | None:

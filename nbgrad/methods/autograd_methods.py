@@ -15,6 +15,7 @@ from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import note_leaf, refuse_in_transform, unusual
 from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
+from ..dispatch import inference as _inference_calls  # noqa: F401  (they register themselves)
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
 from ..graph.node import Node, node_meta, shown

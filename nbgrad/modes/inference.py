@@ -13,19 +13,15 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.dtypes import of_default_dtype
 from ..base.errors import GradError
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node, accumulator_of, requires_grad
 from ..graph.node import saved_values
-from ..native.plans import Plan
-from ..ops.core import Op
-from ..tensors.layout import Layout, marked_layout
+from ..tensors.layout import marked_layout
 from ..tensors.storage import IN_INFERENCE_MODE
 from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
-from .interpreters import Call, interpret, register
+from .interpreters import Call, register
 
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
 
@@ -224,188 +220,6 @@ def check_saved(result: Any, op: str, stand_ins: StandIns) -> None:
         saved = (*saved_values(node), getattr(node._attrs_, "attributes", None))
         if any(id(x) in stand_ins.originals for x in tensors_in(saved)):
             refuse_saving(op)
-
-
-# ---- known calls inside of the mode ---------------------------------------------------------------------------------
-
-# NOTE [Quick inference]: a call that has been interpreted once inside of the mode leaves a plan behind: the ordinary one with
-# marked layouts in its operands' and results' places. The next one of its layouts costs 0.5 us instead of 10, if no other special
-# mode is active anywhere (``special`` has one member, see grad_mode.Inferring).
-
-NEVER: list = []  # what native calls test instead of ``special``
-Quick = Any  # a Plan; a QuickView; the ordinary ViewPlan of an ordinary tensor's view
-
-
-def elementwise_caller(plans: dict, general: Callable[[tuple], Any]) -> Callable:
-    """``call(*operands)`` of an elementwise operation inside of the mode.
-
-    Args:
-        plans: the operation's ordinary plans.
-        general: the call that makes one.
-    """
-    quick = of_default_dtype({})
-    made: list[Callable] = []
-
-    def miss(*operands):
-        out = general(operands)
-        learn(quick, plans, operands, out)
-        return out
-
-    def call(*operands):
-        if len(special) != 1:
-            return general(operands)
-        if not made:
-            made.append(native.caller(quick, NEVER, miss, record_nothing, mode, (0, 0)))
-        out = made[0](*operands)
-        # A type that overrides operations may have returned anything.
-        if type(out) is Tensor and out.layout.special is INFERENCE and out._storage_.writable:
-            out._storage_.writable = IN_INFERENCE_MODE
-        return out
-
-    return call
-
-
-def record_nothing(plan: Any, out: Tensor, *operands: Any) -> None:
-    """What becomes of a call that would be recorded outside."""
-
-
-def key_of(layouts: tuple) -> Any:
-    """The key under which native calls look for a plan: layouts, and types of numbers."""
-    return layouts[0] if len(layouts) == 1 or len(layouts) == 2 and layouts[0] is layouts[1] else layouts
-
-
-def learn(quick: dict, plans: dict, operands: tuple, out: Any) -> None:
-    """Keep a plan for calls of the same layouts, if the ordinary plan of their plain layouts was used."""
-    layouts = tuple(x.layout if isinstance(x, Tensor) else type(x) for x in operands)
-    plan = plans.get(key_of(tuple(map(unmarked, layouts)))) if all(map(is_simple, layouts)) else None
-    if plan is None or len(plan.layouts) != len(layouts) or not isinstance(out, Tensor):
-        return
-    if out.layout is marked_layout(plan.outs[0].layout, INFERENCE):
-        keep(quick, key_of(layouts), plan_like(plan, layouts, (out,)))
-
-
-def is_simple(layout: Layout | type) -> bool:
-    """Whether no other interpreter is concerned with tensors of this layout."""
-    if not isinstance(layout, Layout) or layout.special is False:
-        return True
-    return layout.special is INFERENCE and not (layout.conj or layout.neg)
-
-
-def unmarked(layout: Layout | type) -> Layout | type:
-    """The layout without the mark; a number's type itself."""
-    return layout.unmarked() if isinstance(layout, Layout) and layout.special else layout
-
-
-def plan_like(plan: Plan, layouts: tuple, results: tuple) -> Plan:
-    """A plan of the same launch for operands and results of other layouts."""
-    return Plan(
-        plan.record,
-        tuple(x.layout.template for x in results),
-        tuple(layout if isinstance(layout, Layout) else None for layout in layouts),
-    )
-
-
-class QuickView:
-    """A view of an inference tensor: the layout, and the distance in bytes."""
-
-    __slots__ = ("template", "offset")
-
-    def __init__(self, template: Tensor, offset: int):
-        self.template, self.offset = template, offset
-
-
-general_plans: dict[tuple, Quick] = of_default_dtype({})
-
-
-def general_in_mode(op: Op, tensors: tuple, attributes: dict) -> Any:
-    """A call of any other operation inside of the mode."""
-    key: tuple = ()
-    if len(special) == 1:
-        try:
-            if len(tensors) == 1:  # 0.1 us less than the general form
-                key = (op.name, tensors[0].layout, *attributes.values())
-            else:
-                key = (op.name, *[x.layout for x in tensors], *attributes.values())
-            plan = general_plans.get(key)
-        except (AttributeError, TypeError):  # a number or a sequence for a tensor, a list among the attributes
-            return direct(Call(op, tensors, attributes, CALLS[op.name].plain))
-        if plan is not None:
-            return run_quickly(op, plan, tensors)
-    return learn_general(key, Call(op, tensors, attributes, CALLS[op.name].plain), CALLS[op.name])
-
-
-def run_quickly(op: Op, plan: Quick, tensors: tuple) -> Any:
-    """A known call."""
-    if type(plan) is Plan:
-        out = native.fresh(plan, *tensors)
-        if type(out) is not tuple:
-            out._storage_.writable = IN_INFERENCE_MODE
-            return out
-        for x in out:
-            x._storage_.writable = IN_INFERENCE_MODE
-        return out
-    x = tensors[0]
-    if type(plan) is QuickView:
-        return native.tensor(plan.template, x._storage_, x._offset_ + plan.offset, False, None)
-    function: Any = CALLS[op.name]
-    out = function.view(x, plan)
-    out._meta_.creation = INFERENCE
-    return out
-
-
-def write_in_mode(op: Any, operands: tuple, plans: dict, beneath: Callable, check: Callable) -> Tensor:
-    """An in-place call of an elementwise operation inside of the mode.
-
-    Args:
-        plans: the ordinary plans of the in-place form.
-        beneath: the call that makes one.
-        check: what refuses a write, ``check(name, x, recorded)``.
-    """
-    layouts = tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
-    key = (op.name, "_", *layouts)
-    plan = general_plans.get(key) if len(special) == 1 else None
-    x = operands[0]
-    if plan is not None:
-        check(op.name + "_", x, False)
-        native.into(plan, x, *(operands if len(plan.layouts) == len(operands) else operands[1:]))
-        return x
-    if len(special) != 1 or not all(map(is_simple, layouts)):
-        return interpret(Call(op, operands, {}, beneath, "_"))
-    direct(Call(op, operands, {}, beneath, "_"))
-    plan = plans.get(tuple(map(unmarked, layouts)))
-    if plan is not None and not op.integer_divisor:
-        keep(general_plans, key, plan_like(plan, layouts[len(layouts) - len(plan.layouts) :], (x,)))
-    return x
-
-
-def direct(call: Call) -> Any:
-    """A call that concerns no other interpreter, at once; any other by way of all of them."""
-    if all(is_simple(x.layout) for x in tensors_in((call.operands, call.attributes, call.out))):
-        return INTERPRETER.run(call, lambda changed: changed.plain(*changed.operands, **changed.attributes))
-    return interpret(call)
-
-
-def learn_general(key: tuple, call: Call, function: Any) -> Any:
-    """Run a call, and keep a plan for others of the same layouts and attributes, if the ordinary one was used.
-
-    Args:
-        key: of the plan; empty where none can be kept.
-        function: the operation's: ``function.plans`` are its ordinary plans, ``function.view`` makes a view from one.
-    """
-    if not key:
-        return interpret(call)
-    out = direct(call)
-    layouts, values = tuple(x.layout for x in call.operands), tuple(call.attributes.values())
-    if not all(map(is_simple, layouts)) or getattr(call.op, "multiple", False):
-        return out
-    plain_layouts = tuple(map(unmarked, layouts))
-    plans = getattr(function, "plans", {})
-    plan: Any = plans.get((*plain_layouts, *values)) or (plans.get(plain_layouts[0]) if not values and len(layouts) == 1 else None)
-    if hasattr(plan, "offset"):
-        keep(general_plans, key, QuickView(out.layout.template, plan.offset) if layouts[0].special else plan)
-    elif plan is not None and len(plan.layouts) == len(layouts):
-        keep(general_plans, key, plan_like(plan, layouts, out if type(out) is tuple else (out,)))
-    return out
 
 
 # ---- on Tensor -----------------------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ NOTE [Observers]: members of ``special`` that only look: ``seen(op, operands, re
 ``recorded(node)`` for every node that was made. Those that say for which ``rank`` they are there do not look.
 
 NOTE [Quick calls]: asking takes 3 us. Where all members of ``special`` say that they stand for one ``rank``, and no operand is
-marked, no other interpreter is concerned. And a kind of mode or of tensor may have *quick calls* (``quick_calls``), which find at
-once what its interpreter would do, or return None.
+marked, no other interpreter is concerned. And a kind of mode or of tensor may have ``QuickCalls``, which find at once what its
+interpreter would do. They have no way of their own to plan a call: their plans are made from the operation's ordinary ones, or of
+its declaration (dispatch/inference.py, forward/quick.py, batch/quick.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Protocol
 
+from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..graph.edges import Edge, Node, next_seq
 from ..ops.core import Op
@@ -33,21 +35,17 @@ __all__ = [
     "Call",
     "Interpreter",
     "Presence",
+    "QuickCalls",
     "register",
     "interpret",
     "is_marked",
     "announce",
     "has_tangent",
     "known_call",
-    "known_calls",
-    "quick_call",
+    "intercept",
     "quick_calls",
     "quick_write",
-    "quick_writes",
-    "bystanders",
-    "is_bystander",
     "run_plainly",
-    "tangent_tests",
     "RANKS",
 ]
 
@@ -131,72 +129,79 @@ class Interpreter(Protocol):
         """The result of the call."""
 
 
-# ``call(op, operands, attributes) -> result, or None``, by the type of a member of ``special`` or of a tensor; ``attributes`` is
-# None of an elementwise operation.
-quick_calls: dict[type, Callable[[Any, tuple, dict | None], Any]] = {}
+class QuickCalls:
+    """What a kind of mode, or of tensor, knows of calls: functions that return None where interpreters must be asked.
+
+    Attributes:
+        known: ``known(op, operands)``, an elementwise call before anything of it is looked at, or a composite: where its plan is
+            known or follows from the kinds of operands, or where the mode does not concern it.
+        call: ``call(op, operands, attributes)``, a call that was looked at; ``attributes`` is None of an elementwise operation.
+        write: ``write(op, operands, plain)``, an elementwise call in place; ``plain(*operands)`` is that beneath all interpreters.
+        has_tangent: ``has_tangent(x)``, whether this thread sees a tangent of the tensor in such a mode.
+    """
+
+    __slots__ = ("known", "call", "write", "has_tangent")
+
+    def __init__(
+        self,
+        known: Callable[[Any, tuple], Any] = lambda op, operands: None,
+        call: Callable[[Any, tuple, dict | None], Any] = lambda op, operands, attributes: None,
+        write: Callable[[Any, tuple, Callable], Any] = lambda op, operands, plain: None,
+        has_tangent: Callable[[Tensor], bool] = lambda x: False,
+    ):
+        self.known, self.call, self.write, self.has_tangent = known, call, write, has_tangent
 
 
-def quick_call(op: Op, operands: tuple, attributes: dict | None = None) -> Any:
-    """What a quick call makes of a call: see NOTE [Quick calls]; None if there is none for it."""
-    quick = quick_calls.get(type(operands[0])) or quick_calls.get(type(operands[-1]))
-    if quick is None:
-        try:
-            quick = quick_calls.get(type(special[-1]))
-        except IndexError:  # another thread may empty the list at any time
-            return None
-    return None if quick is None else quick(op, operands, attributes)
-
-
-# ``call(op, operands) -> result, or None`` by the type of a member of ``special``: elementwise calls of a kind that is known,
-# before anything of theirs is looked at.
-known_calls: dict[type, Callable[[Any, tuple], Any]] = {}
+# By the type of a member of ``special``, or of a tensor.
+quick_calls: dict[type, QuickCalls] = {}
 
 
 def known_call(op: Op, operands: tuple) -> Any:
-    """The result of a call of a kind that is known; None where it must be looked at."""
+    """What the innermost mode knows of a call before it is looked at: see NOTE [Quick calls]; None where it must be."""
     try:
-        call = known_calls.get(type(special[-1]))
+        quick = quick_calls.get(type(special[-1]))
     except IndexError:  # another thread may empty the list at any time
         return None
-    return None if call is None else call(op, operands)
+    return None if quick is None else quick.known(op, operands)
 
 
-# ``write(op, operands, plain) -> result, or None`` by the type of a member of ``special``: the same of elementwise calls in place.
-# ``plain(*operands)`` is such a call beneath all interpreters.
-quick_writes: dict[type, Callable[[Any, tuple, Callable], Any]] = {}
+def intercept(op: Op, operands: tuple, attributes: dict | None, plain: Callable | None = None) -> Any:
+    """A call while some special mode is active, or of an operand that needs an interpreter: what the innermost mode knows of it, or
+    the kind of its first or last operand; if that is nothing, what interpreters make of it.
+
+    Args:
+        attributes: None of an elementwise operation.
+        plain: the call beneath all interpreters; by default the ``plain`` of the operation's.
+    """
+    if special:
+        try:
+            quick = quick_calls.get(type(special[-1]))
+        except IndexError:
+            quick = None
+        if quick is not None:
+            out = quick.call(op, operands, attributes)
+            if out is not None:
+                return out
+    quick = quick_calls.get(type(operands[0])) or quick_calls.get(type(operands[-1]))
+    if quick is not None:
+        out = quick.call(op, operands, attributes)
+        if out is not None:
+            return out
+    return interpret(Call(op, operands, attributes or {}, plain or CALLS[op.name].plain))
 
 
 def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
-    """What a quick call makes of a call in place; None if there is none for it."""
+    """The same of an elementwise call in place."""
     try:
-        write = quick_writes.get(type(special[-1]))
-    except IndexError:  # another thread may empty the list at any time
+        quick = quick_calls.get(type(special[-1]))
+    except IndexError:
         return None
-    return None if write is None else write(op, operands, plain)
-
-
-# ``test(x) -> bool`` by the type of a member of ``special``: whether this thread sees a tangent of the tensor in such a mode.
-tangent_tests: dict[type, Callable[[Tensor], bool]] = {}
+    return None if quick is None else quick.write(op, operands, plain)
 
 
 def has_tangent(x: Tensor) -> bool:
     """Whether this thread sees a tangent of ``x``."""
-    for member in special[:]:
-        if (test := tangent_tests.get(type(member))) is not None:
-            return test(x)
-    return False
-
-
-# ``test(operands) -> bool`` by the type of a member of ``special``: whether no interpreter is concerned, markings apart.
-bystanders: dict[type, Callable[[tuple], bool]] = {}
-
-
-def is_bystander(operands: tuple) -> bool:
-    """Whether a call of these may go the ordinary way although modes are active: they are there for others."""
-    for active in special[-1:]:
-        test = bystanders.get(type(active))
-        return test is not None and test(operands)
-    return True
+    return any(quick.has_tangent(x) for kind in {*map(type, special[:])} if (quick := quick_calls.get(kind)) is not None)
 
 
 _interpreters: list[Interpreter | None] = [None] * len(RANKS)

@@ -1,0 +1,238 @@
+"""Quick calls inside of inference mode: the operations' ordinary plans, for marked tensors.
+
+NOTE [Inference plans]: a plan inside of the mode is a function of the ordinary one: the same launch, with marked layouts in the
+places of operands and results. So nothing is learned from calls: what the mode's table lacks is made of the plan that the
+operation's table has, or makes, for the layouts without their marks. What has none there (a call of several steps, one whose values
+must be looked at) has none here, and goes to the interpreter. All of it holds while no other special mode is active anywhere:
+``special`` then has one member, see ``grad_mode.Inferring``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..base.bounded import Plans
+from ..base.calls import CALLS
+from ..base.dtypes import of_default_dtype
+from ..base.grad_mode import Inferring, mode, special
+from ..graph.saved import count_write, tensors_in
+from ..modes.inference import INTERPRETER
+from ..modes.interpreters import Call, QuickCalls, quick_calls, run_plainly
+from ..native.plans import Plan
+from ..ops.core import Elementwise, Op
+from ..tensors.layout import Layout, marked_layout
+from ..tensors.storage import IN_INFERENCE_MODE
+from ..tensors.tensor import INFERENCE, Tensor, native
+from ..views import check_inplace
+from .elementwise import NEVER
+from .elementwise_plans import key_of
+from .elementwise_rules import FEW
+from .movements import ViewPlan
+from .operands import stores_with_care
+
+__all__ = ["plan_in_mode"]
+
+
+class MarkedView:
+    """The plan of a view of an inference tensor: the layout, and the distance in bytes."""
+
+    __slots__ = ("template", "offset")
+
+    def __init__(self, template: Tensor, offset: int):
+        self.template, self.offset = template, offset
+
+
+def plan_in_mode(plan: Any, kinds: tuple) -> Any:
+    """What an ordinary plan becomes inside of the mode.
+
+    Args:
+        kinds: of the operands, first of all arguments: layouts, marked or not, and types of numbers.
+
+    Returns:
+        A plan; of the view of an ordinary tensor, which is one itself, the ordinary plan; None where there is none.
+    """
+    outs = plan.outs
+    if isinstance(plan, ViewPlan):
+        if len(outs) > 1 or plan.op.multiple:
+            return None
+        return MarkedView(marked(outs[0].layout).template, plan.offset) if kinds[0].special else plan
+    return launch_of(plan, tuple([marked(out.layout) for out in outs]), kinds[: len(plan.layouts)])
+
+
+def launch_of(plan: Plan, outs: tuple, kinds: tuple) -> Plan:
+    """The same launch for operands and results of other layouts."""
+    layouts = tuple([x if type(x) is Layout else None for x in kinds])
+    return Plan(plan.record, tuple([out.template for out in outs]), layouts)
+
+
+def marked(layout: Layout) -> Layout:
+    """That of an inference tensor."""
+    return marked_layout(layout, INFERENCE)
+
+
+def is_simple(kind: Any) -> bool:
+    """Whether no other interpreter is concerned with tensors of this layout; anything else is no tensor."""
+    if not isinstance(kind, Layout) or kind.special is False:
+        return True
+    return kind.special is INFERENCE and not (kind.conj or kind.neg)
+
+
+def unmarked(kind: Any) -> Any:
+    """The layout without the mark; anything else as it is."""
+    return kind.unmarked() if isinstance(kind, Layout) and kind.special else kind
+
+
+def plans_in_mode(ordinary: Callable[[tuple], Any], transform: Callable[[Any, tuple], Any] = plan_in_mode) -> Plans:
+    """A table of plans inside of the mode, by kinds of operands and what else the ordinary plans are found by.
+
+    Args:
+        ordinary: ``ordinary(kinds)`` without marks, the ordinary plan; None where the call must be looked at.
+        transform: ``transform(plan, kinds)``, what becomes of it.
+    """
+
+    def plan_of(kinds: tuple) -> Any:
+        plan = ordinary(tuple(map(unmarked, kinds))) if all(map(is_simple, kinds)) else None
+        return None if plan is None else transform(plan, kinds)
+
+    plans = Plans(plan_of)
+    of_default_dtype(plans)
+    return plans
+
+
+# ---- elementwise calls ---------------------------------------------------------------------------------------------
+
+
+def known(op: Any, operands: tuple) -> Tensor | None:
+    """An elementwise call: inside of the mode by a native call; where only other threads are in it the ordinary one."""
+    if len(special) != 1 or op.kind != "elementwise":
+        return None
+    if not mode.inference:
+        out: Tensor = CALLS[op.name].caller.past_modes(*operands)
+        return out
+    made: Tensor | None = native_calls[op](*operands)
+    if made is not None:
+        made._storage_.writable = IN_INFERENCE_MODE
+    return made
+
+
+def native_call_of(op: Elementwise) -> Callable:
+    """``call(*operands)`` inside of the mode, whose result is None where an interpreter must look."""
+    caller, count = CALLS[op.name].caller, len(op.operands)
+    if count > FEW:
+        return unknown
+    plans = plans_in_mode(lambda kinds: caller.found.get(key_of(kinds)) or caller.plan_of(key_of(kinds)))
+
+    def plan_of(key: Any) -> Plan | None:  # operands of one layout share it
+        return plans.made(key) if type(key) is tuple else plans.made((key,) * min(2, count), key)
+
+    return native.caller(plans, NEVER, unknown, unknown, mode, (0,) * count, plan_of)
+
+
+native_calls = Plans(native_call_of)
+
+
+def unknown(*call: Any) -> None:
+    """What native code asks where it has no plan; and what records, which nothing is inside of the mode."""
+
+
+# ---- elementwise calls in place ------------------------------------------------------------------------------------
+
+
+def write(op: Elementwise, operands: tuple, plain: Callable) -> Tensor | None:
+    """A call in place inside of the mode."""
+    if len(special) != 1 or not mode.inference:
+        return None
+    x = operands[0]
+    for y in operands[1:]:
+        if isinstance(y, Tensor) and not native.apart(x, y):
+            return None
+    name, plans = writes[op]
+    kinds = tuple([y.layout if isinstance(y, Tensor) else type(y) for y in operands])
+    check_inplace(name, x, False)
+    plan = plans.get(kinds) or plans.made(kinds)
+    if plan is None:
+        return None
+    storage = x._storage_
+    version = storage.version
+    native.into(plan, x, *(operands if len(plan.layouts) == len(operands) else operands[1:]))
+    if storage.version is version:  # no element was written
+        count_write(storage)
+    return x
+
+
+def writes_of(op: Elementwise) -> tuple[str, Plans]:
+    """The name of an operation's in-place form, and its plans inside of the mode."""
+    caller: Any = CALLS[op.name + "_"].caller
+
+    def ordinary(kinds: tuple) -> Any:
+        layouts = [x for x in kinds if type(x) is Layout]
+        complex_form = op.complex_form is not None and any(x.dtype.is_complex for x in layouts)
+        if complex_form or op.integer_divisor or op.policy == "first" and stores_with_care(kinds):
+            return None
+        return caller.plans[kinds] if all(type(x) is Layout or x in NUMBERS for x in kinds) else None
+
+    def transform(plan: Plan, kinds: tuple) -> Plan:
+        return launch_of(plan, kinds[:1], kinds[len(kinds) - len(plan.layouts) :])
+
+    return caller.name, plans_in_mode(ordinary, transform)
+
+
+writes = Plans(writes_of)
+NUMBERS = (float, int, bool)
+
+# ---- other operations ----------------------------------------------------------------------------------------------
+
+
+def call(op: Op, operands: tuple, attributes: dict | None) -> Any:
+    """A call of any other operation inside of the mode: by its plan, or at once by the mode's interpreter."""
+    if len(special) != 1 or not mode.inference or attributes is None:
+        return None
+    x, count = operands[0], len(operands)  # of one or two: 0.1 us less than the general form
+    try:
+        if count == 1:
+            key: tuple = (op, x.layout, *attributes.values()) if attributes else (op, x.layout)
+        elif count == 2:
+            key = (op, x.layout, operands[1].layout, *attributes.values())
+        else:
+            key = (op, *[y.layout for y in operands], *attributes.values())
+        plan = general_plans.get(key) or general_plans.made(key)
+    except (AttributeError, KeyError, TypeError):  # a number or a sequence for a tensor, a list among the attributes
+        plan = None
+    if plan is None:
+        return interpreted(Call(op, operands, attributes, CALLS[op.name].plain))
+    if type(plan) is Plan:
+        out = native.fresh(plan, x) if count == 1 else native.fresh(plan, *operands)
+        if type(out) is not tuple:
+            out._storage_.writable = IN_INFERENCE_MODE
+            return out
+        for each in out:
+            each._storage_.writable = IN_INFERENCE_MODE
+        return out
+    if type(plan) is MarkedView:
+        return native.tensor(plan.template, x._storage_, x._offset_ + plan.offset, False, None)
+    out = CALLS[op.name].view(x, plan)
+    out._meta_.creation = INFERENCE
+    return out
+
+
+def ordinary_plan(key: tuple) -> Any:
+    """What a call of a planned operation or of a movement does outside of the mode, by the operation, layouts and attributes."""
+    op, *kinds = key
+    plans: Plans | None = getattr(CALLS[op.name], "plans", None)
+    if plans is None:
+        return None
+    own = kinds[0] if len(kinds) == 1 and op.kind == "movement" else tuple(kinds)
+    return plans.get(own) or plans.made(own)
+
+
+general_plans = plans_in_mode(ordinary_plan, lambda plan, key: plan_in_mode(plan, key[1:]))
+
+
+def interpreted(call: Call) -> Any:
+    """A call that concerns no other interpreter; None of any other."""
+    if all(is_simple(x.layout) for x in tensors_in((call.operands, tuple(call.attributes.values())))):
+        return INTERPRETER.run(call, run_plainly)
+    return None
+
+
+quick_calls[Inferring] = QuickCalls(known, call, write)
