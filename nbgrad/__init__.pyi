@@ -23,6 +23,12 @@ from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .autograd.graph_tools import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .base import dtypes as dtypes, errors as errors
+from .base.compat import (
+    _force_original_view_tracking as _force_original_view_tracking,
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision as get_float32_matmul_precision, is_view_replay_enabled as is_view_replay_enabled,
+    set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
+)
 from .base.dtypes import (
     DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool,
     bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
@@ -40,9 +46,8 @@ from .base.errors import (
     UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
 )
 from .base.grad_mode import (
-    _force_original_view_tracking as _force_original_view_tracking, enable_grad as enable_grad, inference_mode as inference_mode,
-    is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
-    is_view_replay_enabled as is_view_replay_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
@@ -79,11 +84,7 @@ from .methods.random import (
     bernoulli as bernoulli, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
     randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm,
 )
-from .methods.settings import (
-    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_default_device as get_default_device,
-    get_float32_matmul_precision as get_float32_matmul_precision, set_default_device as set_default_device,
-    set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
-)
+from .methods.settings import get_default_device as get_default_device, set_default_device as set_default_device
 from .methods.tensor_info import (
     broadcast_shapes as broadcast_shapes, get_device as get_device, is_nonzero as is_nonzero, is_same_size as is_same_size,
     is_signed as is_signed, is_storage as is_storage, is_tensor as is_tensor, numel as numel, result_type as result_type,

@@ -6,9 +6,10 @@ from typing import Any
 
 from ..accumulate import enforce_grad_layout_policy
 from ..base import grad_mode as switches
+from ..base.compat import _force_original_view_tracking, is_view_replay_enabled
 from ..graph.task import set_multithreading_enabled
 
-__all__ = ["enforce_grad_layout_policy", "set_multithreading_enabled"]
+__all__ = ["_force_original_view_tracking", "enforce_grad_layout_policy", "is_view_replay_enabled", "set_multithreading_enabled"]
 __all__ += switches.__all__
 
 

@@ -6,12 +6,17 @@ They are public as names of ``nbgrad.graph``, where this module puts them: it st
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from ..base.calls import CALLS
+from ..base.compat import (
+    region_activation_memory_budget,
+    set_override_stale_capture_stream,
+    set_warn_on_accumulate_grad_stream_mismatch,
+)
 from ..base.errors import GradError, RangeError, UsageError
 from ..graph.edges import GradientEdge, edge_of, get_gradient_edge, requires_grad
 from ..graph.node import RemovableHandle
@@ -330,26 +335,6 @@ class _unsafe_preserve_version_counter:  # torch's name
 
 
 # ---- settings of devices and compilers that are not there ------------------------------------------------------------
-
-
-@contextmanager
-def region_activation_memory_budget(budget: float) -> Iterator[None]:
-    """Inside, a compiler may keep that share of the saved tensors: nothing is compiled here, so all are kept.
-
-    Raises:
-        RangeError: not from 0 to 1.
-    """
-    if not 0 <= budget <= 1:
-        raise RangeError(f"region_activation_memory_budget: got {budget}, expected a share from 0 to 1. Hint: nbgrad.checkpoint.")
-    yield
-
-
-def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn of gradients from another stream of a GPU: accepted for torch's sake, as there are no streams."""
-
-
-def set_override_stale_capture_stream(enabled: bool) -> None:
-    """What to do about stale streams while a GPU's work is recorded: accepted for torch's sake, as there are no streams."""
 
 
 # ---- logging -------------------------------------------------------------------------------------------------------

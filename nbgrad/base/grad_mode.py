@@ -19,7 +19,6 @@ __all__ = [
     "is_grad_enabled",
     "inference_mode",
     "is_inference_mode_enabled",
-    "is_view_replay_enabled",
     "decorate",
     "special",
 ]
@@ -481,40 +480,3 @@ class _unsafe_preserve_version_counter(ModeContext):  # torch's name
     def clone(self):
         """A fresh context for the same tensors."""
         return type(self)(self.tensors)
-
-
-class ViewReplay(threading.local):
-    """Whether this thread asked for the original movements."""
-
-    enabled = False
-
-
-_view_replay = ViewReplay()
-
-
-class _force_original_view_tracking(ModeContext):  # torch's name
-    """Ask for a view's own movements when its history is rebuilt after a write to its base, at once and until the end of the block.
-
-    nbgrad always replays the movements; the mode is there for programs that set it, and shows in ``is_view_replay_enabled``.
-    """
-
-    def __init__(self, mode: bool):
-        if not isinstance(mode, bool):
-            raise ArgumentError(f"_force_original_view_tracking: expected a bool, got {type(mode).__name__}.")
-        self.mode, self.before = mode, _view_replay.enabled
-        _view_replay.enabled = mode
-
-    def __enter__(self) -> None:
-        """The mode was set by the call."""
-
-    def __exit__(self, *error: object) -> None:
-        _view_replay.enabled = self.before
-
-    def clone(self):
-        """A fresh context of the same meaning."""
-        return type(self)(self.mode)
-
-
-def is_view_replay_enabled() -> bool:
-    """What ``_force_original_view_tracking`` set in this thread; False by default."""
-    return _view_replay.enabled

@@ -176,12 +176,6 @@ def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple =
     return converted(result, cls)
 
 
-def ignored_function(cls, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
-    """The ``__nbgrad_function__`` of subclasses whose results are plain tensors."""
-    with disabled():
-        return func(*args, **(kwargs or {}))
-
-
 def converted(result: Any, cls: type) -> Any:
     """Fresh plain tensors in a result, as tensors of a subclass."""
     if type(result) is Tensor:

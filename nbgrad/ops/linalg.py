@@ -55,9 +55,6 @@ def fitted(g, shape):
     return g if g.layout.shape == shape else g.sum_to(shape)
 
 
-BILINEAR = {"x": left_cotangent, "y": right_cotangent}
-
-
 def product(name: str, second: str, ranks: tuple[int, ...] = (), **options):
     """Declare a product of two operands as they are; ``second``: torch's name of ``y``."""
     return general(

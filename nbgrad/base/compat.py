@@ -1,0 +1,121 @@
+"""What programs for torch say, and what has no effect here, because it is so already or there is nothing to which it applies.
+
+Each is in its public place too; it is accepted, checked, and may be read again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .errors import ArgumentError, RangeError
+from .grad_mode import ModeContext
+
+__all__ = [
+    "_force_original_view_tracking",
+    "are_deterministic_algorithms_enabled",
+    "get_float32_matmul_precision",
+    "is_view_replay_enabled",
+    "region_activation_memory_budget",
+    "set_float32_matmul_precision",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+    "use_deterministic_algorithms",
+]
+
+
+class Settings:
+    """What programs set for torch and may read again; nothing here depends on it."""
+
+    deterministic = False
+    matmul_precision = "highest"
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for results that are the same in every run: they are anyway, whatever the number of threads.
+
+    >>> nbgrad.use_deterministic_algorithms(True)
+    >>> nbgrad.are_deterministic_algorithms_enabled()
+    True
+    >>> nbgrad.use_deterministic_algorithms(False)
+    """
+    Settings.deterministic = bool(mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was last given."""
+    return Settings.deterministic
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow less precise products of matrices: they stay as precise as they are.
+
+    Raises:
+        RangeError: another word than "highest", "high" or "medium".
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise RangeError(f"set_float32_matmul_precision: got {precision!r}, expected 'highest', 'high' or 'medium'.")
+    Settings.matmul_precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What ``set_float32_matmul_precision`` was last given."""
+    return Settings.matmul_precision
+
+
+class ViewReplay(threading.local):
+    """Whether this thread asked for the original movements."""
+
+    enabled = False
+
+
+_view_replay = ViewReplay()
+
+
+class _force_original_view_tracking(ModeContext):  # torch's name
+    """Ask for a view's own movements when its history is rebuilt after a write to its base, at once and until the end of the block.
+
+    nbgrad always replays the movements; the mode is there for programs that set it, and shows in ``is_view_replay_enabled``.
+    """
+
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"_force_original_view_tracking: expected a bool, got {type(mode).__name__}.")
+        self.mode, self.before = mode, _view_replay.enabled
+        _view_replay.enabled = mode
+
+    def __enter__(self) -> None:
+        """The mode was set by the call."""
+
+    def __exit__(self, *error: object) -> None:
+        _view_replay.enabled = self.before
+
+    def clone(self):
+        """A fresh context of the same meaning."""
+        return type(self)(self.mode)
+
+
+def is_view_replay_enabled() -> bool:
+    """What ``_force_original_view_tracking`` set in this thread; False by default."""
+    return _view_replay.enabled
+
+
+@contextmanager
+def region_activation_memory_budget(budget: float) -> Iterator[None]:
+    """Inside, a compiler may keep that share of the saved tensors: nothing is compiled here, so all are kept.
+
+    Raises:
+        RangeError: not from 0 to 1.
+    """
+    if not 0 <= budget <= 1:
+        raise RangeError(f"region_activation_memory_budget: got {budget}, expected a share from 0 to 1. Hint: nbgrad.checkpoint.")
+    yield
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn of gradients from another stream of a GPU: accepted for torch's sake, as there are no streams."""
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """What to do about stale streams while a GPU's work is recorded: accepted for torch's sake, as there are no streams."""
