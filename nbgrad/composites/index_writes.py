@@ -9,7 +9,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
-from ..dispatch.arguments import binder, check_tensor
+from ..dispatch.arguments import attribute_names, binder, check_tensor
 from ..dispatch.rules import record_result, run_plan
 from ..dispatch.writes import write
 from ..graph.edges import requires_grad
@@ -29,7 +29,7 @@ class IndexWriter:
     """``write(x, *others, *attributes)``: what a functional operation computes, written into ``x`` and recorded.
 
     Attributes:
-        plans: what writes, by the kind of a call that went well before and was not recorded: NOTE [Prepared runs].
+        plans: what writes, by the kind of a call that went well before: NOTE [Prepared runs].
         parts: what is made of each argument for the key: a layout, layouts, the type of a number that is written, or itself.
     """
 
@@ -44,11 +44,14 @@ class IndexWriter:
 
     def __call__(self, *args, **kwargs):
         plans, key = self.plans, None
-        if not special and not kwargs and len(args) == len(self.parts) and not (mode.enabled and any(map(requires_grad, args))):
+        if not special and not kwargs and len(args) == len(self.parts):
             key = self.key_of(args)
             run = plans.get(key) if key is not None else None
-            if run is not None and is_free(args) and run(*args) is not None:
-                return args[0]
+            if run is not None and is_free(args):
+                if mode.enabled and any(map(requires_grad, args)):
+                    return self.write(args, lambda: run(*args) is not None or self.write_in_full(args))
+                if run(*args) is not None:
+                    return args[0]
         out = self.in_full(*args, **kwargs)
         if key is not None and key not in plans:
             keep(plans, key, self.prepared(args))
@@ -68,9 +71,8 @@ class IndexWriter:
         op, make = OPS[self.name], PREPARED_WRITES.get(self.name)
         if make is None or any(x.layout.special for x in tensors_in(args)):
             return None
-        count, names = len(op.operands), list(op.signature.parameters)
-        layouts = [x.layout if isinstance(x, Tensor) else layouts_of(x) if type(x) is tuple else x for x in args]
-        return make(op, tuple(layouts[:count]), dict(zip(names[count:], layouts[count:])))
+        count, layouts = len(op.operands), [with_layout(x) for x in args]
+        return make(op, tuple(layouts[:count]), dict(zip(attribute_names(op), layouts[count:])))
 
     def in_full(self, x, *args, **kwargs):
         """A call that is looked at: operands that the write would change are copied, interpreters are asked."""
@@ -85,16 +87,27 @@ class IndexWriter:
 
     def beneath(self, *tensors, **attributes):
         """The write beneath all interpreters."""
-        op, x = OPS[self.name], tensors[0]
+        args = (*tensors, *[attributes[name] for name in attribute_names(OPS[self.name])])
+        return self.write(args, lambda: self.write_in_full(args))
+
+    def write_in_full(self, args: tuple) -> None:
+        """Write the elements; an index is looked at first."""
+        op = OPS[self.name]
+        count = len(op.operands)
+        WRITERS[op.name](op, args[0], args[1:count], dict(zip(attribute_names(op), args[count:])))
+
+    def write(self, args: tuple, launch: Callable) -> Tensor:
+        """Record and write: NOTE [In-place order]."""
+        op, x = OPS[self.name], args[0]
+        count = len(op.operands)
 
         def record(before, out):  # no rule of a writer mentions the result, or the old value
-            operands = (before, *tensors[1:])
+            operands, attributes = (before, *args[1:count]), dict(zip(attribute_names(op), args[count:]))
             plan, guarded = run_plan(op, operands, attributes, out)
             record_result(op, plan, operands, out, guarded)
             return ()
 
-        recorded = mode.enabled and any(map(requires_grad, tensors))
-        return write(op.public + "_", x, recorded, record, lambda: WRITERS[op.name](op, x, tensors[1:], attributes))
+        return write(op.public + "_", x, mode.enabled and any(map(requires_grad, args[:count])), record, launch)
 
 
 def is_free(args: tuple) -> bool:
@@ -110,6 +123,11 @@ def is_free(args: tuple) -> bool:
 
 
 LAYOUT = attrgetter("layout")
+
+
+def with_layout(x: Any) -> Any:
+    """An argument with layouts in the places of tensors."""
+    return x.layout if isinstance(x, Tensor) else layouts_of(x) if type(x) is tuple else x
 
 
 def value_of(x: Any) -> tuple:

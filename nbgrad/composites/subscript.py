@@ -20,8 +20,9 @@ from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, Subsc
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..lowering.index_walks import array_of, points_shape, positions_tensor
+from ..lowering.index_writers import scalar_values
 from ..lowering.masks import positions_finder
-from ..ops.core import composite
+from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides
 from ..tensors.batch_levels import BATCHED
 from ..tensors.layout import Layout, layout_of
@@ -329,7 +330,7 @@ def setitem(x, key, value):
     if isinstance(value, Tensor):
         value = trimmed(value, result_shape(view, indices))
     else:
-        value = CALLS["new_full"](layout_of(view.layout.dtype, ()), value)
+        value = scalar_values(OPS["index_write"], view, value)
     if value.layout.dtype is not view.layout.dtype:
         if value.layout.dtype.is_complex and view.layout.dtype is not bool_:
             raise DTypeError(f"index: complex values cannot be written into a {view.layout.dtype.name} tensor. Hint: value.real.")

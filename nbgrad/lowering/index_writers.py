@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Callable
 
 import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import special
 from ..dispatch.lowerings import lowering, prepared
 from ..dispatch.prepared import recording_run
 from ..ops import shapes
@@ -88,10 +89,17 @@ def scalar_values(op, x: Tensor, value) -> Tensor:
     """A number as a 0-d tensor of x's dtype."""
     if isinstance(value, Tensor):
         raise ArgumentError(f"{op.name}: expected a number, got a Tensor.")
+    kept = type(value) in (int, float) and value and not special  # -0.0 equals 0.0
     try:
-        return CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+        return (constant if kept else CALLS["new_full"])(layout_of(x.layout.dtype, ()), value)
     except RangeError as error:
         raise RangeError(str(error).replace("full", op.public, 1)) from None
+
+
+@lru_cache(maxsize=256, typed=True)
+def constant(layout: Layout, value) -> Tensor:
+    """A number that nobody writes to, or sees."""
+    return CALLS["new_full"](layout, value)
 
 
 @writer("index_write")
