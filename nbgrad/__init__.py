@@ -16,11 +16,18 @@ from .autograd import batched_functions as _batched_functions, graph_tools as _g
 from .autograd.entry import Variable, backward, grad, variable
 from .autograd.function import Function, FunctionCtx, InplaceFunction, NestedIOFunction, once_differentiable
 from .autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .autograd.graph_tools import _unsafe_preserve_version_counter
 from .base.compat import _force_original_view_tracking, is_view_replay_enabled
 from .base.dtypes import *
 from .base.errors import *
-from .base.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .base.grad_mode import (
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .batch.vmap import vmap
 from .composites import load as _load_composites
 from .creation import factories as _creation

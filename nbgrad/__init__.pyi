@@ -21,7 +21,6 @@ from .autograd.function import (
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
-from .autograd.graph_tools import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
     _force_original_view_tracking as _force_original_view_tracking,
@@ -46,8 +45,9 @@ from .base.errors import (
     UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
 )
 from .base.grad_mode import (
-    enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
-    is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+    _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
+    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
+    no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap

@@ -309,34 +309,6 @@ def allow_mutation_on_saved_tensors():
         _active = None
 
 
-class _unsafe_preserve_version_counter:  # torch's name
-    """Inside, writes to a tensor, or to several, are not counted: a graph that saved them is differentiated with the new values.
-
-    For writes of which one knows that backward does not depend on them.
-
-    >>> import nbgrad
-    >>> x = nbgrad.ones(2)
-    >>> with nbgrad._unsafe_preserve_version_counter(x):
-    ...     _ = x.mul_(3)
-    >>> x._version
-    0
-    """
-
-    def __init__(self, tensors: Tensor | tuple[Tensor, ...]):
-        self.storages = [x._storage_ for x in ((tensors,) if isinstance(tensors, Tensor) else tensors)]
-        self.versions = [written.version for written in self.storages]
-
-    def __enter__(self) -> None:
-        """The versions were noted by the call."""
-
-    def __exit__(self, *error: object) -> None:
-        for written, version in zip(self.storages, self.versions):
-            written.version = version
-
-
-# ---- settings of devices and compilers that are not there ------------------------------------------------------------
-
-
 # ---- logging -------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,13 @@
-"""What programs for torch say, and what has no effect here, because it is so already or there is nothing to which it applies.
+"""Settings of torch's that change nothing here: checked, remembered where programs can read them again, and ignored.
 
-Each is in its public place too; it is accepted, checked, and may be read again.
+Each says why there is nothing to do. They are public where torch has them, in ``nbgrad``, ``nbgrad.graph`` and
+``nbgrad.autograd.grad_mode``. ``nbgrad.cuda``, which is a module of torch's, has a file of its own.
+
+>>> import nbgrad
+>>> nbgrad.set_float32_matmul_precision("medium")
+>>> nbgrad.get_float32_matmul_precision()
+'medium'
+>>> nbgrad.set_float32_matmul_precision("highest")
 """
 
 from __future__ import annotations

@@ -460,22 +460,32 @@ class inference_mode(ModeContext):  # torch's name
 
 
 class _unsafe_preserve_version_counter(ModeContext):  # torch's name
-    """Hides writes inside of the block from autograd: the tensors' versions are put back at its end.
+    """Inside, writes to a tensor, or to several, are not counted: a graph that saved them is differentiated with the new values.
+
+    For writes of which one knows that backward does not depend on them.
 
     Args:
         tensors: a tensor, or a tuple of them.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2)
+    >>> with nbgrad._unsafe_preserve_version_counter(x):
+    ...     _ = x.mul_(3)
+    >>> x._version
+    0
     """
 
     def __init__(self, tensors: Any):
         self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
-        self.versions = tuple(x._version for x in self.tensors)
+        self.storages = [x._storage_ for x in self.tensors]
+        self.versions = [written.version for written in self.storages]
 
     def __enter__(self) -> None:
         """The versions were noted when the context was made."""
 
     def __exit__(self, *error: object) -> None:
-        for x, version in zip(self.tensors, self.versions):
-            x._storage_.version = version
+        for written, version in zip(self.storages, self.versions):
+            written.version = version
 
     def clone(self):
         """A fresh context for the same tensors."""

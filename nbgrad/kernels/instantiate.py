@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.errors import KernelError
 
-__all__ = ["instantiate", "numba_wrap", "part_of_loop"]
+__all__ = ["instantiate", "part_of_loop"]
 
 
 @cache
@@ -82,23 +82,3 @@ def instantiate(
 def _narrow(value, dtype):
     """A Python float as a scalar of ``dtype``; anything else as it is."""
     return np.dtype(dtype).type(value) if dtype is not None and type(value) is float else value
-
-
-def numba_wrap(function: Callable) -> Callable:
-    """``wrap`` for Numba's CPU target: always inlined, without reference counts or wrappers. Imports Numba.
-
-    ``_nrt=False``: otherwise every function drags in the reference-count runtime and its symbols. ``forceinline``, not
-    ``inline="always"``: LLVM then keeps this function's own fast-math flags (none) inside a loop that reassociates.
-    ``error_model="numpy"``: a division by zero must not raise, and its branch would stop the vectoriser.
-    """
-    import numba
-
-    options: dict[str, Any] = {
-        "forceinline": True,
-        "_nrt": False,
-        "no_cpython_wrapper": True,
-        "no_cfunc_wrapper": True,
-        "error_model": "numpy",
-        "fastmath": False,
-    }
-    return numba.njit(**options)(function)

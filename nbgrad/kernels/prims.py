@@ -27,7 +27,7 @@ import numpy as np
 
 from ..base.errors import DTypeError
 
-__all__ = ["PRIMS", "FLOAT_PRIMS", "INT_PRIMS", "POINTER_TYPES", "numpy_prims", "llvm_prims", "cpu_prims", "declare"]
+__all__ = ["PRIMS", "FLOAT_PRIMS", "POINTER_TYPES", "numpy_prims", "llvm_prims", "cpu_prims", "declare"]
 
 ROUNDINGS = ("rint", "floor", "ceil", "trunc", "sqrt")  # one operand, a function of the target's library each
 INT_ARITHMETIC = {
@@ -41,7 +41,6 @@ INT_ARITHMETIC = {
     "ishr": "ashr",
 }
 FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits", "to_int", "to_float", "widen", *INT_ARITHMETIC)
-INT_PRIMS = ("where", "wrap")
 PRIMS = (*FLOAT_PRIMS, "wrap")
 # What a kernel's arguments may point to.
 POINTER_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128")
@@ -54,7 +53,7 @@ def numpy_prims(dtype) -> dict[str, Callable]:
     """The primitives on NumPy scalars and arrays.
 
     Args:
-        dtype: float32 or float64 (all of ``FLOAT_PRIMS``), or bool or an integer dtype (``INT_PRIMS``).
+        dtype: float32 or float64 (all of ``FLOAT_PRIMS``), or bool or an integer dtype (``where`` and ``wrap``).
 
     Returns:
         ``{name: function}``. Results are bit for bit those of ``llvm_prims``, ``fma`` included.

@@ -20,7 +20,7 @@ from numba import types
 
 from nbgrad.base.errors import DTypeError, KernelError
 from nbgrad.kernels import prims, scalars
-from nbgrad.kernels.instantiate import instantiate, numba_wrap
+from nbgrad.kernels.instantiate import instantiate
 
 LIMIT = 2.5  # ulp
 REAL = ("float32", "float64")
@@ -62,6 +62,24 @@ TRANSCENDENTAL = {
 }
 # Undefined outside their interval.
 DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")
+
+
+def numba_wrap(function):
+    """A function compiled by Numba, always inlined, without reference counts or wrappers.
+
+    ``_nrt=False``: otherwise every function drags in the reference-count runtime and its symbols. ``forceinline``, not
+    ``inline="always"``: LLVM then keeps this function's own fast-math flags (none) inside a loop that reassociates.
+    ``error_model="numpy"``: a division by zero must not raise, and its branch would stop the vectoriser.
+    """
+    options = {
+        "forceinline": True,
+        "_nrt": False,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "error_model": "numpy",
+        "fastmath": False,
+    }
+    return numba.njit(**options)(function)
 
 
 def bound(name: str, dtype: str, table=None):

@@ -1,8 +1,11 @@
 """Memory, launches, streams, events and graphs on a GPU, through cuda.core alone. Importing this needs no GPU.
 
-What is cheap and what is not decides the design: a launch costs well under a microsecond if nothing is built on the
-way, so a kernel and its ``LaunchConfig`` are looked up, arguments are plain ints (cuda.core passes an int as 64
-bits, which suits pointers and counts alike), and memory comes from the driver's stream-ordered pool, never cudaMalloc.
+Tests run the kernels by this, and nothing else does yet: the run time that holds tensors on a GPU is missing. The functions of this
+folder that say how many blocks a launch has, and which arguments (``strided_args``, ``*_grid``, ``*_plan``), are for it, too.
+
+Nothing may be built on the way of a launch: a kernel and its ``LaunchConfig`` are looked up, arguments are plain ints (cuda.core
+passes an int as 64 bits, which suits pointers and counts alike), and memory comes from the driver's stream-ordered pool, never
+cudaMalloc.
 """
 
 from __future__ import annotations
@@ -152,27 +155,8 @@ class Gpu:
         record(builder)
         return builder.end_building().complete()
 
-    def milliseconds(self, queue: Callable[[], None], repeat: int = 20) -> float:
-        """The device's time for one ``queue()``: events around ``repeat`` of them, after a warm-up; best of 3."""
-        queue()
-        times = []
-        for _ in range(3):
-            start = self.stream.record(options=self._timing())
-            for _ in range(repeat):
-                queue()
-            stop = self.stream.record(options=self._timing())
-            stop.sync()
-            times.append((stop - start) / repeat)
-        return min(times)
-
     def _host(self, array):
         return self.core.Buffer.from_handle(array.ctypes.data, array.nbytes)
-
-    def _timing(self):
-        try:
-            return self.core.EventOptions(timing_enabled=True)
-        except TypeError:  # its name before cuda-core 1.0
-            return self.core.EventOptions(enable_timing=True)
 
 
 def argument(number, dtype: str):
