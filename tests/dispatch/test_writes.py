@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.autograd import forward_ad
 from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.inplace_views import inplace_views
 from nbgrad.ops.core import OPS, Elementwise
@@ -197,6 +198,43 @@ def test_dense_operands_at_other_places_are_refused(name):
     x, y = lattice[::2], lattice[1::2]
     want = call(x.clone(), *given(y.clone()))
     assert call(x, *given(y)).allclose(want, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_tangents_are_written_along(name):
+    """The tangent of what was written is that of the operation's result; 0 where there is none."""
+    row, call = SAMPLES[name], SAMPLES[name].calls[0]
+    x, *others = tensors(row, call)
+    rng = np.random.default_rng(0)
+
+    def dual(y):
+        if not isinstance(y, nbgrad.Tensor) or not y.dtype.is_floating_point:
+            return y
+        return forward_ad.make_dual(y.clone(), nbgrad.tensor(rng.normal(size=y.shape), dtype=y.dtype))
+
+    with forward_ad.dual_level():
+        x, others = dual(x), [dual(y) for y in others]
+        result = CALLS[name](x, *others, **attributes_of(call))
+        values, tangent = forward_ad.unpack_dual(result)
+        assert CALLS[name + "_"](x, *others, **attributes_of(call)) is x
+        written, moved = forward_ad.unpack_dual(x)
+    close(written.numpy(), values.numpy().astype(written.numpy().dtype), 1e-14, f"{name}_: values")
+    want = np.zeros(x.shape) if tangent is None else tangent.numpy()
+    close(np.zeros(x.shape) if moved is None else moved.numpy(), want, 1e-13, f"{name}_: tangent")
+
+
+BATCHED = [name for name in NAMES if name not in ("masked_scatter", "index_zeroed")]
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_each_element_of_a_batch_is_written(name):
+    """In ``vmap`` a batched tensor is written element by element."""
+    x, write, _ = of_table(name)
+    xs = nbgrad.stack([x, x])
+    out = nbgrad.func.vmap(lambda x: write(x.clone()))(xs)
+    want = write(x.clone())
+    for element in out:
+        close(element.numpy(), want.numpy(), 1e-14, f"{name}_")
 
 
 INDEXED = {
