@@ -23,7 +23,7 @@ from ..ops.core import Elementwise
 from ..ops.spellings import public_name
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .elementwise_plans import PLANS, ElementwisePlans, find_plan
+from .elementwise_plans import PLANS, ElementwisePlans, find_plan, key_of
 from .elementwise_rules import FEW
 from .operands import (
     NUMBERS,
@@ -124,6 +124,11 @@ class ElementwiseCall:
         if plan is not None:
             return keep(found, key, plan)
         return None if must_ask(op, key if type(key) is tuple else (key,)) else self.plans[key]
+
+    def planned(self, kinds: tuple) -> ElementwisePlan | None:
+        """The plan of a call of operands of these kinds; None as from ``plan_of``."""
+        key = key_of(kinds)
+        return self.found.get(key) or self.plan_of(key)
 
     def native_call(self, modes: list, missed: Callable) -> Callable:
         """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``."""

@@ -25,7 +25,6 @@ from ..tensors.storage import IN_INFERENCE_MODE
 from ..tensors.tensor import INFERENCE, Tensor, native
 from ..views import check_inplace
 from .elementwise import NEVER
-from .elementwise_plans import key_of
 from .elementwise_rules import FEW
 from .movements import ViewPlan
 from .operands import stores_with_care
@@ -120,7 +119,7 @@ def native_call_of(op: Elementwise) -> Callable:
     caller, count = CALLS[op.name].caller, len(op.operands)
     if count > FEW:
         return unknown
-    plans = plans_in_mode(lambda kinds: caller.found.get(key_of(kinds)) or caller.plan_of(key_of(kinds)))
+    plans = plans_in_mode(caller.planned)
 
     def plan_of(key: Any) -> Plan | None:  # operands of one layout share it
         return plans.made(key) if type(key) is tuple else plans.made((key,) * min(2, count), key)

@@ -19,16 +19,16 @@ from functools import cache, partial
 from typing import Any
 from weakref import ref
 
-from ..base.bounded import keep
+from ..base.bounded import Plans, keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, of_default_dtype
 from ..base.grad_mode import dual_levels, mode, special
 from ..dispatch.elementwise import launched
-from ..dispatch.elementwise_plans import find_plan, forward_formula
+from ..dispatch.elementwise_plans import forward_formula
 from ..dispatch.generated import compile_text
 from ..dispatch.lowerings import PREPARED
 from ..dispatch.movements import several_views, viewer
-from ..dispatch.operands import check_operands, compute_dtype
+from ..dispatch.operands import check_kinds, dtype_of_kinds
 from ..dispatch.plans import Formula, elementwise_plan
 from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad
@@ -38,7 +38,7 @@ from ..modes.interpreters import Call, QuickCalls, is_marked, quick_calls
 from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
-from ..tensors.layout import broadcast_shapes
+from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import apart
 from ..tensors.tensor import Tensor, native
 from ..views import is_view
@@ -47,8 +47,6 @@ from .rules import in_place_of, jvp_expression, tangents_of_call
 from .tangents import DualLevel, beneath, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
 __all__ = ["quick"]
-
-_plans: dict[Elementwise, dict[tuple, Plan | None]] = of_default_dtype({})
 
 
 def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
@@ -62,29 +60,25 @@ def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     below = sight.below
     alone = outermost is level and level.number < below
     if attributes is None:
-        return elementwise_call(len(operands))(op, level, alone, True, *operands)
+        return _elementwise_calls[op, len(operands)](op, level, alone, True, *operands)
     if below <= outermost.number:
         out = unseen_call(op, operands, attributes)
         if out is not None:
             return out
-    return (_calls.get(op) or call_for(op))(op, operands, attributes, level, alone)
+    return _calls[op](op, operands, attributes, level, alone)
 
 
-_calls: dict[Any, Any] = {}
+def call_of(op: Any) -> Any:
+    """``call(op, operands, attributes, level, alone)`` of an operation that is not elementwise."""
+    return joining_call if op.variadic else movement_call(op) if op.kind == "movement" else general_call(op)
 
 
-def call_for(op: Any) -> Any:
-    """``call(op, operands, attributes, level, alone)`` of an operation, made once."""
-    made = joining_call if op.variadic else movement_call(op) if op.kind == "movement" else general_call(op)
-    return _calls.setdefault(op, made)
-
-
-# ---- elementwise ---------------------------------------------------------------------------------------------------
+_calls = Plans(call_of)
 
 
 def known(op: Any, operands: tuple) -> Any:
-    """An elementwise call for which there is a plan; of operands without tangents the ordinary one; a composite that has a program.
-    None for any other call.
+    """An elementwise call whose plan follows from the kinds of operands and tangents; of operands without tangents the ordinary
+    one; a composite that has a program. None for any other call.
     """
     if len(special) != len(dual_levels) or mode.inference:
         return None
@@ -95,8 +89,10 @@ def known(op: Any, operands: tuple) -> Any:
     alone = outermost is level and level.number < sight.below
     if op.kind == "composite":
         return composite_call(op, operands, level) if alone else None
-    return elementwise_call(len(operands))(op, level, alone, False, *operands)
+    return _elementwise_calls[op, len(operands)](op, level, alone, False, *operands)
 
+
+# ---- the text of calls ---------------------------------------------------------------------------------------------
 
 # What the texts below know of an operand: its layout, its tangent and the layout of that. A loop over operands takes 1.4 us more.
 OPERAND_TEXT = """
@@ -115,44 +111,53 @@ OPERAND_TEXT = """
         if {x}._needs_grad_: recorded = True
     else: {otherwise}
 """
-ELEMENTWISE_TEXT = """def call(op, level, alone, look, {names}):
+# All calls: what operands and tangents are; without a tangent the ordinary call; what is recorded, elsewhere; the plan by the key
+# of layouts, or the program; its launch; the tangent of the result.
+CALL_TEXT = """def call({parameters}):
     number, recorded = level.number, False
-{operands}
-    if {none}: return without_tangents_at_all(op, ({names},), look)
-    if recorded and mode.enabled and is_recorded(({names}, {tangents})): return None
-    plans = _plans.get(op)
-    plan = None if plans is None else plans.get(({key}), MISSING)
-    if plan is MISSING or plans is None:
-        plan = new_plan(op, ({names},), ({tangents},), ({key})) if look else None
-    if plan is None: return None
-    out, tangent = {launch}
-    out._meta_ = meta = dual_meta({{number: tangent}})
-    level.holders.append(ref(meta))         # what level.keep does, 0.1 us
-    if len(level.holders) > level.most: level.keep(meta)
+{given}{operands}{first}
+    if {none}: return {without}
+{key}
+    if {recorded} and is_recorded(({inputs}, {tangents})): return {long_way}
+{find}
+{launch}
     return out
 """
+# What ``keep`` does with a result's meta, 0.1 us.
+KEEP_TEXT = """
+    level.holders.append(ref(meta))
+    if len(level.holders) > level.most: level.keep(meta)"""
+HOLD_TEXT = """    {out}._meta_ = meta = dual_meta({{number: t}})""" + KEEP_TEXT
+FIND_TEXT = """    plan = plans.get(key)
+    if plan is None: plan = plans.made(key)
+    if not plan: return None"""
 
 
-@cache
-def elementwise_call(arity: int) -> Any:
-    """``call(op, level, alone, look, *operands)`` of tensors and numbers; without ``look`` only if its kind is known.
+def compiled(label: str, names_in_text: dict[str, Any], names: list[str], otherwise: str, **parts: str) -> Any:
+    """The function of ``CALL_TEXT``, in this module's names and others.
 
-    ``alone``: the level is the only one, and this thread sees it.
+    Args:
+        names: of the operands.
+        otherwise: what is done with one that is no tensor.
+        parts: of the text, where they are not those of an elementwise call.
     """
-    names = [f"x{k}" for k in range(arity)]
-    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=f"l_{x}, t_{x}, k_{x} = type({x}), None, None") for x in names)
     tangents = [f"t_{x}" for x in names]
-    return compiled(
-        ELEMENTWISE_TEXT,
-        f"dual call of {arity}",
-        {},
-        names=", ".join(names),
-        operands=blocks,
-        none=" and ".join(f"{t} is None" for t in tangents),
-        tangents=", ".join(tangents),
-        key="".join(f"l_{x}, k_{x}, " for x in names),
-        launch=launch_text(f"fresh(plan, {', '.join(names)}, ", tangents),
-    )
+    usual = {
+        "given": "",
+        "first": "",
+        "none": " and ".join(f"{t} is None" for t in tangents),
+        "key": f"    key = ({''.join(f'l_{x}, k_{x}, ' for x in names)})",
+        "recorded": "recorded and mode.enabled",
+        "inputs": ", ".join(names),
+        "tangents": ", ".join(tangents),
+        "long_way": "None",
+        "find": FIND_TEXT,
+    }
+    operands = "".join(OPERAND_TEXT.format(x=x, otherwise=otherwise.format(x=x)) for x in names)
+    text = CALL_TEXT.format(operands=operands, **usual | parts)
+    scope = {**globals(), **names_in_text, "ref": ref, "fresh": native.fresh, "into": native.into, "apart": apart}
+    exec(compile_text(text, label), scope)
+    return scope["call"]
 
 
 def launch_text(head: str, tangents: list[str]) -> str:
@@ -163,19 +168,10 @@ def launch_text(head: str, tangents: list[str]) -> str:
     return f"{head}{tangents[0]})" if len(tangents) == 1 else f"{head}{', '.join(tangents)}) if {every} else {one}"
 
 
-def compiled(text: str, label: str, names_in_text: dict[str, Any], **parts: str) -> Any:
-    """The function ``call`` of a text in this module's names and others."""
-    scope = {**globals(), **names_in_text, "ref": ref, "fresh": native.fresh, "into": native.into, "apart": apart}
-    exec(compile_text(text.format(**parts), label), scope)
-    return scope["call"]
-
-
-def without_tangents_at_all(op: Elementwise, operands: tuple, look: bool) -> Any:
-    """An ordinary call; None where it must be looked at."""
-    if look:
-        return None if is_marked(operands) else launched(op, operands)
-    caller = CALLS[op.name].caller
-    return (caller.bare or caller.past_modes)(*operands)
+def hold_new(out: Tensor, tangent: Tensor, level: DualLevel) -> None:
+    """Give a new result its tangent."""
+    out._meta_ = dual_meta({level.number: tangent})
+    level.keep(out._meta_)
 
 
 MANY: Any = object()
@@ -217,37 +213,70 @@ def is_recorded(tensors: tuple) -> bool:
     return False
 
 
-def new_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> Plan | None:
-    """The plan of a kind of call that is new; None where there is none."""
-    if is_marked((*operands, *[t for t in tangents if t is not None])):
-        return None
-    plans = _plans.get(op)
-    if plans is None:
-        plans = _plans[op] = {}
-    mask = sum([1 << k for k, t in enumerate(tangents) if t is not None])
-    return keep(plans, key, dual_plan(op, operands, [t for t in tangents if t is not None], mask))
+# ---- elementwise ---------------------------------------------------------------------------------------------------
 
 
-MISSING: Any = None, False
+def elementwise_call(key: tuple[Elementwise, int]) -> Any:
+    """``call(op, level, alone, looked_at, *operands)`` of an operation and so many tensors and numbers; None where an interpreter
+    must look.
 
-
-def dual_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
-    """The plan of a call, ``plan(*operands, *tangents) -> result, tangent``; None where there is no such kernel.
-
-    The bits of ``mask`` are the operands that have a tangent. There is none where the tangent is no number of the result's dtype:
-    of integers, of what has no derivative, of half types, whose results are rounded before the derivative is taken.
+    ``alone``: the level is the only one, and this thread sees it; ``looked_at``: the operands were looked at, by ``general``.
     """
-    plan = find_plan(op, operands)
-    out, names = plan.outs[0].layout, tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
+    op, count = key
+    names = [f"x{k}" for k in range(count)]
+    passed = ", ".join(names)
+    return compiled(
+        f"dual call of {count}",
+        {"plans": of_default_dtype(Plans(partial(dual_plan, op))), "caller": CALLS[op.name].caller},
+        names,
+        "l_{x}, t_{x}, k_{x} = type({x}), None, None",
+        parameters=f"op, level, alone, looked_at, {passed}",
+        without=f"unmarked_launch(op, ({passed},)) if looked_at else (caller.bare or caller.past_modes)({passed})",
+        launch=f"    out, t = {launch_text(f'fresh(plan, {passed}, ', [f't_{x}' for x in names])}\n" + HOLD_TEXT.format(out="out"),
+    )
+
+
+_elementwise_calls = Plans(elementwise_call)
+
+
+def unmarked_launch(op: Elementwise, operands: tuple) -> Any:
+    """The call of operands that have no tangents and were looked at; None where an interpreter must."""
+    return None if is_marked(operands) else launched(op, operands)
+
+
+def dual_plan(op: Elementwise, key: tuple) -> Any:
+    """The plan of a call, ``plan(*operands, *tangents) -> result, tangent``, which is a function of the ordinary one.
+
+    Args:
+        key: for every operand its kind, and the layout of its tangent or None.
+
+    Returns:
+        A plan; False where there is no such kernel: where the tangent is no number of the result's dtype (of integers, of what has
+        no derivative, of half types, whose results are rounded before the derivative is taken). None where the call must be looked
+        at.
+    """
+    kinds, tangents = key[::2], key[1::2]
+    moving = tuple([t is not None for t in tangents])
+    plan = None if is_unclear(key) or len(kinds) != len(op.operands) else CALLS[op.name].caller.planned(kinds)
+    if plan is None:
+        return None
+    out, names = plan.outs[0].layout, tuple([name for name, moves in zip(op.operands, moving) if moves])
     if not out.dtype.differentiable or op.refuses_gradient or out.dtype.compute != out.dtype.name:
-        return None
-    if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number):
-        return None
-    if jvp_expression(op, names) is ZERO or (not out.dtype.is_complex and any(t.layout.dtype.is_complex for t in tangents)):
-        return None
-    layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in (*operands, *tangents))
-    made: Plan = elementwise_plan(dual_formula(op, names), out.dtype, layouts, (out, out))
-    return made
+        return False
+    if any(moves and is_number for moves, is_number in zip(moving, op.fixed)):
+        return False
+    given = tuple([t for t in tangents if t is not None])
+    if jvp_expression(op, names) is ZERO or (not out.dtype.is_complex and any(t.dtype.is_complex for t in given)):
+        return False
+    return elementwise_plan(dual_formula(op, names), out.dtype, (*plan.operands, *given), (out, out))
+
+
+def is_unclear(key: tuple) -> bool:
+    """Whether something is of a kind that interpreters, or the call itself, must look at."""
+    return any(x.special if type(x) is Layout else x is not None and x not in NUMBERS for x in key)
+
+
+NUMBERS = (float, int, bool, complex)
 
 
 def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
@@ -274,78 +303,77 @@ def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
         return None
     level = levels[-1]
     alone = levels[0] is level and level.number < sight.below
-    return writing_call(len(operands))(op, level, alone, plain, *operands)
+    out: Tensor | None = _writing_calls[op, len(operands)](op, level, alone, plain, *operands)
+    return out
 
 
-WRITE_TEXT = """def call(op, level, alone, plain, {names}):
-    number, recorded = level.number, False
-{operands}
-    if recorded and is_recorded(({names}, {tangents})): return None
+WRITABLE_TEXT = """
     memory, mine = x0._storage_, None if t_x0 is None else t_x0._storage_
-    if not memory.writable or x0.layout.expanded or mine is not None and not mine.writable: return None
-{apart}
-    if {none}: return None if is_marked(({names},)) else plain({names})
-    plans = _write_plans.get(op)
-    plan, whole = MISSING if plans is None else plans.get(({key}), MISSING)
-    if plan is None: plan, whole = new_write_plan(op, ({names},), ({tangents},), ({key}))
-    if plan is None: return None
-    if mine is None: return first_tangent(level, plan, whole, ({names},), ({tangents},))
-    {launch}
-    return x0
+    if not memory.writable or x0.layout.expanded or not x0.layout.numel or mine is not None and not mine.writable: return None
 """
 APART_TEXT = """
     if isinstance({x}, Tensor):
         if not apart(x0, {x}) or mine is not None and not apart(t_x0, {x}): return None
         if t_{x} is not None and not (apart(x0, t_{x}) and (mine is None or apart(t_x0, t_{x}))): return None
 """
+NUMBER_TEXT = """
+        if type({x}) is not float and type({x}) is not int: return None
+        l_{x}, t_{x}, k_{x} = type({x}), None, None"""
+WRITE_TEXT = """
+    plan, whole = plan
+    if mine is None: return first_tangent(level, plan, whole, ({names},), ({tangents},))
+    if whole: {whole}
+    else: {parts}
+    out = x0"""
 
 
-@cache
-def writing_call(arity: int) -> Any:
+def writing_call(key: tuple[Elementwise, int]) -> Any:
     """``call(op, level, alone, plain, *operands)``: an elementwise call in place; None where it must be looked at."""
-    names = [f"x{k}" for k in range(arity)]
+    op, count = key
+    names = [f"x{k}" for k in range(count)]
     others, tangents = names[1:], [f"t_{x}" for x in names]
-    number = (
-        "\n        if type({x}) is not float and type({x}) is not int: return None"
-        "\n        l_{x}, t_{x}, k_{x} = type({x}), None, None"
-    )
-    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise=number.format(x=x)) for x in names)
-    rest = "".join(f", {x}" for x in others)
+    rest, passed = "".join(f", {x}" for x in others), ", ".join(names)
     if len(others) == 1:
         rest += ") if t_x1 is None else into(plan, x0, t_x0{again}, x1, t_x1"
     elif others:
         rest += f", *[t for t in ({', '.join(tangents[1:])}) if t is not None]"
-    every = "into(plan, x0, t_x0{again}" + rest + ")"
+    launch = "into(plan, x0, t_x0{again}" + rest + ")"
     return compiled(
-        WRITE_TEXT,
-        f"dual write of {arity}",
-        {},
-        names=", ".join(names),
-        operands=blocks,
-        tangents=", ".join(tangents),
-        none=" and ".join(f"{t} is None" for t in tangents),
-        key="".join(f"l_{x}, k_{x}, " for x in names),
-        apart="".join(APART_TEXT.format(x=x) for x in others),
-        launch=f"if whole: {every.replace('{again}', ', x0, t_x0')}\n    else: {every.replace('{again}', '')}",
+        f"dual write of {count}",
+        {"plans": of_default_dtype(Plans(partial(new_write_plan, op)))},
+        names,
+        NUMBER_TEXT,
+        parameters=f"op, level, alone, plain, {passed}",
+        first=WRITABLE_TEXT + "".join(APART_TEXT.format(x=x) for x in others),
+        without=f"None if recorded and is_recorded(({passed},)) or is_marked(({passed},)) else plain({passed})",
+        recorded="recorded",
+        launch=WRITE_TEXT.format(
+            names=passed,
+            tangents=", ".join(tangents),
+            whole=launch.replace("{again}", ", x0, t_x0"),
+            parts=launch.replace("{again}", ""),
+        ),
     )
 
 
-def new_write_plan(op: Elementwise, operands: tuple, tangents: tuple, key: tuple) -> tuple:
-    """The plan of a kind of call that is new, None where there is none; and whether it takes what it writes to as operands too, or
-    where what is written has no tangent yet the plan that writes it.
+_writing_calls = Plans(writing_call)
+
+
+def new_write_plan(op: Elementwise, key: tuple) -> Any:
+    """The plan of a kind of write; and whether it takes what it writes to as operands too, or where what is written has no tangent
+    yet the plan that writes it. False where there is none, None where the call must be looked at; ``key`` as that of ``dual_plan``.
     """
-    given = [t for t in tangents if t is not None]
-    if is_marked((*operands, *given)):
-        return None, False
-    plans = _write_plans.get(op)
-    if plans is None:
-        plans = _write_plans[op] = {}
-    plan = write_plan(op, operands, given, sum([1 << k for k, t in enumerate(tangents) if t is not None]))
-    whole: Any = plan is not None and len(plan.layouts) == len(operands) + len(given)
-    if plan is not None and tangents[0] is None:
-        own, layouts = operands[0].layout, tuple([x.layout if isinstance(x, Tensor) else None for x in operands])
-        whole = elementwise_plan(forward_formula(op, own.dtype), own.dtype, layouts, (own,), inplace=1, exact=op.exact)
-    return keep(plans, key, (plan, whole))
+    if is_unclear(key):
+        return None
+    kinds, tangents = key[::2], key[1::2]
+    given = tuple([t for t in tangents if t is not None])
+    plan = write_plan(op, kinds, given, tuple([t is not None for t in tangents]))
+    if plan is None:
+        return False
+    if tangents[0] is not None:
+        return plan, len(plan.layouts) == len(kinds) + len(given)
+    own, layouts = kinds[0], tuple([x if type(x) is Layout else None for x in kinds])
+    return plan, elementwise_plan(forward_formula(op, own.dtype), own.dtype, layouts, (own,), inplace=1, exact=op.exact)
 
 
 def first_tangent(level: DualLevel, plan: Plan, values: Plan, operands: tuple, tangents: tuple) -> Tensor | None:
@@ -361,48 +389,48 @@ def first_tangent(level: DualLevel, plan: Plan, values: Plan, operands: tuple, t
     return x
 
 
-_write_plans: dict[Elementwise, dict[tuple, tuple]] = of_default_dtype({})
-
-
-def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: int) -> Plan | None:
+def write_plan(op: Elementwise, kinds: tuple, given: tuple, moving: tuple[bool, ...]) -> Plan | None:
     """The plan of what a call in place launches; None where there is no such kernel, or the call is an error.
 
     With a tangent of the tensor that is written to ``plan(x, t_x, *others, *tangents)``, over the first two; without one
     ``plan(*operands, *tangents) -> tangent``.
+
+    Args:
+        given: the layouts of the tangents.
+        moving: which operands have one.
     """
-    x, names = operands[0], tuple(name for k, name in enumerate(op.operands) if mask >> k & 1)
-    own = x.layout
-    layouts = [y.layout if isinstance(y, Tensor) else None for y in operands]
-    if len(operands) != len(op.operands) or op.predicate or op.refuses_gradient or op.complex_form and own.dtype.is_complex:
+    own, names = kinds[0], tuple([name for name, moves in zip(op.operands, moving) if moves])
+    layouts = [x if type(x) is Layout else None for x in kinds]
+    if len(kinds) != len(op.operands) or op.predicate or op.refuses_gradient or op.complex_form and own.dtype.is_complex:
         return None
     if not own.dtype.differentiable or own.dtype.compute != own.dtype.name or own.conj or own.neg:
         return None
-    if any(mask >> k & 1 for k, is_number in enumerate(op.fixed) if is_number) or any(
-        y is not None and y.dtype.is_complex and not own.dtype.is_complex for y in (*layouts, *[t.layout for t in tangents])
+    if any(moves and is_number for moves, is_number in zip(moving, op.fixed)) or any(
+        x is not None and x.dtype.is_complex and not own.dtype.is_complex for x in (*layouts, *given)
     ):
         return None
-    check_operands(op, operands)
-    shapes = [y.shape for y in layouts if y is not None]
-    if compute_dtype(op, operands) is not own.dtype or broadcast_shapes(op.name + "_", shapes) != own.shape:
+    check_kinds(op, kinds)
+    shapes = [x.shape for x in layouts if x is not None]
+    if dtype_of_kinds(op, kinds) is not own.dtype or broadcast_shapes(op.name + "_", shapes) != own.shape:
         return None
-    formula, moved = dual_formula(op, names), [t.layout for t in tangents]
-    if not mask & 1:
+    formula = dual_formula(op, names)
+    if not moving[0]:
         made: Plan = elementwise_plan(
             Formula(f"{op.name}_tangent", formula.params, formula.results[1:]),
             own.dtype,
-            (*layouts, *moved),
+            (*layouts, *given),
             (own if own.dense else own.like(),),
             exact=op.exact,
         )
         return made
-    if moved[0] is not own:
+    if given[0] is not own:
         return None
     count = len(layouts)
     params = (formula.params[0], formula.params[count], *formula.params[1:count], *formula.params[count + 1 :])
     made = elementwise_plan(
         Formula(f"{op.name}_write", params, formula.results),
         own.dtype,
-        (own, own, *layouts[1:], *moved[1:]),
+        (own, own, *layouts[1:], *given[1:]),
         (own, own),
         inplace=2,
         exact=op.exact,
@@ -412,23 +440,14 @@ def write_plan(op: Elementwise, operands: tuple, tangents: list[Tensor], mask: i
 
 # ---- other operations ----------------------------------------------------------------------------------------------
 
-MOVEMENT_TEXT = """def call(op, operands, attributes, level, alone):
-    number, recorded = level.number, False
-    x, = operands
-{operand}
-    try: plan = plans.get({key})
-    except TypeError: return None
-    if plan is None or k_x is not None and k_x is not l_x: return None
-    if t_x is None: return view(plan, x, mode.enabled)
-    out = view(plan, x, mode.enabled)
-    {hold}
-    return out
+VIEW_TEXT = """
+    try: plan = plans[{key}]
+    except (KeyError, TypeError): return None
+    if k_x is not None and k_x is not l_x: return None"""
+VIEWS_TEXT = """    out, t = view(plan, x, mode.enabled), view(plan, t_x, mode.enabled)
 """
-HOLD_ONE = """meta = out._meta_
-    meta.tangent = {number: view(plan, t_x, mode.enabled)}
-    level.holders.append(ref(meta))
-    if len(level.holders) > level.most: level.keep(meta)"""
-HOLD_SEVERAL = """for each, t in zip(out, view(plan, t_x, mode.enabled)): hold(each, number, t)"""
+HOLD_VIEW_TEXT = "    meta = out._meta_\n    meta.tangent = {number: t}" + KEEP_TEXT
+HOLD_VIEWS_TEXT = "    for each, part in zip(out, t): hold(each, number, part)"
 
 
 @cache
@@ -439,12 +458,18 @@ def movement_call(op: Movement) -> Any:
     values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
     view = partial(several_of, op) if op.multiple else viewer(op)
     return compiled(
-        MOVEMENT_TEXT,
         f"dual view {op.name}",
         {"plans": CALLS[op.name].plans, "view": view},
-        operand=OPERAND_TEXT.format(x="x", otherwise="return None"),
-        key=f"(l_x{values})" if values else "l_x",
-        hold=HOLD_SEVERAL if op.multiple else HOLD_ONE,
+        ["x"],
+        "return None",
+        parameters="op, operands, attributes, level, alone",
+        given="    x, = operands",
+        first=VIEW_TEXT.format(key=f"(l_x{values})" if values else "l_x"),
+        without="view(plan, x, mode.enabled)",
+        key="",
+        recorded="False",
+        find="",
+        launch=VIEWS_TEXT + (HOLD_VIEWS_TEXT if op.multiple else HOLD_VIEW_TEXT),
     )
 
 
@@ -454,13 +479,10 @@ def several_of(op: Movement, plan: Any, x: Tensor, enabled: bool) -> tuple:
 
 
 # See NOTE [Dual programs]. Whatever has no program takes the long way, and leaves one behind.
-GENERAL_TEXT = """def call(op, operands, attributes, level, alone):
-    number, recorded = level.number, False
-    try: {names}, = {given}
+GIVEN_TEXT = """    try: {names}, = {given}
     except ValueError: return None
-{operands}
-    if {none}: return without_tangents(op, operands, attributes)
-    {attributes}= attributes.values()
+"""
+KEY_TEXT = """    {attributes}= attributes.values()
     if {usual}:
         inputs = ({names}, {holders})
         key = ({key}{rest})
@@ -468,24 +490,20 @@ GENERAL_TEXT = """def call(op, operands, attributes, level, alone):
         inputs, key = [{names}], [{key}]
         for value in attributes.values():
             if not note_attribute(value, key, inputs): return long_call(op, operands, attributes, level)
-        key = tuple(key)
-    if recorded and mode.enabled and is_recorded((*inputs, {tangents})): return long_call(op, operands, attributes, level)
-    try: program, direct = programs.get(key, UNKNOWN)
+        key = tuple(key)"""
+PROGRAM_TEXT = """    try: program, direct = programs.get(key, UNKNOWN)
     except TypeError: return long_call(op, operands, attributes, level)
     if program is None:
         return settling_call(op, operands, attributes, level, key, inputs, [t for t in ({tangents},) if t is not None])
     made = {launch}
-    if made is None: return long_call(op, operands, attributes, level)
-    out, t = made
-    if t is not None:
-        first = out[0] if type(out) is tuple else out
-        if direct:
-            first._meta_ = meta = dual_meta({{number: t}})
-            level.holders.append(ref(meta))
-            if len(level.holders) > level.most: level.keep(meta)
-        else: attach(first, t, [{tangents}], level)
-    return out
-"""
+    if made is None: return long_call(op, operands, attributes, level)"""
+RESULT_TEXT = """    out, t = made
+    if t is None: return out
+    first = out[0] if type(out) is tuple else out
+    if not direct:
+        attach(first, t, [{tangents}], level)
+        return out
+""" + HOLD_TEXT.replace("{out}", "first")
 UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None), str, DType))
 
 
@@ -499,24 +517,28 @@ def general_call(op: General, members: int = 0) -> Any:
     names = [f"x{k}" for k in range(members)] or list(op.operands)
     attributes = list(op.signature.parameters)[len(op.operands) :]
     held = [n for n in PREPARED.get(op.name, (None, ()))[1] if n in attributes and n != "indices"]
-    blocks = "".join(OPERAND_TEXT.format(x=x, otherwise="return None") for x in names)
-    tangents = [f"t_{x}" for x in names]
+    tangents, passed = [f"t_{x}" for x in names], ", ".join(names)
     usual = [f"type({n}) is Tensor" if n in held else f"type({n}) in SIMPLE" for n in attributes]
     return compiled(
-        GENERAL_TEXT,
         f"dual call of {op.name}",
         {"programs": programs_of(op)[0]},
-        names=", ".join(names),
-        operands=blocks,
-        given="operands[0]" if members else "operands",
-        none=" and ".join(f"{t} is None" for t in tangents),
-        tangents=", ".join(tangents),
-        launch=launch_text("program(*inputs, ", tangents),
-        attributes="".join(f"{n}, " for n in attributes) or "_ ",
-        usual=" and ".join(usual) or "True",
-        holders="".join(f"{n}, " for n in held),
-        key="".join(f"l_{x}, k_{x}, " for x in names),
-        rest="".join(f"{n}.layout, " if n in held else f"{n}, type({n}), " for n in attributes),
+        names,
+        "return None",
+        parameters="op, operands, attributes, level, alone",
+        given=GIVEN_TEXT.format(names=passed, given="operands[0]" if members else "operands"),
+        without="without_tangents(op, operands, attributes)",
+        key=KEY_TEXT.format(
+            names=passed,
+            attributes="".join(f"{n}, " for n in attributes) or "_ ",
+            usual=" and ".join(usual) or "True",
+            holders="".join(f"{n}, " for n in held),
+            key="".join(f"l_{x}, k_{x}, " for x in names),
+            rest="".join(f"{n}.layout, " if n in held else f"{n}, type({n}), " for n in attributes),
+        ),
+        inputs="*inputs",
+        long_way="long_call(op, operands, attributes, level)",
+        find=PROGRAM_TEXT.format(tangents=", ".join(tangents), launch=launch_text("program(*inputs, ", tangents)),
+        launch=RESULT_TEXT.format(tangents=", ".join(tangents)),
     )
 
 
@@ -589,8 +611,7 @@ def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
         return None
     outs, tangent = made
     if direct:
-        outs[0]._meta_ = meta = dual_meta({number: tangent})
-        level.keep(meta)
+        hold_new(outs[0], tangent, level)
     else:
         attach(outs[0], tangent, [t], level)
     return kind(*outs)
@@ -753,8 +774,7 @@ def attach(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: Dual
             if each is not None and each._storage_ is memory:
                 break
         else:
-            out._meta_ = dual_meta({level.number: tangent})
-            level.keep(out._meta_)
+            hold_new(out, tangent, level)
             return
     beneath(level.number, give, out, level.number, tangent, given)
 
@@ -791,8 +811,7 @@ def pushed_forward(
         total = term if total is None else beneath(0, CALLS["add"], total, term)
     out = native.fresh(plan, *operands)
     if total is not None:
-        out._meta_ = dual_meta({level.number: total})
-        level.keep(out._meta_)
+        hold_new(out, total, level)
     return out
 
 
