@@ -19,8 +19,9 @@ from ..native.plans import pack_record
 from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
-from .copy import _as_bits as as_bits
+from .copy import _as_bits as as_bits, copy_plan
 from .index_walks import ONE_STATUS, checked
+from .index_writers import PREPARED_WRITES
 
 __all__ = ["positions_finder"]
 
@@ -119,6 +120,23 @@ def _quick_masked_scatter(op, layouts, attributes):
     if mask.shape != x.shape or source.dtype is not x.dtype:
         return None
     return masked_launch("scatter", x.like(), layouts, mask, source.numel)
+
+
+def masked_write(op, layouts, attributes) -> Callable | None:
+    """The same in place: the result, copied over its operand."""
+    launch = _quick_masked_scatter(op, layouts, attributes)
+    into, plan = native.into, copy_plan(layouts[0].like(), layouts[0])
+
+    def run(x, mask, source):
+        out = launch(x, mask, source)
+        if out is not None:
+            into(plan, x, out)
+        return out
+
+    return launch and run
+
+
+PREPARED_WRITES["masked_scatter"] = masked_write
 
 
 @prepared("masked_scatter_backward")

@@ -284,6 +284,28 @@ def test_known_writes_by_an_index_look_at_every_call(name):
     assert written.grad_fn is not None and written._version == 1
 
 
+def test_known_writes_by_a_mask_look_at_every_call():
+    """Other masks of the same layout take other elements; too few values are refused, and a recorded write has its gradients."""
+    values = nbgrad.tensor([5.0, 7.0, 9.0])
+    for mask, want in (
+        ([1, 0, 1, 0], [5.0, 1.0, 7.0, 3.0]),
+        ([0, 0, 0, 1], [0.0, 1.0, 2.0, 5.0]),
+        ([0, 1, 1, 1], [0.0, 5.0, 7.0, 9.0]),
+    ):
+        x = nbgrad.arange(4.0)
+        assert x.masked_scatter_(nbgrad.tensor(mask) > 0, values) is x
+        assert x.tolist() == want and x._version == 1
+    with pytest.raises(nbgrad.ShapeError, match="the mask selects 4 elements"):
+        x.masked_scatter_(nbgrad.ones(4) > 0, values)
+    assert x.tolist() == want and x._version == 1
+    gaps = nbgrad.zeros(4, 2)[:, 1]
+    for _ in range(2):
+        assert gaps.masked_scatter_(nbgrad.tensor([0, 1, 1, 0]) > 0, values).tolist() == [0.0, 5.0, 7.0, 0.0]
+    w = values.clone().requires_grad_()
+    y = x.clone().masked_scatter_(nbgrad.tensor([0, 1, 1, 0]) > 0, w)
+    assert nbgrad.grad(y.sum(), w)[0].tolist() == [1.0, 1.0, 0.0]
+
+
 def test_numbers_written_by_an_index_are_those_of_the_call():
     """A kind that is known writes every number, and refuses what the dtype does not hold."""
     x, index = nbgrad.zeros(3), nbgrad.tensor([1])
