@@ -89,17 +89,17 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
             "in place, so it has no gradient any more. Hint: make the view after the change."
         )
     if all(plan.op.plain for plan, which in steps):
-        return Strided(x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize).of(base)
+        return StridedPlace(x.layout.shape, x.layout.strides, (x._offset_ - base._offset_) // x.layout.dtype.itemsize).of(base)
     return region_in(base, x).of(base)
 
 
-def origin_in(base: Tensor, x: Tensor, steps: Sequence[tuple[Any, int | None]]) -> Strided | None:
+def origin_in(base: Tensor, x: Tensor, steps: Sequence[tuple[Any, int | None]]) -> StridedPlace | None:
     """Where in its base as it is now the tensor lies to which the movements to ``x`` apply; None: it is the base."""
     layout = steps[0][0].layout
     first = x._offset_ - sum(plan.offset if which is None else plan.offset[which] for plan, which in steps)
     if first == base._offset_ and (layout.shape, layout.strides) == (base.layout.shape, base.layout.strides):
         return None
-    return Strided(layout.shape, layout.strides, (first - base._offset_) // layout.dtype.itemsize)
+    return StridedPlace(layout.shape, layout.strides, (first - base._offset_) // layout.dtype.itemsize)
 
 
 def moved(x: Tensor, steps) -> Tensor:
@@ -356,7 +356,7 @@ def copy_slices_backward(node: Node, g, create_graph: bool):
     return result[0] if len(node._edges_) == 1 else result
 
 
-class Strided(NamedTuple):
+class StridedPlace(NamedTuple):
     """The place of a view in its base, in elements."""
 
     shape: tuple[int, ...]
@@ -375,7 +375,7 @@ class Replayed(NamedTuple):
         origin: where the tensor that they apply to lies, if the base was moved in place since.
     """
 
-    origin: Strided | None
+    origin: StridedPlace | None
     steps: tuple
 
     def of(self, base: Tensor) -> Tensor:
@@ -383,11 +383,11 @@ class Replayed(NamedTuple):
         return moved(base if self.origin is None else self.origin.of(base), self.steps)
 
 
-def region_in(base: Tensor, x: Tensor) -> Strided | Replayed:
+def region_in(base: Tensor, x: Tensor) -> StridedPlace | Replayed:
     """Where the view ``x`` lies in its base."""
     own, layout = base.layout, x.layout
     if own.dtype is layout.dtype and own.conj is layout.conj and own.neg is layout.neg:
-        return Strided(layout.shape, layout.strides, (x._offset_ - base._offset_) // layout.dtype.itemsize)
+        return StridedPlace(layout.shape, layout.strides, (x._offset_ - base._offset_) // layout.dtype.itemsize)
     steps = tuple(chain_of(x._meta_))
     return Replayed(origin_in(base, x, steps), steps)
 

@@ -282,7 +282,7 @@ def place_of(op: str, x, position: int) -> tuple[Target, int]:
         GradError: no tensor or edge; one that does not require grad.
     """
     if isinstance(x, GradientEdge):
-        return target(node_of(op, x)), x.output_nr
+        return target(checked_node(op, x)), x.output_nr
     if not isinstance(x, Tensor):
         raise GradError(f"{op}: inputs[{position}] must be a Tensor or a GradientEdge, got {type(x).__name__}.")
     if not x._needs_grad_ or not requires_grad(x):
@@ -326,7 +326,7 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
     return seeds
 
 
-def node_of(op: str, edge: GradientEdge) -> Node:
+def checked_node(op: str, edge: GradientEdge) -> Node:
     """The node of a GradientEdge, which anybody may have put together.
 
     Raises:
@@ -348,7 +348,7 @@ def edge_layout(op: str, edge: GradientEdge) -> Layout:
 def root_edge(op: str, root):
     """Where the cotangent of a root goes in."""
     if isinstance(root, GradientEdge):
-        node = node_of(op, root)
+        node = checked_node(op, root)
         if type(node) is AccumulateGrad:
             return node._variable_
         return node if root.output_nr == 0 and node._outputs_ == 1 else Edge(node, root.output_nr)

@@ -21,7 +21,7 @@ __all__ = [
     "BackwardCFunction",
     "FunctionPlan",
     "FunctionRule",
-    "Saved",
+    "SavedArgument",
     "new_context",
     "result_edge",
     "function_tangents",
@@ -105,7 +105,7 @@ class SaveError(ArgumentError, AssertionError):
     """A value that ``save_for_forward`` cannot keep."""
 
 
-class Saved:
+class SavedArgument:
     """One thing that a Function saved.
 
     Attributes:
@@ -174,7 +174,7 @@ class RawFunctionSaved(RawSaved):
 
     __slots__ = ("ctx", "saved", "position")
 
-    def __init__(self, ctx: BackwardCFunction, saved: Saved, position: int):
+    def __init__(self, ctx: BackwardCFunction, saved: SavedArgument, position: int):
         self.ctx, self.saved, self.position = ctx, saved, position
 
     @property
@@ -224,7 +224,7 @@ class BackwardCFunction(Node, FunctionCtx):
         needs_input_grad: for every argument of ``apply`` whether its gradient is wanted; ``_needs_`` is what the engine goes by.
         _constants_: the positions of results that were marked as not differentiable.
         _input_layouts_: the layout of every argument, None for one that is no tensor.
-        _s0_: what was saved, ``Saved`` objects.
+        _s0_: what was saved, ``SavedArgument`` objects.
     """
 
     __slots__ = (

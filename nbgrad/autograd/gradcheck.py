@@ -48,7 +48,7 @@ class SinglePrecisionWarning(UserWarning):
     """Finite differences in single precision have few right digits."""
 
 
-class Settings(NamedTuple):
+class CheckSettings(NamedTuple):
     """How closely to look."""
 
     eps: float
@@ -132,7 +132,7 @@ def gradcheck(
     arguments = as_arguments(inputs)
     usual = precision_of(arguments)
     eps, atol, rtol = (given if given is not None else own for given, own in zip((eps, atol, rtol), usual))
-    settings = Settings(
+    settings = CheckSettings(
         eps,
         atol,
         rtol,
@@ -403,7 +403,7 @@ def backward_of(results: Sequence[Tensor], varied: list[Varied], cotangents: Seq
     return grad(tuple(results), tuple(x for _, x in varied), tuple(cotangents), retain_graph=True, allow_unused=True)
 
 
-def backward_row(y: Tensor, varied: list[Varied], cotangent: np.ndarray, settings: Settings, number: int) -> list[np.ndarray]:
+def backward_row(y: Tensor, varied: list[Varied], cotangent: np.ndarray, settings: CheckSettings, number: int) -> list[np.ndarray]:
     """A row (or a combination of rows) of the Jacobians of ``y`` by every varied input.
 
     Raises:
@@ -434,7 +434,7 @@ def backward_row(y: Tensor, varied: list[Varied], cotangent: np.ndarray, setting
     return rows
 
 
-def backward_jacobians(y: Tensor, varied: list[Varied], settings: Settings, number: int) -> list[np.ndarray]:
+def backward_jacobians(y: Tensor, varied: list[Varied], settings: CheckSettings, number: int) -> list[np.ndarray]:
     """The Jacobians of ``y`` by every varied input, row by row."""
     rows = [backward_row(y, varied, unit(k, size_of(y)), settings, number) for k in range(size_of(y))]
     return [np.stack([row[i] for row in rows], 0) if rows else np.zeros((0, size_of(x))) for i, (_, x) in enumerate(varied)]
@@ -462,7 +462,7 @@ def forward_along(
 # ---- comparing -----------------------------------------------------------------------------------------------------
 
 
-def check(func: Callable, arguments: tuple, settings: Settings) -> None:
+def check(func: Callable, arguments: tuple, settings: CheckSettings) -> None:
     """All checks of ``gradcheck``."""
     varied = varied_arguments(arguments)
     results = results_of(func, arguments)
@@ -484,7 +484,7 @@ def check(func: Callable, arguments: tuple, settings: Settings) -> None:
         check_undefined(func, arguments, varied)
 
 
-def check_constant(func: Callable, arguments: tuple, varied: list[Varied], results: tuple, settings: Settings) -> None:
+def check_constant(func: Callable, arguments: tuple, varied: list[Varied], results: tuple, settings: CheckSettings) -> None:
     """A function none of whose results requires grad must not depend on its inputs.
 
     Raises:
@@ -501,7 +501,7 @@ def check_constant(func: Callable, arguments: tuple, varied: list[Varied], resul
                 )
 
 
-def compare_jacobians(numerical: Numerical, varied: list[Varied], results: list[Tensor], settings: Settings) -> None:
+def compare_jacobians(numerical: Numerical, varied: list[Varied], results: list[Tensor], settings: CheckSettings) -> None:
     """Slow mode: every entry."""
     expected = [numerical.jacobians(x) for _, x in varied]
     if settings.check_forward_ad:
@@ -520,7 +520,14 @@ def compare_jacobians(numerical: Numerical, varied: list[Varied], results: list[
 
 
 def require_close(
-    expected: np.ndarray, found: np.ndarray, number: int, position: int, mode_name: str, settings: Settings, y: Tensor, x: Tensor
+    expected: np.ndarray,
+    found: np.ndarray,
+    number: int,
+    position: int,
+    mode_name: str,
+    settings: CheckSettings,
+    y: Tensor,
+    x: Tensor,
 ) -> None:
     """Compare two Jacobians.
 
@@ -550,7 +557,7 @@ def element(k: int, x: Tensor) -> str:
     return f"{list(map(int, np.unravel_index(k // 2, x.layout.shape)))}.{'imag' if k % 2 else 'real'}"
 
 
-def compare_projections(numerical: Numerical, varied: list[Varied], results: list[Tensor], settings: Settings) -> None:
+def compare_projections(numerical: Numerical, varied: list[Varied], results: list[Tensor], settings: CheckSettings) -> None:
     """Fast mode: ``v' J u`` for random unit vectors ``u`` and ``v``.
 
     Raises:

@@ -192,7 +192,7 @@ def place_of(x: Tensor | GradientEdge) -> Target:
 _active: SavedCopies | None = None
 
 
-class Saved:
+class SavedHandle:
     """What a node holds instead of a saved tensor."""
 
     __slots__ = ("__weakref__",)
@@ -209,14 +209,14 @@ class SavedCopies:
     """
 
     def __init__(self) -> None:
-        self.handles: WeakKeyDictionary[storage.Storage, WeakSet[Saved]] = WeakKeyDictionary()
+        self.handles: WeakKeyDictionary[storage.Storage, WeakSet[SavedHandle]] = WeakKeyDictionary()
         self.guarded: WeakKeyDictionary[storage.Storage, Callable] = WeakKeyDictionary()
-        self.original: WeakKeyDictionary[Saved, Tensor] = WeakKeyDictionary()
-        self.cloned: WeakKeyDictionary[Saved, Tensor] = WeakKeyDictionary()
+        self.original: WeakKeyDictionary[SavedHandle, Tensor] = WeakKeyDictionary()
+        self.cloned: WeakKeyDictionary[SavedHandle, Tensor] = WeakKeyDictionary()
 
-    def pack(self, tensor: Tensor) -> Saved:
+    def pack(self, tensor: Tensor) -> SavedHandle:
         """Guard the tensor's storage."""
-        handle = Saved()
+        handle = SavedHandle()
         self.original[handle] = tensor
         if tensor._storage_ not in self.handles:
             self.guard(tensor._storage_)
@@ -235,7 +235,7 @@ class SavedCopies:
             saved.writable, storage.guards[saved] = storage.GUARDED, both
             self.guarded[saved] = other
 
-    def unpack(self, handle: Saved) -> Tensor:
+    def unpack(self, handle: SavedHandle) -> Tensor:
         """The tensor with the values that it was saved with.
 
         Raises:

@@ -24,7 +24,7 @@ from ..graph.saved import active_hooks, count_write
 from ..modes.inference import is_inference, refuse_saving
 from ..tensors.tensor import ASK, FUNCTION, Tensor, native
 from ..views import check_inplace, is_view, rebase
-from .function_context import BackwardCFunction, FunctionPlan, Saved, result_edge
+from .function_context import BackwardCFunction, FunctionPlan, SavedArgument, result_edge
 
 __all__ = ["finish_results", "mark_final"]
 
@@ -150,9 +150,9 @@ def alias_view(x: Tensor) -> Tensor:
         mode.enabled = enabled
 
 
-def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[Saved, ...]:
+def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[SavedArgument, ...]:
     """What ``save_for_backward`` was given, results as aliases: their tensors would make a cycle with the node."""
-    saved: list[Saved] = []
+    saved: list[SavedArgument] = []
     for x in ctx.to_save:
         if x is not None and not isinstance(x, Tensor):
             raise ArgumentError(
@@ -162,7 +162,7 @@ def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[Saved, ..
         if x is not None and is_inference(x):
             refuse_saving(ctx._rule_.name)
         output = None if x is None else output_of(ctx, args, results, x)
-        saved.append(Saved(x if output is None else native.alias(x), output))
+        saved.append(SavedArgument(x if output is None else native.alias(x), output))
     hooks = active_hooks() if special else None
     if hooks is not None:
         for each in saved:

@@ -208,10 +208,10 @@ class Stepped:
         self.context, self.awaitable = context, awaitable
 
     def __await__(self):
-        return stepped(self.context, Steps(self.awaitable.__await__()))
+        return stepped(self.context, AwaitedSteps(self.awaitable.__await__()))
 
 
-class Steps:
+class AwaitedSteps:
     """An iterator of an awaitable with the methods of a generator, which it may lack."""
 
     def __init__(self, inner: Any):

@@ -46,11 +46,14 @@ def with_batched_cotangents(grad: Callable, outputs: Any, inputs: Any, grad_outp
     with noted(level):
         results = grad(outputs, inputs, hidden, **options)
     wanted = inputs.values() if isinstance(inputs, dict) else many(inputs)
-    found = [shown(g, x, level, materialize) for g, x in zip(results.values() if isinstance(results, dict) else results, wanted)]
+    found = [
+        with_batch_in_front(g, x, level, materialize)
+        for g, x in zip(results.values() if isinstance(results, dict) else results, wanted)
+    ]
     return dict(zip(results, found)) if isinstance(results, dict) else tuple(found)
 
 
-def shown(g: Tensor | None, x: Any, levels: tuple[Level, ...], materialize: bool) -> Tensor | None:
+def with_batch_in_front(g: Tensor | None, x: Any, levels: tuple[Level, ...], materialize: bool) -> Tensor | None:
     """A gradient with its batch in front; zeros, if wanted, are those of no batch."""
     if g is not None:
         return lowered(g, levels)

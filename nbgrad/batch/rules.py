@@ -31,7 +31,7 @@ DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 @batch_kind("general", "reduction")
 def by_names(call: Call, batch: Batch) -> Any:
     """Dimensions count from behind the batch, shapes have it in front, other tensors are operands too."""
-    return behind(call, batch)
+    return call_behind_batch(call, batch)
 
 
 @batch_kind("broadcasting")
@@ -41,7 +41,7 @@ def side_by_side(call: Call, batch: Batch) -> Any:
     return batch.wrap(CALLS[call.op.name](*(batch.full(x, ndim) for x in call.operands), **call.attributes))
 
 
-def behind(call: Call, batch: Batch, kept: tuple[str, ...] = ()) -> Any:
+def call_behind_batch(call: Call, batch: Batch, kept: tuple[str, ...] = ()) -> Any:
     """The call with its attributes by their names; those in ``kept`` stay what they are."""
     attributes = call.attributes
     shown = len(attributes["shape"]) if "shape" in attributes else max(x.layout.ndim for x in call.operands)
@@ -86,7 +86,7 @@ def as_a_row(call: Call, batch: Batch) -> Any:
     """Along a dimension, or of all elements in a row."""
     name = "dims" if call.op.name == "roll" else "dim"
     if call.attributes[name] is not None and not (name == "dims" and call.attributes[name] == ()):
-        return behind(call, batch)
+        return call_behind_batch(call, batch)
     (x,) = call.operands
     row = batch.wrap(CALLS["reshape"](batch.full(x), (*batch.sizes, x.layout.numel)))
     made = CALLS[call.op.name](row, **{**call.attributes, name: 0})
@@ -319,7 +319,7 @@ def along_one(*names: str) -> Callable[[Callable], Callable]:
         @batch_rule(*names)
         def rule(call: Call, batch: Batch) -> Any:
             if type(call.attributes["index"]) is not Batched:
-                return behind(call, batch, ("index",))
+                return call_behind_batch(call, batch, ("index",))
             if not len(call.attributes.get("shape", call.operands[0].layout.shape)):
                 return looped(call, batch)
             return points(*call.operands, **call.attributes)

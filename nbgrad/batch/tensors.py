@@ -194,36 +194,36 @@ def moved_levels(value: Tensor, now: tuple[Level, ...], wanted: tuple[Level, ...
 
 # ---- the interpreter -----------------------------------------------------------------------------------------------
 
-Rule = Callable[[Call, Batch], Any]
+BatchRule = Callable[[Call, Batch], Any]
 
 # The rules of single operations; of the others those of kinds, by ``Op.batched``.
-RULES: dict[str, Rule] = {}
-KINDS: dict[str, Rule] = {}
+RULES: dict[str, BatchRule] = {}
+RULE_OF_KIND: dict[str, BatchRule] = {}
 
 
-def batch_rule(*names: str) -> Callable[[Rule], Rule]:
+def batch_rule(*names: str) -> Callable[[BatchRule], BatchRule]:
     """Register the decorated ``rule(call, batch)`` of operations: the result, batched over ``batch.levels``."""
 
-    def register_rule(rule: Rule) -> Rule:
+    def register_rule(rule: BatchRule) -> BatchRule:
         RULES.update(dict.fromkeys(names, rule))
         return rule
 
     return register_rule
 
 
-def batch_kind(*kinds: str) -> Callable[[Rule], Rule]:
+def batch_kind(*kinds: str) -> Callable[[BatchRule], BatchRule]:
     """Register the decorated rule for operations of such kinds."""
 
-    def register_rule(rule: Rule) -> Rule:
-        KINDS.update(dict.fromkeys(kinds, rule))
+    def register_rule(rule: BatchRule) -> BatchRule:
+        RULE_OF_KIND.update(dict.fromkeys(kinds, rule))
         return rule
 
     return register_rule
 
 
-def rule_of(op: Any) -> Rule:
+def rule_of(op: Any) -> BatchRule:
     """What a batch means to an operation."""
-    return RULES.get(op.name) or KINDS[op.batched]
+    return RULES.get(op.name) or RULE_OF_KIND[op.batched]
 
 
 class Batching:

@@ -167,7 +167,7 @@ def run_mapped(func: Callable, leaves: list, dims: list, tree: Tree, size: int, 
         args = tree.unflatten(x if dim is None else hidden(x, dim, level) for x, dim in zip(leaves, dims))
         results, out_tree = flatten(func(*args))
         places = out_places(func, out_dims, out_tree)
-        return out_tree.unflatten([shown(func, x, place, level) for x, place in zip(results, places)])
+        return out_tree.unflatten([with_out_dim(func, x, place, level) for x, place in zip(results, places)])
 
 
 def out_places(func: Callable, out_dims: Any, tree: Tree) -> list:
@@ -186,7 +186,7 @@ def out_places(func: Callable, out_dims: Any, tree: Tree) -> list:
     return places
 
 
-def shown(func: Callable, x: Any, place: int | None, level: Level) -> Any:
+def with_out_dim(func: Callable, x: Any, place: int | None, level: Level) -> Any:
     """A result with the batch at its place.
 
     Raises:

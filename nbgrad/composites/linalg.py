@@ -166,14 +166,18 @@ def first(out: tuple):
     return out[0]
 
 
-def several(kind: type, count: int) -> Callable:
+def result_maker(kind: type, count: int) -> Callable:
     """What puts so many results together."""
     return lambda out: tuple.__new__(kind, out[:count])
 
 
-inverse_with_info, result_with_info, low_with_info = several(InverseWithInfo, 2), several(SolveWithInfo, 2), several(WithInfo, 2)
-sign_with_size, svd_triple, q_and_r = several(SlogdetResult, 2), several(SVDResult, 3), several(QRResult, 2)
-lu_pair, lu_with_info, lu_triple = several(LUFactors, 2), several(LUFactorsWithInfo, 3), several(LUResult, 3)
+inverse_with_info, result_with_info, low_with_info = (
+    result_maker(InverseWithInfo, 2),
+    result_maker(SolveWithInfo, 2),
+    result_maker(WithInfo, 2),
+)
+sign_with_size, svd_triple, q_and_r = result_maker(SlogdetResult, 2), result_maker(SVDResult, 3), result_maker(QRResult, 2)
+lu_pair, lu_with_info, lu_triple = result_maker(LUFactors, 2), result_maker(LUFactorsWithInfo, 3), result_maker(LUResult, 3)
 
 
 def eigen_pair(out: tuple) -> EighResult:

@@ -18,7 +18,7 @@ from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import GeneralPlan, prepared
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import requires_grad
-from ..lowering.reduce import ready
+from ..lowering.reduce import runs_as_it_lies
 from ..lowering.scan import running_plan
 from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..ops.core import OPS, composite
@@ -64,7 +64,7 @@ def _quick_statistic(op, layouts, attributes):
     if dim is not None:
         node = f"{name.capitalize()}Backward{int(name != 'mode')}"
         return in_order(x, dim, attributes["keepdim"], node, "mode" if name == "mode" else "median", ignoring)
-    if not (ready(x) and is_brief(row := x.like(None, (x.numel,)), 0)):
+    if not (runs_as_it_lies(x) and is_brief(row := x.like(None, (x.numel,)), 0)):
         return None
     flat = order_plan(row, 0, "median", (), (1,), ignoring)
     plan, fresh, node = GeneralPlan(flat.record, flat.outs, (x,)), native.fresh, f"{name.capitalize()}Backward0"
@@ -119,7 +119,7 @@ def cummin(input, dim):
 @prepared("cummax", "cummin")
 def _quick_running(op, layouts, attributes):
     (x,), dim = layouts, attributes["dim"]
-    if not (x.ndim and x.numel and ready(x)):
+    if not (x.ndim and x.numel and runs_as_it_lies(x)):
         return None
     plan, gather, fresh, new = running_plan(x, dim, op.name == "cummax", True), OPS["gather"], native.fresh, tuple.__new__
 
@@ -254,7 +254,7 @@ composite(
 @prepared("quantile", "nanquantile")
 def _quick_quantile(op, layouts, attributes):
     (x,), q, dim, keepdim = layouts, attributes["q"], attributes["dim"], attributes["keepdim"]
-    if attributes["interpolation"] != "linear" or type(q) not in (int, float) or not (x.ndim and ready(x)):
+    if attributes["interpolation"] != "linear" or type(q) not in (int, float) or not (x.ndim and runs_as_it_lies(x)):
         return None
     dims = tuple(range(x.ndim)) if dim is None else (wrap(op.name, dim, x.ndim),)
     seen, along = (x.like(None, (x.numel,)), 0) if dim is None else (x, dims[0])

@@ -102,7 +102,7 @@ def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 # dtype, torch's name of its tensors, and the method that converts to it.
-KINDS = (
+TORCH_TYPES = (
     ("float32", "Float", "float"),
     ("float64", "Double", "double"),
     ("float16", "Half", "half"),
@@ -116,8 +116,8 @@ KINDS = (
     ("complex64", "ComplexFloat", "cfloat"),
     ("complex128", "ComplexDouble", "cdouble"),
 )
-TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in KINDS}
-METHODS = {method: dtype_of(name) for name, _, method in KINDS}
+TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in TORCH_TYPES}
+METHODS = {method: dtype_of(name) for name, _, method in TORCH_TYPES}
 
 
 def caster(name: str, dtype: DType):

@@ -30,7 +30,7 @@ from .captures import captured
 
 __all__ = [
     "Argnums",
-    "Run",
+    "TransformRun",
     "chosen_arguments",
     "depends_outside",
     "ordinary",
@@ -52,7 +52,7 @@ Argnums = int | tuple[int, ...]
 # ---- starts ------------------------------------------------------------------------------------------------------------
 
 
-class Run:
+class TransformRun:
     """One run of a transformed function. ``live`` while the function is running: its starts are then differentiated by it."""
 
     __slots__ = ("live",)
@@ -62,9 +62,9 @@ class Run:
 
 
 @contextmanager
-def running(func: Callable, arguments: Any = ()) -> Iterator[Run]:
+def running(func: Callable, arguments: Any = ()) -> Iterator[TransformRun]:
     """A run of ``func``, with recording on, also in inference mode; what it captures cannot be written to."""
-    run = Run()
+    run = TransformRun()
     try:
         with inference_mode(False), transforming(run), sealed(func, arguments):
             yield run
@@ -141,7 +141,7 @@ def ordinary(x: Tensor) -> Tensor:
     return CALLS["clone"](x) if is_inference(x) else x
 
 
-def start(x: Any, run: Run) -> Tensor:
+def start(x: Any, run: TransformRun) -> Tensor:
     """A differentiable alias of an argument.
 
     Raises:
@@ -164,7 +164,7 @@ def value_of(x: Tensor) -> Tensor:
     return x._value_ if type(x) is Batched else x
 
 
-def depends_outside(tensors: Sequence[Any], run: Run) -> bool:
+def depends_outside(tensors: Sequence[Any], run: TransformRun) -> bool:
     """Whether tensors depend on something that is differentiated outside of the run."""
     roots = [target(value._edge_ or edge_of(value)) for value in map(value_of, tensors) if requires_grad(value)]
     for place in count_edges(root for root in roots if root is not None):
@@ -175,7 +175,7 @@ def depends_outside(tensors: Sequence[Any], run: Run) -> bool:
     return False
 
 
-def released(values: Any, run: Run, outside: bool) -> Any:
+def released(values: Any, run: TransformRun, outside: bool) -> Any:
     """Results as they are seen outside of the run: with history only where it leads outside; ``outside`` says if it may."""
 
     def release(x: Any) -> Any:

@@ -113,7 +113,7 @@ def require_history(node: Node, place: int, value: Tensor) -> None:
         )
 
 
-class Kept:
+class KeptAttribute:
     """A tensor that the attribute ``name`` of an operation holds, with its version; or what saved-tensor hooks made of it."""
 
     __slots__ = ("op", "name", "value", "version")
@@ -140,7 +140,7 @@ class Guarded:
     """Attributes that hold tensors (indices, masks): kept with their versions, checked when they are used.
 
     Attributes:
-        attributes: by name. Once hooks or tools have looked, with a ``Kept`` in the place of every tensor.
+        attributes: by name. Once hooks or tools have looked, with a ``KeptAttribute`` in the place of every tensor.
         versions: ``(tensor, version)`` of each; None once somebody has looked.
     """
 
@@ -153,23 +153,23 @@ class Guarded:
     def values(self) -> dict:
         """The attributes, if none of their tensors was written to."""
         if self.versions is None:
-            return {name: with_tensors(value, Kept.current, Kept) for name, value in self.attributes.items()}
+            return {name: with_tensors(value, KeptAttribute.current, KeptAttribute) for name, value in self.attributes.items()}
         for x, version in self.versions:
             if x._storage_.version != version:
                 name = next(name for name, value in self.attributes.items() if any(x is y for y in tensors_in((value,))))
                 raise version_error(self.op, f"saved tensor '{name}'", x, version)
         return self.attributes
 
-    def entries(self) -> list[Kept]:
+    def entries(self) -> list[KeptAttribute]:
         """The places of the tensors, for those who may change them."""
         if self.versions is not None:
             versions, self.versions = iter(self.versions), None
 
-            def keeper(name: str) -> Callable[[Tensor], Kept]:
-                return lambda x: Kept(self.op, name, *next(versions))
+            def keeper(name: str) -> Callable[[Tensor], KeptAttribute]:
+                return lambda x: KeptAttribute(self.op, name, *next(versions))
 
             self.attributes = {name: with_tensors(value, keeper(name), Tensor) for name, value in self.attributes.items()}
-        return tensors_in(self.attributes.values(), Kept)
+        return tensors_in(self.attributes.values(), KeptAttribute)
 
 
 def tensors_in(values: Iterable, kind: type = Tensor) -> list[Any]:
@@ -493,7 +493,7 @@ class RawAttribute(RawSaved):
 
     __slots__ = ("kept",)
 
-    def __init__(self, node: Node, kept: Kept):
+    def __init__(self, node: Node, kept: KeptAttribute):
         self.node, self.kept = node, kept
 
     @property
@@ -548,7 +548,7 @@ def raw_of_several(node: Node, name: str) -> tuple[RawSaved, ...]:
         [
             RawNothing(node, name) if value is None else RawAttribute(node, value)
             for value in values
-            if value is None or isinstance(value, Kept)
+            if value is None or isinstance(value, KeptAttribute)
         ]
     )
 

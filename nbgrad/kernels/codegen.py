@@ -51,7 +51,7 @@ def literal(value, dtype: str) -> str:
     return repr(value) if value >= 0 and not math.copysign(1.0, value) < 0 else f"({value!r})"
 
 
-def kind_of(dtype: str) -> str:
+def arithmetic_of(dtype: str) -> str:
     """The kind of a dtype of computation, in ``Op.text``."""
     return "complex" if dtype.startswith("complex") else "integer" if is_integer(dtype) else "real"
 
@@ -63,7 +63,7 @@ def texts_of(op: str) -> dict[str, str]:
 
 def render(node: Expr, names: dict[Expr, str], dtype: str) -> str:
     """One operation as source text; its operands are names already."""
-    op, kind, texts = node.op, kind_of(dtype), texts_of(node.op)
+    op, kind, texts = node.op, arithmetic_of(dtype), texts_of(node.op)
     args = [names[a] for a in node.args]
     if op.startswith("logical_"):
         args = [a if e.boolean else f"({a} != {literal(0, dtype)})" for a, e in zip(args, node.args)]
@@ -92,7 +92,7 @@ def function_name(op: str, dtype: str) -> str:
 
 def computable(op: str, dtype: str) -> bool:
     """Whether kernels of a real dtype can compute an operation: it is Python's arithmetic or has a scalar function."""
-    return kind_of(dtype) in texts_of(op) or op == "where" or function_name(op, dtype) in scalar_names(dtype)
+    return arithmetic_of(dtype) in texts_of(op) or op == "where" or function_name(op, dtype) in scalar_names(dtype)
 
 
 def source(spec: Scalar, rename: dict[str, str] | None = None) -> str:

@@ -27,7 +27,7 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .index_walks import ONE_STATUS
-from .reduce import PARALLEL_FROM, ready
+from .reduce import PARALLEL_FROM, runs_as_it_lies
 from .sort import is_short, order_plan
 
 __all__ = ["Histogram"]
@@ -44,7 +44,7 @@ def memory_of(*layouts: Layout) -> str | None:
     """The one type of elements that kernels read as they lie in all of them; None where there is none."""
     dtype = layouts[0].dtype
     name = "uint8" if dtype is bool_ else dtype.name
-    if name not in WIDTHS or dtype.is_complex or not all(x.dtype is dtype and ready(x) for x in layouts):
+    if name not in WIDTHS or dtype.is_complex or not all(x.dtype is dtype and runs_as_it_lies(x) for x in layouts):
         return None
     return name
 
@@ -169,7 +169,7 @@ MOST_COUNTS = 1 << 16  # of which a table keeps plans
 @prepared("bincount", tensors=("weights",))
 def _quick_bincount(op, layouts, attributes):
     (x,), least = layouts, attributes["minlength"]
-    if attributes["weights"] is not None or x.dtype.name not in INTEGERS or not (x.ndim == 1 and x.numel and ready(x)):
+    if attributes["weights"] is not None or x.dtype.name not in INTEGERS or not (x.ndim == 1 and x.numel and runs_as_it_lies(x)):
         return None
     ends, fresh, dtype, numel = ends_finder(x), native.fresh, x.dtype.name, x.numel
     made = lambda size: counting_plan("counts", dtype, (layout_of(int64, (size,), None, x.device),), (x,), numel, size)
@@ -185,7 +185,7 @@ def _quick_bincount(op, layouts, attributes):
 @prepared("one_hot")
 def _quick_one_hot(op, layouts, attributes):
     (x,), given = layouts, attributes["num_classes"]
-    if x.dtype is not int64 or not (x.numel and ready(x)):
+    if x.dtype is not int64 or not (x.numel and runs_as_it_lies(x)):
         return None
     ends, fresh = ends_finder(x), native.fresh
     outs = lambda size: (layout_of(int64, (*x.shape, size), None, x.device), ONE_STATUS)
@@ -201,7 +201,7 @@ def _quick_one_hot(op, layouts, attributes):
 @prepared("bin_counts", "histogram")
 def _quick_histogram(op, layouts, attributes):
     (x,), bins = layouts, attributes["bins"]
-    if x.dtype not in (float32, float64) or not (x.numel and ready(x)) or attributes.get("density"):
+    if x.dtype not in (float32, float64) or not (x.numel and runs_as_it_lies(x)) or attributes.get("density"):
         return None
     hist, counts = layout_of(x.dtype, (bins,), None, x.device), layout_of(int64, (bins,), None, x.device)
     whole, fresh = op.name == "histogram", native.fresh

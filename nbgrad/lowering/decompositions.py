@@ -365,7 +365,7 @@ def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.nda
     return (np.swapaxes(v, -1, -2).conj() * inverse[..., None, :].astype(u.dtype)) @ np.swapaxes(u, -1, -2).conj()
 
 
-class Routine(NamedTuple):
+class LapackWork(NamedTuple):
     """How LAPACK does an operation's work.
 
     Attributes:
@@ -383,12 +383,12 @@ class Routine(NamedTuple):
 
 def lapack(name: str, array: Callable, native: str = "", square: bool = False, iterates: bool = False) -> None:
     """Register the lowering of an operation."""
-    routine = Routine(array, native, square, iterates)
+    routine = LapackWork(array, native, square, iterates)
     lowering(name, style="run")(partial(run_routine, routine))
     prepared(name)(partial(prepare_routine, routine))
 
 
-def run_routine(routine: Routine, op, tensors, attributes):
+def run_routine(routine: LapackWork, op, tensors, attributes):
     """An operation by LAPACK: launched, or by NumPy."""
     for x in tensors:
         require_matrices(op.public, x, routine.square and x is tensors[0])
@@ -408,7 +408,7 @@ def run_routine(routine: Routine, op, tensors, attributes):
     return tensor_of(found, tensors[0])
 
 
-def launch_of(routine: Routine, name: str, layouts: tuple, attributes: dict):
+def launch_of(routine: LapackWork, name: str, layouts: tuple, attributes: dict):
     """The launch of an operation; None where NumPy does its work."""
     if not routine.native or not {bool, int, float}.issuperset(map(type, attributes.values())):
         return None
@@ -441,7 +441,7 @@ def launched(plan, count: int) -> Callable:
     return quick
 
 
-def prepare_routine(routine: Routine, op, layouts, attributes):
+def prepare_routine(routine: LapackWork, op, layouts, attributes):
     """The quick call of an operation by LAPACK."""
     if any(layout.conj or layout.neg for layout in layouts):
         return None

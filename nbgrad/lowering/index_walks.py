@@ -144,7 +144,7 @@ def range_plan(layout: Layout, limit: int, wraps: bool) -> GeneralPlan:
 # ---- walks ------------------------------------------------------------------------------------------------------------
 
 
-class Walk:
+class IndexWalk:
     """How an index leads through a tensor: see NOTE [Walk record].
 
     Attributes:
@@ -210,7 +210,7 @@ def read(op: str, x: Tensor, index: Tensor, walk_of: Callable, *where) -> Tensor
     return result
 
 
-def read_plan(layout: Layout, index: Layout, walk: Walk) -> GeneralPlan:
+def read_plan(layout: Layout, index: Layout, walk: IndexWalk) -> GeneralPlan:
     """The launch of a read: the result, and the status of its blocks."""
     count = numel_of(walk.shape)
     kernel = address(Program("take", take(as_bits(layout).dtype.name), None))
@@ -271,7 +271,7 @@ def copy_back(x: Tensor, wide: Tensor) -> None:
     native.into(remembered(("copy", wide.layout, x.layout), lambda: copy_plan(wide.layout, x.layout)), x, wide)
 
 
-def write_plan(layout: Layout, index: Layout, values: Layout, walk: Walk, reduction: str) -> GeneralPlan:
+def write_plan(layout: Layout, index: Layout, values: Layout, walk: IndexWalk, reduction: str) -> GeneralPlan:
     """The launch of a write: into the tensor, and its status."""
     if layout.dtype is bool_ and reduction == "add":
         reduction = "or"
@@ -375,7 +375,7 @@ def changed_address() -> int:
 # ---- along dimensions -------------------------------------------------------------------------------------------------
 
 
-def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
+def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> IndexWalk:
     """The walk of gather and scatter: an index of x's rank replaces the coordinate of one dimension.
 
     Raises:
@@ -385,42 +385,42 @@ def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
     if (len(shape) or 1) != (layout.ndim or 1):
         raise ShapeError(f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each.")
     if not layout.ndim:
-        return Walk(shape, index.strides, (0,) * len(shape), 1, 1, False, 0)
+        return IndexWalk(shape, index.strides, (0,) * len(shape), 1, 1, False, 0)
     if not shape:
-        return Walk((1,), (0,), (0,), layout.strides[0], layout.shape[0], False, 0)
+        return IndexWalk((1,), (0,), (0,), layout.strides[0], layout.shape[0], False, 0)
     for d, (size, own) in enumerate(zip(shape, layout.shape)):
         if d != dim and size > own and index.numel:
             raise ShapeError(
                 f"{op}: index has size {size} at dimension {d}, the tensor {own}; expected at most that, except at dimension {dim}."
             )
     strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
-    return Walk(shape, index.strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
+    return IndexWalk(shape, index.strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 
 
-def rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
+def rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> IndexWalk:
     """The walk of index_select and its like: a one-dimensional index names slices of a dimension."""
     if index.ndim > 1:
         raise DimError(f"{op}: index must have at most 1 dimension, got {index.ndim}.")
     count = index.numel
     if not layout.ndim:
         row = (count,) if count != 1 else ()
-        return Walk(row, (1,) * len(row), (0,) * len(row), 1, 1, False, 0)
+        return IndexWalk(row, (1,) * len(row), (0,) * len(row), 1, 1, False, 0)
     shape = (*layout.shape[:dim], count, *layout.shape[dim + 1 :])
     index_strides = (0,) * dim + (1,) + (0,) * (layout.ndim - dim - 1)
     strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
-    return Walk(shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
+    return IndexWalk(shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 
 
-def counting_rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> Walk:
+def counting_rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> IndexWalk:
     """The same where negative numbers count from the end."""
     walk = rows_walk(op, layout, index, dim)
     walk.wraps = True
     return walk
 
 
-def flat_walk(op: str, layout: Layout, index: Layout) -> Walk:
+def flat_walk(op: str, layout: Layout, index: Layout) -> IndexWalk:
     """The walk over a row-major tensor seen as one row."""
-    return Walk(index.shape, index.strides, (0,) * index.ndim, 1, layout.numel, True, None)
+    return IndexWalk(index.shape, index.strides, (0,) * index.ndim, 1, layout.numel, True, None)
 
 
 # ---- points, masks ----------------------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ def point_index(op: str, layout: Layout, indices: tuple) -> tuple[Tensor, tuple[
     return offsets(op, layout, dims, tensors), dims
 
 
-def points_walk(op: str, layout: Layout, points: Layout, dims: tuple[int, ...]) -> Walk:
+def points_walk(op: str, layout: Layout, points: Layout, dims: tuple[int, ...]) -> IndexWalk:
     """The walk of ``x[...]`` with index tensors: their dimensions stand where the indexed ones did if those are
     adjacent, else first."""
     d = dims[0]
@@ -456,9 +456,9 @@ def points_walk(op: str, layout: Layout, points: Layout, dims: tuple[int, ...]) 
     strides = (*(layout.strides[d] for d in before), *(0 for _ in points.shape), *(layout.strides[d] for d in after))
     index_strides = (*(0 for _ in before), *points.strides, *(0 for _ in after))
     if len(dims) == 1:
-        return Walk(shape, index_strides, strides, layout.strides[d], layout.shape[d], True, d)
+        return IndexWalk(shape, index_strides, strides, layout.strides[d], layout.shape[d], True, d)
     limit = 1 + sum(max(layout.shape[d] - 1, 0) * layout.strides[d] for d in dims)
-    return Walk(shape, index_strides, strides, 1, limit, False, None)
+    return IndexWalk(shape, index_strides, strides, 1, limit, False, None)
 
 
 def points_shape(shape: tuple, indices: tuple) -> tuple:

@@ -49,7 +49,7 @@ def check_scores(name: str, x: Layout, target: Layout) -> None:
         raise ShapeError(f"{name}: scores {list(x.shape)} need targets [{x.shape[0]}], got {list(target.shape)}.")
 
 
-def ready(*layouts: Layout) -> bool:
+def run_as_they_lie(*layouts: Layout) -> bool:
     """Whether the loops take operands of these layouts as they are."""
     return all(x.contiguous and not x.neg and x.dtype.name in ("float32", "float64", "int64") for x in layouts)
 
@@ -84,7 +84,7 @@ def rows_plan(op, layouts, x: Layout, out: Layout, ignore_index: int, step: int 
 def _rows(op, layouts, attributes):
     x, target = layouts
     check_scores(op.name, x, target)
-    if not ready(x, target):
+    if not run_as_they_lie(x, target):
         return arranged_call
     return rows_plan(op, layouts, x, x.like(None, x.shape[:1]), attributes["ignore_index"])
 
@@ -93,7 +93,7 @@ def _rows(op, layouts, attributes):
 def _cross_entropy_backward(op, layouts, attributes):
     g, x, target = layouts
     check_scores(op.name, x, target)
-    if not ready(x, target) or g.dtype is not x.dtype or g.neg:
+    if not run_as_they_lie(x, target) or g.dtype is not x.dtype or g.neg:
         return arranged_call
     return rows_plan(op, layouts, x, x.like(), attributes["ignore_index"], g.strides[0])
 
@@ -101,7 +101,7 @@ def _cross_entropy_backward(op, layouts, attributes):
 @lowering("nll_rows_backward")
 def _nll_backward(op, layouts, attributes):
     g, target = layouts
-    if not ready(g, target):
+    if not run_as_they_lie(g, target):
         return arranged_call
     rows, classes = g.shape[0], attributes["classes"]
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
@@ -113,7 +113,7 @@ def _nll_backward(op, layouts, attributes):
 @lowering("valid_mean")
 def _valid_mean(op, layouts, attributes):
     losses, target = layouts
-    if not ready(losses, target):
+    if not run_as_they_lie(losses, target):
         return arranged_call
     params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0, int(attributes["divide"]))
     record = pack_record(kernel(op.name, losses.dtype.name), 1, 1, 2, (0, 0), 0, params)
@@ -123,7 +123,7 @@ def _valid_mean(op, layouts, attributes):
 @lowering("valid_share")
 def _valid_share(op, layouts, attributes):
     g, target = layouts
-    if not ready(g, target):
+    if not run_as_they_lie(g, target):
         return arranged_call
     params = struct.pack("5q", target.numel, 0, attributes["ignore_index"], 0, int(attributes["divide"]))
     record = pack_record(kernel(op.name, g.dtype.name), 1, 1, 1, (0, 0), 0, params)

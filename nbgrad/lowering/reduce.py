@@ -45,7 +45,7 @@ from ..ops.shapes import diagonal_of, wrap
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["Walk", "walk_of", "reduce_plan", "reduction"]
+__all__ = ["FoldWalk", "walk_of", "reduce_plan", "reduction"]
 
 # Elements from which one launch may use several threads; from which one result is cut into blocks of PIECE for them.
 PARALLEL_FROM = 1 << 15
@@ -56,7 +56,7 @@ MOST_WITH_GAPS = 1 << 12
 SHORT, MANY = 16, 1 << 14
 
 
-class Walk(NamedTuple):
+class FoldWalk(NamedTuple):
     """How a kernel goes through an operand; steps in elements.
 
     Attributes:
@@ -79,7 +79,7 @@ class Walk(NamedTuple):
     times: int = 1
 
 
-def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> Walk | None:
+def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> FoldWalk | None:
     """The walk for reducing ``dims``, None if only a copy has one.
 
     Args:
@@ -89,9 +89,9 @@ def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> 
         outer = 1
         for d, size in enumerate(layout.shape):
             outer *= 1 if d in dims else size
-        return Walk(False, outer, 0, 0) if layout.numel == 0 else None
+        return FoldWalk(False, outer, 0, 0) if layout.numel == 0 else None
     if layout.dense and len(dims) == layout.ndim:
-        return Walk(False, 1, 0, layout.numel)
+        return FoldWalk(False, 1, 0, layout.numel)
     kinds, sizes, steps, times = merged(layout, frozenset(dims), multiplies)
     rows = match_rows(kinds, sizes, steps) or match_columns(kinds, sizes, steps) or match_gaps(kinds, sizes, steps)
     return rows._replace(times=times) if rows else None
@@ -118,34 +118,34 @@ def merged(layout: Layout, dims: frozenset, multiplies: bool) -> tuple[str, list
     return kinds, sizes, steps, times
 
 
-def match_rows(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
+def match_rows(kinds: str, sizes: list[int], steps: list[int]) -> FoldWalk | None:
     """Rows: the reduced elements have step 1."""
     if kinds in ("", "K"):
-        return Walk(False, sizes[0], steps[0], 1) if sizes else Walk(False, 1, 0, 1)
+        return FoldWalk(False, sizes[0], steps[0], 1) if sizes else FoldWalk(False, 1, 0, 1)
     for form, (kept, reduced) in {"R": (None, 0), "KR": (0, 1), "RK": (1, 0), "RKR": (1, 2)}.items():
         if kinds == form and steps[reduced] == 1:
             outer = (1, 0) if kept is None else (sizes[kept], steps[kept])
-            walk = Walk(False, *outer, sizes[reduced])
+            walk = FoldWalk(False, *outer, sizes[reduced])
             return walk if form != "RKR" else walk._replace(segments=sizes[0], segment_step=steps[0])
     return None
 
 
-def match_columns(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
+def match_columns(kinds: str, sizes: list[int], steps: list[int]) -> FoldWalk | None:
     """Columns: the kept elements have step 1."""
     for form, (reduced, kept) in {"RK": (0, 1), "KR": (1, 0), "KRK": (1, 2)}.items():
         if kinds == form and steps[kept] == 1:
             outer = (sizes[0], steps[0]) if form == "KRK" else (1, 0)
-            return Walk(True, *outer, sizes[reduced], steps[reduced], sizes[kept])
+            return FoldWalk(True, *outer, sizes[reduced], steps[reduced], sizes[kept])
     return None
 
 
-def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> Walk | None:
+def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> FoldWalk | None:
     """Columns of one element each, for few elements that lie anywhere: one launch takes less time than a copy and another one."""
     if kinds not in ("R", "KR", "RK") or math.prod(sizes) > MOST_WITH_GAPS:
         return None
     reduced = kinds.index("R")
     outer = (1, 0) if kinds == "R" else (sizes[1 - reduced], steps[1 - reduced])
-    return Walk(True, *outer, sizes[reduced], steps[reduced])
+    return FoldWalk(True, *outer, sizes[reduced], steps[reduced])
 
 
 @cache
@@ -155,13 +155,13 @@ def kernel(fold: Fold, by_columns: bool, length: int = 0) -> int:
     return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, bindings, True))
 
 
-def short_length(walk: Walk) -> int:
+def short_length(walk: FoldWalk) -> int:
     """How many elements rows have that are taken side by side; 0 for all others."""
     many = 2 <= walk.length <= SHORT and walk.outer * walk.length >= MANY
     return walk.length if many and not walk.columns and walk.segments == 1 and walk.outer_step == walk.length else 0
 
 
-def launch_record(fold: Fold, walk: Walk, over: int) -> bytes:
+def launch_record(fold: Fold, walk: FoldWalk, over: int) -> bytes:
     """The record of a walk; see templates/reduce.py for the words."""
     size, code = WIDTHS[fold.memory], kernel(fold, walk.columns, short_length(walk))
     if walk.columns:
@@ -216,7 +216,7 @@ def reduce_plan(fold: Fold, layout: Layout, dims: tuple[int, ...], out: Layout, 
     return GeneralPlan(launch_record(fold, walk, over), (out.template,), (layout,))
 
 
-class Reduction(NamedTuple):
+class ReductionFolds(NamedTuple):
     """The folds of a reduction at one dtype of computation.
 
     Attributes:
@@ -233,15 +233,15 @@ class Reduction(NamedTuple):
 
 
 @cache
-def folds_of(op: General, source: DType, out: DType) -> Reduction:
+def folds_of(op: General, source: DType, out: DType) -> ReductionFolds:
     """The folds of an operation's monoid, from a dtype to a dtype, neither of them a half type."""
     monoid, term = MONOIDS[op.monoid], op.term_expression()
     whole = fold(op, source.name, out.name)
     if not monoid.shared or not (term is None or op.near):
-        return Reduction(whole, multiplies=monoid.repeats)
+        return ReductionFolds(whole, multiplies=monoid.repeats)
     piece = fold(op, source.name, whole.acc, "piece")
     merge = fold(op, source.name if monoid.order else whole.acc, out.name, "merge")
-    return Reduction(whole, piece, merge, monoid.repeats)
+    return ReductionFolds(whole, piece, merge, monoid.repeats)
 
 
 def reduction(op: Any, layout: Layout, dims: tuple[int, ...], out: Layout):
@@ -446,7 +446,7 @@ def arranged_call(op, tensors, attributes):
     return CALLS["to_dtype"](result, dtype) if half else result
 
 
-def ready(layout: Layout) -> bool:
+def runs_as_it_lies(layout: Layout) -> bool:
     """Whether kernels over ``[outer, length, width]`` take the operand as it is."""
     half = layout.dtype.compute == "float32" and layout.dtype is not float32
     return layout.contiguous and not (half or layout.neg or layout.conj)
@@ -455,7 +455,7 @@ def ready(layout: Layout) -> bool:
 @lowering("argmax", "argmin")
 def _argmax(op, layouts, attributes):
     x, dim = layouts[0], attributes["dim"]
-    if not ready(x):
+    if not runs_as_it_lies(x):
         return arranged_call
     dims = reduced_dims(op.name, x.ndim, dim if dim is None else wrap(op.name, dim, x.ndim))
     require_order(op.name, x, dims)
@@ -480,7 +480,7 @@ def _variance(op, layouts, attributes):
         raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
     dims = reduced_dims("var", x.ndim, attributes["dim"])
     neighbours = not dims or dims == tuple(range(dims[0], dims[-1] + 1))
-    if not ready(x):
+    if not runs_as_it_lies(x):
         return arranged_call
     if not float(attributes["correction"]).is_integer():
         return lambda op, tensors, attributes: rescaled(op, tensors[0], math.prod(x.shape[d] for d in dims), attributes)

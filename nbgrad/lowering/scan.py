@@ -21,7 +21,7 @@ from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .reduce import arranged, arranged_call, in_dtype, ready, split_at, split_launch
+from .reduce import arranged, arranged_call, in_dtype, runs_as_it_lies, split_at, split_launch
 
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
 _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
@@ -48,7 +48,7 @@ def _scan(op, layouts, attributes):
     x, dtype = layouts[0], attributes["dtype"]
     if (steps := in_dtype(x, dtype)) is not None:
         return steps
-    if not ready(x):
+    if not runs_as_it_lies(x):
         return arranged_call
     name = op.name.removeprefix("scan_") + ("_before" if attributes.get("exclusive") else "")
     out = x.like(x.dtype if x.dtype.differentiable else int64)
@@ -57,7 +57,7 @@ def _scan(op, layouts, attributes):
 
 @lowering("recurrence")
 def _recurrence(op, layouts, attributes):
-    if not all(map(ready, layouts)):
+    if not all(map(runs_as_it_lies, layouts)):
         return arranged_call
     name = "recurrence_lagged" if attributes["lagged"] else "recurrence"
     return scan_plan(name, layouts, attributes["dim"], layouts[0].like(), attributes["reverse"])
@@ -84,7 +84,7 @@ def _running_indices(op, layouts, attributes):
     (x,) = layouts
     if x.dtype.is_complex:
         raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
-    return running_plan(x, attributes["dim"], attributes["largest"], False) if ready(x) else arranged_call
+    return running_plan(x, attributes["dim"], attributes["largest"], False) if runs_as_it_lies(x) else arranged_call
 
 
 @cache
@@ -171,7 +171,7 @@ def running_logsumexp_plan(x: Layout, dim: int) -> GeneralPlan:
 @prepared("running_logsumexp")
 def _quick_running_logsumexp(op, layouts, attributes):
     (x,) = layouts
-    if x.dtype not in (float32, float64) or not ready(x):
+    if x.dtype not in (float32, float64) or not runs_as_it_lies(x):
         return None
     plan, fresh = running_logsumexp_plan(x, wrap("logcumsumexp", attributes["dim"], x.ndim)), native.fresh
     return lambda x, dim: fresh(plan, x)

@@ -20,7 +20,7 @@ from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .reduce import arranged_call, converted_first, kept_first, ready, split_at
+from .reduce import arranged_call, converted_first, kept_first, runs_as_it_lies, split_at
 
 COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 
@@ -70,7 +70,7 @@ def _softmax(op, layouts, attributes):
     if not x.dtype.is_floating_point:
         raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
     dim = wrap(op.name, attributes["dim"], x.ndim)
-    if not ready(x):
+    if not runs_as_it_lies(x):
         return arranged_call
     return family_plan(op.name, layouts, split_at(x.shape, dim), x.like())
 
@@ -80,7 +80,7 @@ def _backward(op, layouts, attributes):
     x, y = layouts
     if x.shape != y.shape:
         raise ShapeError(f"{op.name}: shapes {list(x.shape)} and {list(y.shape)} must be equal.")
-    if not (ready(x) and ready(y)):
+    if not (runs_as_it_lies(x) and runs_as_it_lies(y)):
         return arranged_call
     return family_plan(op.name, layouts, split_at(x.shape, wrap(op.name, attributes["dim"], x.ndim)), x.like())
 
@@ -92,7 +92,7 @@ def _standardise(op, layouts, attributes):
         raise ShapeError(f"{op.public}: shapes {list(x.shape)} and {list(last.shape)} must be equal.")
     if not x.dtype.is_floating_point:
         raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
-    if not all(map(ready, layouts)):
+    if not all(map(runs_as_it_lies, layouts)):
         return arranged_call
     split = x.ndim - attributes["count"]
     return family_plan(op.name, layouts, (math.prod(x.shape[:split]), math.prod(x.shape[split:]), 1), x.like(), attributes["eps"])
@@ -108,7 +108,7 @@ def _logsumexp(op, layouts, attributes):
     dims = reduced_dims("logsumexp", x.ndim, attributes["dim"])
     out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
     neighbours = dims == tuple(range(dims[0], dims[-1] + 1)) if dims else True
-    if not (ready(x) and neighbours) or 0 in x.shape:
+    if not (runs_as_it_lies(x) and neighbours) or 0 in x.shape:
         return lambda op, tensors, attributes: arranged(tensors[0], dims, out)
     first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
     split = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])

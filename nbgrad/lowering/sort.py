@@ -33,7 +33,7 @@ from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .reduce import PARALLEL_FROM, arranged, ready, split_at
+from .reduce import PARALLEL_FROM, arranged, runs_as_it_lies, split_at
 
 
 def rows_of(op: str, x: Tensor, dim: int) -> tuple[np.ndarray, int]:
@@ -127,7 +127,7 @@ def places_in_order(x: Tensor, dim: int, search: str, first: int = 0, descending
 
 def quick_places(x: Layout, dim: int, search: str, first: int = 0, descending: bool = False) -> Callable | None:
     """``quick(x, ...)`` of that."""
-    if not ready(x) or not SUITS.get(search, is_brief)(x, dim := wrap(search, dim, x.ndim)):
+    if not runs_as_it_lies(x) or not SUITS.get(search, is_brief)(x, dim := wrap(search, dim, x.ndim)):
         return None
     shape, fresh = x.shape if search == "sort" else kept_shape(x.shape, (dim,), True), native.fresh
     plan = order_plan(x, dim, search, shape, shape, first, descending)
@@ -166,7 +166,7 @@ def recording(
 
 def in_order(x: Layout, dim: int, keepdim: bool, node: str, search: str, first: int = 0) -> Callable | None:
     """``quick(x, ...)`` of one element that is found in short lines."""
-    if not (x.ndim and ready(x)) or not SUITS.get(search, is_brief)(x, dim := wrap(search, dim, x.ndim)):
+    if not (x.ndim and runs_as_it_lies(x)) or not SUITS.get(search, is_brief)(x, dim := wrap(search, dim, x.ndim)):
         return None
     shape, whole = kept_shape(x.shape, (dim,), keepdim), kept_shape(x.shape, (dim,), True)
     plain, kept = (partial(native.fresh, order_plan(x, dim, search, shape, places, first)) for places in (shape, whole))
@@ -176,7 +176,7 @@ def in_order(x: Layout, dim: int, keepdim: bool, node: str, search: str, first: 
 @prepared("sort")
 def _quick_sort(op, layouts, attributes):
     (x,) = layouts
-    if not (x.ndim and ready(x)) or not is_short(x, dim := wrap("sort", attributes["dim"], x.ndim)):
+    if not (x.ndim and runs_as_it_lies(x)) or not is_short(x, dim := wrap("sort", attributes["dim"], x.ndim)):
         return None
     find = partial(native.fresh, order_plan(x, dim, "sort", x.shape, x.shape, 0, bool(attributes["descending"])))
     return recording(x, dim, True, "SortBackward0", x.like(int64), None, find, find)
@@ -191,7 +191,7 @@ def _quick_msort(op, layouts, attributes):
 @prepared("topk")
 def _quick_topk(op, layouts, attributes):
     (x,), k, largest = layouts, attributes["k"], attributes["largest"]
-    if not ready(x) or not is_for_kernel(x, k, attributes["dim"]):
+    if not runs_as_it_lies(x) or not is_for_kernel(x, k, attributes["dim"]):
         return None
     dim, fresh = x.ndim - 1, native.fresh
     search = best_plan(x, k, largest)
@@ -211,7 +211,7 @@ def _quick_extremum(op, layouts, attributes):
     if dim is None:
         whole = CALLS["a" + op.name]
         return lambda x, *rest: whole(x, None)
-    if type(dim) is not int or not (x.ndim and ready(x)):
+    if type(dim) is not int or not (x.ndim and runs_as_it_lies(x)):
         return None
     name, fresh, dim = op.name, native.fresh, wrap(op.name, dim, x.ndim)
     node = name.capitalize() + "Backward0"

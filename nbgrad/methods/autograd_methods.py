@@ -32,7 +32,7 @@ __all__ = ["install"]
 # ---- place in the graph --------------------------------------------------------------------------------------------
 
 
-def node_of(x: Tensor) -> Node | None:
+def grad_fn_of(x: Tensor) -> Node | None:
     """The node that computed the tensor; None for a leaf."""
     edge = x._edge_
     if edge is None:
@@ -44,12 +44,12 @@ def node_of(x: Tensor) -> Node | None:
 
 def grad_fn(x: Tensor) -> Node | None:
     """The node that computed the tensor, of a class named after the operation; None for a leaf."""
-    return shown(node_of(x))
+    return shown(grad_fn_of(x))
 
 
 def is_leaf(x: Tensor) -> bool:
     """Whether the tensor was not computed from tensors that require grad."""
-    return node_of(x) is None
+    return grad_fn_of(x) is None
 
 
 def has_history(x: Tensor) -> bool:
@@ -120,7 +120,7 @@ def detach_(x: Tensor) -> Tensor:
     """
     if is_view(x):
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
-    node = node_of(x)
+    node = grad_fn_of(x)
     if node is not None:
         meta_of(x).version = node._seq_
     x._edge_, x._needs_grad_ = None, False

@@ -64,10 +64,10 @@ def install_operation(op: Op) -> None:
         CALLS[op.name] = call = composite_call(op, formula) if op.name in PREPARED else formula
         publish(op, call)
     elif isinstance(op, General):
-        publish(op, general_call(op))
+        publish(op, general_function(op))
 
 
-def general_call(op: General) -> Callable:
+def general_function(op: General) -> Callable:
     """The function of an operation with a lowering."""
     if (found := lowering_of(op)) is None:
         raise RuntimeError(
@@ -136,7 +136,7 @@ def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable
         def function(x=MISSING, /, *more, **named):
             if x is not MISSING and not named and not more:
                 return run(x)
-            return otherwise(given(x, *more), named)
+            return otherwise(passed_operands(x, *more), named)
 
     elif count == 2:
 
@@ -146,7 +146,7 @@ def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable
                     return run(x, y)
                 except OverflowError as error:
                     raise misfit(op, (x, y), error) from None
-            return otherwise(given(x, y, *more), named)
+            return otherwise(passed_operands(x, y, *more), named)
 
     else:
 
@@ -159,7 +159,7 @@ def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable
 MISSING = object()  # an operand that was not given
 
 
-def given(*operands: Any) -> tuple:
+def passed_operands(*operands: Any) -> tuple:
     """The operands that were given."""
     return tuple([x for x in operands if x is not MISSING])
 

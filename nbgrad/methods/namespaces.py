@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Namespace", "below", "install_namespaces"]
+__all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
@@ -93,7 +93,7 @@ class Namespace(ModuleType):
         return sorted({*children, *(dir(import_module(f"nbgrad.{source}")) if source else ())})
 
 
-def below(package: str, name: str) -> ModuleType:
+def module_below(package: str, name: str) -> ModuleType:
     """The module ``package.name`` of the table, as an attribute of a package that has a file.
 
     Raises:

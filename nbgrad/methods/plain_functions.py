@@ -15,7 +15,7 @@ from .tensor_info import require_tensor
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "column_stack", "detach", "fill"]
 
 
-def several(tensors: tuple) -> tuple:
+def as_sequence(tensors: tuple) -> tuple:
     """Tensors given one by one, or as one sequence."""
     return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
 
@@ -32,7 +32,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     tensor([[3., 3.],
             [4., 4.]])
     """
-    xs = [require_tensor("broadcast_tensors", x) for x in several(tensors)]
+    xs = [require_tensor("broadcast_tensors", x) for x in as_sequence(tensors)]
     shape = common_shape("broadcast_tensors", [x.layout.shape for x in xs])
     return tuple(CALLS["expand_shape"](x, shape) for x in xs)
 
@@ -41,7 +41,7 @@ def reshaped(op: str, tensors: tuple, shape: Any) -> Any:
     """``shape(sizes)`` for one tensor, or for each of several."""
     made = tuple(
         CALLS["view_shape"](x, shape(x.layout.shape)) if shape(x.layout.shape) != x.layout.shape else x
-        for x in (require_tensor(op, x) for x in several(tensors))
+        for x in (require_tensor(op, x) for x in as_sequence(tensors))
     )
     return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
 

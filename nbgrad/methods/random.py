@@ -328,11 +328,11 @@ def bernoulli(
     layout = layout_like("bernoulli", input)
     if not layout.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: probabilities must be floating, got {layout.dtype}.")
-    result = CALLS["to_dtype"](below("bernoulli", input, layout, generator), layout.dtype)
+    result = CALLS["to_dtype"](uniform_below("bernoulli", input, layout, generator), layout.dtype)
     return of_parameter("drawn_with_probability", result, input)
 
 
-def below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
+def uniform_below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     """Truth values: whether uniform numbers of a shape are below the probabilities ``p``."""
     if open_levels:
         levels_to_draw(p)
@@ -550,7 +550,7 @@ def bernoulli_(x: Tensor, p: float | Tensor = 0.5, *, generator: Generator | Non
     """
     if isinstance(p, Tensor):
         check_inplace("bernoulli_", x, mode.enabled and has_grad(x))
-        return CALLS["copy_"](x, below("bernoulli_", p, x.layout.like(), generator))
+        return CALLS["copy_"](x, uniform_below("bernoulli_", p, x.layout.like(), generator))
     if not 0 <= p <= 1:
         raise RangeError(f"bernoulli_: p must be from 0 to 1, got {p}.")
     return fill("bernoulli_", x, "bernoulli", generator, p, 1.0)

@@ -111,10 +111,10 @@ def load_blocks() -> Blocks | None:
         return None
     from ..kernels.cpu.store import loader
     from . import memory
-    from .link import Module
+    from .link import NativeModule
 
     store = loader()
-    made = Blocks(Module(store, (memory,), {}).entries)
+    made = Blocks(NativeModule(store, (memory,), {}).entries)
     # Arrays may be freed after everything else: what frees them is never unloaded.
     for kept in (store, made):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))

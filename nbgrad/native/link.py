@@ -193,10 +193,10 @@ class Uncompiled(Functions):
         return owner if name == "__call__" else getattr(owner, name)
 
 
-LOADED: list[tuple[Module, Any]] = []
+LOADED: list[tuple[NativeModule, Any]] = []
 
 
-class Module:
+class NativeModule:
     """Native functions of some modules of Python, loaded as machine code.
 
     Args:
@@ -297,7 +297,9 @@ class Native(Functions):
     def __init__(self, loader: Any, known: dict[str, Any], checked: bool = False, faults: bool = False):
         introduce(known)
         own = (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)
-        self.module = Module(loader, MODULES, known | {each.__name__: each for each in own}, FROZEN, checked=checked, faults=faults)
+        self.module = NativeModule(
+            loader, MODULES, known | {each.__name__: each for each in own}, FROZEN, checked=checked, faults=faults
+        )
         for names in UNBOUND.values():
             for name in names:
                 setattr(self, name, self.module.function(name))

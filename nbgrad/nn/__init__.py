@@ -12,7 +12,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from .. import Parameter
-from ..methods.namespaces import below
+from ..methods.namespaces import module_below
 from . import functional, init, utils
 from .activation import (
     CELU,
@@ -153,4 +153,4 @@ __all__ = [
 
 def __getattr__(name: str) -> ModuleType:
     """torch's paths: ``nbgrad.nn.modules`` and ``nbgrad.nn.parameter``."""
-    return below(__name__, name)
+    return module_below(__name__, name)

@@ -77,7 +77,7 @@ def without_diagonal(x):
     return x.tril(-1) + x.triu(1)
 
 
-def apart(left, right):
+def eigenvalue_gaps(left, right):
     """``right_j - left_i``, with 1 on the diagonal."""
     difference = right.unsqueeze(-2) - left.unsqueeze(-1)
     return without_diagonal(difference) + on_diagonal((right * 0).detach() + 1)
@@ -505,7 +505,7 @@ def eigh_cotangent(g, out, x_shape):
     inner = h(v) @ g_v
     if g.dtype.is_complex:
         require_gauge("linalg.eigh", inner.diagonal(0, -2, -1).imag, "eigenvectors")
-    inner = without_diagonal(inner / apart(w, w))
+    inner = without_diagonal(inner / eigenvalue_gaps(w, w))
     return v @ ((inner + h(inner)) / 2 + on_diagonal(real_part(g_w))) @ h(v)
 
 
@@ -569,7 +569,7 @@ def eig_cotangent(g, out, x_shape, x_dtype):
     require_gauge("linalg.eig", inner.diagonal(0, -2, -1).imag, "eigenvectors")
     inner = inner - h(v) @ (v * real_part(inner.diagonal(0, -2, -1)).unsqueeze(-2))
     w = scalar.conj_physical(w)
-    inner = on_diagonal(g_w) + without_diagonal(inner / apart(w, w))
+    inner = on_diagonal(g_w) + without_diagonal(inner / eigenvalue_gaps(w, w))
     return in_kind(scalar.solve_system(h(v), inner @ h(v)), x_dtype)
 
 
@@ -627,7 +627,7 @@ def svd_cotangent(g, out, x_shape, full):
     u, v, g_u, g_v = u.slice(-1, 0, k, 1), v.slice(-2, 0, k, 1), g_u.slice(-1, 0, k, 1), g_v.slice(-2, 0, k, 1)
     s, g_s = real_part(s), real_part(g_s)
     left, right = skew(h(u) @ g_u), skew(v @ h(g_v))
-    gaps = apart(s * s, s * s)
+    gaps = eigenvalue_gaps(s * s, s * s)
     inner = without_diagonal(left / gaps * s.unsqueeze(-2) + s.unsqueeze(-1) * (right / gaps))
     diagonal: Any = g_s
     if g.dtype.is_complex:

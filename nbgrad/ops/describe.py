@@ -270,7 +270,7 @@ def examples() -> dict[str, str]:
     return {name: rest for name, _, rest in (each.partition("\n") for each in sections)}
 
 
-def shown(name: str) -> Shown:
+def example_of(name: str) -> Shown:
     """What ``examples.txt`` says of an operation or variant; nothing of one that was declared since."""
     facts, start, session = examples().get(name, "").partition(">>>")
     said = dict(line.split(": ", 1) for line in facts.splitlines() if line)
@@ -290,12 +290,12 @@ def numpy_name(name: str) -> str:
 
 def docstring_of(name: str, public: str = "") -> str:
     """The docstring of an operation: see ``subject_of``."""
-    return describe(subject_of(name, public), shown(name))
+    return describe(subject_of(name, public), example_of(name))
 
 
 def docstring_of_variant(name: str) -> str:
     """The docstring of a variant, by its first name."""
-    return describe(subject_of_variant(name), shown(name))
+    return describe(subject_of_variant(name), example_of(name))
 
 
 def describe(subject: Subject, shown: Shown) -> str:

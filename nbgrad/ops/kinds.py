@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-class Kind(NamedTuple):
+class AttributeKind(NamedTuple):
     """A kind of attribute: in words, how it is recognised, and the names of its attributes."""
 
     words: str
@@ -73,33 +73,33 @@ def are_numbers(value: Any) -> bool:
 
 
 KINDS = (
-    Kind(
+    AttributeKind(
         "an int",
         is_integer,
         "k n r ind dim0 dim1 dim2 dimension start_dim end_dim diagonal offset storage_offset start end step "
         "by length chunks bins minlength num_classes ignore_index edge_order split_size",
     ),
-    Kind(
+    AttributeKind(
         "an int or a tuple of ints",
         are_integers,
         "dim dims axis size sizes shape stride repeats shifts pad source destination "
         "split_sizes split_size_or_sections indices_or_sections",
     ),
-    Kind(
+    AttributeKind(
         "a number",
         is_number,
         "p alpha beta correction value maxnorm rtol atol tol rcond eps delta label_smoothing keep nan "
         "posinf neginf min max dx exponent",
     ),
-    Kind("a number or a Tensor", are_numbers, "q"),
-    Kind(
+    AttributeKind("a number or a Tensor", are_numbers, "q"),
+    AttributeKind(
         "a bool",
         is_truth,
         "keepdim keepdims largest sorted descending stable unbiased as_tuple right out_int32 training "
         "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density",
     ),
-    Kind("a dtype", lambda value: isinstance(value, DType), "dtype"),
-    Kind(
+    AttributeKind("a dtype", lambda value: isinstance(value, DType), "dtype"),
+    AttributeKind(
         "a Tensor",
         is_tensor,
         "other batch1 batch2 mat mat1 mat2 vec vec1 vec2 target src mask weight test_elements values x2 "
@@ -115,7 +115,7 @@ WHOLE, WHOLES = KINDS[:2]
 TRUTHS = {"keepdim", "keepdims"}
 
 
-def kind_of(op: Op, name: str) -> Kind | None:
+def attribute_kind(op: Op, name: str) -> AttributeKind | None:
     """The kind of an attribute; the index of a movement is an integer."""
     return WHOLE if name == "index" and op.kind == "movement" else KIND_OF.get(name)
 
@@ -141,7 +141,7 @@ def odd_condition(op: Op, spelled: str = "{0}") -> str:
     tests = []
     for name in list(op.signature.parameters)[len(op.operands) :]:
         value = spelled.format(name)
-        kind = kind_of(op, name)
+        kind = attribute_kind(op, name)
         if kind is WHOLE:
             tests.append(f"type({value}) is not int and {value} is not None")
         elif kind is WHOLES:
@@ -161,7 +161,7 @@ def odd_lines(op: Op, consequence: str) -> list[str]:
             lines.append(f"    if {name} is not None and type({name}) is not int:")
             lines += (
                 [f"        {consequence}"]
-                if kind_of(op, name) is WHOLE
+                if attribute_kind(op, name) is WHOLE
                 else [
                     f"        if type({name}) is not tuple: {consequence}",
                     f"        for each in {name}:",
@@ -174,7 +174,7 @@ def odd_lines(op: Op, consequence: str) -> list[str]:
 @cache
 def whole_names(op: Op) -> tuple[str, ...]:
     """The attributes that are integers, or several."""
-    return tuple(name for name in list(op.signature.parameters)[len(op.operands) :] if kind_of(op, name) in (WHOLE, WHOLES))
+    return tuple(name for name in list(op.signature.parameters)[len(op.operands) :] if attribute_kind(op, name) in (WHOLE, WHOLES))
 
 
 @cache
@@ -191,7 +191,7 @@ def refuse_odd(op: Op, attributes: Iterable[tuple[str, Any]]) -> None:
         ArgumentError: one of the attributes is of another kind than its name says.
     """
     for name, value in attributes:
-        if type(value) is not int and is_strange(value) and kind_of(op, name) in (WHOLE, WHOLES):
+        if type(value) is not int and is_strange(value) and attribute_kind(op, name) in (WHOLE, WHOLES):
             refuse_wrong_kind(op, ((name, value),), TypeError())
 
 
@@ -207,7 +207,7 @@ def refuse_wrong_kind(op: Op, attributes: Iterable[tuple[str, Any]], error: Exce
     if isinstance(error, NbgradError):
         return
     for name, value in attributes:
-        kind = kind_of(op, name)
+        kind = attribute_kind(op, name)
         if kind is not None and not kind.holds(value) and not (value is None and may_be_none(op, name)):
             hint = " Hint: nbgrad.tensor(data)." if kind.holds is is_tensor else ""
             raise ArgumentError(f"{op.public}: {name} must be {kind.words}, got {described(value)}.{hint}") from None
@@ -237,13 +237,13 @@ def explained(formula: Callable) -> Callable:
         except (TypeError, AttributeError, ValueError) as error:
             op = OPS.get(formula.__name__)
             if op is not None and not isinstance(error, NbgradError):
-                refuse_wrong_kind(op, given(op, args, named), error)
+                refuse_wrong_kind(op, attributes_given(op, args, named), error)
             raise
 
     return call
 
 
-def given(op: Op, args: tuple, named: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+def attributes_given(op: Op, args: tuple, named: dict[str, Any]) -> Iterable[tuple[str, Any]]:
     """The arguments of a call that are no tensors; none of a call that does not fit the signature."""
     try:
         bound = op.signature.bind(*args, **named).arguments

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from ..methods.namespaces import below
+from ..methods.namespaces import module_below
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
 from .sgd import SGD
@@ -24,4 +24,4 @@ __all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
 
 def __getattr__(name: str) -> ModuleType:
     """torch's paths: ``nbgrad.optim.adamw``."""
-    return below(__name__, name)
+    return module_below(__name__, name)

@@ -272,7 +272,7 @@ def note_free(size: int) -> None:
 # ---- backward ------------------------------------------------------------------------------------------------------
 
 
-class Watcher:
+class NodeWatcher:
     """Makes records of the nodes and leaves that passes run, each linked to the call that recorded it."""
 
     def __init__(self) -> None:
@@ -306,7 +306,7 @@ class Watcher:
         return timed_run, timed_settle
 
 
-watcher = Watcher()
+watcher = NodeWatcher()
 
 
 # ---- beginning and end ---------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ Contexts = Callable[[], "tuple[ContextManager, ContextManager]"]
 # ---- settings ------------------------------------------------------------------------------------------------------
 
 
-class Settings:
+class CheckpointSettings:
     """What the contexts below set for the whole process; None leaves it to each call."""
 
     early_stop: bool | None = None
@@ -58,12 +58,12 @@ class Settings:
 @contextlib.contextmanager
 def setting(name: str, value: bool | None) -> Iterator[None]:
     """One of the settings for the extent of a ``with`` block."""
-    before = getattr(Settings, name)
-    setattr(Settings, name, value)
+    before = getattr(CheckpointSettings, name)
+    setattr(CheckpointSettings, name, value)
     try:
         yield
     finally:
-        setattr(Settings, name, before)
+        setattr(CheckpointSettings, name, before)
 
 
 def set_checkpoint_early_stop(enable: bool) -> ContextManager[None]:
@@ -155,10 +155,10 @@ def checkpoint(
         raise RangeError(f"checkpoint: determinism_check should be one of {list(DETERMINISM_CHECKS)}, got {determinism_check!r}.")
     if not mode.enabled:
         return function(*args, **kwargs)
-    debug = debug if Settings.debug is None else Settings.debug
+    debug = debug if CheckpointSettings.debug is None else CheckpointSettings.debug
     if debug and context_fn is not noop_context_fn:
         raise RangeError("checkpoint: debug=True brings a context_fn of its own. Hint: leave one of them out.")
-    early_stop = early_stop if Settings.early_stop is None else Settings.early_stop
+    early_stop = early_stop if CheckpointSettings.early_stop is None else CheckpointSettings.early_stop
     make_frame = partial(ExplainedFrame if debug else Frame, early_stop=early_stop, describe=DETERMINISM_CHECKS[determinism_check])
     return recorded_call(function, args, kwargs, preserve_rng_state, context_fn, make_frame)
 

@@ -77,7 +77,7 @@ class Stored(NamedTuple):
     streams: Streams
 
 
-class Loop:
+class CheckpointedLoop:
     """One call of ``checkpoint_loop``: the states stored, by rising position; the first stays.
 
     Args:
@@ -176,4 +176,4 @@ def checkpoint_loop(step: Callable, state: Any, steps: int, slots: int) -> Any:
         for k in range(steps):
             state = step(state, k)
         return state
-    return Loop(step, many, slots).forward(state, steps)
+    return CheckpointedLoop(step, many, slots).forward(state, steps)

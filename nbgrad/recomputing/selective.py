@@ -78,7 +78,7 @@ class SelectiveCheckpointContext:
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
-class Kept:
+class KeptResult:
     """The kept result of one call, with the versions that its tensors had."""
 
     __slots__ = ("results", "many", "versions")
@@ -110,17 +110,17 @@ class Kept:
         return tuple(results) if self.many else results[0]
 
 
-class Run(Presence):
+class SelectiveRun(Presence):
     """One run of the function: a context that sees this thread's calls while it is active.
 
     Args:
         kept: ``{operation: its calls' results in order, None where not kept}``; filled by the first run, read by the second.
     """
 
-    def __init__(self, kept: dict[str, list[Kept | None]]):
+    def __init__(self, kept: dict[str, list[KeptResult | None]]):
         self.kept = kept
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> SelectiveRun:
         self.outer, active.run = active.run, self
         special.append(self)
         return self
@@ -134,10 +134,10 @@ class Run(Presence):
         raise NotImplementedError
 
 
-class FirstRun(Run):
+class FirstRun(SelectiveRun):
     """Asks the policy, and keeps."""
 
-    def __init__(self, kept: dict[str, list[Kept | None]], policy: Callable):
+    def __init__(self, kept: dict[str, list[KeptResult | None]], policy: Callable):
         super().__init__(kept)
         self.policy = policy
 
@@ -148,18 +148,18 @@ class FirstRun(Run):
             SelectiveCheckpointContext(is_recompute=False, op_output=out), call.name, *call.operands, **call.attributes
         )
         keeps = keeps_result(wanted) and not call.form and call.op.name not in SAC_IGNORED_OPS
-        self.kept.setdefault(call.name, []).append(Kept(out) if keeps else None)
+        self.kept.setdefault(call.name, []).append(KeptResult(out) if keeps else None)
         return out
 
 
-class SecondRun(Run):
+class SecondRun(SelectiveRun):
     """Puts kept results in the place of calls."""
 
-    def __init__(self, kept: dict[str, list[Kept | None]], allow_mutation: bool):
+    def __init__(self, kept: dict[str, list[KeptResult | None]], allow_mutation: bool):
         super().__init__(kept)
         self.allow_mutation = allow_mutation
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> SelectiveRun:
         self.calls: dict[str, int] = {}
         return super().__enter__()
 
@@ -199,7 +199,7 @@ def keeps_result(policy: Any) -> bool:
 
 
 class _Active(threading.local):
-    run: Run | None = None
+    run: SelectiveRun | None = None
 
 
 active = _Active()
@@ -247,7 +247,7 @@ def create_selective_checkpoint_contexts(
     >>> y.sum().backward()      # runs exp again, not the product
     """
     policy = policy_of(policy_fn_or_list)
-    kept: dict[str, list[Kept | None]] = {}
+    kept: dict[str, list[KeptResult | None]] = {}
     return FirstRun(kept, policy), SecondRun(kept, allow_cache_entry_mutation)
 
 

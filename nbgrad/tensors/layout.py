@@ -71,7 +71,7 @@ class Layout:
     expanded: bool
     conj: bool
     neg: bool
-    kind: Kind | None
+    kind: LayoutKind | None
     special: Any
     descr: Any
     record: bytes
@@ -173,21 +173,21 @@ def _new_layout(key) -> Layout:
         raise ShapeError(f"a tensor of shape {list(shape)} cannot exist: sizes must be >= 0 and give fewer than 2**62 elements.")
     layout.contiguous, layout.dense, layout.expanded = contiguous, dense, expanded
     layout.numel, layout.record = numel, _pack_size(numel)
-    layout.kind = kind_of(dtype, device, ndim > 0) if contiguous and not special else None
+    layout.kind = layout_kind(dtype, device, ndim > 0) if contiguous and not special else None
     layout.template = new_template(layout)
     return _remember(key, layout)
 
 
-class Kind:
+class LayoutKind:
     """A kind of layouts: an object that only equals itself, which makes it a quick key."""
 
     __slots__ = ()
 
 
 @cache
-def kind_of(dtype: DType, device: Device, dimensions: bool) -> Kind:
+def layout_kind(dtype: DType, device: Device, dimensions: bool) -> LayoutKind:
     """The kind of contiguous layouts with dimensions, or without."""
-    return Kind()
+    return LayoutKind()
 
 
 def marked_layout(layout: Layout, mark: Any) -> Layout:

@@ -16,7 +16,7 @@ from nbgrad.kernels.instantiate import instantiate
 from nbgrad.kernels.monoids import MONOIDS, Monoid, add_carried, carried_total, merge_carried
 from nbgrad.kernels.prims import numpy_prims
 from nbgrad.kernels.templates import keys
-from nbgrad.lowering.reduce import MANY, SHORT, Walk, short_length, walk_of
+from nbgrad.lowering.reduce import MANY, SHORT, FoldWalk, short_length, walk_of
 from nbgrad.ops.core import OPS, reduction
 from nbgrad.tensors.layout import layout_of
 
@@ -24,18 +24,18 @@ from nbgrad.tensors.layout import layout_of
 @pytest.mark.parametrize(
     "shape, strides, dims, expected",
     [
-        ((3, 4), None, (1,), Walk(False, 3, 4, 4)),
-        ((3, 4), None, (0,), Walk(True, 1, 0, 3, 4, 4)),
-        ((3, 4), None, (0, 1), Walk(False, 1, 0, 12)),
-        ((4, 3), (1, 4), (0, 1), Walk(False, 1, 0, 12)),
-        ((4, 3), (1, 4), (0,), Walk(False, 3, 4, 4)),
-        ((4, 3), (1, 4), (1,), Walk(True, 1, 0, 3, 4, 4)),
-        ((2, 3, 4), None, (1,), Walk(True, 2, 12, 3, 4, 4)),
-        ((2, 3, 4), None, (0, 2), Walk(False, 3, 4, 4, segments=2, segment_step=12)),
-        ((2, 3, 4), None, (1, 2), Walk(False, 2, 12, 12)),
+        ((3, 4), None, (1,), FoldWalk(False, 3, 4, 4)),
+        ((3, 4), None, (0,), FoldWalk(True, 1, 0, 3, 4, 4)),
+        ((3, 4), None, (0, 1), FoldWalk(False, 1, 0, 12)),
+        ((4, 3), (1, 4), (0, 1), FoldWalk(False, 1, 0, 12)),
+        ((4, 3), (1, 4), (0,), FoldWalk(False, 3, 4, 4)),
+        ((4, 3), (1, 4), (1,), FoldWalk(True, 1, 0, 3, 4, 4)),
+        ((2, 3, 4), None, (1,), FoldWalk(True, 2, 12, 3, 4, 4)),
+        ((2, 3, 4), None, (0, 2), FoldWalk(False, 3, 4, 4, segments=2, segment_step=12)),
+        ((2, 3, 4), None, (1, 2), FoldWalk(False, 2, 12, 12)),
         ((2, 3, 4, 5), None, (1, 3), None),
-        ((3, 4), (8, 2), (1,), Walk(True, 3, 8, 4, 2)),
-        ((4,), (5,), (0,), Walk(True, 1, 0, 4, 5)),
+        ((3, 4), (8, 2), (1,), FoldWalk(True, 3, 8, 4, 2)),
+        ((4,), (5,), (0,), FoldWalk(True, 1, 0, 4, 5)),
         ((300, 400), (800, 2), (1,), None),
     ],
 )
@@ -47,7 +47,7 @@ def test_walk_of_a_layout(shape, strides, dims, expected):
 def test_expanded_dimension_is_a_factor():
     """A reduced dimension of stride 0 disappears from the walk where the reduction allows it."""
     layout = layout_of(float32, (7, 3), (0, 1))
-    assert walk_of(layout, (0,), multiplies=True) == Walk(False, 3, 1, 1, times=7)
+    assert walk_of(layout, (0,), multiplies=True) == FoldWalk(False, 3, 1, 1, times=7)
     assert walk_of(layout, (0,), multiplies=False).times == 1
 
 
@@ -156,12 +156,12 @@ def test_many_short_rows_are_what_each_of_them_is(length, dtype):
 @pytest.mark.parametrize(
     "walk, expected",
     [
-        (Walk(False, MANY, 4, 4), 4),
-        (Walk(False, MANY, 5, 4), 0),
-        (Walk(False, 3, 4, 4), 0),
-        (Walk(True, 1, 0, 4, MANY, MANY), 0),
-        (Walk(False, MANY, SHORT + 1, SHORT + 1), 0),
-        (Walk(False, MANY, 4, 4, segments=2, segment_step=4 * MANY), 0),
+        (FoldWalk(False, MANY, 4, 4), 4),
+        (FoldWalk(False, MANY, 5, 4), 0),
+        (FoldWalk(False, 3, 4, 4), 0),
+        (FoldWalk(True, 1, 0, 4, MANY, MANY), 0),
+        (FoldWalk(False, MANY, SHORT + 1, SHORT + 1), 0),
+        (FoldWalk(False, MANY, 4, 4, segments=2, segment_step=4 * MANY), 0),
     ],
 )
 def test_which_rows_are_short(walk, expected):

@@ -58,7 +58,7 @@ class Thing:
 
 
 class Sealed:
-    """Its fields never change: ``link.Module`` is told so."""
+    """Its fields never change: ``link.NativeModule`` is told so."""
 
     __slots__ = ("inner",)
     inner: Thing

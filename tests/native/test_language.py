@@ -22,7 +22,7 @@ CLASSES = {"Thing": Thing, "Sealed": Sealed}
 @pytest.fixture(scope="module", params=["plain", "checked", "faults"])
 def machine(request):
     """The programs as machine code, in every build."""
-    made = link.Module(
+    made = link.NativeModule(
         loader(), (programs,), CLASSES, ("Sealed",), checked=request.param == "checked", faults=request.param == "faults"
     )
     gc.collect()
@@ -383,7 +383,7 @@ def test_wrapping(machine):
 @pytest.mark.parametrize("checked", [False, True])
 def test_allocated(checked):
     """A copy of a template, slot by slot."""
-    machine, slots = link.Module(loader(), (programs,), CLASSES, ("Sealed",), checked=checked), ("name", "items", "parts")
+    machine, slots = link.NativeModule(loader(), (programs,), CLASSES, ("Sealed",), checked=checked), ("name", "items", "parts")
     offset = objects.slot_offset
 
     def arguments(python):
@@ -430,7 +430,7 @@ def test_too_many_operands(machine):
 
 def test_unset_slots_and_wrong_classes_in_the_checked_build():
     """What the plain build takes on trust raises in the checked one: slots, classes, and that a flag is True or False."""
-    machine = link.Module(loader(), (programs,), CLASSES, ("Sealed",), checked=True)
+    machine = link.NativeModule(loader(), (programs,), CLASSES, ("Sealed",), checked=True)
     with pytest.raises(AttributeError, match=r"Thing\.name is not set"):
         machine.function("reads")(thing())
     with pytest.raises(TypeError, match="expected Thing in reads"):
@@ -447,7 +447,7 @@ def test_unset_slots_and_wrong_classes_in_the_checked_build():
 @pytest.fixture(scope="module")
 def failing():
     """The programs in the build that fails."""
-    made = link.Module(loader(), (programs,), CLASSES, ("Sealed",), faults=True)
+    made = link.NativeModule(loader(), (programs,), CLASSES, ("Sealed",), faults=True)
     gc.collect()
     gc.freeze()
     yield made

@@ -19,7 +19,7 @@ import pytest
 import nbgrad
 from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
-from nbgrad.ops.describe import derivatives, describe, docstring_of, formula_text, infix, shown, subject_of, subject_of_variant
+from nbgrad.ops.describe import derivatives, describe, docstring_of, example_of, formula_text, infix, subject_of, subject_of_variant
 from nbgrad.ops.docstring import Docstring
 from nbgrad.ops.expr import constant, scalar, symbol
 from nbgrad.ops.variants import VARIANTS
@@ -66,7 +66,7 @@ def test_function_has_the_derived_docstring(name):
     """What ``help`` shows of a function is what is derived from its declaration."""
     taken = [op.name for op in OPS.values() if op.function and name in op.aliases]  # where is that of a condition alone, too
     subject = subject_of_variant(name) if name in VARIANT_FUNCTIONS else subject_of(taken[0] if taken else name)
-    assert inspect.getdoc(FUNCTIONS[name]) == describe(subject, shown(taken[0] if taken else name))
+    assert inspect.getdoc(FUNCTIONS[name]) == describe(subject, example_of(taken[0] if taken else name))
 
 
 @pytest.mark.parametrize("name", sorted(DERIVED))
