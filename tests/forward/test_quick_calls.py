@@ -94,6 +94,33 @@ def test_dual_writes_compute_what_is_computed_apart(name):
                         close(a, b, 1e-12, f"{name}{call}: {which}, dual {sorted(chosen)}")
 
 
+def test_dual_writes_of_nothing_count():
+    """A dual tensor without elements has been written to, each time, and keeps its tangent."""
+    with dual_level():
+        x = make_dual(nbgrad.zeros(0), nbgrad.zeros(0))
+        for _ in range(3):
+            x.add_(1.0)
+        assert x._version == 3 and unpack_dual(x).tangent.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: x * nbgrad.ones(3), lambda x: x.exp() + [1], lambda x: x.select(0, 5), lambda x: x.add_(nbgrad.ones(2, 2))],
+    ids=["broadcast", "list", "select", "write"],
+)
+@pytest.mark.parametrize("dual", [False, True])
+def test_refusals_are_those_of_plain_tensors(call, dual):
+    """What is refused without forward mode is refused in it, by the same error, whether an operand has a tangent or none."""
+    with pytest.raises((nbgrad.NbgradError, TypeError)) as outside:
+        call(nbgrad.ones(2))
+    with dual_level():
+        for _ in range(2):
+            x = make_dual(nbgrad.ones(2), nbgrad.ones(2)) if dual else nbgrad.ones(2)
+            with pytest.raises((nbgrad.NbgradError, TypeError)) as inside:
+                call(x)
+            assert type(inside.value) is type(outside.value) and str(inside.value) == str(outside.value)
+
+
 def test_dual_writes_reach_views_and_their_tangents():
     """The base of a view that is written to, and other views of it, show the write and its tangent."""
     x, t, y, s = wave(2, 3), wave(2, 3) * 2, wave(3) + 1, wave(3) * 3

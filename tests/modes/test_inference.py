@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.base.errors import InplaceError, NbgradError
 from tests.helpers import leaf
 
 F64 = nbgrad.float64
@@ -311,6 +312,92 @@ def test_repeated_writes():
             assert plain.add_(w) is plain and marked.add_(w) is marked
             marked *= 1.0
     assert plain.tolist() == marked.tolist() == (C * 4).tolist() and plain._version == 3
+
+
+def test_writes_of_nothing_count():
+    """An ordinary tensor without elements has been written to, each time."""
+    x = nbgrad.zeros(0)
+    with nbgrad.inference_mode():
+        for _ in range(3):
+            x.add_(1.0)
+    assert x._version == 3
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_writes_of_what_they_overlap_are_refused_every_time(marked):
+    """The short way sees which memory an operand lies in, not only its layout."""
+    x, y = nbgrad.arange(6.0), nbgrad.ones(4)
+    with nbgrad.inference_mode():
+        if marked:
+            x = x.clone()
+        for _ in range(2):
+            x[:4].add_(y)
+            with pytest.raises(InplaceError):
+                x[:4].add_(x[1:5])
+    assert x.tolist() == [2.0, 3.0, 4.0, 5.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(dim=1.0),
+        lambda x: x.sum(dim=1, keepdim=1),
+        lambda x: x.transpose(0, True),
+        lambda x: x + nbgrad.ones(3),
+        lambda x: x.add_(nbgrad.ones(2, 2, 2)),
+        lambda x: x.view(3),
+        lambda x: x @ nbgrad.ones(3),
+    ],
+    ids=["dim", "keepdim", "transpose", "broadcast", "write", "view", "matmul"],
+)
+def test_refusals_are_those_outside(call):
+    """What is refused outside of the mode is refused in it, also where a call of equal arguments is known."""
+    with pytest.raises(NbgradError) as outside:
+        call(nbgrad.ones(2, 2))
+    with nbgrad.inference_mode():
+        x = nbgrad.ones(2, 2)
+        assert x.sum(dim=1, keepdim=True).shape == (2, 1) and x.transpose(0, 1).shape == (2, 2)
+        for _ in range(2):
+            with pytest.raises(type(outside.value)):
+                call(x)
+
+
+def test_default_dtype_of_known_calls():
+    """A plan in which the default dtype is contained is forgotten when another one is set."""
+    before = nbgrad.get_default_dtype()
+    with nbgrad.inference_mode():
+        x = nbgrad.tensor([4, 9])
+        assert x.sqrt().dtype is before
+        try:
+            nbgrad.set_default_dtype(F64)
+            assert x.sqrt().dtype is F64 and (x * 0.5).dtype is F64
+        finally:
+            nbgrad.set_default_dtype(before)
+
+
+def test_known_calls_while_another_thread_is_in_the_mode():
+    """A call that is known in both has marked results in the thread that is in the mode, and a history in the other."""
+    inside, done = threading.Event(), threading.Event()
+    x, w = leaf([[1.0, 2.0], [3.0, 4.0]]), nbgrad.ones(2, 2)
+    calls = (lambda: x * w, lambda: x.exp(), lambda: x.sum(dim=0), lambda: x.t(), lambda: w.mul_(1.0))
+
+    def infer():
+        with nbgrad.inference_mode():
+            made.extend(call() for _ in range(2) for call in calls[:3])
+            inside.set()
+            done.wait(10)
+
+    made: list = []
+    thread = threading.Thread(target=infer)
+    thread.start()
+    assert inside.wait(10)
+    try:
+        results = [call() for _ in range(2) for call in calls]
+    finally:
+        done.set()
+        thread.join()
+    assert all(y.is_inference() for y in made) and not any(y.is_inference() for y in results)
+    assert [y.requires_grad for y in results] == [True, True, True, True, False] * 2
 
 
 def test_written_views_stay_ordinary_views():
