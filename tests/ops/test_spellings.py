@@ -154,8 +154,12 @@ def test_several_results_go_into_a_tuple(x):
 @pytest.mark.parametrize(
     "out, error, match",
     [
-        (lambda: nbgrad.empty(2, dtype=nbgrad.float64), nbgrad.ShapeError, r"sum: out is \(2,\), the result \(3,\). Hint"),
-        (lambda: nbgrad.empty(3, dtype=nbgrad.int64), nbgrad.DTypeError, "sum: out is int64, the result float64"),
+        (lambda: nbgrad.empty(2, dtype=nbgrad.float64), nbgrad.ShapeError, r"sum: the result has shape \[3\], out has \[2\]. Hint"),
+        (
+            lambda: nbgrad.empty(3, dtype=nbgrad.int64),
+            nbgrad.DTypeError,
+            "sum: the result is float64 and cannot be stored in out, int64",
+        ),
         (lambda: np.empty(3), nbgrad.ArgumentError, "sum: out must be a Tensor"),
         (
             lambda: nbgrad.empty(3, dtype=nbgrad.float64, requires_grad=True),
