@@ -49,12 +49,8 @@ def write(
         InplaceError: see ``check_inplace``.
     """
     check_inplace(name, x, recorded)
-    storage = x._storage_
-    version = storage.version
     if not recorded:
-        launch()
-        if storage.version is version:  # no element was written
-            count_write(storage)
+        change(x, launch)
         return x
     base = x._meta_.base if x._needs_grad_ is ASK else None
     old_edge = edge_of(base) if base is not None and base._needs_grad_ else None
@@ -65,19 +61,31 @@ def write(
     if own:
         before._edge_, before._needs_grad_ = edge_of(x), True
     slots = record(before, out)
-    mode.enabled = False
-    try:
-        launch()
-    finally:
-        mode.enabled = True
-    if storage.version is version:
-        count_write(storage)
+    change_unrecorded(x, launch)
     node = out._edge_
     if node is not None:
         for k in slots:
             setattr(node, f"_v{k}_", x._storage_.version)
         rebase(x, node, 0 if own else None, old_edge)
     return x
+
+
+def change(x: Tensor, launch: Callable[[], object]) -> None:
+    """Write the elements, and count it."""
+    storage = x._storage_
+    version = storage.version
+    launch()
+    if storage.version is version:  # of no element
+        count_write(storage)
+
+
+def change_unrecorded(x: Tensor, launch: Callable[[], object]) -> None:
+    """The same while this thread records."""
+    mode.enabled = False
+    try:
+        change(x, launch)
+    finally:
+        mode.enabled = True
 
 
 def overwrite(name: str, x: Tensor, recorded: bool, result: Tensor) -> Tensor:
@@ -90,12 +98,9 @@ def overwrite(name: str, x: Tensor, recorded: bool, result: Tensor) -> Tensor:
     own = x._meta_ is None and result._needs_grad_ is True and result.layout is x.layout  # no view on either side
     if not (recorded and own) or special or is_marked((x, result)):
         return CALLS["copy_"](x, result)
-
-    def record(before, out):  # the last node of the result is that of the write
-        out._edge_ = result._edge_
-        return ()
-
-    return write(name, x, True, record, lambda: CALLS["copy_"](x, result))
+    change_unrecorded(x, lambda: CALLS["copy_"](x, result))
+    rebase(x, result._edge_, None, None)  # it has been recorded: its last node is that of the write
+    return x
 
 
 def require_fit(name: str, own: Layout, shape: tuple[int, ...], dtype: DType) -> None:
