@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import json
 import os
 import pkgutil
 import re
@@ -148,6 +149,17 @@ def test_the_page_of_performance_is_what_the_report_writes(tmp_path):
 
     update_operations(tmp_path / "performance.md")
     assert (tmp_path / "performance.md").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8"), "Hint: make bench"
+
+
+def test_the_tables_of_benchmarks_are_what_the_report_writes():
+    """The README's table, and the whole one that it leads to, say what the newest committed record says."""
+    from benchmarks.report import END, START, headline, newest, page, replace_between
+
+    source, readme = newest(), (ROOT / "README.md").read_text(encoding="utf-8")
+    record, whole = json.loads(source.read_text(encoding="utf-8")), source.with_suffix(".md")
+    assert whole.read_text(encoding="utf-8") == page(record, source.with_suffix(".png").name), "Hint: make bench"
+    table = headline(record, whole.relative_to(ROOT).as_posix())
+    assert readme == replace_between(readme, START, END, table), "Hint: make bench"
 
 
 def test_benchmarks_and_modules_that_are_named_exist():
