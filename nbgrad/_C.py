@@ -1,4 +1,4 @@
-"""The engine's introspection under the private names that tools look for in ``torch._C``."""
+"""The private names of ``torch._C`` by which tools look into the engine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Anomaly mode: where the operation was recorded whose backward fails, who wrote to a saved tensor, who made the first NaN.
+"""Anomaly mode: it finds where a failing node was recorded, what wrote to a saved tensor, and which node made the first NaN.
 
 While the mode is on, in the whole process,
-  - every new node knows its ``Place``, the stack at its recording (NOTE [Places] in native/places.py), and a node that is
-    recorded while a backward pass runs another one knows that one: its parent;
+  - every new node keeps its ``Place``, the stack at its recording (NOTE [Places] in native/places.py); a node that is recorded
+    while a pass runs another node keeps that one, too, as its parent;
   - in-place writes are noted by storage, so that a version error can name the line that wrote;
   - the engine walks with ``watched_walk``: what nodes return is searched for NaN, and a failure is reported with the node's place.
 

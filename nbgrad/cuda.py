@@ -1,4 +1,4 @@
-"""What programs ask of ``torch.cuda`` before they choose a device: there is no GPU that tensors can be on."""
+"""``torch.cuda`` as far as programs ask it which device to choose: tensors cannot be on a GPU in this version."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Seeing and checking what runs: ``NBGRAD_DEBUG`` and ``NBGRAD_CHECK``; and ``explain``, an error of a backward pass at length.
+"""Debugging: ``NBGRAD_DEBUG`` shows what runs, ``NBGRAD_CHECK`` checks it, ``explain`` tells an error of a backward pass at length.
 
-The first two are special modes (grad_mode.special): while one is on, every call takes the general path and is shown to it.
+The first two are special modes (``special`` in base/grad_mode.py): while one is on, every call takes the general path.
 """
 
 from __future__ import annotations

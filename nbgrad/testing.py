@@ -1,4 +1,7 @@
-"""Comparisons for tests, as ``torch.testing`` has them: ``assert_close`` with tolerances by dtype, ``make_tensor``."""
+"""``torch.testing``: ``assert_close`` with tolerances by dtype, ``make_tensor``.
+
+>>> import nbgrad
+>>> nbgrad.testing.assert_close(nbgrad.ones(2) / 3 * 3, nbgrad.ones(2))"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.autograd``'s tree: backward and grad, Functions, forward mode, derivatives checked against differences."""
+"""The names of ``torch.autograd``: backward and grad, custom Functions, forward mode, gradcheck."""
 
 from __future__ import annotations
 

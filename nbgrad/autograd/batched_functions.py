@@ -1,4 +1,4 @@
-"""Custom Functions under ``vmap``: their own ``vmap`` method, or a Function generated that runs theirs on batches."""
+"""Custom Functions under ``vmap``: by their own ``vmap`` method, or by a generated Function that maps the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entry points: ``backward`` and ``grad``; and ``Variable``, the name that tensors have in old programs."""
+"""The entry points ``backward`` and ``grad``; and ``Variable``, which old programs call tensors."""
 
 from __future__ import annotations
 

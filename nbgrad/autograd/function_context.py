@@ -1,4 +1,4 @@
-"""The node of a call of a custom Function, which is its ``ctx``: what it saved, its ``backward``, its ``jvp``."""
+"""The ``ctx`` of a custom Function, which is the graph node of the call: what it saved, its ``backward``, its ``jvp``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.autograd.grad_mode``: all switches in one module, those of passes and of accumulation among them."""
+"""``torch.autograd.grad_mode``: the switches of recording, of passes and of accumulation in one module."""
 
 from __future__ import annotations
 

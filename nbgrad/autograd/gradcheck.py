@@ -1,4 +1,8 @@
-"""Derivatives against finite differences: ``gradcheck`` and ``gradgradcheck``.
+"""``gradcheck`` and ``gradgradcheck``: derivatives compared with finite differences.
+
+>>> import nbgrad
+>>> nbgrad.gradcheck(nbgrad.sin, nbgrad.ones(3, dtype=nbgrad.float64, requires_grad=True))
+True
 
 NOTE [Real Jacobian]: everything is compared as one real matrix. A complex number counts as two reals, its real part before its
 imaginary part; the cotangents 1 and i of a complex result ask for the rows of those two, and a gradient's real and imaginary parts

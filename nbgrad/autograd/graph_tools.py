@@ -1,6 +1,6 @@
-"""Tools on the graph: hooks on several tensors at once, where saved tensors are kept, and writes to them that autograd forgives.
+"""Tools on the graph: a hook on several tensors, saved tensors kept on the CPU, writes to saved tensors that are allowed.
 
-They are public as names of ``nbgrad.graph``, where this module puts them: it stands above the engine, graph/edges.py below it.
+Public as names of ``nbgrad.graph``. They are not written in that folder because they need the engine, which lies above it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of the tensors that a custom Function returns and saves.
+"""The tensors that a custom Function returns and saves: which history each gets.
 
 NOTE [Function results]: what becomes of a tensor that ``forward`` returned.
   1. not differentiable (not recorded, marked so, of integers): it loses its history; an input that has one comes back as a

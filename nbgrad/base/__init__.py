@@ -1,1 +1,1 @@
-"""What everything may use: errors, settings, locks, dtypes, grad mode, bounded tables, and the calls by name."""
+"""The lowest layer, which everything may use: errors, settings, locks, dtypes, grad mode, bounded tables, the calls by name."""

@@ -1,4 +1,4 @@
-"""Tables of what was made for one kind of call: bounded, because calls may be of ever new kinds."""
+"""Bounded tables: they keep what was made for one kind of call, and never grow beyond a limit, as new kinds may come for ever."""
 
 from __future__ import annotations
 

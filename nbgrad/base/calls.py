@@ -1,7 +1,7 @@
-"""The call of every operation by name, for whatever is written in operations.
+"""The call of every operation by name, for modules that compute with tensors.
 
-Modules that compute with tensors (views, accumulation, batching, linear algebra, ...) ask for a call by its name when they
-make it, so they need to know neither who makes calls nor what is beneath them. Whoever defines a call enters it, once.
+Views, accumulation, batching, linear algebra and the like look a call up by its name when they make it, so they need not import
+the modules that make calls, which lie above them. The module that defines a call enters it here, once.
 
     >>> from nbgrad.base.calls import CALLS
     >>> CALLS["add"](nbgrad.ones(2), 1)

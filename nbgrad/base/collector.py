@@ -1,4 +1,4 @@
-"""The cyclic collector, held back while much is made that stays."""
+"""Pauses of the cyclic garbage collector, while many objects are made that will stay."""
 
 from __future__ import annotations
 

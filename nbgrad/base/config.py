@@ -1,7 +1,7 @@
 """Settings from the environment, read once at import.
 
-``NBGRAD_NATIVE=0``   run native functions as Python (2: as machine code that looks at every slot and promised class; 3: as machine
-                      code whose statements tests can let fail)
+``NBGRAD_NATIVE=0``   run native functions as Python (2: as machine code that checks every slot and promised class; 3: as machine
+                      code whose statements tests can make fail)
 ``NBGRAD_DEBUG=1..4`` print operations (1), plans (2), kernel source (3), assembly (4) to stderr
 ``NBGRAD_CHECK=1``    check every kernel launch: layouts, bounds of operands, NaN in results
 ``NBGRAD_CACHE_DIR``  folder of compiled kernels

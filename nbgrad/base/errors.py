@@ -1,4 +1,4 @@
-"""The error family. Every member also is the builtins that users of Python, NumPy and torch already catch.
+"""The family of errors. Each is also an instance of the builtin errors that users of Python, NumPy and torch already catch.
 
 torch raises ``RuntimeError`` in many places where Python raises ``TypeError`` or ``ValueError``: the family's errors are all
 ``RuntimeError``, and besides what Python's users expect.

@@ -1,4 +1,4 @@
-"""Functions as objects: what they carry for others."""
+"""Attributes of functions: what a function carries for others to read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether operations are recorded, per thread; and the one flag behind which all special modes stand."""
+"""Grad mode: whether a thread records operations; and ``special``, the one list that calls test for all special modes."""
 
 from __future__ import annotations
 

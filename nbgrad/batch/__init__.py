@@ -1,1 +1,1 @@
-"""What operations mean on a batch that is hidden: tensors, levels, rules of kinds."""
+"""``vmap`` and what operations mean on its batched tensors: the interpreter, and a rule for every kind of operation."""

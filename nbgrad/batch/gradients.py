@@ -1,4 +1,4 @@
-"""Gradients and batches: many cotangents in one pass, and passes inside of a mapped function."""
+"""Gradients of batches: many cotangents in one pass, and passes inside a mapped function."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a batch means to the operations that have a lowering of their own, and to single ones of them: how many calls are one call.
+"""Batching rules of operations with a lowering of their own: how one call does what a call for each element of the batch would do.
 
-Unless a declaration names another kind (``batched``), it follows from what the attributes are called: ``dim`` and its like count
-dimensions behind the batch, ``shape`` does not name the batch.
+A declaration may name its kind of rule (``batched``). Otherwise the names of its attributes decide: ``dim`` and its like count the
+dimensions behind the batch, and ``shape`` leaves the batch out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operations mean on batched tensors (modes/batched.py): the interpreter of rank "batching".
+"""Operations on batched tensors (modes/batched.py): the interpreter of rank "batching".
 
 A ``Batched`` tensor stands for a whole batch and looks like one element of it. Its *value* is an ordinary tensor that holds the
 batch: one leading dimension for every level that it depends on, outer levels first, then the dimensions that it shows.

@@ -1,6 +1,6 @@
-"""Public functions that are written in operations, with whatever runs they have of their own.
+"""Public functions that are written in operations, some with a quick run of their own.
 
-``load`` imports every module here, which declares them.
+``load`` imports every module here, and so declares them all.
 """
 
 

@@ -1,4 +1,4 @@
-"""Different values, places in an order, and how often values occur."""
+"""Distinct values, searches in sorted values, and counts of values: ``unique``, ``searchsorted``, ``bincount``, ``histogram``."""
 
 from __future__ import annotations
 

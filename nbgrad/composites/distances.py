@@ -1,4 +1,4 @@
-"""Vector products, distances, angles, and tensors divided by their lengths."""
+"""Cross products, distances, cosines, and tensors normalised by their length."""
 
 from __future__ import annotations
 

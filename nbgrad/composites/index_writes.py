@@ -1,4 +1,4 @@
-"""The recorded in-place forms of what writes where an index leads, and the functions that choose among them."""
+"""Writes through an index, in place and recorded (``scatter_``, ``index_put_``), and the functions that choose among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts and neighbours of numbers, and numbers in the place of NaN and the infinities."""
+"""Parts and neighbours of numbers, and replacements for NaN and infinities: ``frexp``, ``nextafter``, ``nan_to_num``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Medians, modes, running extrema, quantiles: elements that are chosen by their order.
+"""Medians, modes, running extrema, quantiles: elements chosen by their order.
 
-They find indices and pick the elements at them by an operation: that is their gradient, of every order.
+Each finds indices and picks the elements there by an operation, whose gradient, of any order, is theirs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In-place forms of operations that have no loop of their own for them: the result, copied over the operand."""
+"""In-place forms of operations that have no loop for it: they copy the result over the operand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where elements are not zero, and elements that are repeated."""
+"""The positions of elements that are not zero, and repeated elements."""
 
 from __future__ import annotations
 

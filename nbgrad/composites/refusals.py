@@ -1,4 +1,4 @@
-"""Results of work on arrays: what they say to whoever differentiates them.
+"""Results that NumPy computed: the node that refuses to differentiate them.
 
 NOTE [Work on arrays]: what NumPy has computed has no history. A function that reads arrays of its operands (``values_of``) is one
 of these: an operation with a rule of its own (``general``); one of integers or truth values; one whose derivative is 0 (counts,

@@ -1,4 +1,4 @@
-"""Elements and slices that are reduced where an index sends them."""
+"""Elements and slices reduced into the places that an index names: ``scatter_reduce``, ``index_reduce``."""
 
 from __future__ import annotations
 

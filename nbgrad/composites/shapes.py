@@ -1,4 +1,4 @@
-"""Tensors of other shapes made of views, copies and joins: diagonals, padding, grids, stacks."""
+"""New shapes from views, copies and joins: diagonals, padding, grids, stacks."""
 
 from __future__ import annotations
 

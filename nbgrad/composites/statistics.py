@@ -1,4 +1,4 @@
-"""Running logarithms of sums, differences, integrals, covariances, and sums of what is not NaN."""
+"""``logcumsumexp``, differences, integrals, covariances, ``renorm``, and sums that skip NaN."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How tensors are made of numbers, arrays and other libraries' memory, and converted from dtype to dtype."""
+"""Making tensors: from numbers, arrays and the memory of other libraries; and converting their dtype."""

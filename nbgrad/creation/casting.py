@@ -1,4 +1,4 @@
-"""Conversions: other dtypes, other devices. What needs no change is returned as it is; gradients pass through."""
+"""Conversions to other dtypes and devices. A tensor that needs no change is returned itself; gradients pass through."""
 
 from __future__ import annotations
 

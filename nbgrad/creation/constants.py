@@ -1,4 +1,4 @@
-"""Factories whose result is the same in every call: a repeated call is a look-up and one launch.
+"""Factories whose result depends on their arguments alone: a repeated call is a look-up and one launch.
 
 NOTE [Constants]: what ``zeros(2, 3)`` gives depends on its arguments alone. After the first call a plan is kept whose record holds
 the elements, where they are few; the launch copies them into a new tensor. Uninitialised tensors need no elements, of any size.

@@ -1,4 +1,4 @@
-"""New tensors from data, from numbers, and like others."""
+"""Factories: tensors from data, from numbers, and like other tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generators of random numbers, and the default one.
+"""Generators of random numbers, the default one among them.
 
 A generator is a seed and the number of calls made so far. What a call draws depends on these two and on the position in
 the result, so it is the same for any number of threads and on any device; see NOTE [Counter] in

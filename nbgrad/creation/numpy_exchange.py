@@ -1,7 +1,6 @@
-"""The doors to NumPy and to Python numbers: memory shared without a copy, where both sides can describe it.
+"""Exchange with NumPy and with Python numbers: memory is shared where both sides can describe it, and else copied.
 
-What goes out is a view made for the occasion, never the array of a Storage itself; what comes in stays the user's
-array.
+An array that is handed out is a new view, never the array of a Storage itself; an array that comes in stays the user's.
 """
 
 from __future__ import annotations

@@ -4,5 +4,5 @@
     table.py         their kernels, and those of copies, reductions and random numbers
     command.py       builds them all, and reports
 
-Nothing that a program computes with imports this package; it looks at all layers: formulas, cotangents, tangents, optimizers.
+No module that a program needs imports this package. It may look at every layer: formulas, cotangents, tangents, optimizers.
 """

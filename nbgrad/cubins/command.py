@@ -1,8 +1,8 @@
 """``make cubins``, ``python -m nbgrad.cubins``: compile and check every CUDA kernel; needs no GPU.
 
-Says what the release has no kernel for, and of how many kernels each inspected property holds. Ends with "N kernels, M
-failed" and the exit status 1 if any did. What was built and passed is kept by content in the cache of compiled kernels,
-so that a second run only builds what changed.
+It reports what the release has no kernel for, and how many kernels have each inspected property, and ends with "N kernels, M
+failed"; the exit status is 1 if any did. Kernels that passed are kept by content in the cache of compiled kernels, so that a
+second run only builds what changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The table of operations as scalar functions and operands: what ``table.py`` puts into templates.
 
-Nothing about an operation is said here a second time. Its forward formula, the fused cotangents and tangents of every
-subset of its operands, and an optimizer's update become scalar functions by the same ``codegen`` as on the CPU.
+Nothing about an operation is stated a second time. Forward formulas, the fused cotangents and tangents of every subset of
+operands, and the updates of optimizers become scalar functions by the ``codegen`` that serves the CPU.
 """
 
 from __future__ import annotations

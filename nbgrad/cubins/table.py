@@ -1,4 +1,4 @@
-"""Every kernel that a release carries: ``kernels()``. ``make cubins`` builds them all and holds them to their gates.
+"""``kernels()``: every kernel that a release carries. ``make cubins`` builds them all and checks them against their gates.
 
 Layouts are enumerated here, operations in ``operations.py``. All have a contiguous kernel with vector accesses; some
 have strided ones. What is strided otherwise is copied first, and every pair of dtypes has a strided copy.

@@ -1,4 +1,8 @@
-"""Functions of functions: gradients, products with Jacobians, Jacobians, Hessians; they compose, also with ``vmap``."""
+"""Transforms of functions: gradients, products with Jacobians, Jacobians, Hessians. They compose, with ``vmap`` too.
+
+>>> import nbgrad
+>>> nbgrad.func.grad(nbgrad.func.grad(nbgrad.sin))(nbgrad.tensor(0.0))
+tensor(-0.)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tensors that a function captures: what its body names and nobody passes to it."""
+"""The tensors that a function captures: those that its body uses without receiving them as arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors: Jacobians, Hessians, their products with vectors; as torch.autograd.functional names them.
+"""``torch.autograd.functional``: Jacobians, Hessians, and their products with vectors.
 
 Functions take tensors and return a tensor or a tuple of them; the structure of a result follows that of arguments and results. The
 caller's tensors are left alone: the function gets views or detached aliases of them.

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: batches of pull-backs, or of tangents."""
+"""Jacobians and Hessians, as batches of cotangents or of tangents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions without side effects on their arguments, and what stands behind a tensor inside of a transform."""
+"""``functionalize``, and what a tensor inside a transform wraps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transforms have in common: where they begin to record, what they let out, which arguments they are about.
+"""What transforms share: where recording starts, what may leave, and which arguments are differentiated.
 
 NOTE [Transforms]: reverse mode has one graph. A transform gives its function *starts*: aliases of the arguments, which are leaves
   unless an enclosing differentiation needs them recorded. Gradients are captured at the starts; a gradient is itself recorded

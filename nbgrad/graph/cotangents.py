@@ -1,4 +1,4 @@
-"""Cotangents in the shape and dtype of what they belong to."""
+"""Cotangents brought into the shape and dtype of the tensors that they belong to."""
 
 from __future__ import annotations
 

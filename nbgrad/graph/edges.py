@@ -1,4 +1,4 @@
-"""Edges: where the cotangents of tensors go; hooks on tensors. Nodes are in graph/node.py, what they keep in graph/saved.py."""
+"""Edges, which say where the cotangent of a tensor goes, and hooks on tensors. For nodes see graph/node.py and graph/saved.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes of the recorded graph, of operations and of leaves; their edges and hooks.
+"""Nodes of the recorded graph, with their edges and hooks.
 
 A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
 tensors that it produced, so that graphs die by reference counting alone.

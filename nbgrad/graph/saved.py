@@ -1,4 +1,4 @@
-"""What nodes keep for backward: versions, saved-tensor hooks, and what is said when something was written to or freed.
+"""What nodes keep for backward: saved tensors, their versions and hooks, and the errors of what was overwritten or freed.
 
 NOTE [Saved]: what a rule mentions is kept in the slots ``_s0_.._s2_`` with the version it had in ``_v0_.._v2_``.
   1. an operand  -> the tensor itself, so that user attributes and identity survive;

@@ -1,4 +1,4 @@
-"""One backward pass as an object: where it starts, what it runs, and what hooks and tools may ask about it while it runs."""
+"""A backward pass as an object: where it starts, which nodes it runs, and what hooks and tools may ask while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One source, many targets: copy a plain Python function with its names bound to one target's and one dtype's."""
+"""One source, many targets: a copy of a plain Python function whose free names are bound to a target and a dtype."""
 
 from __future__ import annotations
 

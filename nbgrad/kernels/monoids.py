@@ -1,5 +1,5 @@
-"""What reductions fold with, written once: the loops of the CPU (``templates/reduce.py``) and of CUDA (``cuda/reductions.py``) take
-it.
+"""The monoids that reductions fold with, written once for the loops of the CPU (``templates/reduce.py``) and of CUDA
+(``cuda/reductions.py``).
 
 An operation's declaration names its monoid, and says what an element counts as (``term``) and what becomes of the total
 (``finish``): see ``ops.core.General``. Here is the algebra: a number to begin with, and how two numbers become one. How a target

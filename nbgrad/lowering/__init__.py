@@ -1,4 +1,4 @@
-"""From an operation on tensors to kernels: what to launch for these layouts, with which parameters. Knows no graph.
+"""Lowerings: which kernels an operation launches for given layouts, and with which parameters. They know no graph.
 
 ``load`` imports every module here, which registers its lowerings (``LOWERINGS`` in dispatch/lowerings.py).
 """

@@ -1,4 +1,4 @@
-"""Complex numbers from their parts."""
+"""Lowerings that put complex numbers together from their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons, counts and searches: NumPy's functions, and prepared runs of a launch or two in the place of their several steps."""
+"""Comparisons, counts and searches: by NumPy's functions, or by prepared runs of a launch or two."""
 
 from __future__ import annotations
 

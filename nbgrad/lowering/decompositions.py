@@ -1,4 +1,4 @@
-"""The work of ``ops/decompositions.py``: LAPACK, by kernels that call it or by NumPy's functions, in batches."""
+"""Lowerings of ``ops/decompositions.py``: LAPACK over batches, by kernels that call it or by NumPy's functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between points: which kernel of ``templates/distances`` is launched."""
+"""Distances between points, by the kernels of ``templates/distances``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations of one formula that are computed in a dtype of their own: neighbours and exponents, incomplete gamma functions."""
+"""Operations of one formula that compute in another dtype than their operands': ``nextafter``, incomplete gamma functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes where an index leads: each into its first operand, unrecorded; and into a copy, which is the operation."""
+"""Writes through an index: into the first operand, unrecorded; and into a copy of it, which is the operation."""
 
 from __future__ import annotations
 

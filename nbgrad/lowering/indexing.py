@@ -1,4 +1,4 @@
-"""Reads where an index leads, and their cotangents: elements, slices, what masks show."""
+"""Reads through an index, and their cotangents: elements, slices, and what a mask selects."""
 
 from __future__ import annotations
 

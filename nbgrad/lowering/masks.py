@@ -1,4 +1,4 @@
-"""Positions of what is not zero, and prepared runs of what moves through masks: one launch each."""
+"""Positions of elements that are not zero, and moves through masks: prepared runs of one launch each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random numbers: which kernel, with which numbers, and what a call draws. See NOTE [Counter] in kernels/templates/philox.py."""
+"""Lowerings that draw random numbers: which kernel, and which part of the generator's sequence a call uses. See NOTE [Counter] in
+kernels/templates/philox.py."""
 
 from __future__ import annotations
 

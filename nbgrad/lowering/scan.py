@@ -1,4 +1,4 @@
-"""Scans, and elements picked and placed, along one dimension."""
+"""Scans along one dimension, and elements picked from it or put into it."""
 
 from __future__ import annotations
 

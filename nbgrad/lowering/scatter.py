@@ -1,4 +1,4 @@
-"""Copies that are written into: where an index leads, with a reduction; and into a part that a view shows."""
+"""Copies that are written into: through an index, with a reduction; or through a view."""
 
 from __future__ import annotations
 

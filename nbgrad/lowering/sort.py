@@ -1,4 +1,4 @@
-"""Orders: kernels for short lines and for the greatest few, NumPy's sorts for all else.
+"""Sorting and selecting: kernels for short lines and for the greatest few, NumPy's sorts for all else.
 
 NOTE [Selections]: what chooses elements along a dimension (``sort``, ``median``, ``max``, ...) returns them with their indices, and
 is recorded as the pick of elements at those indices. Prepared, it is one launch, or two.

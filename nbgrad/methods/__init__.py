@@ -1,1 +1,1 @@
-"""What hangs on Tensor and on the package: installed from the declarations, printed, pickled, asked, seen by NumPy."""
+"""What ``Tensor`` and the package offer: installed operations, printing, pickling, NumPy's protocol, settings."""

@@ -1,7 +1,7 @@
 """The autograd side of a Tensor: properties and methods over graph/edges.py, views.py and autograd/entry.py.
 
-``install`` hangs them on the class, which cannot import the modules that they need, and so it does for the doors,
-conversions, texts and pickles of the modules beside this one.
+``install`` puts them on the class, which cannot import the modules that they need. It does the same for conversions, NumPy's
+exchange, printing and pickling, which are in modules beside this one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Methods that run Python functions on elements, and what fills a diagonal."""
+"""Methods that apply Python functions to elements, and ``fill_diagonal_``."""
 
 from __future__ import annotations
 

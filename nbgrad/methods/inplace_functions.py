@@ -1,4 +1,4 @@
-"""``nbgrad.relu_(x)``: in-place methods as functions."""
+"""In-place methods as functions: ``nbgrad.relu_(x)``."""
 
 from __future__ import annotations
 

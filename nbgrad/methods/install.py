@@ -1,4 +1,4 @@
-"""From the table to the public names: functions, methods, operators, in-place and ``out=`` forms, documentation."""
+"""The public names of operations, made from the table: functions, methods, operators, in-place and ``out=`` forms, docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memory a tensor stands on, unwatched by autograd: ``data``, ``set_``, ``resize_``; and memory that is kept for later."""
+"""Changes of a tensor's memory that autograd does not see: ``data``, ``set_``, ``resize_``; and ``release_memory``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies in an order of dimensions: ``clone`` and ``contiguous`` with a memory format, and the order that a tensor has."""
+"""Memory formats of tensors: ``clone`` and ``contiguous`` with a given order of dimensions, and ``dim_order``."""
 
 from __future__ import annotations
 

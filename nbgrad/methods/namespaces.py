@@ -1,6 +1,7 @@
-"""torch's module paths: where ported programs look for names, and which modules here have them.
+"""torch's module paths, where ported programs look for names, and the modules here that have them.
 
-``from nbgrad.utils.checkpoint import checkpoint`` finds in ``sys.modules`` a module that loads nothing until a name is asked of it.
+``from nbgrad.utils.checkpoint import checkpoint`` finds a module in ``sys.modules`` that loads nothing before one of its names is
+used.
 """
 
 from __future__ import annotations

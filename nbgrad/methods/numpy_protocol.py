@@ -1,7 +1,7 @@
 """NumPy's functions on tensors: ``np.exp(x)``, ``np.add(array, x)``, ``np.concatenate([x, y])``.
 
-Where nbgrad has the function, it is called: the result is a tensor, recorded as any other. What nbgrad has not is computed by NumPy
-on the values, unless a tensor requires grad: then it is refused, since the gradient would be lost.
+Where nbgrad has the function, that is called, and its result is a tensor, recorded as usual. Other functions are NumPy's, computed
+on the values; with a tensor that requires grad they are refused, since its gradient would be lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hooks and files: a pickled tensor has none, which a warning says unless the hook says that this is known."""
+"""Hooks of tensors that are pickled: they are dropped, with a warning unless the hook is marked as one that may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What things are, and which dtype or shape a result would have: functions that compute nothing."""
+"""Questions that compute nothing: what an object is, and which dtype or shape a result would have."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Methods and properties that torch's tensors have and no operation is behind: questions about memory, answers that never change.
+"""Methods and properties of torch's tensors that are no operations: questions about memory, and answers that never change.
 
-Nothing here has a derivative of its own: what is recorded is written in operations that have one.
+Nothing here has a derivative of its own: what can be recorded is written in operations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``FloatTensor`` and its like: constructors by dtype, as old programs have them."""
+"""Constructors by dtype, as old programs use them: ``FloatTensor`` and its like."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The fast path in machine code: calls, launches, nodes and steps on the interpreter's own objects, and its Python twin."""
+"""The fast path, Python translated to machine code: calls, launches, nodes and steps on the interpreter's own objects."""

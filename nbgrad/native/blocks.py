@@ -1,4 +1,4 @@
-"""Large blocks of memory that are used again: an allocator for NumPy's arrays, whose functions are in ``memory``.
+"""The allocator of large arrays, which uses blocks of memory again; its native functions are in ``memory``.
 
 The C library hands large blocks back to the system, or cuts them out of a heap that it trims; each comes back as fresh pages of
 4 KB, which cost more to map than a kernel takes to write them, and lies where the last one lay.

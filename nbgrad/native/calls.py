@@ -1,6 +1,6 @@
 """Native code: calls. A plan is found by the operands' layouts, launched, and recorded where a gradient is needed.
 
-Whatever is unusual goes to the Python function ``slow`` of each: modes, operands of other kinds, layouts never seen.
+Each has a Python function ``slow`` for all that is unusual: modes, operands of other kinds, layouts that were never seen.
 """
 
 from __future__ import annotations

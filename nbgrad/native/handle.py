@@ -1,4 +1,4 @@
-"""The native launcher and its blocks, each loaded when it is first needed."""
+"""The native functions and the allocator of blocks, each loaded when it is first needed."""
 
 from __future__ import annotations
 

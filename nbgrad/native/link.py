@@ -1,4 +1,4 @@
-"""Native functions, loaded: machine code where this interpreter is known and ``NBGRAD_NATIVE`` is on, else as they are.
+"""Loading of native functions: as machine code where this interpreter is known and ``NBGRAD_NATIVE`` is on, else as they are.
 
 The object code is kept like kernels, under a name made of the sources, the offsets of slots and the platform: a warm process
 translates nothing.

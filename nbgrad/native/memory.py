@@ -1,4 +1,4 @@
-"""Native code: large blocks of memory that are used again, for NumPy's arrays. See ``blocks`` for what it is good for.
+"""Native code: large blocks of memory that are used again for NumPy's arrays. ``blocks`` says why.
 
 NOTE [Blocks]: requests of ``LEAST`` bytes and more get a mapping of their own, in whole 64 KB; smaller ones go to ``malloc``.
 A freed block is kept, and the one freed last, which is likely to be cached, is taken first by a request of its size. What is
@@ -11,7 +11,7 @@ kept is bounded (``NBGRAD_KEPT_MEMORY``), and what nobody took for ``PATIENCE`` 
     whether nobody has written to it yet.
 All of it runs under the interpreter's lock, as NumPy allocates.
 
-NOTE [C's int]: an argument that is an ``int`` to C has 32 bits that say something; they are handed on as they came.
+NOTE [C's int]: of an argument that is an ``int`` to C only 32 bits mean anything; they are passed on unchanged.
 """
 
 from __future__ import annotations

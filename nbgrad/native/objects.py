@@ -1,4 +1,4 @@
-"""Where CPython and NumPy keep things, found out at run time, and whether that is known of this interpreter."""
+"""The layout of CPython's and NumPy's objects, found at run time, and whether this interpreter is one whose layout is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native code: where in the program nodes are made, for anomaly mode.
+"""Native code: the places in the program where nodes are made, for anomaly mode.
 
 NOTE [Places]: a place is where in the program nbgrad was called: the instruction of every frame, innermost first. ``find_place``
 walks the interpreter's own frames, which makes no frame object, and looks the walk up in a table: the same line, reached in the

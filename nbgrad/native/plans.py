@@ -1,4 +1,4 @@
-"""Plans: kernel launches, and views, that are ready, as native code reads them.
+"""Plans: kernel launches and views, prepared in the form that native code reads.
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work (-1: as many as
 the first output has elements), 2 units that one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop

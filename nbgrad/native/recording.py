@@ -1,4 +1,4 @@
-"""Native code: nodes recorded, views, copies of templates."""
+"""Native code: recording nodes, making views, copying templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native code: the functions of ``pool`` where there are no workers."""
+"""Native code: what stands in for ``pool`` where there can be no workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text that all native code rests on: reference counts, errors, conversions. Beside the primitives it is all there is."""
+"""The LLVM text that all native code uses: reference counts, errors, conversions. Nothing else but the primitives is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules, losses, initialisers: what training needs, written in nbgrad's public functions.
+"""Modules, losses and initialisers for training, written in nbgrad's public functions.
 
 >>> import nbgrad
 >>> from nbgrad import nn

@@ -1,4 +1,4 @@
-"""A table of learnt rows."""
+"""``Embedding``: a table of learnt rows."""
 
 from __future__ import annotations
 

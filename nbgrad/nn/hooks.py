@@ -1,6 +1,6 @@
-"""Hooks of a Module: what is called before and after ``forward``, and with the gradients of its inputs and outputs.
+"""Hooks of a Module, called before and after ``forward`` and with the gradients of its inputs and outputs.
 
-A module without hooks knows nothing of this file: ``Module._hooks_`` is None.
+``Module._hooks_`` is None in a module without hooks, which never comes here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layers: modules with parameters, with a mode, or with a shape."""
+"""Layers: ``Linear``, ``LayerNorm``, ``Flatten``, ``Identity``."""
 
 from __future__ import annotations
 

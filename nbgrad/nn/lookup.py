@@ -1,4 +1,4 @@
-"""Rows of a table by their numbers."""
+"""The function ``embedding``: rows of a table by their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that shift and scale to mean 0 and variance 1, over other dimensions each."""
+"""Functions that shift and scale to mean 0 and variance 1 over some dimensions: ``batch_norm``, ``group_norm`` and their like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients of many parameters at once."""
+"""All parameters of a model at once: their gradients clipped, their values as one vector."""
 
 from __future__ import annotations
 

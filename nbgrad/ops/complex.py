@@ -1,4 +1,4 @@
-"""Complex numbers: their parts and their conjugates as views, and what is composed of those.
+"""Complex numbers: parts and conjugates as views, and functions composed of them.
 
 Cotangents follow the convention of torch and JAX: the gradient of a real loss with respect to z is dL/d(re z) + i dL/d(im z).
 

@@ -1,4 +1,4 @@
-"""Operations that copy: their cotangents pass through; views, copied; and what writes into a view of a copy."""
+"""Operations that copy: plain copies, whose cotangents pass through; copies of views; and writes into a view of a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations: what each one is, by kind. Knows no array, no kernel, no graph.
+"""Operations by kind, and how they are declared. This module knows no array, no kernel and no graph.
 
 A declaration names the operation, its operands and its mathematics; the kind supplies what the kind implies. Kernels,
 gradients of every order, tangents, methods, operators, in-place and ``out=`` forms, tests and documentation derive from it.

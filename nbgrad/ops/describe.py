@@ -1,6 +1,6 @@
 """A declaration in words: what its kind and its formulas imply, as sections of a docstring.
 
-What only a run can say (an example with its results, dtypes and errors of what has a loop of its own) is read from
+Examples with their results, and dtypes and errors of operations with a loop of their own, cannot be derived. They are read from
 ``examples.txt``, which `make docs` writes from the samples of the tests.
 """
 

@@ -1,4 +1,4 @@
-"""Kinds of attributes, by name: what to say of a call that failed over one.
+"""Kinds of attributes by their names, for the error of a call that failed over one.
 
 NOTE [Kinds of attributes]: no call is checked. Where planning or running one has failed with an error of Python's own, the first
 attribute of another kind than its name says is the reason, and the error becomes one of the house. A call that works pays nothing,

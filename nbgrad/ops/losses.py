@@ -1,4 +1,4 @@
-"""Losses. Those of single elements are elementwise operations with a reduction; those by class index have own loops.
+"""Losses. Those of single elements are elementwise operations with a reduction; those by class index have loops of their own.
 
 ``reduction`` is "mean", "sum" or "none"; ``size_average`` and ``reduce`` are the flags that torch's early versions had for it.
 """

@@ -1,6 +1,6 @@
-"""Operations whose results are places, or how many there are: indices of order statistics, of true elements, of members.
+"""Operations whose results are indices or counts: of order statistics, of true elements, of members of a set.
 
-None has a derivative; what is picked at the places does.
+None has a derivative; the elements that are then picked by an index have one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operations that draw random numbers; what they draw depends on the default generator, see creation/generators.py."""
+"""Operations that draw random numbers, from the default generator: see creation/generators.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements that are reduced where an index sends them: extrema and products. (Sums are those of ``indexing.py``.)
+"""Elements reduced into the places that an index names: extrema and products. Sums are in ``indexing.py``.
 
 ``index`` has a place for every element of ``src``; or, of a tensor of more dimensions, is a vector with one for each slice.
 """

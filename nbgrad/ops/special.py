@@ -1,6 +1,6 @@
 """Special functions: relatives of the error function, gamma functions, Bessel functions, entropies.
 
-Those that torch has in ``torch.special`` alone have no function of their own in ``nbgrad``: see ``nbgrad.special``.
+Functions that torch has in ``torch.special`` alone are in ``nbgrad.special`` alone.
 """
 
 from __future__ import annotations

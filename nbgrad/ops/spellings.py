@@ -1,6 +1,6 @@
 """Names of arguments in other libraries: ``axis=`` and ``keepdims=`` as NumPy has them, ``input=`` and ``other=`` as torch.
 
-NOTE [Spellings]: nobody pays for them who does not use them. A function looks for other names after a call has failed over one; a
+NOTE [Spellings]: only calls that use them pay for them. A function looks for other names after a call has failed over one; a
 method of a reduction has ``axis`` and ``keepdims`` as further arguments.
 """
 

@@ -1,4 +1,4 @@
-"""What all optimizers share: groups of parameters, their state, saving and restoring it."""
+"""The base of all optimizers: groups of parameters and their state, which is saved and restored."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the profiler is made of: records of calls, events, tables."""
+"""The profiler and its parts: records of calls, events, tables."""

@@ -1,4 +1,4 @@
-"""What the profiler has seen: events, their averages and traces. Knows no tensor and no graph."""
+"""Events that the profiler has seen, their averages and traces. This module knows no tensor and no graph."""
 
 from __future__ import annotations
 

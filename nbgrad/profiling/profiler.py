@@ -1,4 +1,4 @@
-"""What ran, how often and how long: the profiler of ``torch.autograd.profiler``. How it sees that: profiling/records.py."""
+"""``torch.autograd.profiler``: what ran, how often and how long. profiling/records.py is how it is seen."""
 
 from __future__ import annotations
 

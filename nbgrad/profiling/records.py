@@ -1,4 +1,4 @@
-"""What a profile sees while it is active: records of calls, regions and nodes of backward.
+"""Records of calls, regions and nodes of backward, made while a profile is active.
 
 NOTE [Profiling]: while a profile is active, calls take the general path (a profile is a member of ``grad_mode.special``), and each
 becomes a ``Record`` of its thread: opened before the call, closed after it, so that records nest. Nodes of backward are seen by the

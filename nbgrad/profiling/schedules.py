@@ -1,4 +1,4 @@
-"""When a profile collects and what becomes of what it has collected: schedules over a program's steps, handlers of traces."""
+"""Schedules, which say in which steps of a program a profile collects, and handlers of the traces that it has collected."""
 
 from __future__ import annotations
 

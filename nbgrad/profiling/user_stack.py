@@ -1,4 +1,4 @@
-"""The user's part of the Python stack."""
+"""The Python stack without the frames of this package."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What checkpoints are made of: frames that compute saved tensors again, what they keep, and schedules."""
+"""Checkpoints and their parts: frames that compute saved tensors again, what they keep, and schedules."""

@@ -1,4 +1,4 @@
-"""Memory for time: what a function saved for its backward is dropped, and computed again when it is needed.
+"""``checkpoint``: what a function saves for backward is dropped, and computed again when a pass needs it.
 
 ``use_reentrant=False`` is the design of recomputing/reruns.py. ``use_reentrant=True`` is the older one, a ``Function`` whose
 backward records the call anew and starts a pass inside of the running one; it cannot serve ``grad`` or ``backward(inputs=...)``.

@@ -1,4 +1,4 @@
-"""What a checkpointed function did in its first and in its second run, for the error that says that these differ."""
+"""A log of what a checkpointed function did in its first and in its second run, for the error that says how they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a function again to rebuild what it saved: the machinery beneath recomputing/checkpoint.py and recomputing/revolve.py.
+"""Running a function again to rebuild what it saved, for recomputing/checkpoint.py and recomputing/revolve.py.
 
 NOTE [Recomputation]: a checkpointed call runs under saved-tensor hooks, whose ``pack`` keeps of every tensor only its place in the
 order of saving: a ``Holder``. The first ``unpack`` of a pass runs the function again, on the same inputs and random numbers, under

@@ -1,4 +1,4 @@
-"""Selective checkpointing: which results of a checkpointed function are kept after all, by operation.
+"""Selective checkpointing: a policy says, by operation, which results of a checkpointed function are kept after all.
 
 NOTE [Selection]: of the first run the results that the policy names are kept, in the order of each operation's calls. In the second
 run such a call launches nothing: it is recorded with the kept result, so that the tensors it saves come in the same order. Calls

@@ -1,1 +1,1 @@
-"""Memory, its layout, and the tensor that has both."""
+"""Storage, layout, and the tensor, which is a layout over a storage."""

@@ -1,4 +1,4 @@
-"""A tensor's memory as an array of NumPy's, whatever autograd and modes say; and an array's as a tensor."""
+"""A tensor's memory as a NumPy array, without regard to autograd and modes; and an array's memory as a tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch dimensions that are open: what ``vmap`` hides from the function that it maps.
+"""The open levels of ``vmap``: the batch dimensions that it hides from the function that it maps.
 
 A level is one mapped dimension. It is open while the function runs; a tensor that depends on it must not be used afterwards.
 """

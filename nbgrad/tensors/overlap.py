@@ -1,4 +1,4 @@
-"""Whether a write may change what is still to be read: the one place where memory that tensors share is judged.
+"""Shared memory: whether a write may change elements that are still to be read. Every write asks here.
 
 ``apart`` is the question of a write that reads each element where it writes it: elementwise operations, in place and under
 ``out=``. ``overlapping`` is that of any other: indices read whatever they lead to. ``unchanged`` is what all of them do about it.

@@ -1,4 +1,4 @@
-"""Reads the symbols of an ELF object, and refuses one whose numbers point outside of it.
+"""The symbols of an ELF object, which is refused if any of its numbers points outside of it.
 
 LLVM's loader believes what an object says: a section that ends beyond the file, a relocation beyond its section or one
 of an unknown type is read, written or answered with ``abort``. So every bound that it relies on is checked here,

@@ -1,4 +1,4 @@
-"""What kernels may do beyond arithmetic: typed pointers, words of a parameter block, calls through addresses.
+"""Intrinsics of CPU kernels beyond arithmetic: typed pointers, words of a parameter block, calls through addresses.
 
 Imported only when something must be compiled. Everything is opaque-pointer LLVM: a "typed pointer" is Numba's way of
 knowing the element type of a load.

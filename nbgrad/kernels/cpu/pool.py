@@ -1,4 +1,4 @@
-"""The number of threads of large kernels: what is available, what was asked for. The threads themselves are native/pool.py's."""
+"""How many threads large kernels use: what is available, and what was asked for. The threads themselves are in native/pool.py."""
 
 from __future__ import annotations
 

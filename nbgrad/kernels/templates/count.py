@@ -1,4 +1,4 @@
-"""Comparing, counting, finding places: loops over contiguous operands whose result is no function of single elements; CPU.
+"""Loops of the CPU that compare, count and search contiguous operands, where a result depends on more than one element.
 
 Each is one unit of work. Record words: elements of the operand, then what the loop says. Sums that index a result are compared with
 its size first, so that memory is safe whatever another thread has made of the operand.

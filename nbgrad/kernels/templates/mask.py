@@ -1,4 +1,4 @@
-"""Where elements are not zero, and what moves through masks; as source text; CPU.
+"""Positions of elements that are not zero, and moves through masks, as source text for the CPU.
 
 ``positions``: an operand of ``lines`` of ``width`` elements. Record words: lines, width, dimensions, how many positions there are,
 whether each dimension's coordinates are a result of their own (else one result has a row for each position), and the sizes of the

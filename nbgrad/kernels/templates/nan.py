@@ -1,6 +1,6 @@
-"""The search for NaN, which anomaly mode makes after every node; as source text; CPU.
+"""The search for NaN that anomaly mode makes after every node, as source text for the CPU.
 
-By every element, so that it vectorises. The result is an int64, 0 if there is none.
+It looks at every element, so that the loop vectorises. The result is an int64, 0 if there is none.
 """
 
 # mypy: disable-error-code="name-defined"

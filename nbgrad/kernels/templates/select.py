@@ -1,4 +1,4 @@
-"""Where the greatest elements are: the few of each row, and the one up to each position; as source text; CPU.
+"""Positions of greatest elements: the first few of each row, and the greatest up to each position; as source text for the CPU.
 
 ``best``: a row keeps its ``k`` best so far, sorted. Elements are looked at in blocks, as vectors: one that beats the last of the
 best is rare (k log(n / k) of n in random order), and only its block is walked one by one. Of equal elements the first one stays

@@ -1,4 +1,4 @@
-"""Sequences: loops as source text; CPU. A unit of work is an element."""
+"""Loops that fill memory with sequences, as source text for the CPU. A unit of work is an element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls: of native functions and primitives, of the C library, of Python objects; and the forms that look like calls."""
+"""Calls of native functions and primitives, of the C library, of Python objects; and the forms that look like calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static types: what the machine holds, what is known of an object; the values and functions that have them."""
+"""Static types, which say what the machine holds and what is known of an object; and the values and functions that have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values: machine numbers and objects, what is in fields and in sequences, variables."""
+"""Values: machine numbers, objects, fields, items of sequences, variables."""
 
 from __future__ import annotations
 
