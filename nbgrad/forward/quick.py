@@ -450,7 +450,6 @@ HOLD_VIEW_TEXT = "    meta = out._meta_\n    meta.tangent = {number: t}" + KEEP_
 HOLD_VIEWS_TEXT = "    for each, part in zip(out, t): hold(each, number, part)"
 
 
-@cache
 def movement_call(op: Movement) -> Any:
     """``call(op, operands, attributes, level, alone)``: a view, and that of the tangent; None where an interpreter must look."""
     if op.severs or op.untracked:
