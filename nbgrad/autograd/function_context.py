@@ -120,7 +120,7 @@ class SavedArgument:
         self.value: Tensor | SavedTensor | None = value
         self.version, self.output = value._storage_.version if value is not None else None, output
 
-    def shown(self, ctx: BackwardCFunction) -> Tensor | None:
+    def with_history(self, ctx: BackwardCFunction) -> Tensor | None:
         """The tensor with its history: a result's is the node itself."""
         value: Any = self.value
         if self.output is None:
@@ -131,7 +131,7 @@ class SavedArgument:
 
     def pack(self, ctx: BackwardCFunction, pack: Callable, unpack: Callable) -> None:
         """Put the tensor behind hooks."""
-        shown = self.shown(ctx)
+        shown = self.with_history(ctx)
         if shown is None:
             return
         packed = pack_tensor(shown, pack, unpack)
@@ -161,7 +161,7 @@ class SavedArgument:
                 f"{writer_of(value._storage_, self.version)}.\nHint: clone it before the update, or find the update with "
                 "nbgrad.detect_anomaly()."
             )
-        return self.shown(ctx)
+        return self.with_history(ctx)
 
 
 def result_edge(ctx: BackwardCFunction, k: int) -> Node | Edge:

@@ -42,7 +42,7 @@ class Plans(dict):
         """The plan that is missing, made and kept; None where the call must look closer.
 
         Args:
-            kept_as: the key under which it is kept, if it is another one than that of which it is made.
+            kept_as: the key under which it is kept, if that is not ``key``.
         """
         plan = self.make(key)
         return None if plan is None else keep(self, key if kept_as is None else kept_as, plan, self.most)

@@ -462,7 +462,7 @@ class inference_mode(ModeContext):  # torch's name
 class _unsafe_preserve_version_counter(ModeContext):  # torch's name
     """Inside, writes to a tensor, or to several, are not counted: a graph that saved them is differentiated with the new values.
 
-    For writes of which one knows that backward does not depend on them.
+    Use it for writes on which backward is known not to depend.
 
     Args:
         tensors: a tensor, or a tuple of them.

@@ -14,8 +14,9 @@ __all__ = ["broadcasts", "fit", "given_cotangent", "plus"]
 
 
 def plus(total: Tensor | None, g: Tensor | None) -> Tensor | None:
-    """A sum of cotangents, or of tangents, either of which may be missing: None is 0. What nobody else can see the engine adds in
-    place: NOTE [Sums] in native/steps.py.
+    """The sum of two cotangents, or of two tangents; None stands for 0.
+
+    The engine adds in place where nobody else can see the memory: NOTE [Sums] in native/steps.py.
     """
     return g if total is None else total if g is None else CALLS["add"](total, g)
 

@@ -23,7 +23,7 @@ from .node import (
     accumulator_of,
     add_hook,
     node_meta,
-    shown,
+    visible_node,
 )
 
 __all__ = [
@@ -157,4 +157,4 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise GradError("get_gradient_edge: the tensor does not require grad.")
     if edge is tensor:
         return GradientEdge(accumulator_of(tensor), 0)
-    return GradientEdge(shown(edge.node), edge.nr) if type(edge) is Edge else GradientEdge(shown(edge), 0)
+    return GradientEdge(visible_node(edge.node), edge.nr) if type(edge) is Edge else GradientEdge(visible_node(edge), 0)

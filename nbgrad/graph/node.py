@@ -42,7 +42,7 @@ __all__ = [
     "name_of",
     "node_meta",
     "saved_slots",
-    "shown",
+    "visible_node",
 ]
 
 
@@ -51,7 +51,7 @@ class RemovableHandle:
 
     Args:
         hooks_dict: the dict that the hook is, or will be, in under ``handle.id``; weakly referable.
-        extra_dict: a dict, or a list of dicts, of which ``remove`` takes the same key.
+        extra_dict: a dict, or a list of dicts, from which ``remove`` deletes the same key.
 
     A handle can be pickled with the dict that it belongs to; one whose dict has died comes back without.
 
@@ -297,7 +297,7 @@ class Node(Placed):
             self._edges_ = tuple(
                 e if e is None or isinstance(e, (Node, Edge)) else accumulator_of(e, self._seq_) for e in self._edges_
             )
-        pairs = tuple((shown(e.node), e.nr) if type(e) is Edge else (shown(e), 0) for e in self._edges_)
+        pairs = tuple((visible_node(e.node), e.nr) if type(e) is Edge else (visible_node(e), 0) for e in self._edges_)
         places = self._rule_.places(self)
         if places is None:
             return pairs
@@ -445,7 +445,7 @@ class Edge:
         self.node, self.nr = node, nr
 
 
-def shown(node: Any) -> Any:
+def visible_node(node: Any) -> Any:
     """A node as users see it: of a class named after the operation, as ``type(y.grad_fn).__name__`` tells it to drawing tools.
 
     Passes take the shortest way with nodes of the class Node itself, which all are that nobody has looked at.

@@ -14,7 +14,7 @@ from ..base.errors import GradError
 from ..base.grad_mode import decorate
 from ..tensors.tensor import Tensor, native
 from .edges import AccumulateGrad, Edge, Node, accumulator_of
-from .node import NodeMeta, Resting, add_hook, node_meta, shown
+from .node import NodeMeta, Resting, add_hook, node_meta, visible_node
 
 __all__ = [
     "GraphTask",
@@ -151,7 +151,7 @@ class GraphTask:
         needed: the nodes that run, and the leaves that accumulate; None: all of the graph. Where all of it leads to captured leaves
             they are in it too.
         leading: what of the graph cotangents are sent to: ``{node or leaf: whether they are}``; None: all of it.
-        parts: ``backward`` of the nodes of which some edges alone are in ``leading``; None: there are none.
+        parts: the ``backward`` of each node that has only some of its edges in ``leading``; None if there is no such node.
         plain: all nodes that the pass comes to run, and none of them is captured.
         seen: all nodes and leaves of the graph below the roots and how many edges lead to each; filled in when the walk begins.
         callbacks: to be called at its end, or None.
@@ -315,7 +315,7 @@ def current_autograd_node() -> Node | None:
     (True, None)
     """
     node = state.node
-    return accumulator_of(node) if isinstance(node, Tensor) else shown(node)
+    return accumulator_of(node) if isinstance(node, Tensor) else visible_node(node)
 
 
 def will_execute(node: Node) -> bool:
@@ -355,7 +355,7 @@ def execution_order() -> list[Node]:
             "execution_order: the order is defined for passes of one thread only. "
             "Hint: run the pass inside set_multithreading_enabled(False)."
         )
-    return [accumulator_of(node) if isinstance(node, Tensor) else shown(node) for node in task.order()]
+    return [accumulator_of(node) if isinstance(node, Tensor) else visible_node(node) for node in task.order()]
 
 
 class set_multithreading_enabled:  # torch's name

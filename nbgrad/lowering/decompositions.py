@@ -64,7 +64,7 @@ def products_of_others(s: np.ndarray) -> np.ndarray:
 
 
 def turned_svd(x: np.ndarray) -> tuple:
-    """U, s and V of an SVD and conj(det(U V)); NaN of matrices that are not finite, of which LAPACK would make no end."""
+    """U, s and V of an SVD and conj(det(U V)); NaN for matrices that are not finite, with which LAPACK might never end."""
     finite = np.isfinite(x).all((-2, -1), keepdims=True)
     u, s, v = np.linalg.svd(np.where(finite, x, 0))
     phase = np.conj(np.linalg.det(u) * np.linalg.det(v))[..., None, None]
@@ -219,7 +219,7 @@ def shared_array(m: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def solved_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Solve a system; of larger matrices by elimination and two triangular systems, of which BLAS makes twice the speed of gesv.
+    """Solve a system; of larger matrices by elimination and two triangular systems, which BLAS solves faster than gesv does.
 
     Raises:
         LinAlgError: a matrix is singular.

@@ -524,7 +524,7 @@ def copied_layout(layout: Layout) -> Layout:
 
 
 def one_index(indices) -> tuple[int, Any]:
-    """The only index among several of which the others are None, and its dimension; -1 where there are more."""
+    """The only index that is not None, and its dimension; -1 where several are not."""
     places = [d for d, index in enumerate(indices) if index is not None]
     return (places[0], indices[places[0]]) if len(places) == 1 else (-1, None)
 

@@ -204,7 +204,7 @@ def key_of(args: tuple, named: dict) -> tuple:
 def at_once(choose: Callable) -> Callable:
     """A composite all of whose results are one launch, where nothing is recorded and no special mode is active.
 
-    NOTE [At once]: with a gradient, the formula runs as it is written: an operation with all parts in a row, of which views are
+    NOTE [At once]: with a gradient, the formula runs as it is written: an operation with all parts in a row, whose views are
     taken. Both are the same kernel, so the numbers are the same bits. What a launch reports (a singular matrix) is the formula's to
     say. ``choose`` takes the arguments: ``(routine, operands, attributes, finish)``, or None where it is more than a launch;
     ``finish`` makes of the results, the reports and the memory behind them what the function returns.

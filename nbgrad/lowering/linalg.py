@@ -29,9 +29,8 @@ from ..tensors.tensor import Tensor, native
 from .copy import copy_plan
 from .reduce import reduction
 
-# Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most:
-# every block packs the whole of the other operand again, 1 to 3 % of its time at these sizes (512 cubed in eight
-# blocks lost 7 %).
+# Multiply-adds from which the lock is dropped, from which one product is cut, and about which a block has at most: every block
+# packs the whole of the other operand again, which small blocks pay for (benchmarks/test_kernels.py).
 PARALLEL_FROM = 1 << 20
 CUT_FROM = 1 << 23
 BLOCK = 1 << 26

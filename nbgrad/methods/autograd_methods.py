@@ -18,7 +18,7 @@ from ..creation import casting, dlpack, factories as creation, numpy_exchange as
 from ..dispatch import inference as _inference_calls  # noqa: F401  (they register themselves)
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
-from ..graph.node import Node, node_meta, shown
+from ..graph.node import Node, node_meta, visible_node
 from ..graph.task import target
 from ..modes import inference, overrides
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
@@ -44,7 +44,7 @@ def grad_fn_of(x: Tensor) -> Node | None:
 
 def grad_fn(x: Tensor) -> Node | None:
     """The node that computed the tensor, of a class named after the operation; None for a leaf."""
-    return shown(grad_fn_of(x))
+    return visible_node(grad_fn_of(x))
 
 
 def is_leaf(x: Tensor) -> bool:

@@ -105,7 +105,7 @@ def install_elementwise(op: Elementwise) -> None:
 def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
     """The function of an operation that also takes ``out=``; ``public``: see ``document``."""
 
-    def otherwise(operands, named):
+    def general_form(operands, named):
         out = named.pop("out", None)
         if out is None:
             try:
@@ -118,16 +118,16 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
             operands = bind(op, *own_arguments(op, operands, named), op.defaults, op.signature.empty)
         return write_result(op, operands, out)
 
-    function = direct(op, otherwise)
+    function = direct(op, general_form)
     document(function, op, public)
     return function
 
 
-def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable:
+def direct(op: Elementwise, general_form: Callable[[tuple, dict], Any]) -> Callable:
     """A function that is the native call of ``op`` where it is given operands and nothing else: one frame, as of an operator.
 
     Args:
-        otherwise: ``otherwise(operands, named)`` for all other calls.
+        general_form: ``general_form(operands, named)`` for all other calls.
     """
     caller = CALLS[op.name].caller
     run, count = caller.run, len(op.operands) if caller.simple else 0
@@ -136,7 +136,7 @@ def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable
         def function(x=MISSING, /, *more, **named):
             if x is not MISSING and not named and not more:
                 return run(x)
-            return otherwise(passed_operands(x, *more), named)
+            return general_form(passed_operands(x, *more), named)
 
     elif count == 2:
 
@@ -146,12 +146,12 @@ def direct(op: Elementwise, otherwise: Callable[[tuple, dict], Any]) -> Callable
                     return run(x, y)
                 except OverflowError as error:
                     raise misfit(op, (x, y), error) from None
-            return otherwise(passed_operands(x, y, *more), named)
+            return general_form(passed_operands(x, y, *more), named)
 
     else:
 
         def function(*operands, **named):
-            return otherwise(operands, named)
+            return general_form(operands, named)
 
     return function
 
@@ -205,7 +205,7 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
         except TypeError:
             if not foreign_names(op, named):
                 raise
-        return otherwise(op, call, args, named)  # see NOTE [Spellings]
+        return call_by_names(op, call, args, named)  # see NOTE [Spellings]
 
     document(function, op, public)
     for attribute in ("plain", "plans"):
@@ -243,7 +243,7 @@ def refuse_what_is_no_tensor(op: Op, args: tuple, named: dict[str, Any], error: 
             raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).") from None
 
 
-def otherwise(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any:
+def call_by_names(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any:
     """A call with arguments under other names, or into ``out``.
 
     Raises:

@@ -105,7 +105,7 @@ def blocks() -> Blocks | None:
 
 @cache
 def load_blocks() -> Blocks | None:
-    """The same, of which the first call makes it."""
+    """The allocator, made by the first call."""
     locked = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
     if not (config.NATIVE and locked and sys.platform == "linux" and np.lib.NumpyVersion(np.__version__) >= "1.22.0"):
         return None

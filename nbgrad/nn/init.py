@@ -65,7 +65,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Normal with ``mean`` and standard deviation ``std``, of which only what lies between ``a`` and ``b`` is drawn."""
+    """Normal with ``mean`` and standard deviation ``std``, restricted to values between ``a`` and ``b``."""
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
     with nbgrad.no_grad():
         unit = nbgrad.rand(tuple(tensor.shape), dtype=nbgrad.float64, generator=generator)

@@ -130,7 +130,7 @@ class Op:
         return f"<{self.kind} {self.name}{self.signature}>"
 
     def shown_as(self, own: str) -> tuple[str, ...]:
-        """The names by which nodes know a saved value or an attribute: torch's, of which they list the first, and our own."""
+        """The names under which nodes show a saved value or an attribute: torch's, of which they list the first, and our own."""
         declared = [theirs for theirs, name in self.saved_as.items() if name == own]
         return (*declared, *(SHOWN_AS.get(own, ()) if own == "out" or own in self.operands else ()), own)
 

@@ -292,7 +292,7 @@ class EventList(list):
         )
 
     def _build_tree(self) -> None:
-        """Find out which events lie directly inside of which, per thread, by their times."""
+        """Find for each event those directly inside it, by thread and time."""
         around: dict[int, list[FunctionEvent]] = {}
         for event in sorted(self, key=lambda e: (e.time_range.start, -e.time_range.end, e.id)):
             if event.is_async:

@@ -174,7 +174,7 @@ class KernelCompiler(compiler.CompilerBase):
 
 
 class LoopCompiler(KernelCompiler):
-    """The same for loops of which functions are part."""
+    """The same for loops that contain functions marked ``part_of_loop``."""
 
     needless = NEEDLESS - {"InlineInlinables"}
 
@@ -203,7 +203,7 @@ target_extension.dispatcher_registry[Kernels] = KernelDispatcher
 def inlined(function: Callable) -> KernelDispatcher:
     """A function that becomes part of every kernel that calls it.
 
-    ``forceinline``, not ``inline="always"``: the callee keeps its own flags, of which ``fastmath=False`` must be said, or the
+    ``forceinline``, not ``inline="always"``: the callee keeps its own flags, and ``fastmath=False`` must be given, or the
     kernel's are inherited and reassociation undoes compensated sums. ``part_of_loop`` asks for just that.
     """
     if getattr(function, "part_of_loop", False):

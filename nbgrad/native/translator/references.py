@@ -183,7 +183,7 @@ class References:
         self.yields += 1
         return kept
 
-    def apart(self, value: Value) -> Value:
+    def lasting(self, value: Value) -> Value:
         """A value that stays what it is when variables are set: what they own, or keep alive, gets a reference more."""
         if value.kind.what != "object" or value.root == "always" or (value.slot, value.ir) in self.pending:
             return value

@@ -234,13 +234,13 @@ class Statements(Invocations):
         if isinstance(node.value, ast.Tuple) and isinstance(first, ast.Tuple) and len(node.targets) == 1:
             if len(first.elts) != len(node.value.elts):
                 raise self.refuse(node, "as many values as variables are expected")
-            values = [self.apart(value) for value in self.held(*self.values(node.value.elts))]
+            values = [self.lasting(value) for value in self.held(*self.values(node.value.elts))]
             for target, value in zip(first.elts, values):
                 self.assign(target, value)
         elif len(node.targets) == 1:
             self.assign(first, self.expr(node.value))
         else:
-            value = self.apart(*self.held(self.expr(node.value)))
+            value = self.lasting(*self.held(self.expr(node.value)))
             for target in node.targets:
                 self.assign(target, value._replace(slot=""))
         self.end()
@@ -267,7 +267,7 @@ class Statements(Invocations):
         if isinstance(target, ast.Name):
             self.assign_name(target.id, value)
         elif isinstance(target, ast.Tuple):
-            whole = self.apart(*self.held(value))
+            whole = self.lasting(*self.held(value))
             self.has_items(whole, len(target.elts), target)
             items = [
                 self.item(whole, str(k), target) if getattr(each, "id", "") != "_" else None for k, each in enumerate(target.elts)
