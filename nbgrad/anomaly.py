@@ -187,7 +187,7 @@ def reads_frames() -> bool:
 
 @cache
 def watcher() -> tuple:
-    """What native code needs to note places."""
+    """The tuple by which native code notes places: see ``Watcher`` in native/places.py."""
     return _table if reads_frames() else None, capture, _running, induced, written
 
 
@@ -272,7 +272,7 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
 
 
 def watched_run(node: Node, g, create_graph: bool, task: GraphTask):
-    """What runs the nodes of a watched pass that are not plain; as the engine does, then it looks for NaN."""
+    """The function that runs the nodes of a watched pass that are not plain: it does as the engine does, then looks for NaN."""
     g = run_as_walk_does(node, g, create_graph, task)
     position = nan_finder()(g)
     if position is not None:
@@ -310,7 +310,7 @@ def report(node: Any, error: BaseException) -> None:
 
 
 def reports(node: Any) -> Iterator[str]:
-    """What there is to say of a failed node: of itself, of the node that was run when it was recorded, and so on."""
+    """The reports on a failed node: on itself, on the node that ran when it was recorded, and so on."""
     what, caused = "Error detected in", "caused the error"
     while node is not None:
         name, facts = (name_of(node), node.metadata) if isinstance(node, Node) else ("AccumulateGrad", {})

@@ -176,7 +176,7 @@ def walk(
 
 
 def backward_of(node: Node, parts: dict[Node, Callable] | None) -> Callable:
-    """What runs a node, or the part of it that the pass is about: NOTE [Parts]."""
+    """The ``backward`` of a node, or of the part of it that the pass is about: NOTE [Parts]."""
     return node._backward_ if parts is None or node._backward_ is freed_backward else parts.get(node, node._backward_)
 
 
@@ -335,7 +335,7 @@ def run_tensor_hooks(node: Node, grads: list) -> None:
 
 
 def call_tensor_hook(hook, g):
-    """One tensor hook: what it returns replaces the gradient.
+    """Call a tensor hook, whose result replaces the gradient.
 
     Raises:
         ArgumentError: it returned something that is neither a tensor nor None.

@@ -33,7 +33,7 @@ TOLERANCES = {
 
 
 class Closeness(NamedTuple):
-    """What ``assert_close`` demands."""
+    """The demands of ``assert_close``."""
 
     rtol: float | None
     atol: float | None

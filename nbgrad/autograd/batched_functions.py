@@ -21,7 +21,7 @@ __all__ = ["VmapInfo"]
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's ``vmap`` is told of the batch.
+    """The batch, as a Function's ``vmap`` gets it.
 
     Attributes:
         batch_size: of the mapped dimension.
@@ -177,7 +177,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
 
 
 def hand_over(ctx: Any, element: ElementCtx) -> None:
-    """What was said of batched tensors, said of their values."""
+    """Tell ``ctx`` of the values what ``element`` was told of the batched tensors: what is saved, dirty, not differentiable."""
     ctx.saved_batched, ctx.forward_batched = are_batched(element.to_save), are_batched(element.saved_for_forward or ())
     ctx.save_for_backward(*map(value_of, element.to_save))
     if element.saved_for_forward is not None:

@@ -205,7 +205,7 @@ def grad(
 
 
 def other_way(outputs, places: tuple, is_grads_batched: bool) -> Callable | None:
-    """What does the work of ``grad`` in its place: an overriding type or mode, or a pass on batches; None: itself."""
+    """The function that does the work of ``grad`` for an overriding type or mode, or a pass on batches; else None."""
     relevant = (*as_sequence("grad", "roots", outputs), *places)
     if unusual and has_function(*relevant):
         return partial(handle_function, grad, relevant, is_grads_batched=is_grads_batched)
@@ -458,7 +458,7 @@ class ExecutionEngine:
 
 
 class Variable(metaclass=VariableMeta):
-    """What tensors with a gradient were once called: ``Variable(x, requires_grad)`` is a leaf on the memory of ``x``.
+    """The old name of tensors with a gradient: ``Variable(x, requires_grad)`` is a leaf on the memory of ``x``.
 
     Raises:
         ArgumentError: ``x`` is no Tensor. DTypeError: ``requires_grad`` for a dtype without gradients.

@@ -269,7 +269,7 @@ def positional(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
 
 
 def vmap_rule(cls: type[Function]) -> Callable | None:
-    """What a Function does under ``vmap``: its ``vmap`` method; None if the rule is to be generated.
+    """The ``vmap`` method of a Function; None if its rule is to be generated.
 
     Raises:
         GradError: it defines both, or neither; or ``forward`` takes ctx, which is made before ``vmap`` could take part.
@@ -347,7 +347,7 @@ class NestedIOFunction(Function):
     """
 
     def forward(self, *args: Any) -> Any:  # type: ignore[override]
-        """What ``apply`` comes to: ctx has no ``forward_extended``."""
+        """The function that ``apply`` runs: ctx has no ``forward_extended``."""
         return self.forward_extended(*args)
 
     def backward(self, *gradients: Any) -> Any:  # type: ignore[override]

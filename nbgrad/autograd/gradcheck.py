@@ -45,7 +45,7 @@ class GradcheckError(GradError):
 
 
 class ChangedResultError(GradError, AssertionError):
-    """What ``gradcheck`` raises of a function whose results change their form with the values of its inputs."""
+    """The error of ``gradcheck`` for a function whose results change their form with the values of its inputs."""
 
 
 class SinglePrecisionWarning(UserWarning):
@@ -629,7 +629,7 @@ class Undefined(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> None:
-        """Nothing: what is below gets no gradient."""
+        """No gradient: the operands get None."""
         return None
 
 

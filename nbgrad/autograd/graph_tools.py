@@ -193,7 +193,7 @@ _active: SavedCopies | None = None
 
 
 class SavedHandle:
-    """What a node holds instead of a saved tensor."""
+    """A handle that a node holds instead of a saved tensor."""
 
     __slots__ = ("__weakref__",)
 
@@ -252,7 +252,7 @@ class SavedCopies:
         return value
 
     def before_write(self, written: storage.Storage) -> None:
-        """Keep copies of what is saved of a storage."""
+        """Keep copies of the saved tensors of a storage."""
         copies: dict[tuple, Tensor] = {}  # what several nodes saved of it is copied once
         for handle in self.handles.pop(written, ()):
             x = self.original.pop(handle)

@@ -30,7 +30,7 @@ __all__ = ["finish_results", "mark_final"]
 
 
 def require_tuples(ctx: BackwardCFunction) -> None:
-    """Refuse what a program put where marks and saved tensors are noted: attributes that may be set, as in torch."""
+    """Refuse anything but tuples in the attributes for marks and saved tensors, which programs may set, as in torch."""
     for name in ("to_save", "dirty_tensors", "non_differentiable"):
         value = getattr(ctx, name)
         if not isinstance(value, (tuple, list)):
@@ -49,7 +49,7 @@ def contains(tensors: tuple, x: Any) -> bool:
 
 
 def require_tensors(what: str, tensors: tuple) -> None:
-    """Refuse marks on what is no tensor."""
+    """Refuse marks on anything but tensors."""
     for x in tensors:
         if not isinstance(x, Tensor):
             raise GradError(f"{what}: expected tensors, got {type(x).__name__}.")

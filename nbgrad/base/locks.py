@@ -43,7 +43,7 @@ _making = new_rlock()
 
 
 def made_once(owner: Any, slot: str, make: Callable[[], Any]):
-    """What is in a slot of ``owner``, made when it is first asked for: threads that meet here get the same one."""
+    """The value of a slot of ``owner``, made at the first request; threads that ask at the same time get the same one."""
     value = getattr(owner, slot)
     if value is None:
         made = make()

@@ -222,7 +222,7 @@ def batch_kind(*kinds: str) -> Callable[[BatchRule], BatchRule]:
 
 
 def rule_of(op: Any) -> BatchRule:
-    """What a batch means to an operation."""
+    """The batching rule of an operation."""
     return RULES.get(op.name) or RULE_OF_KIND[op.batched]
 
 

@@ -67,7 +67,7 @@ class IndexWriter:
         return key
 
     def prepared(self, args: tuple) -> Callable | None:
-        """What writes for calls of this kind."""
+        """The function that writes for calls of this kind."""
         op, make = OPS[self.name], PREPARED_WRITES.get(self.name)
         if make is None or any(x.layout.special for x in tensors_in(args)):
             return None

@@ -167,7 +167,7 @@ def first(out: tuple):
 
 
 def result_maker(kind: type, count: int) -> Callable:
-    """What puts so many results together."""
+    """A function that puts ``count`` results together as a ``kind``."""
     return lambda out: tuple.__new__(kind, out[:count])
 
 

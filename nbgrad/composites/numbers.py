@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 @cache
 def usual_numbers(dtype):
-    """What ``nan_to_num`` puts in the place of NaN and of the infinities."""
+    """The numbers by which ``nan_to_num`` replaces NaN and the infinities."""
     info = finfo(dtype)
     return 0.0, info.max, info.min
 

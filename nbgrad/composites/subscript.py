@@ -160,7 +160,7 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
 
 
 def parts_of(key: Any) -> tuple:
-    """What a key consists of: the items of a tuple, and of a list that holds more than numbers; else the key itself.
+    """The parts of a key: the items of a tuple, or of a list that holds more than numbers; else the key itself.
 
     Lists as tuples are torch's rule, which NumPy has given up: ``x[[[0, 1], [1, 0]]]`` is ``x[[0, 1], [1, 0]]``.
     """
@@ -289,7 +289,7 @@ def mask_indices(mask: Tensor, x: Tensor, dim: int) -> tuple[Tensor, ...]:
 
 
 def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
-    """Refuse a mask of another shape than what it meets."""
+    """Refuse a mask whose shape is not that of the dimensions it selects from."""
     if mask.layout.dtype is uint8:
         warnings.warn("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).", UserWarning, stacklevel=5)
     met = x.layout.shape[dim : dim + mask.layout.ndim]
@@ -339,7 +339,7 @@ def setitem(x, key, value):
 
 
 def written_place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
-    """What ``place`` says, for the commonest keys at once."""
+    """The result of ``place``, found at once for the commonest keys."""
     if is_points(x, key):
         return x, (key,)
     view = plain_view(x, key if type(key) is tuple else (key,))
@@ -357,7 +357,7 @@ def fill_mask(x: Tensor, mask: Tensor, value) -> None:
 
 
 def as_value(x: Tensor, value):
-    """What is written: a number or a tensor."""
+    """The value to write, as a number or a tensor."""
     if isinstance(value, Tensor) or type(value) in (int, float, bool, complex):
         return value
     if isinstance(value, np.generic):

@@ -125,7 +125,7 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
 
 
 def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:
-    """What a factory makes, written into a tensor of that shape and dtype.
+    """The result of a factory, written into a tensor of that shape and dtype.
 
     Raises:
         ArgumentError: ``out`` is no tensor. ShapeError, DTypeError: it does not fit. GradError: it requires grad.

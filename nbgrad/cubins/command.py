@@ -29,7 +29,7 @@ CHUNK = 8  # kernels that a process is handed at once
 
 
 class Options(NamedTuple):
-    """What the processes that build need to know."""
+    """The options of the processes that build."""
 
     arch: str = ARCH
     fresh: bool = False
@@ -41,7 +41,7 @@ class Options(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of one kernel.
+    """The outcome of building one kernel.
 
     Attributes:
         stored: whether it came from the store.

@@ -46,7 +46,7 @@ def as_tensors(op: str, what: str, value: Any) -> tuple[bool, Tensors]:
 
 
 def fresh_inputs(inputs: Tensors, create_graph: bool, need_graph: bool) -> Tensors:
-    """What the function is called with: views of tensors to be differentiated later, detached aliases otherwise."""
+    """The arguments for the function: views of tensors to be differentiated later, else detached aliases."""
     if not create_graph:
         return tuple(x.detach().requires_grad_(need_graph) for x in inputs)
     views = tuple(x.view_as(x) for x in inputs)  # not detached: tangents of an enclosing jvp remain

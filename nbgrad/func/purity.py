@@ -77,7 +77,7 @@ class Apart:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What stands behind a tensor that a function sees inside of ``vmap``, ``grad`` or ``jvp``: for looking at, not for computing.
+    """The tensor that one inside ``vmap``, ``grad`` or ``jvp`` wraps: for looking at, not for computing.
 
     Args:
         recurse: without all levels; otherwise without the innermost level of ``vmap`` alone.

@@ -102,7 +102,7 @@ class sealed:
 
 
 class Seal:
-    """The guard of what a transformed function captures.
+    """The guard of the tensors that a transformed function captures.
 
     Attributes:
         thread: in which the function runs; None once it has ended.
@@ -230,7 +230,7 @@ def with_arguments(args: tuple, argnums: Argnums, values: Any) -> tuple:
 
 
 def pair_of(op: str, output: Any) -> tuple:
-    """What a function with ``has_aux`` returned.
+    """The result and the auxiliary value of a function with ``has_aux``.
 
     Raises:
         GradError: no pair, or something else than tensors in its second part.

@@ -131,7 +131,7 @@ def add_hook(hooks: Hooks, hook: Callable) -> RemovableHandle:
 
 
 class NodeMeta:
-    """What few nodes have.
+    """The rare attributes of a node, for the few that have any.
 
     Attributes:
         tensor_hooks: ``{output number: {id: hook}}``.
@@ -148,7 +148,7 @@ class NodeMeta:
 
 
 class Rule:
-    """What all rules have.
+    """The base of all rules.
 
     Attributes:
         name, node_name: of the operation and of its nodes; ``node_name`` may be a function of the plan's facts.
@@ -178,7 +178,7 @@ class Rule:
         return Plans(part_of, 256)
 
     def part(self, chosen: tuple[bool, ...]) -> Callable | None:
-        """What is to be in ``parts``; None if all of ``backward`` has to run."""
+        """The entry for ``parts``; None if all of ``backward`` has to run."""
         return None
 
     def slot(self, name: str) -> int | None:
@@ -431,7 +431,7 @@ class WideNode(Node):
 
 
 def saved_values(node: Node) -> list:
-    """What is in the slots for saved values."""
+    """The values in the slots for saved values."""
     more = range(NODE_SAVES, len(node._rule_.saved_names))
     return [node._s0_, node._s1_, node._s2_, *(getattr(node, f"_s{k}_") for k in more)]
 

@@ -615,7 +615,7 @@ def pack_tensor(value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTe
 
 
 def unpacked(saved: SavedTensor) -> Tensor:
-    """What ``unpack`` returns for a saved tensor.
+    """A saved tensor, as ``unpack`` returns it.
 
     Raises:
         ArgumentError: something that is no tensor.

@@ -14,7 +14,7 @@ it is not asked twice. The order is that of the list ``RANKS``, from the user's 
 NOTE [Observers]: members of ``special`` that only look: ``seen(op, operands, result)`` after every call beneath all interpreters,
 ``recorded(node)`` for every node that was made. Those that say for which ``rank`` they are there do not look.
 
-NOTE [Quick calls]: asking takes 3 us. Where all members of ``special`` say that they stand for one ``rank``, and no operand is
+NOTE [Quick calls]: asking takes its time. Where all members of ``special`` say that they stand for one ``rank``, and no operand is
 marked, no other interpreter is concerned. And a kind of mode or of tensor may have ``QuickCalls``, which find at once what its
 interpreter would do. They have no way of their own to plan a call: their plans are made from the operation's ordinary ones, or of
 its declaration (dispatch/inference.py, forward/quick.py, batch/quick.py).

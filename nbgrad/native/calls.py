@@ -294,7 +294,7 @@ class Differentiator:
 
     @native(cold=True)
     def by_formulas(self, node: Node, g, saved: tuple):
-        """What is recorded in turn."""
+        """The same by operations, which are recorded in turn."""
         facts, values = words_of(self.words), []
         plan: ElementwisePlan = node._plan_
         compute: DType = plan.compute

@@ -63,7 +63,7 @@ else:
 
 
 class Primitive(NamedTuple):
-    """What ``translator`` knows of a primitive.
+    """A primitive, as ``translator`` sees it.
 
     Attributes:
         body: its instructions; the parameters are theirs.

@@ -63,7 +63,7 @@ def introduce(known: dict[str, Any]) -> None:
 
 
 class Functions:
-    """What makes native functions: the same for machine code and for Python.
+    """The functions that make native functions, the same for machine code and for Python.
 
     A subclass says how a slot is named, how words are packed, and how a method of a bound class becomes a function.
     """
@@ -356,7 +356,7 @@ PAUSES = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @l
 
 
 def filled_in() -> dict[str, Any]:
-    """What stands for the names in capitals in the text of primitives."""
+    """The values of the names in capitals in the text of primitives."""
     return {
         "ARRAY_DATA": objects.ARRAY_DATA,
         "ARRAY_BASE": objects.ARRAY_BASE,

@@ -201,7 +201,7 @@ def put(x: object, slot: Slot, value: object) -> None:
   %value = load ptr, ptr %at
   ret ptr %value""")
 def get(x: object, slot: Slot) -> object:
-    """What is in a slot that is set."""
+    """The object in a slot that is set."""
     return getattr(x, slot)
 
 

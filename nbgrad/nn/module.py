@@ -69,7 +69,7 @@ class Module:
         pass
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; to be defined by the subclass."""
+        """The computation of the module, which a subclass defines."""
         raise NotImplementedError(f"{type(self).__name__}: forward is not defined. Hint: define it in the subclass.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -471,7 +471,7 @@ class Module:
     # Printing
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows of the module itself; to be overridden."""
+        """The part of ``repr`` on the module itself; subclasses override it."""
         return ""
 
     def _repr_children(self) -> Iterator[str]:

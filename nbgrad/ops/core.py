@@ -415,12 +415,12 @@ class General(Op):
 
     @cache
     def term_expression(self) -> Expr | None:
-        """What an element of a reduction counts as; None for itself."""
+        """The term that an element contributes to a reduction; None for the element itself."""
         return None if self.term is None else _as_expr(self.term(symbol("x")))
 
     @cache
     def finish_expression(self) -> Expr | None:
-        """What becomes of a reduction's total; None for nothing."""
+        """The result of a reduction as an expression of its total; None for the total itself."""
         return None if self.finish is None else _as_expr(self.finish(symbol("total"), symbol("count")))
 
     @cache

@@ -188,7 +188,7 @@ def operand_line(op: Op) -> str:
 
 
 def operand_rule(op: Op) -> str:
-    """What the operands may be."""
+    """The sentence on the operands."""
     if isinstance(op, Elementwise) and len(op.operands) > 1:
         return "tensors, NumPy arrays or numbers, at least one of them no number"
     if op.variadic:

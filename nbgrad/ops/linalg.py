@@ -190,7 +190,7 @@ def require_addend(name, input, shape):
 
 
 def no_tensors(name: str, error: AttributeError) -> ArgumentError:
-    """What to raise where an operand is no tensor."""
+    """The error for an operand that is no tensor."""
     return ArgumentError(f"{name}: expected Tensors, got {type(error.obj).__name__}.")
 
 

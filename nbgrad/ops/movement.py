@@ -283,7 +283,7 @@ def reshape(x, *shape):
 
 
 def no_tensor(op: str, other) -> ArgumentError:
-    """What to raise for an ``other`` without a shape."""
+    """The error for an ``other`` without a shape."""
     return ArgumentError(f"{op}: other must be a Tensor, got {type(other).__name__}.")
 
 

@@ -136,7 +136,7 @@ class Record:
         self.start = self.end = perf_counter_ns()
 
     def close(self) -> None:
-        """It has ended."""
+        """Note the end."""
         self.end = perf_counter_ns()
         records = _thread.records
         if records and records[-1] is self:

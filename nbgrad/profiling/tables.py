@@ -23,7 +23,7 @@ __all__ = [
 
 
 class ColumnError(NbgradError, AttributeError):
-    """A table is to be sorted by what is no column."""
+    """A table was to be sorted by something that is no column."""
 
 
 # ---- numbers as text -----------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ class Streams:
 
 
 def streams_of(preserve_rng_state: bool, values: Iterable[Any] = ()) -> Callable[[], ContextManager]:
-    """What to enter around a second run."""
+    """The contexts to enter around a second run."""
     return Streams(values).replayed if preserve_rng_state else contextlib.nullcontext
 
 
@@ -290,7 +290,7 @@ ADVICE = (
 
 
 def description(layout: Layout) -> dict[str, Any]:
-    """What the default determinism check compares."""
+    """The facts that the default determinism check compares."""
     return {"shape": layout.shape, "dtype": layout.dtype, "device": layout.device}
 
 

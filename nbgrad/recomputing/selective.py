@@ -24,7 +24,7 @@ __all__ = ["CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext", 
 
 
 class CheckpointPolicy(Enum):
-    """What becomes of an operation's result: kept for the second run, or computed again.
+    """Whether an operation's result is kept for the second run or computed again.
 
     ``MUST_`` and ``PREFER_`` mean the same here; so do ``SAVE`` and ``CPU_OFFLOAD``, since all memory is the CPU's.
 
@@ -58,7 +58,7 @@ SAC_IGNORED_OPS = frozenset(name for name, op in OPS.items() if isinstance(op, M
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the call.
+    """What a policy gets to know beside the call.
 
     Attributes:
         is_recompute: False: policies are asked in the first run only.

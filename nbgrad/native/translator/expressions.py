@@ -44,7 +44,7 @@ class Expressions(Values):
         return self.attribute(self.boxed(self.expr(node.value)), node)
 
     def attribute(self, base: Value, node: ast.Attribute) -> Value:
-        """What is in a slot, or what Python finds by that name."""
+        """The value of a slot, or the attribute that Python finds."""
         cls = base.kind.cls
         note = self.unit.annotation(cls, node.attr)
         if note is None:

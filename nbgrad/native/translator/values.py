@@ -75,7 +75,7 @@ class Values(References):
         return Value(str(value), INT)
 
     def known(self, text: str, cls: type, module: str = "") -> Value:
-        """A Python object that native code refers to: a literal, or what a module calls by that name."""
+        """A Python object that native code refers to: a literal, or an attribute of a module."""
         return Value(self.op(f"load ptr, ptr {self.unit.constant(text, module)}"), Kind("object", cls))
 
     def is_frozen(self, cls: Any) -> bool:
