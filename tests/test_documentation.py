@@ -177,3 +177,16 @@ def test_benchmarks_and_modules_that_are_named_exist():
     decisions = (ROOT / "benchmarks" / "decisions.md").read_text(encoding="utf-8")
     missing |= {name for name in re.findall(r"^\| `([\w/.]+)` \|", decisions, re.M) if not (ROOT / "nbgrad" / name).exists()}
     assert not missing
+
+
+def test_costs_are_in_the_page_of_performance():
+    """A docstring, or a comment, says what and why; figures, which rot, are told once, beside the benchmark that measures them."""
+    figures = re.compile(r"\d ?(?:us|µs|ms|ns)\b")
+    allowed = {"profiling/events.py": "0.000us", "dispatch/plans.py": "in ns"}  # a result, and the unit of a model
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in (ROOT / "nbgrad").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if figures.search(line) and allowed.get(str(path.relative_to(ROOT / "nbgrad")), "\n") not in line
+    ]
+    assert not found

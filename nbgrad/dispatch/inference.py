@@ -186,7 +186,7 @@ def call(op: Op, operands: tuple, attributes: dict | None) -> Any:
     """A call of any other operation inside of the mode: by its plan, or at once by the mode's interpreter."""
     if len(special) != 1 or not mode.inference or attributes is None:
         return None
-    x, count = operands[0], len(operands)  # of one or two: 0.1 us less than the general form
+    x, count = operands[0], len(operands)  # of one or two at once
     try:
         if count == 1:
             key: tuple = (op, x.layout, *attributes.values()) if attributes else (op, x.layout)

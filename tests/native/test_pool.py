@@ -18,7 +18,7 @@ from nbgrad.kernels.cpu import pool as pool_module
 from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, quota
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.native import pool as native_pool, serial
-from nbgrad.native.link import Module
+from nbgrad.native.link import NativeModule
 from tests.helpers import fork
 
 pytestmark = pytest.mark.skipif(not pool_module.HAS_WORKERS, reason="the pool has workers on 64-bit Linux only")
@@ -180,7 +180,7 @@ define i64 @self() {
 NAMES = ["run", "run_often", "count", "total", "who", "scribble", "nested", "busy_cores", "doze", "self"]
 # Kept as long as the process: workers, and the hooks of fork and exit, are inside this code.
 LOADER = Loader(Store(None))
-ENTRIES = Module(LOADER, (native_pool,), {}, more=(KERNELS, NAMES)).entries
+ENTRIES = NativeModule(LOADER, (native_pool,), {}, more=(KERNELS, NAMES)).entries
 LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = LAUNCHER(ENTRIES["run"])
 RUN_OFTEN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(
@@ -574,7 +574,7 @@ def test_pool_without_workers(monkeypatch):
           ret void
         }"""
     )
-    entries = Module(LOADER, (serial,), {}, more=(text, ["run"])).entries
+    entries = NativeModule(LOADER, (serial,), {}, more=(text, ["run"])).entries
     out = np.zeros(100, np.int64)
     args = (ctypes.c_void_p * 1)(out.ctypes.data)
     LAUNCHER(entries["run"])(ENTRIES["count"], 100, 10, args)
@@ -589,9 +589,9 @@ def test_exit_with_workers_asleep():
         "from nbgrad.kernels.cpu.pool import Pool\n"
         "from nbgrad.kernels.cpu.store import Loader, Store\n"
         "from nbgrad.native import pool\n"
-        "from nbgrad.native.link import Module\n"
+        "from nbgrad.native.link import NativeModule\n"
         "loader = Loader(Store(None))\n"
-        "pool = Pool(Module(loader, (pool,), {}).entries, threads=3)\n"
+        "pool = Pool(NativeModule(loader, (pool,), {}).entries, threads=3)\n"
         "assert pool.ensure() == 2\n"
     )
     paths = "\n".join(filter(None, sys.path))
