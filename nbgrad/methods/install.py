@@ -123,29 +123,36 @@ def with_out(op: Elementwise, call: Callable, public: str = "") -> Callable:
     return function
 
 
-def direct(op: Elementwise, general_form: Callable[[tuple, dict], Any]) -> Callable:
+def direct(op: Elementwise, general_form: Callable[[tuple, dict], Any], with_options: Callable | None = None) -> Callable:
     """A function that is the native call of ``op`` where it is given operands and nothing else: one frame, as of an operator.
 
     Args:
         general_form: ``general_form(operands, named)`` for all other calls.
+        with_options: called as the function is where it is given its operands, and anything more but ``out``.
     """
     caller = CALLS[op.name].caller
     run, count = caller.run, len(op.operands) if caller.simple else 0
     if count == 1:
 
         def function(x=MISSING, /, *more, **named):
-            if x is not MISSING and not named and not more:
-                return run(x)
+            if x is not MISSING:
+                if not named and not more:
+                    return run(x)
+                if with_options is not None and "out" not in named:
+                    return with_options(x, *more, **named)
             return general_form(passed_operands(x, *more), named)
 
     elif count == 2:
 
         def function(x=MISSING, y=MISSING, /, *more, **named):
-            if y is not MISSING and not named and not more:
-                try:
-                    return run(x, y)
-                except OverflowError as error:
-                    raise misfit(op, (x, y), error) from None
+            if y is not MISSING:
+                if not named and not more:
+                    try:
+                        return run(x, y)
+                    except OverflowError as error:
+                        raise misfit(op, (x, y), error) from None
+                if with_options is not None and "out" not in named:
+                    return with_options(x, y, *more, **named)
             return general_form(passed_operands(x, y, *more), named)
 
     else:
@@ -506,7 +513,7 @@ def variant_with_out(variant: Variant, plain: Callable) -> Callable:
         return (plain if out is None else variant.build(partial(into, out)))(*operands, **named)
 
     op: Any = OPS.get(variant.usual)
-    function = direct(op, in_full) if op is not None else lambda *operands, **named: in_full(operands, named)
+    function = direct(op, in_full, plain) if op is not None else lambda *operands, **named: in_full(operands, named)
     function.__name__ = function.__qualname__ = variant.names[0]
     function.__doc__ = plain.__doc__
     attach(function, __signature__=inspect.signature(plain))
