@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 import warnings
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple
@@ -336,16 +335,5 @@ def files() -> Iterator[tuple[Path, str]]:
     yield from stubs.files()
 
 
-def main() -> int:
-    """Write the files, or with ``--check`` say which are stale."""
-    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if "--check" in sys.argv:
-        print("\n".join(f"{path.relative_to(ROOT)} is stale. Hint: make docs." for path, _ in stale))
-        return bool(stale)
-    for path, text in stale:
-        path.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(stubs.refresh(files()))

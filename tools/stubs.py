@@ -25,7 +25,7 @@ import textwrap
 import types
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -641,9 +641,9 @@ def files() -> Iterator[tuple[Path, str]]:
     yield from path_stubs()
 
 
-def main() -> int:
-    """Write the files, or with ``--check`` say which are stale."""
-    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text(encoding="utf-8") != text]
+def refresh(files: Iterable[tuple[Path, str]]) -> int:
+    """Write those files that should hold something else, or with ``--check`` say which they are."""
+    stale = [(path, text) for path, text in files if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         print("\n".join(f"{path.relative_to(ROOT)} is stale. Hint: make docs." for path, _ in stale))
         return bool(stale)
@@ -654,4 +654,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(refresh(files()))

@@ -33,10 +33,10 @@ class Plans(dict):
         self.make, self.most = make, most
 
     def __missing__(self, key):
-        plan = self.make(key)
+        plan = self.made(key)
         if plan is None:
             raise KeyError(key)
-        return keep(self, key, plan, self.most)
+        return plan
 
     def made(self, key: Any, kept_as: Any = None) -> Any:
         """The plan that is missing, made and kept; None where the call must look closer.

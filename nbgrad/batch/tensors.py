@@ -27,7 +27,7 @@ from ..base.errors import GradError, InplaceError, ShapeError
 from ..base.grad_mode import dual_levels
 from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
-from ..dispatch.operands import check_operands, compute_dtype
+from ..dispatch.operands import check_kinds, dtype_of_kinds, kinds_of
 from ..dispatch.out import write_out
 from ..graph.saved import count_write
 from ..modes.batched import Batched, element_layout, wrap
@@ -256,7 +256,7 @@ def elementwise(call: Call, batch: Batch) -> Any:
         if isinstance(x, Tensor):
             ndim = max(ndim, x.layout.ndim)
         elif isinstance(x, (tuple, list)):
-            check_operands(call.op, operands)  # type: ignore[arg-type]
+            check_kinds(call.op, kinds_of(operands))  # type: ignore[arg-type]
     aligned = [batch.loose(x, ndim) for x in (operands if len(operands) == 1 else promoted(call.op, operands))]
     if not call.form:
         return wrap(CALLS[call.op.name](*aligned), batch.levels)
@@ -270,8 +270,8 @@ def promoted(op: Any, operands: tuple) -> tuple:
     layouts = [x.layout for x in operands if isinstance(x, Tensor)]
     if len({layout.dtype for layout in layouts}) == 1 or all(layout.ndim for layout in layouts):
         return operands
-    dtype = compute_dtype(op, operands)
-    if compute_dtype(op, tuple(x._value_ if type(x) is Batched else x for x in operands)) is dtype:
+    dtype = dtype_of_kinds(op, kinds_of(operands))
+    if dtype_of_kinds(op, kinds_of(tuple([x._value_ if type(x) is Batched else x for x in operands]))) is dtype:
         return operands
     return tuple(
         CALLS["to_dtype"](x, dtype) if type(x) is Batched and not x.layout.ndim and name not in op.boolean else x

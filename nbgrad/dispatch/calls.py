@@ -22,20 +22,32 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..base.calls import CALLS
 from ..base.grad_mode import special
-from ..modes.interpreters import intercept, is_marked
+from ..modes.interpreters import Call, intercept, interpret, is_marked
 from ..ops.core import Op
-from .arguments import argument_text, attribute_names, bound_arguments, check_tensor, default_values
+from ..ops.kinds import odd_test, refuse_odd
+from .arguments import argument_text, attribute_names, bound_arguments, check_tensor, default_values, hashable
 from .generated import late_function
-from .interception import intercept_odd
 
-__all__ = ["OperationCall"]
+__all__ = ["OperationCall", "intercept_odd"]
 
 CALL_TEXT = """def call({parameters}):
 {spelling}    if {asked}: {intercept}
     try: plan = {plan}
     except (AttributeError, KeyError, TypeError): {missing}
 {launch}"""
+
+
+def intercept_odd(op: Op, tensors: tuple, attributes: dict):
+    """``intercept`` of a call whose attributes may be odd: NOTE [Whole numbers]."""
+    odd = odd_test(op)
+    if odd is not None and odd(attributes):
+        attributes = {name: hashable(value) for name, value in attributes.items()}
+        refuse_odd(op, attributes.items())
+        if odd(attributes):  # what only equals something finds no plan of that
+            return interpret(Call(op, tensors, attributes, CALLS[op.name].plain))
+    return intercept(op, tensors, attributes)
 
 
 class OperationCall:

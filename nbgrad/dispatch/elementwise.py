@@ -23,7 +23,7 @@ from ..ops.core import Elementwise
 from ..ops.spellings import public_name
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .elementwise_plans import PLANS, ElementwisePlans, find_plan, key_of
+from .elementwise_plans import PLANS, ElementwisePlans, find_plan, key_of, kinds_in
 from .elementwise_rules import FEW
 from .operands import (
     NUMBERS,
@@ -115,7 +115,7 @@ class ElementwiseCall:
         """A plan for native code; None where ``missed`` must look at the operands, in this call or in each."""
         op, found = self.op, self.found
         if found is not self.plans:
-            kinds = key if type(key) is tuple else (key,) * min(2, len(op.operands))
+            kinds = kinds_in(key, len(op.operands))
             if must_ask(op, kinds) or self.stores and stores_with_care(kinds):
                 return None
             plan = self.plans[key]
@@ -123,7 +123,7 @@ class ElementwiseCall:
         plan = self.plans.copied(key)
         if plan is not None:
             return keep(found, key, plan)
-        return None if must_ask(op, key if type(key) is tuple else (key,)) else self.plans[key]
+        return None if must_ask(op, kinds_in(key, len(op.operands))) else self.plans[key]
 
     def planned(self, kinds: tuple) -> ElementwisePlan | None:
         """The plan of a call of operands of these kinds; None as from ``plan_of``."""

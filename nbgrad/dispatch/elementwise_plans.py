@@ -13,7 +13,7 @@ from ..ops.expr import symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import native
 from .elementwise_rules import FEW, Subsets, record_functions
-from .operands import check_kinds, dtype_of_kinds, kinds_of, require_divisor
+from .operands import check_kinds, dtype_of_kinds, kinds_of, layouts_in, require_divisor
 from .plans import Formula, elementwise_plan, result_layout
 
 
@@ -40,7 +40,7 @@ class ElementwisePlans(Plans):
         """
         plan = self.copied(key)
         if plan is None:
-            kinds = key if type(key) is tuple else (key,) * min(2, len(self.op.operands))
+            kinds = kinds_in(key, len(self.op.operands))
             plan = make_plan(self.op, kinds)
             pattern = kind_of(kinds[0], kinds[-1]) if len(kinds) <= 2 else None
             if pattern is not None and not plan.reduced and not plan.is_iterated():
@@ -72,6 +72,11 @@ class ElementwisePlans(Plans):
 def key_of(kinds: tuple) -> Any:
     """What native calls look for: kinds of operands; one alone where there is one, or where two are the same."""
     return kinds[0] if len(kinds) == 1 or len(kinds) == 2 and kinds[0] is kinds[1] else kinds
+
+
+def kinds_in(key: Any, count: int) -> tuple:
+    """The kinds behind a ``key_of`` those of so many operands."""
+    return key if type(key) is tuple else (key,) * min(2, count)
 
 
 # By operation.
@@ -135,7 +140,7 @@ def forward_formula(op: Elementwise, dtype: DType | None = None) -> Formula:
 def make_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
     """Plan a call out of place."""
     check_kinds(op, kinds)
-    layouts = tuple([x if type(x) is Layout else None for x in kinds])
+    layouts = layouts_in(kinds)
     dtype = dtype_of_kinds(op, kinds)
     tensors = [layout for layout in layouts if layout is not None]
     shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])

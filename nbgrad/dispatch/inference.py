@@ -25,9 +25,10 @@ from ..tensors.storage import IN_INFERENCE_MODE
 from ..tensors.tensor import INFERENCE, Tensor, native
 from ..views import check_inplace
 from .elementwise import NEVER
+from .elementwise_plans import kinds_in
 from .elementwise_rules import FEW
 from .movements import ViewPlan
-from .operands import stores_with_care
+from .operands import kinds_of, layouts_in, stores_with_care
 
 __all__ = ["plan_in_mode"]
 
@@ -60,8 +61,7 @@ def plan_in_mode(plan: Any, kinds: tuple) -> Any:
 
 def launch_of(plan: Plan, outs: tuple, kinds: tuple) -> Plan:
     """The same launch for operands and results of other layouts."""
-    layouts = tuple([x if type(x) is Layout else None for x in kinds])
-    return Plan(plan.record, tuple([out.template for out in outs]), layouts)
+    return Plan(plan.record, tuple([out.template for out in outs]), layouts_in(kinds))
 
 
 def marked(layout: Layout) -> Layout:
@@ -122,7 +122,7 @@ def native_call_of(op: Elementwise) -> Callable:
     plans = plans_in_mode(caller.planned)
 
     def plan_of(key: Any) -> Plan | None:  # operands of one layout share it
-        return plans.made(key) if type(key) is tuple else plans.made((key,) * min(2, count), key)
+        return plans.made(kinds_in(key, count), key)
 
     return native.caller(plans, NEVER, unknown, unknown, mode, (0,) * count, plan_of)
 
@@ -146,7 +146,7 @@ def write(op: Elementwise, operands: tuple, plain: Callable) -> Tensor | None:
         if isinstance(y, Tensor) and not native.apart(x, y):
             return None
     name, plans = writes[op]
-    kinds = tuple([y.layout if isinstance(y, Tensor) else type(y) for y in operands])
+    kinds = kinds_of(operands)
     check_inplace(name, x, False)
     plan = plans.get(kinds) or plans.made(kinds)
     if plan is None:

@@ -21,7 +21,7 @@ from ..modes.interpreters import Call, interpret, is_marked, quick_write
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
-from ..tensors.layout import Layout, broadcast_shapes
+from ..tensors.layout import broadcast_shapes
 from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
@@ -35,10 +35,11 @@ from .operands import (
     gradient_bits,
     gradient_mask,
     kinds_of,
-    looks_at_values,
+    layouts_in,
     misfit,
     require_divisor,
     stored_numbers,
+    stores_with_care,
     unwrap_number,
 )
 from .plans import elementwise_plan
@@ -91,10 +92,9 @@ class InplaceCall:
     def check_and_store(self, x, *others):
         """The same of an operation that stores numbers: next time the native write knows the call, if no value decides about it."""
         self.check(x, *others)
-        if not special and not looks_at_values((x, *others)):
-            key = kinds_of((x, *others))
-            if key in self.plans:
-                keep(self.stored, key, self.plans[key])
+        kinds = kinds_of((x, *others))
+        if not special and not stores_with_care(kinds) and kinds in self.plans:
+            keep(self.stored, kinds, self.plans[kinds])
         return x
 
     def intercept(self, operands: tuple):
@@ -201,22 +201,18 @@ def old_value(x: Tensor, y: Any) -> Any:
     return kept
 
 
-class WriteRecords(dict):
+@cache
+def write_records(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> Plans:
     """By the bits of the operands that need a gradient: what records a write, whether it keeps the old value, and the slots of the
     node that hold the result.
     """
 
-    def __init__(self, op: Elementwise, numbers: tuple[bool, ...], is_complex: bool):
-        self.kind = op, numbers, is_complex
-
-    def __missing__(self, mask: int) -> tuple:
-        op, numbers, is_complex = self.kind
+    def records_of(mask: int) -> tuple:
         rule = rule_of(op, mask, numbers, is_complex)
         slots = tuple([k for k, name in enumerate(rule.saved_names) if name == "out"])
-        return self.setdefault(mask, (rule.recorder(), op.operands[0] in rule.saved_names, slots))
+        return rule.recorder(), op.operands[0] in rule.saved_names, slots
 
-
-write_records = cache(WriteRecords)
+    return Plans(records_of)
 
 
 def inplace_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
@@ -228,7 +224,7 @@ def inplace_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
     check_kinds(op, kinds)
     own, dtype = kinds[0], dtype_of_kinds(op, kinds)
     result = bool_ if op.predicate else dtype
-    layouts = tuple([x if type(x) is Layout else None for x in kinds])
+    layouts = layouts_in(kinds)
     shape = broadcast_shapes(op.public + "_", [layout.shape for layout in layouts if layout is not None])
     require_fit(op.public + "_", own, shape, result)
     plan = elementwise_plan(

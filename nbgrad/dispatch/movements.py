@@ -17,8 +17,7 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import STORAGE_TEMPLATE, unwatched
 from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
 from .arguments import KEY_TYPES, check_tensor, hashable
-from .calls import OperationCall
-from .interception import intercept_odd
+from .calls import OperationCall, intercept_odd
 from .nodes import node_builder, node_template
 from .rules import GeneralRule
 

@@ -57,6 +57,11 @@ def kinds_of(operands: tuple) -> tuple:
     return tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
 
 
+def layouts_in(kinds: tuple) -> tuple[Layout | None, ...]:
+    """The layouts among kinds; None in the places of numbers."""
+    return tuple([x if type(x) is Layout else None for x in kinds])
+
+
 def check_kinds(op: Elementwise, kinds: tuple) -> None:
     """At least one tensor, all on one device, nothing else but Python numbers."""
     device = None
@@ -102,16 +107,6 @@ def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
         if type(x) is Layout and x.dtype is not bool_:
             raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.dtype}.")
     return dtype
-
-
-def check_operands(op: Elementwise, operands: tuple) -> None:
-    """The same of operands."""
-    check_kinds(op, kinds_of(operands))
-
-
-def compute_dtype(op: Elementwise, operands: tuple) -> DType:
-    """The same of operands."""
-    return dtype_of_kinds(op, kinds_of(operands))
 
 
 def stored_numbers(op: Elementwise, operands: tuple) -> tuple:
@@ -167,13 +162,8 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
     return int(value) if int(value) >= info.min else int(value) + info.max + 1
 
 
-def looks_at_values(operands: tuple) -> bool:
-    """Whether ``stored_numbers`` has something to do where these, or others of their kinds, are stored in the first one."""
-    return stores_with_care(kinds_of(operands))
-
-
 def stores_with_care(kinds: tuple) -> bool:
-    """The same of kinds of operands."""
+    """Whether ``stored_numbers`` has something to do where operands of these kinds are stored in the first one."""
     dtype, last = kinds[0].dtype, kinds[-1]
     if type(last) is not Layout:
         return not dtype.differentiable

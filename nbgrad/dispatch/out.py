@@ -31,6 +31,7 @@ from .operands import (
     gradient_bits,
     gradient_mask,
     kinds_of,
+    layouts_in,
     misfit,
     require_divisor,
     unwrap_number,
@@ -193,5 +194,4 @@ def out_plan(op: Elementwise, key: tuple) -> Plan:
     """The plan of a call with ``out=``, by kinds of ``out`` and of the operands."""
     out, *kinds = key
     dtype = dtype_of_kinds(op, tuple(kinds))
-    layouts = tuple([x if type(x) is Layout else None for x in kinds])
-    return elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), exact=op.exact)
+    return elementwise_plan(forward_formula(op, dtype), dtype, layouts_in(tuple(kinds)), (out,), exact=op.exact)

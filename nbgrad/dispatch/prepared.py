@@ -21,8 +21,7 @@ from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .arguments import ABSENT, bound_parameters, check_tensor, respelled
-from .calls import OperationCall
-from .interception import intercept_odd
+from .calls import OperationCall, intercept_odd
 from .lowerings import PREPARED, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
 

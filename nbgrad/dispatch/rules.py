@@ -39,7 +39,6 @@ class GeneralRule(SavingRule):
         mentioned = {name for names in self.params for name in names}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
         self.frees = keeps or bool(self.saved_names)
-        self.single = len(wanted) == 1
         self.spread = op.operands[0] in wanted and op.variadic
 
     def beside(self, node: Node, name: str) -> Any:
@@ -54,11 +53,6 @@ class GeneralRule(SavingRule):
         layout = facts.get(f"{self.op.own_name(operand)}_layout")
         known = {} if layout is None else {"sizes": layout.shape, "strides": layout.strides, "numel": layout.numel}
         return known.get(aspect, UNKNOWN)
-
-    def backward(self, node: Node, g, create_graph: bool):
-        """Evaluate the formulas: text made when first used, kept for all nodes."""
-        made = self.compiled = self.generate()
-        return made(node, g, create_graph)
 
     def node_backward(self) -> Callable:
         return self.generate()

@@ -21,7 +21,7 @@ from ..base.errors import NotSupportedError
 from ..base.grad_mode import mode
 from ..creation.factories import new_full
 from ..dispatch.lowerings import facts_of
-from ..dispatch.operands import kinds_of, no_derivative, no_derivative_by
+from ..dispatch.operands import kinds_of, layouts_in, no_derivative, no_derivative_by
 from ..dispatch.plans import Formula, elementwise_plan
 from ..dispatch.symbolic import apply, choose, full_like
 from ..engine import run_backward
@@ -164,8 +164,7 @@ def batched_layout(levels: tuple[Level, ...], layout: Layout) -> Layout:
 @lru_cache(maxsize=MOST_PLANS)
 def tangent_plan(formula: Formula, exact: tuple[str, ...], out: Layout, *kinds: Any) -> Any:
     """The plan of a tangent in the layout of the result, of operands of these kinds."""
-    layouts = tuple([x if type(x) is Layout else None for x in kinds])
-    return elementwise_plan(formula, out.dtype, layouts, (out,), exact=exact)
+    return elementwise_plan(formula, out.dtype, layouts_in(kinds), (out,), exact=exact)
 
 
 def launched(op: Elementwise, formula: Formula, values: list, out: Layout) -> Tensor:

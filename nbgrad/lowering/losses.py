@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from functools import cache
 
@@ -11,9 +10,8 @@ from ..base.dtypes import float32, int64, uint8
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
-from ..kernels.templates.keys import KEY_CONSTANTS, float_of_max, key_max, least_key
 from ..kernels.templates.losses import loss_loop
-from ..kernels.templates.softmax import finite_or_zero
+from ..kernels.templates.softmax import score_bindings
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout
 
@@ -24,19 +22,7 @@ PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
 @cache
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the loops."""
-    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
-
-    bindings = (
-        ("finite_or_zero", finite_or_zero),
-        ("INF", math.inf),
-        ("exp", FUNCTIONS["exp"]),
-        ("log", FUNCTIONS["log"]),
-        ("key_max", key_max),
-        ("float_of_max", float_of_max),
-        ("least_key", least_key),
-        *KEY_CONSTANTS[dtype],
-    )
-    return address(Program(name, loss_loop(name, dtype), dtype, bindings, True))
+    return address(Program(name, loss_loop(name, dtype), dtype, score_bindings(dtype), True))
 
 
 def check_scores(name: str, x: Layout, target: Layout) -> None:

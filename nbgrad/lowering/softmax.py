@@ -12,9 +12,8 @@ from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import shares
 from ..kernels.cpu.build import Program, address
-from ..kernels.templates.keys import KEY_CONSTANTS, float_of_max, key_max, least_key
 from ..kernels.templates.reduce import TILE
-from ..kernels.templates.softmax import below, finite_or_zero, larger, softmax_loop
+from ..kernels.templates.softmax import below, larger, score_bindings, softmax_loop
 from ..native.plans import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
@@ -28,20 +27,7 @@ COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 @cache
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
-    from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import
-
-    bindings = (
-        ("larger", larger),
-        ("below", below),
-        ("finite_or_zero", finite_or_zero),
-        ("INF", math.inf),
-        ("exp", FUNCTIONS["exp"]),
-        ("log", FUNCTIONS["log"]),
-        ("key_max", key_max),
-        ("float_of_max", float_of_max),
-        ("least_key", least_key),
-        *KEY_CONSTANTS[dtype],
-    )
+    bindings = (("larger", larger), ("below", below), *score_bindings(dtype))
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 

@@ -14,14 +14,16 @@ limits: it is NaN.
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .keys import KEY_TYPES
+from .keys import KEY_CONSTANTS, KEY_TYPES, float_of_max, key_max, least_key
 from .reduce import TILE, compile_kernel
 
 __all__ = [
+    "score_bindings",
     "softmax_loop",
     "STANDARDISE",
     "STANDARDISE_BACKWARD",
@@ -50,6 +52,22 @@ def larger(x, m):
 def finite_or_zero(m):
     """``m``, or 0 where it is infinite; NaN stays."""
     return where(fabs(m) == INF, 0.0, m)
+
+
+def score_bindings(dtype: str) -> tuple:
+    """What loops over scores mention: exponentials and logarithms, and the keys by which they find the greatest score."""
+    from ..scalars import FUNCTIONS  # needed by kernels, not by an import
+
+    return (
+        ("finite_or_zero", finite_or_zero),
+        ("INF", math.inf),
+        ("exp", FUNCTIONS["exp"]),
+        ("log", FUNCTIONS["log"]),
+        ("key_max", key_max),
+        ("float_of_max", float_of_max),
+        ("least_key", least_key),
+        *KEY_CONSTANTS[dtype],
+    )
 
 
 def below(x, m, shift):
