@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+import sys
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple
 
