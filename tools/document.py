@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple
 
