@@ -31,7 +31,7 @@ from . import accumulate as accumulation
 from .accumulate import accumulate
 from .base.calls import CALLS
 from .base.errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
-from .base.grad_mode import dual_levels, mode, special
+from .base.grad_mode import dual_levels, mode, special, traces
 from .graph.cotangents import broadcasts, fit, plus
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph.node import LeafHooks, by_operand
@@ -74,8 +74,8 @@ def run_backward(
     entered = hooks_entered()
     mode.enabled, current["task"] = create_graph, task
     try:
-        # Kernels know no tangents: while a level is open, nodes evaluate their formulas by calls.
-        walks[-1](task, seeds, create_graph or bool(dual_levels), current)
+        # Kernels know no tangents, and no graph that is captured: meanwhile nodes evaluate their formulas by calls.
+        walks[-1](task, seeds, create_graph or bool(dual_levels or traces), current)
         if task.callbacks is not None:
             current["node"] = None
             for callback in task.callbacks:  # a callback may queue another
@@ -305,6 +305,8 @@ def owned(g: Tensor | None) -> Tensor | None:
 
 def own_copy(g: Tensor) -> Tensor:
     """A tensor like ``g`` without history, on memory of its own."""
+    if g.layout.special:
+        return CALLS["clone"](native.alias(g))
     return native.tensor(g.layout.template, wrap_array(g._storage_.array.copy()), g._offset_, False, None)
 
 

@@ -44,6 +44,7 @@ LAYERS = (
     ("profiling", "what ran, and how long"),
     ("recomputing", "saved tensors that are computed again"),
     ("func", "functions of functions: maps, derivatives"),
+    ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     ("nn optim linalg special", "written in the public names"),

@@ -26,6 +26,7 @@ __all__ = [
     "DivisionError",
     "InplaceError",
     "CacheError",
+    "GraphError",
     "KernelError",
     "NamingError",
     "NotSupportedError",
@@ -114,6 +115,10 @@ class NumberError(NbgradError, OverflowError):
 
 class CacheError(NbgradError):
     """A compiled kernel that cannot be loaded or stored."""
+
+
+class GraphError(NbgradError):
+    """A program that a graph cannot hold, or a graph that breaks its rules."""
 
 
 class KernelError(NbgradError):

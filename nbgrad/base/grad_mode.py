@@ -33,6 +33,10 @@ special: list = []
 # close levels at any time: look at a copy, once, where a level of this thread must not be missed.
 dual_levels: list = []
 
+# The captures of graphs that run anywhere in the process, outermost first (jit/capture.py). While there is one, passes evaluate
+# formulas by calls, and creation functions tell of what they make.
+traces: list = []
+
 # Not empty while a call that is no operation may mean something else than usual: a transform of functions runs in some thread, a
 # batch is open, a function mode is active, types that override functions exist. Entry points test it before they look closer.
 unusual: list = []

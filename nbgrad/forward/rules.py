@@ -18,7 +18,7 @@ from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 from ..creation.factories import new_full
 from ..dispatch.lowerings import facts_of
 from ..dispatch.operands import kinds_of, layouts_in, no_derivative, no_derivative_by
@@ -125,9 +125,11 @@ def jvp_formula(op: Elementwise, names: tuple[str, ...]) -> tuple[tuple, Formula
 
 
 def is_plain(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool:
-    """Whether nothing that is computed from these would be recorded, or have tangents of its own; and the tangents are real where
-    the result is.
+    """Whether nothing that is computed from these would be recorded, captured, or have tangents of its own; and the tangents are
+    real where the result is.
     """
+    if traces:
+        return False
     levels, recording = visible_levels(), mode.enabled
     for x in values:
         if isinstance(x, Tensor) and (
@@ -257,7 +259,7 @@ def kept_ones(layout: Layout) -> Tensor:
 
 def ones_like(layout: Layout) -> Tensor:
     """Ones; where they are few always the same."""
-    return kept_ones(layout.like()) if layout.numel <= FEW else new_full(layout.like(), 1)
+    return kept_ones(layout.like()) if layout.numel <= FEW and not traces else new_full(layout.like(), 1)
 
 
 FEW = 16

@@ -30,6 +30,7 @@ from ..creation.factories import new_full
 from ..graph.edges import Edge, Node
 from ..graph.saved import SavedTensor
 from ..modes.interpreters import Presence
+from ..modes.traced import TRACED
 from ..tensors.batch_levels import Level, is_batched, whole
 from ..tensors.layout import layout_of
 from ..tensors.tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
@@ -335,7 +336,7 @@ def widened(x: Tensor, level: int, held: Tensor, tangent: Tensor) -> Tensor:
 
 def has_memory(x: Tensor) -> bool:
     """Whether the layout says where the elements are: of a marked tensor, a batched one first of all, its interpreter knows."""
-    return isinstance(x.layout.special, bool)
+    return isinstance(x.layout.special, bool) or x.layout.special is TRACED
 
 
 def share_memory(x: Tensor, y: Tensor) -> bool:

@@ -22,6 +22,7 @@ from ..tensors.layout import marked_layout
 from ..tensors.storage import IN_INFERENCE_MODE
 from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
 from .interpreters import Call, register
+from .traced import TRACED
 
 __all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
 
@@ -40,7 +41,7 @@ def is_inference(input: Tensor) -> bool:
 
 def mark(x: Tensor) -> Tensor:
     """Make a tensor an inference tensor: one that nobody else has seen."""
-    if isinstance(x.layout.special, bool):
+    if isinstance(x.layout.special, bool) or x.layout.special is TRACED:
         put_layout(x, marked_layout(x.layout, INFERENCE))
     if x._storage_.writable:
         x._storage_.writable = IN_INFERENCE_MODE

@@ -50,8 +50,8 @@ __all__ = [
 ]
 
 # From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
-# function keeps, inference tensors, lazy bits.
-RANKS = ("overrides", "batching", "profiling", "tangents", "selection", "inference", "bits")
+# function keeps, inference tensors, lazy bits, graphs that are captured.
+RANKS = ("overrides", "batching", "profiling", "tangents", "selection", "inference", "bits", "capture")
 
 
 class Call:

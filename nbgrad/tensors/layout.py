@@ -36,8 +36,9 @@ class Layout:
         expanded: whether several positions share an element.
         conj, neg: lazy conjugation and negation.
         kind: all but the sizes of an ordinary contiguous tensor, for plans that are copied from shape to shape; else None.
-        special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched); such
-            layouts have no plans.
+        special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched, traced);
+            such layouts have no plans.
+        beneath: the layout that was marked, which may be a marked one itself; None of those that no mark was put on.
         descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
     """
 
@@ -55,6 +56,7 @@ class Layout:
         "neg",
         "kind",
         "special",
+        "beneath",
         "descr",
         "record",
         "template",
@@ -73,6 +75,7 @@ class Layout:
     neg: bool
     kind: LayoutKind | None
     special: Any
+    beneath: Layout | None
     descr: Any
     record: bytes
     template: Tensor
@@ -93,8 +96,15 @@ class Layout:
     is_nested_tensor = is_cpp_nested_tensor = False  # torch's names: what tools ask of a node's ``_input_metadata``
 
     def unmarked(self) -> Layout:
-        """The layout that ``marked_layout`` marked."""
-        return layout_of(self.dtype, self.shape, self.strides, self.device, self.conj, self.neg)
+        """The layout that ``marked_layout`` marked, which may be marked itself; without a mark the layout as it is."""
+        return self if self.beneath is None else self.beneath
+
+    def plain(self) -> Layout:
+        """The layout beneath all marks."""
+        layout = self
+        while layout.beneath is not None:
+            layout = layout.beneath
+        return layout
 
 
 ONE = (1,)
@@ -159,7 +169,7 @@ def _new_layout(key) -> Layout:
     layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
     dtype, shape, strides, device, conj, neg = key
     ndim, special = len(shape), conj or neg
-    layout.ndim, layout.special, layout.descr = ndim, special, dtype.numpy
+    layout.ndim, layout.special, layout.beneath, layout.descr = ndim, special, None, dtype.numpy
     if ndim == 1:
         numel, step = shape[0], strides[0]
         contiguous = dense = step == 1 or numel <= 1
@@ -191,7 +201,10 @@ def layout_kind(dtype: DType, device: Device, dimensions: bool) -> LayoutKind:
 
 
 def marked_layout(layout: Layout, mark: Any) -> Layout:
-    """The same layout for tensors that need an interpreter: ``mark`` says whose; what is derived from it is not marked."""
+    """The same layout for tensors that need an interpreter: ``mark`` says whose; what is derived from it is not marked.
+
+    A marked layout may be marked again: the interpreter that comes first has the outer mark.
+    """
     key = (layout, mark)
     found = _layouts.get(key)
     if found is not None:
@@ -199,7 +212,7 @@ def marked_layout(layout: Layout, mark: Any) -> Layout:
     new = Layout()
     for slot in Layout.__slots__[:-1]:
         setattr(new, slot, getattr(layout, slot))
-    new.kind, new.special, new.template = None, mark, new_template(new)
+    new.kind, new.special, new.beneath, new.template = None, mark, layout, new_template(new)
     return _remember(key, new)
 
 

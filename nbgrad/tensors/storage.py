@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 
 __all__ = [
     "Storage",
@@ -209,9 +209,12 @@ STORAGE_TEMPLATE.version, STORAGE_TEMPLATE.device, STORAGE_TEMPLATE.writable = 0
 
 
 def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
-    """A Storage over a 1-D array."""
+    """A Storage over a 1-D array; captures of graphs are told, for which its elements are constants."""
     storage = Storage()
     storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, writable
+    if traces:
+        for trace in tuple(traces):
+            trace.note_made(storage)
     return storage
 
 

@@ -1,0 +1,8 @@
+"""Graphs of programs: capture, differentiation, compilation."""
+
+from __future__ import annotations
+
+from .capture import trace
+from .graph import Graph
+
+__all__ = ["Graph", "trace"]

@@ -1,0 +1,264 @@
+"""Capture: a function is run once, and every call that arrives beneath all interpreters is written down.
+
+NOTE [Capture]: traced tensors are marked (modes/traced.py), and while a capture runs it is in ``special``: every call of its thread
+arrives at its interpreter, the last of them. That takes the marks off, runs the call on the same tensors, writes a node down and
+marks the results. What transforms, hooks, Functions and the engine do arrives as the operations that they are made of; passes
+evaluate formulas by calls meanwhile. No rule is written a second time.
+
+NOTE [Values of a graph]: a tensor is what its storage, its place there and its layout say. A storage is a variable, tensors are
+windows on it: see variables.py. Storages come from the arguments (inputs of the graph), from calls that were written down, from
+creation functions, which announce what they make, and from tensors that the function is known to use (func/captures.py): both are
+constants. A tensor from elsewhere was computed where nobody looked, and using it is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from threading import get_ident
+from typing import Any, Callable, Iterator, Sequence
+
+from ..base.calls import CALLS
+from ..base.errors import GraphError
+from ..base.grad_mode import mode, special, traces
+from ..func.captures import captured
+from ..graph.edges import Edge, Node as GraphNode, next_seq
+from ..graph.node import saved_values
+from ..modes.interpreters import Call, Presence, register
+from ..modes.traced import TRACED, mark, unmark
+from ..ops.core import Op
+from ..tensors.storage import Storage
+from ..tensors.tensor import ASK, Tensor
+from .graph import Graph
+from .ir import Node, Value
+from .variables import Variables
+
+__all__ = ["Trace", "current_trace", "trace", "tracing"]
+
+PACKAGE = str(Path(__file__).parents[1])
+
+
+class Trace(Presence):
+    """A capture that runs: a member of ``special``, whose calls come to the interpreter of rank "capture".
+
+    Attributes:
+        graph: what was written down.
+        depth: whether the thread is beneath a call that is being written down.
+    """
+
+    rank = "capture"
+
+    def __init__(self, known: Sequence[Tensor] = ()):
+        self.graph, self.thread, self.depth = Graph(), get_ident(), 0
+        self.variables = Variables(self.graph, known)
+
+    def input(self, x: Tensor, name: str = "") -> Tensor:
+        """A traced tensor in the place of an argument: a leaf, or part of the argument's graph, on memory of its own."""
+        value = Value(x.layout.plain(), bool(x.requires_grad), name=name)
+        self.graph.inputs.append(value)
+        made = self.variables.copied(x)
+        self.variables.define(made, value)
+        return mark(made)
+
+    def note_made(self, storage: Storage) -> None:
+        """Python code made a storage: of a creation function, whose elements are constants."""
+        if not self.depth and get_ident() == self.thread:
+            self.variables.born[id(storage)] = storage
+
+    def value(self, x: Any) -> Any:
+        """The value of a tensor; numbers as they are, sequences member by member."""
+        if isinstance(x, Tensor):
+            return self.variables.value(x)
+        return tuple([self.value(y) for y in x]) if isinstance(x, (tuple, list)) and holds_tensors(x) else x
+
+    # ---- calls -----------------------------------------------------------------------------------------------------
+
+    def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """Run a call and write it down."""
+        if call.form == "out":
+            raise GraphError(f"{call.op.public}: a graph does not capture out=. Hint: use the result.")
+        if call.op.kind == "method":
+            return self.run_method(call, below)
+        ins, attributes = self.value(call.operands), {name: self.value(x) for name, x in call.attributes.items()}
+        if call.form:
+            return self.write(call, ins, attributes, below)
+        mark, out = next_seq(), self.run_unmarked(call, below)
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        if not all(isinstance(x, Tensor) for x in outs):
+            raise GraphError(f"{call.op.public}: gives {type(out).__name__}, expected tensors: a graph cannot capture it.")
+        self.add(call.op, ins, attributes, outs)
+        self.follow(outs, mark)
+        return out
+
+    def run_method(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """A method of tensors that is no operation: its results are windows on what it was called on."""
+        out = self.run_unmarked(call, below)
+        if isinstance(out, Tensor):
+            self.follow((out,), next_seq())
+        return out
+
+    def run_unmarked(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The call on its tensors, and those that they are views of, without their marks."""
+        marked = {id(x): x for x in involved(call) if x.layout.special is TRACED}
+        for x in marked.values():
+            unmark(x)
+        self.depth += 1
+        try:
+            return below(call)
+        finally:
+            self.depth -= 1
+            for x in marked.values():
+                mark(x)
+
+    def add(self, op: Op, ins: tuple, attributes: dict, outs: Sequence[Tensor]) -> Node:
+        """Write a call down, whose results are these."""
+        layouts = [x.layout.plain() for x in outs]
+        node = Node(op, ins, attributes, layouts, line=user_line())
+        self.graph.nodes.append(node)
+        for x, value in zip(outs, node.outs):
+            value.requires_grad = bool(x.requires_grad)
+            self.variables.define(x, value)
+        return node
+
+    def write(self, call: Call, ins: tuple, attributes: dict, below: Callable[[Call], Any]) -> Any:
+        """Write the out-of-place call down, and give the storage that is written to a new value."""
+        x, seq = call.operands[0], next_seq()
+        self.variables.keep_old(x)
+        made = self.run_unmarked(call, out_of_place)
+        out = self.run_unmarked(call, below)
+        node = Node(call.op, ins, attributes, [made.layout], line=user_line())
+        self.graph.nodes.append(node)
+        self.variables.write(x, node.outs[0])
+        self.follow((x,), seq)
+        return out
+
+    def follow(self, outs: Sequence[Any], seq: int) -> None:
+        """Mark results, and what their nodes, younger than ``seq``, keep."""
+        for x in outs:
+            if not isinstance(x, Tensor):
+                continue
+            if x._needs_grad_ is ASK:
+                edges = (x._meta_.base._edge_, x._meta_.node)
+            else:
+                edges = (x._edge_, None)
+            for edge in edges:
+                node = edge.node if type(edge) is Edge else edge
+                if isinstance(node, GraphNode) and node._seq_ > seq:
+                    for saved in saved_values(node):
+                        if isinstance(saved, Tensor) and self.variables.is_own(saved):
+                            mark(saved)
+            if self.variables.is_own(x):
+                mark(x)
+
+
+def holds_tensors(x: tuple | list) -> bool:
+    """Whether there is a tensor in nested sequences."""
+    return any(isinstance(y, Tensor) or isinstance(y, (tuple, list)) and holds_tensors(y) for y in x)
+
+
+def out_of_place(call: Call) -> Tensor:
+    """The result of a call in place, as a new tensor."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        return CALLS[call.op.name](*call.operands, **call.attributes)
+    finally:
+        mode.enabled = enabled
+
+
+def involved(call: Call) -> Iterator[Tensor]:
+    """The tensors of a call, those in attributes too, and those that they are views of."""
+    stack: list[Any] = [*call.operands, *call.attributes.values()]
+    for x in stack:
+        if isinstance(x, Tensor):
+            yield x
+            if x._meta_ is not None and x._meta_.base is not None:
+                yield x._meta_.base
+        elif isinstance(x, (tuple, list)):
+            stack += x
+
+
+def user_line() -> str:
+    """``file:line`` of the innermost frame outside of the package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def current_trace() -> Trace | None:
+    """The innermost capture of this thread."""
+    this = get_ident()
+    return next((active for active in reversed(traces) if active.thread == this), None)
+
+
+class Captures:
+    """The interpreter of captures."""
+
+    def concerns(self, call: Call) -> bool:
+        """Whether this thread captures, and is not beneath a call that is being written down."""
+        found = current_trace()
+        return found is not None and not found.depth
+
+    def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The innermost capture of this thread writes it down."""
+        found = current_trace()
+        assert found is not None
+        return found.run(call, below)
+
+
+register("capture", Captures())
+
+
+@contextmanager
+def tracing(known: Sequence[Tensor] = ()) -> Iterator[Trace]:
+    """A capture of what this thread calls inside.
+
+    Args:
+        known: tensors that may be used without being made inside.
+    """
+    active = Trace(known)
+    traces.append(active)
+    special.append(active)
+    try:
+        yield active
+    finally:
+        special.remove(active)
+        traces.remove(active)
+        active.variables.restore()
+
+
+def trace(fn: Callable, *examples: Tensor) -> Graph:
+    """The graph of a function.
+
+    Args:
+        fn: takes tensors, returns a tensor or a tuple of tensors.
+        examples: arguments: the graph is that of what the function does with tensors of these layouts and flags. They are copied.
+
+    Returns:
+        The graph. Called with tensors of the same layouts it computes what the function computes.
+
+    Raises:
+        GraphError: the function does what a graph cannot hold.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import trace
+    >>> graph = trace(lambda x: 2 * x + 1, nbgrad.ones(2))
+    >>> graph(nbgrad.tensor([3.0, 4.0]))
+    [tensor([7., 9.])]
+    """
+    with tracing(captured(fn)) as active:
+        active.graph.name = getattr(fn, "__name__", "graph")
+        if not active.graph.name.isidentifier():
+            active.graph.name = "graph"
+        result = fn(*[active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))])
+        outs = result if isinstance(result, (tuple, list)) else (result,)
+        active.graph.outputs = list(active.value(tuple(outs)))
+    return active.graph
+
+
+def names_of(fn: Callable, count: int) -> list[str]:
+    """The names of a function's parameters, where they are plain."""
+    code = getattr(fn, "__code__", None)
+    names = list(code.co_varnames[: code.co_argcount]) if code is not None else []
+    return (names + [""] * count)[:count]

@@ -1,0 +1,58 @@
+"""A captured program: a block of calls, and the tensors that it uses without receiving them.
+
+>>> import nbgrad
+>>> from nbgrad.jit import trace
+>>> graph = trace(lambda x: (x * x).sum(), nbgrad.ones(3))
+>>> [node.name for node in graph.nodes]
+['mul', 'sum']
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .ir import Block, Node, Value, copy_block
+from .replay import replay
+
+__all__ = ["Graph"]
+
+
+class Graph(Block):
+    """A block with the tensors that it uses without receiving them.
+
+    Attributes:
+        constants: values whose ``data`` is a tensor of the program, or what a creation function made.
+        name: of the captured function.
+    """
+
+    __slots__ = ("constants", "name", "__weakref__")
+
+    def __init__(
+        self,
+        inputs: list[Value] | None = None,
+        nodes: list[Node] | None = None,
+        outputs: list[Any] | None = None,
+        constants: list[Value] | None = None,
+        name: str = "graph",
+    ):
+        super().__init__(inputs, nodes, outputs)
+        self.constants: list[Value] = constants or []
+        self.name = name
+
+    def __call__(self, *inputs: Any) -> list:
+        """Run it by calls of operations: what every other way to run it is compared with.
+
+        Args:
+            inputs: a tensor for every input.
+        """
+        return replay(self, self.constants, inputs, self.name)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+    def copy(self) -> tuple[Graph, dict[Value, Value]]:
+        """A graph of its own values, which share constants' data; and the new value of every old one."""
+        table: dict[Value, Value] = {}
+        made = copy_block(self, Graph(name=self.name), table, self.constants)
+        made.constants = [table[value] for value in self.constants]
+        return made, table

@@ -1,0 +1,54 @@
+"""A graph run by calls of its operations: what every other way to run it is compared with, and what interpreters see of it."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError
+from ..creation.factories import new_full
+from .ir import Block, Control, Node, Value, map_values
+
+__all__ = ["replay", "run_block", "run_node"]
+
+
+def replay(block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph") -> list:
+    """The outputs of a graph.
+
+    Raises:
+        ArgumentError: another number of inputs than the graph has.
+    """
+    if len(inputs) != len(block.inputs):
+        raise ArgumentError(f"{name}: expected {len(block.inputs)} inputs, got {len(inputs)}.")
+    return run_block(block, inputs, {value: tensor_of(value) for value in constants})
+
+
+def tensor_of(constant: Value) -> Any:
+    """The tensor of a constant: itself, or one that is filled with its number."""
+    data = constant.data
+    if isinstance(data, (bool, int, float, complex)):
+        assert constant.layout is not None
+        return new_full(constant.layout, data)
+    return data
+
+
+def run_block(block: Block, inputs: Sequence[Any], values: dict[Value, Any]) -> list:
+    """The outputs of a block.
+
+    Args:
+        values: what enclosing blocks have computed; what this one computes is entered.
+    """
+    values.update(zip(block.inputs, inputs))
+    for node in block.nodes:
+        values.update(zip(node.outs, run_node(node, values)))
+    return [map_values(x, values.__getitem__) for x in block.outputs]
+
+
+def run_node(node: Node, values: dict[Value, Any]) -> tuple:
+    """The results of a node."""
+    operands = [map_values(x, values.__getitem__) for x in node.ins]
+    attributes = {name: map_values(x, values.__getitem__) for name, x in node.attributes.items()}
+    if isinstance(node.op, Control):
+        return node.op.run(node, values, *operands, **attributes)
+    out = CALLS[node.op.name](*operands, **attributes)
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
