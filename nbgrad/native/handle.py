@@ -60,6 +60,7 @@ class _Lazy:
             "place",
             "watch",
             "nan_finder",
+            "sequence",
             "pool",
             "apart",
         ):

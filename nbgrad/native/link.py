@@ -21,11 +21,12 @@ from ..base import config
 from ..base.dtypes import DType
 from ..kernels.cpu import LARGE
 from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
-from . import calls, language, launches, nans, objects, places, plans, primitives, recording, steps, support
+from . import calls, language, launches, nans, objects, places, plans, primitives, recording, sequences, steps, support
 from .calls import Caller, Differentiator, Writer
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
 from .recording import Builder, Recorder, Viewer
+from .sequences import Sequence
 from .steps import Leader, Steps, Surveyor
 
 __all__ = ["Functions", "Native", "Uncompiled"]
@@ -35,7 +36,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, launches, places, calls, recording, steps, nans)
+MODULES = (threads, launches, places, calls, recording, steps, nans, sequences)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -171,6 +172,27 @@ class Functions:
     def nan_finder(self, searches: dict, slow: Callable) -> Callable:
         """See ``NanFinder``."""
         return self.method(NanFinder(searches, slow))
+
+    def sequence(
+        self,
+        steps: tuple[int, ...],
+        parameters: bytes,
+        outs: tuple,
+        layouts: tuple,
+        constants: tuple,
+        hosts: tuple,
+        size: int,
+        special: list,
+        slow: Callable,
+        recorded: Callable,
+        mode: Any,
+    ) -> tuple[Callable, Callable]:
+        """``call`` and ``run``: see ``Sequence``; the first four words and the steps, the parameters behind them, bytes of a block."""
+        words = pack_words(*steps) + parameters
+        owner = Sequence(
+            words, outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8), special, slow, recorded, mode
+        )
+        return self.method(owner), self.method(owner, "run")
 
 
 class Uncompiled(Functions):

@@ -1,0 +1,84 @@
+"""What a graph is when it runs: launches of kernels, and calls of operations that no kernel alone can do."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..tensors.layout import Layout
+from .ir import Node, Value
+
+__all__ = ["Host", "Launch", "Place", "Schedule", "Window"]
+
+
+class Place(NamedTuple):
+    """An address: so many bytes behind the first element of a value that has memory of its own."""
+
+    value: Value
+    offset: int = 0
+
+
+class Window(NamedTuple):
+    """Where a value is that is a view: a layout at a place."""
+
+    place: Place
+    layout: Layout
+
+
+class Launch:
+    """One launch of a kernel: see NOTE [Plan record] of native/plans.py.
+
+    Attributes:
+        address: of the kernel; its arguments are the parameters, what it writes, what it reads.
+        units, grain: of work, in all and of one claim.
+        shared: whether the pool may share it.
+        parameters: the kernel's own, a multiple of 8 bytes.
+        writes: values that it fills, each dense, in its own layout, on memory of its own.
+        reads: where its operands are.
+        nodes: what it computes.
+    """
+
+    __slots__ = ("address", "units", "grain", "shared", "parameters", "writes", "reads", "nodes")
+
+    def __init__(
+        self,
+        address: int,
+        units: int,
+        writes: tuple[Value, ...],
+        reads: tuple[Place, ...],
+        parameters: bytes = b"",
+        grain: int = 1,
+        shared: bool = False,
+        nodes: tuple[Node, ...] = (),
+    ):
+        self.address, self.units, self.grain, self.shared, self.parameters = address, units, grain, shared, parameters
+        self.writes, self.reads, self.nodes = writes, reads, nodes
+
+
+class Host:
+    """A call of an operation between launches.
+
+    Attributes:
+        node: what is called.
+        writes: its results, each in its own layout, on memory that the call makes.
+        reads: where its operands are, in the order of ``node.values()``.
+    """
+
+    __slots__ = ("node", "writes", "reads")
+
+    def __init__(self, node: Node, writes: tuple[Value, ...], reads: tuple[Window, ...]):
+        self.node, self.writes, self.reads = node, writes, reads
+
+
+class Schedule(NamedTuple):
+    """The steps of a graph, and where values are that have no memory of their own."""
+
+    steps: list[Launch | Host]
+    windows: dict[Value, Window]
+
+    def window(self, value: Value) -> Window:
+        """Where a value is: on its own memory if it is no view."""
+        found = self.windows.get(value)
+        if found is None:
+            assert value.layout is not None
+            found = Window(Place(value), value.layout)
+        return found

@@ -1,0 +1,226 @@
+"""Native code: a list of launches, which is what a compiled graph is.
+
+NOTE [Sequence words]: ``Sequence.words`` is a bytes object of int64 words: 0 bytes of memory that the steps share, 1 number of steps,
+2 number of addresses that the steps know, 3 whether a step gives the interpreter's lock away, then the steps, one behind the other. A step
+begins with what it is and how many words it has:
+  LAUNCH  kernel, units, units that one thread claims at once, flags (1: the pool), place of its parameters, number of pointers; then
+          for each the number of an address and bytes from there.
+  HOST    which of ``hosts``, number of results; then for each the number of its address.
+  GUARD   address number and bytes of what was computed, how many bytes count (at most 8), what is expected.
+Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
+shared memory, then those of the results, of the operands, of the constants, and of what hosts return.
+
+NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A sequence
+keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or a call within the call, a new
+one is made. The block's first part holds the addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from ..kernels.cpu.pool import HAS_WORKERS
+from .calls import recording
+from .language import Row, Words, bound, native
+from .launches import CHANGED, array_of, data, make, put_number
+from .primitives import (
+    address_of,
+    address_of_bytes,
+    array_data,
+    get_int64,
+    give_lock,
+    new_array,
+    put_int64,
+    run_kernel,
+    take_lock,
+    words,
+    words_of,
+)
+from .recording import flows
+
+if HAS_WORKERS:
+    from .pool import parallel
+else:
+    from .serial import parallel
+
+if TYPE_CHECKING:
+    from ..tensors.tensor import Tensor
+
+__all__ = ["GUARD", "HOST", "LAUNCH", "Sequence"]
+
+LAUNCH, HOST, GUARD = 0, 1, 2
+
+
+@bound
+class Sequence:
+    """``call(*operands)``: a compiled graph, for operands of the layouts that it was made for.
+
+    Attributes:
+        words: the steps: NOTE [Sequence words].
+        outs: for every result the template of its layout.
+        layouts: for every operand its layout; a number's code (``NUMBER_CODES``) for a Python number.
+        constants: tensors that the steps read beside the operands.
+        constant_layouts: their layouts.
+        hosts: ``host(block, results, held, *operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
+            results of the hosts before.
+        block: under 0 the memory that the steps share, while nobody uses it.
+        size: how much of it there must be, as bytes of an int64; ``descr`` is NumPy's dtype of bytes.
+        special: while it is not empty, everything goes to ``slow``.
+        slow: ``slow(*operands)`` for other operands, in a special mode, and where a guard finds something else than expected.
+        recorded: ``recorded(*operands)``, where an operand needs a gradient and this thread records.
+        mode: the thread's modes.
+    """
+
+    __slots__ = (
+        "words",
+        "outs",
+        "layouts",
+        "constants",
+        "constant_layouts",
+        "hosts",
+        "block",
+        "size",
+        "descr",
+        "special",
+        "slow",
+        "recorded",
+        "mode",
+    )
+    words: bytes
+    outs: tuple
+    layouts: tuple
+    constants: tuple
+    constant_layouts: tuple
+    hosts: tuple
+    block: dict
+    size: bytes
+    descr: Any
+    special: list
+    slow: Callable
+    recorded: Callable
+    mode: Any
+
+    def __init__(self, words, outs, layouts, constants, hosts, size, descr, special, slow, recorded, mode):
+        self.words, self.outs, self.layouts, self.constants, self.hosts = words, outs, layouts, constants, hosts
+        self.constant_layouts = tuple([x.layout for x in constants])
+        self.block, self.size, self.descr = {}, size, descr
+        self.special, self.slow, self.recorded, self.mode = special, slow, recorded, mode
+
+    def __call__(self, *operands):
+        if self.special or len(operands) != len(self.layouts):
+            return self.slow(*operands)
+        mask = 0
+        for k in range(len(operands)):
+            x = operands[k]
+            if isinstance(x, Tensor):
+                if not hasattr(x, "layout") or x.layout is not self.layouts[k]:
+                    return self.slow(*operands)
+                mask = mask | flows(x)
+            elif type(x) is not float or type(self.layouts[k]) is not int:
+                return self.slow(*operands)
+        for k in range(len(self.constants)):
+            constant: Tensor = self.constants[k]
+            if constant.layout is not self.constant_layouts[k]:
+                return self.slow(*operands)
+            mask = mask | flows(constant)
+        if mask != 0 and recording(self.mode):
+            return self.recorded(*operands)
+        return self.run(*operands)
+
+    def run(self, *operands):
+        """The same, where operands are known to have their layouts, and nothing is recorded."""
+        outs = tuple([make(cast(Tensor, self.outs[k])) for k in range(len(self.outs))])
+        block = self.block.get(0)
+        if block is None:
+            block = new_array(self.descr, self.size)
+        else:
+            self.block[0] = None
+        good = run_steps(self, block, outs, operands)
+        self.block[0] = block
+        if not good:
+            return self.slow(*operands)
+        if len(outs) == 1:
+            return outs[0]
+        return outs
+
+
+@native
+def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
+    """Run the steps; False where a guard finds something else than expected."""
+    code = words_of(sequence.words)
+    table = (array_data(block) + 63) & -64
+    number = fill_table(sequence, table, outs, operands)
+    held: list | None = None
+    if code[3] != 0:  # other threads may exchange what the tensors have while the lock is away
+        held = arrays_of(outs, operands, sequence.constants)
+    pointers, at, start = words(128), 4, address_of_bytes(sequence.words)
+    for _step in range(code[1]):
+        kind, size = code[at], code[at + 1]
+        if kind == 0:
+            pointers[0] = start + 8 * code[at + 6]
+            pair = at + 8
+            for k in range(code[at + 7]):
+                pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
+                pair = pair + 2
+            if code[at + 5] == 0:
+                run_kernel(code[at + 2], code[at + 3], pointers)
+            else:
+                thread = give_lock()
+                parallel(code[at + 2], code[at + 3], code[at + 4], address_of(pointers))
+                take_lock(thread)
+        elif kind == 1:
+            host: Callable = sequence.hosts[code[at + 2]]
+            made = cast(tuple, host(block, outs, held, *operands))
+            if held is not None:
+                held.append(made)
+            for k in range(code[at + 3]):
+                value: Tensor = made[k]
+                put_int64(table + 8 * code[at + 4 + k], data(value))
+        else:
+            found = get_int64(get_int64(table + 8 * code[at + 2]) + code[at + 3])
+            if (found ^ code[at + 5]) & code[at + 4] != 0:
+                return False
+        at = at + size
+    return number >= 0
+
+
+@native
+def arrays_of(outs: tuple, operands: Row, constants: tuple) -> list:
+    """The arrays behind tensors."""
+    arrays: list = []
+    for x in outs:
+        arrays.append(array_of(x))
+    for x in operands:
+        arrays.append(array_of(x))
+    for x in constants:
+        arrays.append(array_of(x))
+    return arrays
+
+
+@native
+def fill_table(sequence: Sequence, table: int, outs: tuple, operands: Row) -> int:
+    """Fill in the table of addresses; how many there are before those of what hosts return."""
+    code = words_of(sequence.words)
+    put_int64(table, table + 8 * code[2])
+    number = 1
+    for k in range(len(outs)):
+        out: Tensor = outs[k]
+        put_int64(table + 8 * number, data(out))
+        number = number + 1
+    for k in range(len(operands)):
+        x = operands[k]
+        if isinstance(x, Tensor):
+            if x.layout is not sequence.layouts[k]:
+                raise RuntimeError(CHANGED)
+            put_int64(table + 8 * number, data(x))
+        else:
+            cell = table + 8 * code[2] + 8 * k  # in front of the shared values
+            put_number(cell, int(sequence.layouts[k]), x)
+            put_int64(table + 8 * number, cell)
+        number = number + 1
+    for k in range(len(sequence.constants)):
+        constant: Tensor = sequence.constants[k]
+        put_int64(table + 8 * number, data(constant))
+        number = number + 1
+    return number
