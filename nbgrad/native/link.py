@@ -182,16 +182,23 @@ class Functions:
         constants: tuple,
         hosts: tuple,
         size: int,
+        names: list,
+        cells: list,
+        flags: tuple[int, ...],
         special: list,
         slow: Callable,
-        recorded: Callable,
+        recorded: Callable | None,
         mode: Any,
     ) -> tuple[Callable, Callable]:
-        """``call`` and ``run``: see ``Sequence``; the first four words and the steps, the parameters behind them, bytes of a block."""
-        words = pack_words(*steps) + parameters
-        owner = Sequence(
-            words, outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8), special, slow, recorded, mode
-        )
+        """``call`` and ``run``: see ``Sequence``.
+
+        Args:
+            steps: the first four words, and the steps.
+            parameters: of launches, behind them.
+            size: bytes of a block.
+        """
+        words, own = pack_words(*steps) + parameters, (outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8))
+        owner = Sequence(words, *own, names, cells, pack_words(*flags), special, slow, recorded, mode)
         return self.method(owner), self.method(owner, "run")
 
 

@@ -1,18 +1,18 @@
 """Native code: a list of launches, which is what a compiled graph is.
 
-NOTE [Sequence words]: ``Sequence.words`` is a bytes object of int64 words: 0 bytes of memory that the steps share, 1 number of steps,
-2 number of addresses that the steps know, 3 whether a step gives the interpreter's lock away, then the steps, one behind the other. A step
-begins with what it is and how many words it has:
-  LAUNCH  kernel, units, units that one thread claims at once, flags (1: the pool), place of its parameters, number of pointers; then
-          for each the number of an address and bytes from there.
+NOTE [Sequence words]: ``Sequence.words`` is a bytes object of int64 words: 0 bytes of memory that the steps share, 1 number of
+steps, 2 number of addresses that the steps know, 3 whether a step gives the interpreter's lock away, then the steps, one behind the
+other. A step begins with what it is and how many words it has:
+  LAUNCH  kernel, units, units that one thread claims at once, flags (1: the pool), place of its parameters, number of pointers;
+          then for each the number of an address and bytes from there.
   HOST    which of ``hosts``, number of results; then for each the number of its address.
-  GUARD   address number and bytes of what was computed, how many bytes count (at most 8), what is expected.
+  GUARD   address number and bytes of what was computed, which bits count, what they are expected to be.
 Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
 shared memory, then those of the results, of the operands, of the constants, and of what hosts return.
 
-NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A sequence
-keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or a call within the call, a new
-one is made. The block's first part holds the addresses.
+NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A
+sequence keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or by a call within
+the call, a new one is made. The block's first part holds the addresses, and numbers that are operands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
 from .calls import recording
-from .language import Row, Words, bound, native
+from .language import Row, bound, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .primitives import (
     address_of,
@@ -66,9 +66,13 @@ class Sequence:
             results of the hosts before.
         block: under 0 the memory that the steps share, while nobody uses it.
         size: how much of it there must be, as bytes of an int64; ``descr`` is NumPy's dtype of bytes.
+        names: a dict or list of the program, a key, and the object that is expected there; the next three; and so on.
+        cells: a cell of a closure, and what is expected in it; the next two; and so on.
+        flags: of every operand, then of every constant, whether it is expected to need a gradient; whether that matters is told by
+            the first word: 0 if this thread is expected not to record, 1 if it is.
         special: while it is not empty, everything goes to ``slow``.
-        slow: ``slow(*operands)`` for other operands, in a special mode, and where a guard finds something else than expected.
-        recorded: ``recorded(*operands)``, where an operand needs a gradient and this thread records.
+        slow: ``slow(*operands)`` for all that is not as expected, in a special mode, and where a guard stops the steps.
+        recorded: None, or ``recorded(*operands)``, called in the place of the steps.
         mode: the thread's modes.
     """
 
@@ -82,6 +86,9 @@ class Sequence:
         "block",
         "size",
         "descr",
+        "names",
+        "cells",
+        "flags",
         "special",
         "slow",
         "recorded",
@@ -96,37 +103,64 @@ class Sequence:
     block: dict
     size: bytes
     descr: Any
+    names: list
+    cells: list
+    flags: bytes
     special: list
     slow: Callable
-    recorded: Callable
+    recorded: Any
     mode: Any
 
-    def __init__(self, words, outs, layouts, constants, hosts, size, descr, special, slow, recorded, mode):
+    def __init__(self, words, outs, layouts, constants, hosts, size, descr, names, cells, flags, special, slow, recorded, mode):
         self.words, self.outs, self.layouts, self.constants, self.hosts = words, outs, layouts, constants, hosts
         self.constant_layouts = tuple([x.layout for x in constants])
         self.block, self.size, self.descr = {}, size, descr
+        self.names, self.cells, self.flags = names, cells, flags
         self.special, self.slow, self.recorded, self.mode = special, slow, recorded, mode
 
     def __call__(self, *operands):
         if self.special or len(operands) != len(self.layouts):
             return self.slow(*operands)
-        mask = 0
+        flags, wrong = words_of(self.flags), 0
         for k in range(len(operands)):
             x = operands[k]
             if isinstance(x, Tensor):
                 if not hasattr(x, "layout") or x.layout is not self.layouts[k]:
                     return self.slow(*operands)
-                mask = mask | flows(x)
+                wrong = wrong | (flows(x) ^ flags[1 + k])
             elif type(x) is not float or type(self.layouts[k]) is not int:
                 return self.slow(*operands)
         for k in range(len(self.constants)):
             constant: Tensor = self.constants[k]
             if constant.layout is not self.constant_layouts[k]:
                 return self.slow(*operands)
-            mask = mask | flows(constant)
-        if mask != 0 and recording(self.mode):
+            wrong = wrong | (flows(constant) ^ flags[1 + len(operands) + k])
+        if recording(self.mode):
+            wrong = wrong | (flags[0] ^ 1)
+        else:
+            wrong = wrong | flags[0]
+        if wrong != 0 or not self.as_expected():
+            return self.slow(*operands)
+        if self.recorded is not None:
             return self.recorded(*operands)
         return self.run(*operands)
+
+    def as_expected(self) -> bool:
+        """Whether the names and cells of the program hold what they held."""
+        names: list = self.names
+        for k in range(len(names) // 3):
+            holder = names[3 * k]
+            if isinstance(holder, dict):
+                if holder.get(names[3 * k + 1]) is not names[3 * k + 2]:
+                    return False
+            elif isinstance(holder, list):
+                if len(holder) <= int(names[3 * k + 1]) or holder[int(names[3 * k + 1])] is not names[3 * k + 2]:
+                    return False
+        cells: list = self.cells
+        for k in range(len(cells) // 2):
+            if cells[2 * k].cell_contents is not cells[2 * k + 1]:
+                return False
+        return True
 
     def run(self, *operands):
         """The same, where operands are known to have their layouts, and nothing is recorded."""

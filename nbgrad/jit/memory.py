@@ -1,0 +1,112 @@
+"""Where values lie that nobody sees outside of a graph: in one block, each from the step that writes it to its last reader."""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import Iterable
+
+from .ir import Value
+from .steps import Host, Schedule
+
+__all__ = ["ALIGNMENT", "Plan", "plan_memory"]
+
+ALIGNMENT = 64  # a line of the cache, and the widest vector
+
+
+class Plan:
+    """Places in a block.
+
+    Attributes:
+        offsets: of each value, in bytes.
+        size: of the block.
+    """
+
+    __slots__ = ("offsets", "size")
+
+    def __init__(self, offsets: dict[Value, int], size: int):
+        self.offsets, self.size = offsets, size
+
+
+def plan_memory(schedule: Schedule, seen: Iterable[Value], start: int = 0) -> Plan:
+    """Give the values that launches write places, those of ``seen``, which have memory of their own, left out.
+
+    A value takes the smallest gap that holds it; its own is free again behind the last step that reads it. What a launch writes
+    never shares memory with what it reads.
+
+    Args:
+        start: the first offset that is free.
+    """
+    outside, last = set(seen), last_reads(schedule)
+    gaps = Gaps(start)
+    offsets: dict[Value, int] = {}
+    for at, step in enumerate(schedule.steps):
+        if isinstance(step, Host):
+            outside.update(step.writes)
+        for value in step.writes:
+            if value not in outside:
+                offsets[value] = gaps.take(bytes_of(value))
+        for value in {*step.writes, *(read for read in reads_of(step))}:
+            if value in offsets and last.get(value, at) == at:
+                gaps.free(offsets[value], bytes_of(value))
+    return Plan(offsets, gaps.end)
+
+
+def reads_of(step) -> Iterable[Value]:
+    """The values whose memory a step reads."""
+    return [read.place.value if isinstance(step, Host) else read.value for read in step.reads]
+
+
+def last_reads(schedule: Schedule) -> dict[Value, int]:
+    """The last step that reads each value."""
+    return {value: at for at, step in enumerate(schedule.steps) for value in reads_of(step)}
+
+
+def bytes_of(value: Value) -> int:
+    """What a value takes, with what follows up to the next line."""
+    assert value.layout is not None
+    size = value.layout.numel * value.layout.dtype.itemsize
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+
+
+class Gaps:
+    """A block that grows, and the parts of it that are free: by size and by both ends.
+
+    Attributes:
+        end: bytes that were ever in use.
+    """
+
+    def __init__(self, start: int):
+        self.end = -(-start // ALIGNMENT) * ALIGNMENT
+        self.by_size: list[tuple[int, int]] = []
+        self.starts: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        """Where so many bytes are free: the smallest gap that holds them, else at the end."""
+        for k, (length, start) in enumerate(self.by_size):
+            if length >= size:
+                del self.by_size[k], self.starts[start], self.ends[start + length]
+                if length > size:
+                    self.add(start + size, length - size)
+                return start
+        start, self.end = self.end, self.end + size
+        return start
+
+    def free(self, start: int, size: int) -> None:
+        """Give bytes back, joined with the gaps on both sides."""
+        if start in self.ends:
+            length = self.ends.pop(start)
+            start, size = start - length, size + length
+            self.by_size.remove((length, start))
+            del self.starts[start]
+        if start + size in self.starts:
+            length = self.starts.pop(start + size)
+            self.by_size.remove((length, start + size))
+            del self.ends[start + size + length]
+            size += length
+        self.add(start, size)
+
+    def add(self, start: int, size: int) -> None:
+        """Note a gap."""
+        insort(self.by_size, (size, start))
+        self.starts[start] = self.ends[start + size] = size

@@ -1,0 +1,179 @@
+"""From the steps of a graph to the words that native code walks: NOTE [Sequence words] of native/sequences.py."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Sequence as Row
+
+from ..base.calls import CALLS
+from ..base.grad_mode import mode, special
+from ..native.sequences import HOST, LAUNCH
+from ..tensors.storage import Storage, wrap_array
+from ..tensors.tensor import Tensor, native
+from .ir import Node, Value, map_values
+from .memory import plan_memory
+from .replay import tensor_of
+from .steps import Host, Launch, Place, Schedule
+
+__all__ = ["Assembled", "Expected", "assemble"]
+
+BLOCK, RESULTS, OPERANDS, CONSTANTS, RETURNED = range(5)  # whose addresses are numbered, in this order
+
+
+class Assembled:
+    """A graph that runs.
+
+    Attributes:
+        call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
+        run: the same, where inputs are known to fit and nothing is recorded.
+        steps, bytes: how many there are, and how much memory they share.
+    """
+
+    __slots__ = ("call", "run", "steps", "bytes")
+
+    def __init__(self, call: Callable, run: Callable, steps: int, size: int):
+        self.call, self.run, self.steps, self.bytes = call, run, steps, size
+
+
+class Expected(NamedTuple):
+    """What must be as it was when a graph was captured: see ``Sequence`` of native/sequences.py.
+
+    Attributes:
+        names, cells: what the program's names hold.
+        records: whether the thread records.
+        flags: which inputs and constants need a gradient.
+    """
+
+    names: list
+    cells: list
+    records: bool
+    flags: tuple[bool, ...]
+
+
+class Addresses:
+    """The numbers of addresses.
+
+    Attributes:
+        owners: for each number whose it is, and which of theirs.
+    """
+
+    def __init__(self, outs: Row[Value], inputs: Row[Value], constants: Row[Value], schedule: Schedule):
+        self.numbers: dict[Value, int] = {}
+        self.owners: list[tuple[int, int]] = [(BLOCK, 0)]
+        returned = [value for step in schedule.steps if isinstance(step, Host) for value in step.writes]
+        for kind, values in ((RESULTS, outs), (OPERANDS, inputs), (CONSTANTS, constants), (RETURNED, returned)):
+            for k, value in enumerate(values):
+                self.numbers[value] = len(self.owners)
+                self.owners.append((kind, k))
+        self.offsets: dict[Value, int] = {}
+
+    def of(self, place: Place) -> tuple[int, int]:
+        """Number of an address, and bytes from there."""
+        number = self.numbers.get(place.value)
+        return (0, self.offsets[place.value] + place.offset) if number is None else (number, place.offset)
+
+
+def assemble(
+    inputs: Row[Value],
+    constants: Row[Value],
+    outs: Row[Value],
+    templates: Row[Tensor],
+    schedule: Schedule,
+    expected: Expected,
+    slow: Callable,
+    recorded: Callable | None,
+) -> Assembled:
+    """Make the native function of a schedule.
+
+    Args:
+        inputs, constants: of the graph.
+        outs: values that launches write and that are returned; ``templates``: what they are copies of.
+        expected: when it may be called.
+        slow, recorded: as of ``Sequence``.
+    """
+    addresses = Addresses(outs, inputs, constants, schedule)
+    plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
+    addresses.offsets = plan.offsets
+    data = tuple([tensor_of(value) for value in constants])
+    table = 8 * len(addresses.owners)
+    words, hosts, tail = list[int](), list[Host](), b""
+    size, gives_lock = 4 + sum(map(size_of, schedule.steps)), False
+    for step in schedule.steps:
+        if isinstance(step, Launch):
+            pairs = [addresses.of(place) for place in (*map(Place, step.writes), *step.reads)]
+            at = size + len(tail) // 8
+            words += [LAUNCH, size_of(step), step.address, step.units, step.grain, int(step.shared), at, len(pairs)]
+            words += [word for pair in pairs for word in pair]
+            tail += step.parameters
+            gives_lock |= step.shared
+        else:
+            numbers = [addresses.numbers[value] for value in step.writes]
+            words += [HOST, size_of(step), len(hosts), len(numbers), *numbers]
+            hosts.append(step)
+            gives_lock = True
+    call, run = native.sequence(
+        (plan.size, len(schedule.steps), len(addresses.owners), int(gives_lock), *words),
+        tail,
+        tuple(templates),
+        tuple([value.layout for value in inputs]),
+        data,
+        tuple([host_of(step, addresses, table, (len(outs), len(inputs), len(data)), data) for step in hosts]),
+        ALIGNED + table + plan.size,
+        expected.names,
+        expected.cells,
+        (int(expected.records), *map(int, expected.flags)),
+        special,
+        slow,
+        recorded,
+        mode,
+    )
+    return Assembled(call, run, len(schedule.steps), plan.size)
+
+
+ALIGNED = 64
+
+
+def size_of(step: Launch | Host) -> int:
+    """Words of a step."""
+    return 8 + 2 * (len(step.writes) + len(step.reads)) if isinstance(step, Launch) else 4 + len(step.writes)
+
+
+def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int, int], constants: tuple) -> Callable:
+    """``host(block, results, held, *operands)``: the call of an operation in the middle of a sequence.
+
+    Args:
+        table: bytes in front of the shared values.
+        counts: numbers of results, operands and constants, whose arrays lie in ``held`` first.
+    """
+    node, arrays = step.node, sum(counts)
+    places = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
+
+    def host(block: Any, results: tuple, held: list, *operands: Any) -> tuple:
+        shared = wrap_array(block)
+        begin = -block.ctypes.data % ALIGNED + table
+        owners = (None, results, operands, constants, [x for made in held[arrays:] for x in made])
+        given: dict[Value, Any] = {}
+        for value, (number, offset), layout in places:
+            kind, k = addresses.owners[number]
+            owner: Any = owners[kind]
+            if kind == BLOCK:
+                storage, start = shared, begin
+            else:
+                storage, start = owner[k]._storage_, owner[k]._offset_
+            given[value] = native.tensor(layout.template, storage, start + offset, False, None)
+        return tuple([placed(x, value, shared) for x, value in zip(called(node, given), step.writes)])
+
+    return host
+
+
+def called(node: Node, given: dict[Value, Any]) -> tuple:
+    """The results of a node on tensors without history."""
+    operands = [map_values(x, given.__getitem__) for x in node.ins]
+    out = CALLS[node.op.name](*operands, **{name: map_values(x, given.__getitem__) for name, x in node.attributes.items()})
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+
+def placed(x: Tensor, value: Value, shared: Storage) -> Tensor:
+    """A result in the layout that the graph knows, on memory that stays."""
+    if x.layout is not value.layout or x._storage_ is shared:
+        return CALLS["clone_like"](x, value.layout)
+    return x
