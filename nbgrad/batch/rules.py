@@ -15,7 +15,7 @@ from ..creation.factories import arange
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
 from ..ops.linalg import kron_in_steps, with_addend
-from ..ops.reduce import reduced_dims
+from ..ops.reduce import names_none, reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
@@ -58,6 +58,8 @@ def shifted(call: Call, name: str, value: Any, shown: int, batch: Batch) -> Any:
         value = (value,) if isinstance(value, int) else value
         return tuple(wrap_dim(call.op.name, d, shown) + batch.depth for d in value)
     if name in DIMS:
+        if names_none(call.op, value):
+            return ()
         return behind_batch(call.op.name, tuple(value) if isinstance(value, list) else value, shown, batch.depth)
     return (*batch.sizes, *value) if name == "shape" else batch.fulls(value)
 

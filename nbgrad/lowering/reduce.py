@@ -40,7 +40,7 @@ from ..kernels.templates.reduce import (
 )
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS, General
-from ..ops.reduce import kept_shape, reduced_dims
+from ..ops.reduce import kept_shape, names_none, reduced_dims
 from ..ops.shapes import diagonal_of, wrap
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
@@ -358,6 +358,8 @@ def _fold(op: General, layouts, attributes):
         return converted_first(dtype)
     if op.gives == "floating" and not x.dtype.differentiable:
         raise DTypeError(f"{op.name}: expected a floating or complex tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
+    if names_none(op, attributes["dim"]) and x.ndim:
+        return lambda op, tensors, attributes: CALLS["to_dtype"](CALLS["ne"](tensors[0], 0), RESULTS["truth"](x.dtype))
     dims = reduced_dims(op.name, x.ndim, attributes["dim"])
     if MONOIDS[op.monoid].order:
         require_order(op.name, x, dims)

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, Callable
 
 from ..base.calls import CALLS
+from ..base.dtypes import int64
 from ..base.errors import ArgumentError, DeviceError, ShapeError
 from ..base.size import Size
 from ..creation.factories import empty, empty_strided, tensor
@@ -124,7 +125,7 @@ def resize(x: Tensor, *sizes: Any) -> Tensor:
 
 
 def sum_to_size(x: Tensor, *size: Any) -> Tensor:
-    """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch.
+    """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch; of integers in int64.
 
     Raises:
         ShapeError: ``size`` does not broadcast to that shape.
@@ -137,7 +138,9 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     own = x.layout.shape
     if len(shape) > len(own) or any(s not in (1, n) for s, n in zip(reversed(shape), reversed(own))):
         raise ShapeError(f"sum_to_size: {list(shape)} does not broadcast to {list(own)}.")
-    return CALLS["sum_to"](x, shape) if shape != own else x
+    if shape == own:
+        return x
+    return CALLS["sum_to"](x if x.layout.dtype.differentiable else CALLS["to_dtype"](x, int64), shape)
 
 
 # ---- installation --------------------------------------------------------------------------------------------------

@@ -173,6 +173,9 @@ def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple =
         return NotImplemented
     with disabled():
         result = func(*args, **(kwargs or {}))
+        given = (*args, *(kwargs or {}).values())
+        if type(result) is Tensor and any(result is x for x in given):  # a plain tensor that was written to stays one
+            result = CALLS["alias"](result)
     return converted(result, cls)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.dtypes import complex128, float32, float64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
-from .core import composite, elementwise, general, movement, reduction
+from .core import Op, composite, elementwise, general, movement, reduction
 from .expr import scalar
 from .kinds import constant_number
 from .shapes import inverse_permutation, wrap
@@ -39,6 +39,11 @@ def reduced_dims(op: str, ndim: int, dim) -> tuple[int, ...]:
     if len(set(dims)) < len(dims):
         raise ShapeError(f"{op}: a dimension appears twice in dim={list(dim)}.")
     return tuple(dims) if ndim else ()
+
+
+def names_none(op: Op, dim) -> bool:
+    """Whether an empty sequence names no dimension, as NumPy's ``axis=()`` does; to other reductions it names all, as in torch."""
+    return dim == () and getattr(op, "gives", "") == "truth"
 
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:

@@ -269,6 +269,13 @@ def test_python_functions_of_elements():
         x.requires_grad_().apply_(math.sqrt)
 
 
+@pytest.mark.parametrize("dtype", [nbgrad.bool, nbgrad.uint8, nbgrad.int32])
+def test_sum_to_size_of_integers(dtype):
+    """Sums of integers are int64, as of ``sum``."""
+    y = nbgrad.ones(200, 3, dtype=dtype).sum_to_size(3)
+    assert y.dtype is nbgrad.int64 and y.tolist() == [200, 200, 200]
+
+
 def test_sum_to_size():
     """The transpose of broadcasting, with its gradient."""
     x = nbgrad.ones(2, 3, requires_grad=True)

@@ -391,3 +391,21 @@ def test_a_mode_sees_passes():
         y.backward(retain_graph=True)
         nbgrad.grad(y, (t for t in [x]))
     assert names == ["backward", "grad"] and x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, y: x.mul_(y),
+        lambda x, y: nbgrad.add(x, y, out=x),
+        lambda x, y: x.copy_(y),
+        lambda x, y: x.__setitem__(nbgrad.tensor([0]), y[:1]),
+        lambda x, y: x.index_put_((nbgrad.tensor([0]),), y[:1]),
+        lambda x, y: x.masked_fill_((y > 0).as_subclass(Metres), 2.0),
+    ],
+)
+def test_what_is_written_to_keeps_its_type(write):
+    """A plain tensor stays one, whatever type what is written to it has; the value of the call has that type, as in torch."""
+    x = nbgrad.ones(3)
+    write(x, nbgrad.ones(3).as_subclass(Metres))
+    assert type(x) is nbgrad.Tensor

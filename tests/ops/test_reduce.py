@@ -86,7 +86,7 @@ def test_reduction_equals_numpys_on_every_layout(name, dim, keepdim):
         for whole in (array.transpose(order), array.transpose(order)[:, 1:]):
             x = nbgrad.tensor(array).permute(order)
             x = x if whole.shape[1] == x.shape[1] else x.narrow(1, 1, x.shape[1] - 1)
-            result = getattr(x, name)(() if dim is None else dim, keepdim)
+            result = getattr(x, name)(() if dim is None and name not in ("any", "all") else dim, keepdim)
             np.testing.assert_allclose(result.numpy(), VALUES[name](whole, axis=dim, keepdims=keepdim), rtol=1e-13)
             assert result.is_contiguous()
 
@@ -539,3 +539,13 @@ def test_mean_of_no_complex_numbers():
     mean = nbgrad.zeros(0, dtype=nbgrad.complex64).mean()
     assert mean.real.isnan() and mean.imag.isnan()
     assert nbgrad.zeros(0, 2, dtype=nbgrad.complex64).mean(0).isnan().all()
+
+
+@pytest.mark.parametrize("dim", [(), []])
+def test_no_dimension_is_none_to_truths(dim):
+    """``all`` and ``any`` over no dimension ask each element alone, as NumPy's over ``axis=()``; also of a batch."""
+    x = nbgrad.tensor([[1.0, 0.0], [math.nan, 3.0]])
+    for name in ("all", "any"):
+        each = nbgrad.vmap(lambda row, name=name: getattr(row, name)(dim=dim))(x)
+        assert getattr(x, name)(dim=dim).tolist() == each.tolist() == (x != 0).tolist()
+    assert x.to(nbgrad.uint8).all(dim=dim).dtype is nbgrad.uint8
