@@ -857,7 +857,7 @@ class Members(Operators):
     def sum_to(self, shape: Ints) -> Tensor:
         """Sum over the dimensions that broadcasting to ``x.shape`` added or stretched; ``x`` itself if there are none."""
     def sum_to_size(self, *size: Ints) -> Tensor:
-        """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch."""
+        """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch; of integers in int64."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDTurned:
         """(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
