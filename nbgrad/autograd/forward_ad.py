@@ -23,7 +23,7 @@ from ..forward import quick as _dual_calls  # noqa: F401  (registers its quick c
 from ..forward.rules import Tangents, needed_values, tangents_of_call
 from ..forward.tangents import (
     are_tangents_seen,
-    beneath,
+    below_level,
     fitted,
     give,
     hold,
@@ -176,8 +176,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected the primal's, {list(tensor.shape)}.")
     if open_levels and has_batched((tensor,)):
         return on_values(make_dual, tensor, tangent, level=level)
-    dual = beneath(level, CALLS["primal"], tensor)
-    hold(dual, level, beneath(level, fitted, tangent, dual))
+    dual = below_level(level, CALLS["primal"], tensor)
+    hold(dual, level, below_level(level, fitted, tangent, dual))
     return dual
 
 
@@ -213,7 +213,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if open_levels and has_batched((tensor,)):
         return UnpackedDualTensor(*on_values(unpack_dual, tensor, level=level))
     seen = level in visible_levels()
-    return UnpackedDualTensor(beneath(level, CALLS["primal"], tensor), tangent_of(tensor, level) if seen else None)
+    return UnpackedDualTensor(below_level(level, CALLS["primal"], tensor), tangent_of(tensor, level) if seen else None)
 
 
 # ---- the interpreter -----------------------------------------------------------------------------------------------
@@ -272,18 +272,18 @@ def flat(tangents: Tangents) -> list[Tensor | None]:
 
 def out_of_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any:
     """A call that returns new tensors."""
-    result = beneath(0, below, call)
+    result = below_level(0, below, call)
     results = result if isinstance(result, (tuple, list)) else (result,)
     for level in levels:
         tangents = operand_tangents(call, level)
-        made = beneath(level, tangents_of_call, call, tangents, result)
+        made = below_level(level, tangents_of_call, call, tangents, result)
         for x, t in zip(results, made):
             if t is None:
                 continue
             if call.op.kind == "movement":
                 hold(x, level, t)
             else:
-                beneath(level, give, x, level, t, flat(tangents))
+                below_level(level, give, x, level, t, flat(tangents))
     return result
 
 
@@ -292,16 +292,16 @@ def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any
     x, own, node = call.operands[0], call.op.operands[0], node_of(call.operands[0])[0]
     tangents = {level: operand_tangents(call, level) for level in levels}
     names = {name: None for found in tangents.values() for name in found}
-    values = beneath(max(tangents), values_before, call, needed_values(call.op, tuple(names)))
+    values = below_level(max(tangents), values_before, call, needed_values(call.op, tuple(names)))
     if mode.enabled and any(map(requires_grad, tensors_in((call.operands, *map(flat, tangents.values()))))):
-        tangents = {level: beneath(level, tangents_before, found, found.get(own)) for level, found in tangents.items()}
-    result = beneath(0, below, call)
+        tangents = {level: below_level(level, tangents_before, found, found.get(own)) for level, found in tangents.items()}
+    result = below_level(0, below, call)
     if node_of(x)[0] is not node:
         share_with_overwritten(x, own, {level: found[own] for level, found in tangents.items() if own in found})
     if x.layout.dtype.differentiable:
         for level, found in tangents.items():
-            made = beneath(level, tangents_of_call, values, found, x)
-            beneath(level, write, x, level, made[0])
+            made = below_level(level, tangents_of_call, values, found, x)
+            below_level(level, write, x, level, made[0])
     return result
 
 
@@ -330,17 +330,17 @@ def of_function(call: Any, below: Callable[[Call], Any], levels: list[int]) -> A
     Raises:
         GradError: ``jvp`` returned what cannot be the tangent of a result: see ``shares``.
     """
-    result = beneath(0, below, call)
+    result = below_level(0, below, call)
     results = result if isinstance(result, tuple) else (result,)
     for level in levels:
         tangents = tuple(tangent_of(x, level) if isinstance(x, Tensor) else None for x in call.operands)
         versions = tuple(None if t is None else t._storage_.version for t in tangents)
-        made = beneath(level, function_tangents, call.ctx, call.operands, results, tangents)
+        made = below_level(level, function_tangents, call.ctx, call.operands, results, tangents)
         for k, (x, t) in enumerate(zip(results, made)):
             if isinstance(x, Tensor) and x.layout.dtype.differentiable and k not in call.ctx.non_differentiable:
                 shared = shares(call, x, t, tangents, versions)
                 if t is not None:
-                    beneath(level, give, x, level, t, () if shared else tangents)
+                    below_level(level, give, x, level, t, () if shared else tangents)
     return result
 
 

@@ -200,7 +200,7 @@ def interpreted(cls: type[Function], args: tuple) -> Any:
 
 
 def run(cls: type[Function], args: tuple, runs: list | None = None) -> Any:
-    """The call beneath all interpreters: ``forward`` with recording off, then the results get their histories."""
+    """The call without interpreters: ``forward`` with recording off, then the results get their histories."""
     if cls.clear_saved_tensors_on_access is not False or cls.boxed_grads_call is not False:
         check_flags(cls)
     ctx = new_context(cls._backward_cls, cls._rule_, args)

@@ -82,11 +82,11 @@ class IndexWriter:
             check_tensor(op, operand, tensor)
         tensors, attributes = unchanged_operands(op, tensors[0], tensors, attributes)
         if special or is_marked((*tensors, *attributes.values())):
-            return interpret(Call(op, tensors, attributes, self.beneath, "_"))
-        return self.beneath(*tensors, **attributes)
+            return interpret(Call(op, tensors, attributes, self.plain, "_"))
+        return self.plain(*tensors, **attributes)
 
-    def beneath(self, *tensors, **attributes):
-        """The write beneath all interpreters."""
+    def plain(self, *tensors, **attributes):
+        """The write without interpreters."""
         args = (*tensors, *[attributes[name] for name in attribute_names(OPS[self.name])])
         return self.write(args, lambda: self.write_in_full(args))
 

@@ -67,8 +67,8 @@ class OperationCall:
         self.op, self.count = op, len(op.operands)
         self.names, self.attributes = list(op.signature.parameters), attribute_names(op)
 
-    def beneath(self, tensors: tuple, attributes: dict) -> Any:
-        """The call beneath all interpreters, of operands that were checked."""
+    def execute(self, tensors: tuple, attributes: dict) -> Any:
+        """Do the call: interpreters have been asked, and the operands are tensors."""
         raise NotImplementedError
 
     def parts(self) -> dict[str, str]:
@@ -94,13 +94,13 @@ class OperationCall:
         if special or is_marked(tensors):
             return intercept_odd(self.op, tensors, attributes)
         self.require_tensors(tensors)
-        return self.beneath(tensors, attributes)
+        return self.execute(tensors, attributes)
 
     def plain(self, *args: Any, **kwargs: Any) -> Any:
-        """The call beneath the interpreters, for arguments in any spelling."""
+        """The call without interpreters, for arguments in any spelling."""
         tensors, attributes = bound_arguments(self.op, args, kwargs)
         self.require_tensors(tensors)
-        return self.beneath(tensors, attributes)
+        return self.execute(tensors, attributes)
 
     def text(self) -> str:
         """The source of the function."""

@@ -58,7 +58,7 @@ def general(op: Elementwise, operands: tuple) -> Tensor:
 
 
 def launched(op: Elementwise, operands: tuple) -> Tensor:
-    """The call beneath all interpreters: plan, launch, record."""
+    """The call without interpreters: plan, launch, record."""
     plan = find_plan(op, operands)
     try:
         out = native.fresh(plan, *operands)

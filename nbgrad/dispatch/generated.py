@@ -1,4 +1,12 @@
-"""Functions of generated text: compiled once, named in tracebacks, and not before they are called."""
+"""Functions whose source is generated: compiled at their first call, once, and shown in tracebacks.
+
+The calls of operations, for example, are written as text for each operation (calls.py), so that they need no loop over arguments.
+Nothing here knows what the text says.
+
+>>> double = late_function("example", {}, lambda: "def call(x):\\n    return factor * x\\n", lambda: {"factor": 2})
+>>> double(21)
+42
+"""
 
 from __future__ import annotations
 
@@ -13,20 +21,23 @@ __all__ = ["compile_text", "late_function"]
 
 @cache
 def compile_text(text: str, label: str):
-    """Compile generated text, and register it for tracebacks under ``label``."""
+    """The code of a generated source, which tracebacks and debuggers show under the name ``label``."""
     return compile(text, register_source(text, label), "exec")
 
 
 def late_function(
     label: str, scope: dict[str, Any], text: Callable[[], str], names: Callable[[], dict], renamed: dict[str, str] | None = None
 ) -> Any:
-    """The function ``call`` of generated text, compiled when it is first called, as an import calls none of them.
+    """The function ``call`` that a generated source defines. The source is made and compiled at the first call.
 
-    Until then its code is another one's. Who holds the function sees no difference: later calls run the compiled code directly.
+    The function object stays the same: its first call exchanges its code, and later calls run the new code directly.
 
     Args:
-        scope: the text's global names; ``names()`` gives those that are dear to make.
-        renamed: names of variables by which callers know them, by those of the text.
+        label: name of the source in tracebacks.
+        scope: global names of the source.
+        text: ``text()``, the source.
+        names: ``names()``, further global names, which are made at the first call too.
+        renamed: ``{name in the source: name of the argument}``, where callers know an argument by another name.
     """
 
     def compiled():
@@ -45,5 +56,5 @@ def late_function(
 
 
 def not_yet_compiled(*args, **kwargs):
-    """The first call of a ``late_function``, in whose scope this runs."""
-    return compiled()(*args, **kwargs)  # noqa: F821  (in that scope)
+    """The code of a ``late_function`` before its first call. It runs in that function's scope, where ``compiled`` is defined."""
+    return compiled()(*args, **kwargs)  # noqa: F821

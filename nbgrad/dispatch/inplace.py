@@ -55,16 +55,16 @@ class InplaceCall:
         name: of the form, for errors.
         plans: by layouts of operands and types of numbers.
         stored: of those whose operands need no conversion before they are stored, for operations that store numbers.
-        beneath: ``plan_and_write``, for interpreters; looked up once.
+        plain: ``plan_and_write``, the call without interpreters; a bound method that is made once.
     """
 
-    __slots__ = ("op", "name", "plans", "stored", "beneath")
+    __slots__ = ("op", "name", "plans", "stored", "plain")
 
     def __init__(self, op: Elementwise):
         self.op, self.name = op, op.public + "_"
         self.plans = of_default_dtype(Plans(partial(inplace_plan, op)))
         self.stored: dict[tuple, Any] = of_default_dtype({})
-        self.beneath = self.plan_and_write
+        self.plain = self.plan_and_write
 
     def check(self, x, *others):
         """A call that the native write leaves: quick writes are asked, operands that the write would change are copied."""
@@ -72,7 +72,7 @@ class InplaceCall:
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{self.name}: expected a Tensor, got {type(x).__name__}.")
         if special:
-            out = quick_write(op, (x, *others), self.beneath)
+            out = quick_write(op, (x, *others), self.plain)
             if out is not None:
                 return out
         operands = (
@@ -102,10 +102,10 @@ class InplaceCall:
         op = self.op
         if op.complex_form is not None and any_complex(operands):
             return overwrite_complex(op, operands)
-        return interpret(Call(op, operands, {}, self.beneath, "_"))
+        return interpret(Call(op, operands, {}, self.plain, "_"))
 
     def plan_and_write(self, *operands):
-        """The call beneath the interpreters: its plan is found or made, its node is made, the elements are written."""
+        """The call without interpreters: find or make the plan, make the node, write the elements."""
         op, x, key = self.op, operands[0], kinds_of(operands)
         mask = mask_of(op, operands)
         if key not in self.plans:  # what may not be written to is said first

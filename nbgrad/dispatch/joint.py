@@ -1,12 +1,15 @@
-"""Several results that are one node: of functions that are written in other operations.
+"""Joint nodes: one node in the graph for a function that has several results and is written in other operations.
 
-NOTE [Joint nodes]: ``var_mean`` is a variance and a mean, each of which has its declaration, and with it its derivatives. What is
-recorded for it is one node all the same, with a result for each: hooks see all cotangents, and one sum goes to the operand. The
-nodes of the steps stay behind it, where no pass meets them: it runs those that cotangents arrive at, from the results down to the
-operand. A step that keeps its own result, which is a result of the function, knows whose it is: its second derivative goes by the
-joint node, as through any other result. One that keeps something in between leads from there to the operand itself, and is freed
-by the pass that comes by, not by this node, which lets go of it. So such steps may not judge what arrives at them as a whole, as
-those of eigenvectors do, whose gradient must not depend on a phase: these functions are not joint.
+NOTE [Joint nodes]: ``var_mean(x)`` calls ``var`` and ``mean``. Each of these is an operation with a derivative, and would leave a
+node of its own. torch has one node with two results, and so has nbgrad: hooks see both cotangents, and ``x`` receives their sum.
+  1. The nodes of the steps (``var``, ``mean``) stay behind the joint node, where no backward pass meets them. The joint node runs
+     them itself: those that a cotangent arrives at, from the results down to ``x``.
+  2. A step may save its result, which is also a result of the function. It then knows the joint node, so that a second derivative
+     goes through the joint node, as through any other result.
+  3. A step may save a value in between. That value leads to ``x`` by its own history. The pass that comes by there frees that step;
+     the joint node only lets go of it.
+  4. A step sees the cotangents of the results one at a time, so it must not refuse one because of another. Steps of eigenvectors do
+     (their gradient must not depend on a phase): functions made of those are not joint.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ __all__ = ["joint"]
 
 
 class JointRule(Rule):
-    """Backward of the steps behind a joint node, whose attributes are ``(nodes of the results, a number below all steps)``."""
+    """The rule of joint nodes. A node's attributes are ``(nodes of the results, a sequence number below those of all steps)``."""
 
     frees = True
 
@@ -38,7 +41,7 @@ class JointRule(Rule):
         self.name = self.node_name = node_name
 
     def steps(self, node: Node) -> list[Node]:
-        """The steps behind a node, latest first; none once it was freed."""
+        """The nodes of the steps behind a joint node, latest first; none once it was freed."""
         if node._attrs_ is None:
             return []
         ends, start = node._attrs_
@@ -46,13 +49,13 @@ class JointRule(Rule):
         found = dict.fromkeys(waiting)
         while waiting:
             for edge in waiting.pop()._edges_:
-                if isinstance(edge, Node) and edge._seq_ > start and edge not in found and not leads_to(edge, node._edges_[0]):
+                if isinstance(edge, Node) and edge._seq_ > start and edge not in found and not same_edge(edge, node._edges_[0]):
                     found[edge] = None
                     waiting.append(edge)
         return sorted(found, key=lambda step: -step._seq_)
 
     def saved(self, node: Node, name: str):
-        """What a step keeps under that name; the first that does."""
+        """The saved value of that name, of the first step that has one."""
         if node._attrs_ is None:
             raise freed_error(node)
         for step in self.steps(node):
@@ -63,18 +66,18 @@ class JointRule(Rule):
         return super().saved(node, name)
 
     def raw_saved(self, node: Node, name: str):
-        """The slot behind it."""
+        """The slot of that saved value."""
         for step in self.steps(node):
             if step._rule_.slot(name) is not None:
                 return step._rule_.raw_saved(step, name)
         return self.saved(node, name)
 
     def shown_names(self) -> list[str]:
-        """Steps have names of their own."""
+        """None: saved values are found by the names of the steps."""
         return []
 
     def saved_results(self, node: Node, nr: int) -> list:
-        """What the step that made a result keeps of it."""
+        """What the step that made the result ``nr`` has saved of it."""
         if node._attrs_ is None:
             return []
         step = node._attrs_[0][nr]
@@ -82,7 +85,7 @@ class JointRule(Rule):
 
 
 class JointPlan:
-    """What tools ask of the results."""
+    """What tools may ask of a joint node: its results, as templates."""
 
     __slots__ = ("outs",)
     facts: dict = {}
@@ -91,44 +94,46 @@ class JointPlan:
         self.outs = outs
 
 
-def parts_backward(node: Node, g: Any, create_graph: bool):
-    """The sum of the operand's cotangents, where every result is one step away from it."""
+def direct_backward(node: Node, g: Any, create_graph: bool):
+    """Backward where every result is one step away from the operand: the sum of what the steps give."""
     total = None
-    for part, share in zip(node._attrs_[0], g if node._outputs_ > 1 else (g,)):
-        if share is not None and part is not None:
-            share = part._backward_(part, share, create_graph)
-            total = plus(total, share)
+    for step, cotangent in zip(node._attrs_[0], g if node._outputs_ > 1 else (g,)):
+        if cotangent is not None and step is not None:
+            total = plus(total, step._backward_(step, cotangent, create_graph))
     return total
 
 
 def steps_backward(node: Node, g: Any, create_graph: bool):
-    """The steps on what arrives at them, latest first; what they send to the node's own edge is the operand's cotangent."""
+    """Backward in general: the steps run, latest first, on the sums that arrive at them.
+
+    What they send to the joint node's own edge is the operand's cotangent.
+    """
     ends, operand, total = node._attrs_[0], node._edges_[0], None
     arrived: dict[Any, Any] = {}
-    for end, share in zip(ends, g if node._outputs_ > 1 else (g,)):
-        add_to(arrived, end, share)
+    for end, cotangent in zip(ends, g if node._outputs_ > 1 else (g,)):
+        add_cotangent(arrived, end, cotangent)
     while arrived:
         step = max(arrived, key=sequence_number) if len(arrived) > 1 else next(iter(arrived))
         found = step._backward_(step, arrived.pop(step), create_graph)
         edges = step._edges_
-        for edge, share in zip(edges, (found,) if len(edges) == 1 else found or ()):
-            if edge is None or share is None:
+        for edge, cotangent in zip(edges, (found,) if len(edges) == 1 else found or ()):
+            if edge is None or cotangent is None:
                 continue
-            if leads_to(edge, operand):
-                total = plus(total, share)
+            if same_edge(edge, operand):
+                total = plus(total, cotangent)
             else:
-                add_to(arrived, edge, share)
+                add_cotangent(arrived, edge, cotangent)
     return total
 
 
-def add_to(arrived: dict, step: Node | None, share: Tensor | None) -> None:
-    """One more cotangent of a step's result."""
-    if share is not None and step is not None:
-        arrived[step] = plus(arrived.get(step), share)
+def add_cotangent(arrived: dict, step: Node | None, cotangent: Tensor | None) -> None:
+    """Add a cotangent of a step's result to what has arrived there."""
+    if cotangent is not None and step is not None:
+        arrived[step] = plus(arrived.get(step), cotangent)
 
 
-def leads_to(edge: Any, operand: Any) -> bool:
-    """Whether two edges are one place in the graph."""
+def same_edge(edge: Any, operand: Any) -> bool:
+    """Whether two edges lead to the same output of the same node."""
     return edge is operand or (type(edge) is Edge and type(operand) is Edge and edge.node is operand.node and edge.nr == operand.nr)
 
 
@@ -137,29 +142,30 @@ sequence_number = attrgetter("_seq_")
 
 @lru_cache(maxsize=256)
 def joint_builder(node_name: str, outputs: int, backward: Callable) -> Callable:
-    """``new_node(seq, plan, edges, attrs)``."""
-    return node_builder(node_template(rule_of(node_name), backward, outputs=outputs, attrs=True), attrs=True)
+    """What makes joint nodes of a name: ``new_node(seq, plan, edges, attrs)``."""
+    return node_builder(node_template(joint_rule(node_name), backward, outputs=outputs, attrs=True), attrs=True)
 
 
 @cache
-def rule_of(node_name: str) -> JointRule:
-    """The rule of the joint nodes of that name."""
+def joint_rule(node_name: str) -> JointRule:
+    """The rule of all joint nodes of a name."""
     return JointRule(node_name)
 
 
-def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, flat: bool = False) -> None:
-    """Put one node in the place of those of several results.
+def record_jointly(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, flat: bool = False) -> None:
+    """Make the joint node, and lead all results to it. Nothing happens where a result is batched or has another history.
 
     Args:
-        start: a sequence number before those of the steps.
-        flat: the derivative of the first is 0: no cotangent of it goes anywhere.
-        plans: of nodes of the function, by what their results are: what they are told of them, and what builds them.
+        results: of the function, each with the history that its step recorded.
+        start: a sequence number below those of the steps.
+        flat: the first result has a derivative of 0, so its cotangent goes nowhere.
+        plans: ``(plan, builder)`` of nodes, by the backward function and the layouts of the results.
     """
     outs: list[Tensor] = []
     ends: list[Node | None] = []
-    operand, backward = edge_of(x), parts_backward
+    operand, backward = edge_of(x), direct_backward
     for out in results:
-        if type(out) is not Tensor:  # of a batch: who asks for the nodes of its elements
+        if type(out) is not Tensor:  # a batched tensor: nobody asks for the nodes of its elements
             return
         end = out._edge_
         if end is None:
@@ -184,10 +190,21 @@ def join(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, fla
 
 
 def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Callable:
-    """Record the results of a function of one differentiable operand, its first, as one node: NOTE [Joint nodes].
+    """Decorator: record all results of a function as one node, see NOTE [Joint nodes].
+
+    The function takes one tensor that may need a gradient, its first argument.
 
     Args:
-        flat: whether the first result of an operand has a derivative of 0 everywhere: it is no reason to compute anything.
+        node_name: of the node, torch's.
+        flat: ``flat(x)``, whether the first result has a derivative of 0 everywhere; no cotangent is then computed for it.
+
+    >>> @joint("ExtremesBackward0")
+    ... def extremes(x):
+    ...     return x.amin(), x.amax()
+    >>> import nbgrad
+    >>> low, high = extremes(nbgrad.tensor([1.0, 3.0, 2.0], requires_grad=True))
+    >>> low.grad_fn is high.grad_fn
+    True
     """
 
     def decorate(formula: Callable) -> Callable:
@@ -206,7 +223,7 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
                 return formula(*args, **named)
             start = next_seq()
             out = formula(*args, **named)
-            join(node_name, x, out, start, plans, flat is not None and flat(x))
+            record_jointly(node_name, x, out, start, plans, flat is not None and flat(x))
             return out
 
         return call

@@ -215,7 +215,7 @@ class MovementCall(OperationCall):
             refuse_wrong_kind(op, zip(self.attributes, args), error)
             raise
 
-    def beneath(self, tensors: tuple, attributes: dict) -> Any:
+    def execute(self, tensors: tuple, attributes: dict) -> Any:
         """The view, or the views, by a plan that is found or made."""
         (x,) = tensors
         plan = self.find_plan(x, *attributes.values())

@@ -172,7 +172,7 @@ class ResultWriter:
         return self.launch(out, operands)
 
     def launch(self, out: Tensor, operands: tuple) -> Tensor:
-        """The call beneath all interpreters."""
+        """The call without interpreters."""
         op, name = self.op, self.op.public
         operands = tuple([unchanged(name, out, x) for x in operands])
         key = kinds_of((out, *operands))

@@ -103,7 +103,7 @@ class PlannedCall(OperationCall):
                 return record_run(self.op, run, tensors, dict(zip(self.attributes, given)))
         return super().check(*values)
 
-    def beneath(self, tensors: tuple, attributes: dict) -> Any:
+    def execute(self, tensors: tuple, attributes: dict) -> Any:
         """Its plan is found or made and launched, its steps are run."""
         op, count = self.op, self.count
         key = (*(x.layout for x in tensors), *map(hashable, attributes.values()))

@@ -1,6 +1,13 @@
-"""Calls of what has several steps, operations and composites; and the quick runs that are prepared for calls of a known kind.
+"""Calls of operations and composites that take several steps, and the prepared runs that make such calls quick.
 
-See NOTE [Prepared runs] in ``lowerings.py``.
+``x.gather(0, i)`` checks the indices, chooses a kernel, launches it and wraps the result: decisions that depend on layouts and
+attributes alone. After a first call that went well its lowering *prepares* a function with these decisions made, which a table
+keeps for all calls of this kind: NOTE [Prepared runs] in lowerings.py. A prepared run may return None. The call then goes the full
+way, where errors are raised too.
+
+``SteppedCall`` is for operations, whose results get one node; ``CompositeCall`` for composites, whose steps record themselves. Both
+are written as text with the parts of NOTE [The road] in calls.py. What is prepared is the lowerings' to say; nothing here knows a
+kernel.
 """
 
 from __future__ import annotations
@@ -29,12 +36,12 @@ __all__ = ["run_call", "composite_call", "recording_run"]
 
 
 class PreparedCall(OperationCall):
-    """A call of several steps, which knows a quick run where one was prepared for calls of a kind: NOTE [Prepared runs].
+    """The call of what takes several steps, with a table of prepared runs.
 
     Attributes:
-        make: ``make(op, layouts, attributes)``, what prepares runs; None where nothing does.
-        kinds: for the keys of the table, what every argument in it is: ``"one"`` tensor, ``"several"``, or (None) a value.
-        plans: by those; None where for such calls there is nothing to prepare.
+        make: ``make(op, layouts, attributes)`` prepares a run; None where the operation has no prepared runs.
+        kinds: what each argument of the key is: ``"one"`` tensor, ``"several"`` tensors, or None for a value.
+        plans: prepared runs by key; None for a kind of call for which there is nothing to prepare.
     """
 
     __slots__ = ("make", "kinds")
@@ -56,7 +63,7 @@ class PreparedCall(OperationCall):
         )
 
     def key_text(self, names: list[str], optional: Container[str] = ()) -> str:
-        """The same as source; of tensors that may be missing the layout is ``...``."""
+        """``key_of`` as source, for the generated text. The layout of an ``optional`` tensor that is None is ``...``."""
         several = "tuple([None if _ is None else _.layout for _ in {0}])"
         parts = {None: "{0}, type({0})", "one": "{0}.layout", "several": several}
         found = [
@@ -66,11 +73,12 @@ class PreparedCall(OperationCall):
         return ", ".join([*found, ""])
 
     def prepare(self, values: tuple, names: Iterable[str], may_be_key: Callable[[Any], bool]) -> None:
-        """Keep the run of a call that went well, if it is the first of its kind.
+        """Prepare a run after a call that went well, unless its kind has one, and keep it.
 
         Args:
-            values, names: the arguments that are in the key; the operands are first.
-            may_be_key: whether a part of a key may be one.
+            values: the arguments that are in the key; the operands are first.
+            names: of the attributes among them.
+            may_be_key: ``may_be_key(part)``, whether a part of a key tells enough to be one.
         """
         try:
             key = self.key_of(values)
@@ -88,17 +96,17 @@ class PreparedCall(OperationCall):
         keep(self.plans, key, run if run is None else self.planned(run, layouts, attributes))
 
     def planned(self, run: Callable, layouts: tuple, attributes: dict) -> Any:
-        """What the table keeps of a run."""
+        """What the table keeps for a run."""
         return run
 
 
 class SteppedCall(PreparedCall):
-    """The call of an operation of several steps: ``run`` computes with recording off, then the result gets its node.
+    """The call of an operation of several steps: they run with recording off, then the result gets its node.
 
     Attributes:
-        run: ``run(op, tensors, attributes)``, the steps.
-        operands: that must be tensors, with their places; a first one that is a sequence is ``run``'s to check.
-        holders: the attributes that hold tensors.
+        run: ``run(op, tensors, attributes)``, the steps: the operation's lowering.
+        operands: ``(place, name)`` of those that must be tensors. A first operand that is a sequence is checked by ``run``.
+        holders: names of the attributes that hold tensors, as indices do.
     """
 
     __slots__ = ("run", "operands", "holders")
@@ -121,12 +129,12 @@ class SteppedCall(PreparedCall):
             if not isinstance(tensors[k], Tensor):
                 check_tensor(self.op, name, tensors[k])
 
-    def beneath(self, tensors: tuple, attributes: dict) -> Any:
-        """The steps."""
+    def execute(self, tensors: tuple, attributes: dict) -> Any:
+        """Run the steps, and record."""
         return record_run(self.op, self.run, tensors, attributes)
 
-    def long_way(self, values: tuple, more: tuple, named: dict) -> Any:
-        """A call for which the text has found no prepared run, in whatever spelling: see ``bound_parameters``."""
+    def unprepared(self, values: tuple, more: tuple, named: dict) -> Any:
+        """A call for which the generated text has found no prepared run; ``more`` and ``named``: see ``bound_parameters``."""
         absent = False
         for value in values:
             absent = absent or value is ABSENT
@@ -137,15 +145,15 @@ class SteppedCall(PreparedCall):
         if special or is_marked((*tensors, *attributes.values())):
             return intercept_odd(self.op, tensors, attributes)
         self.require_tensors(tensors)
-        out = self.beneath(tensors, attributes)
+        out = self.execute(tensors, attributes)
         if self.make is not None:
             self.prepare((*tensors, *attributes.values()), attributes, is_plain)
         return out
 
     def run_prepared(self, tensors: tuple, attributes: dict) -> Any:
-        """The call beneath the interpreters, of all arguments, checked: by a prepared run if there is one."""
+        """The call with interpreters asked and all arguments checked: by a prepared run if there is one."""
         if self.make is None:
-            return self.beneath(tensors, attributes)
+            return self.execute(tensors, attributes)
         values = (*tensors, *attributes.values())
         plan = self.found(values)
         if plan is not None:
@@ -154,19 +162,19 @@ class SteppedCall(PreparedCall):
                 if mode.enabled and any(map(requires_grad, tensors_in(tensors))):
                     record_prepared(self.op, plan, tensors, out, attributes)
                 return out
-        out = self.beneath(tensors, attributes)
+        out = self.execute(tensors, attributes)
         self.prepare(values, attributes, is_plain)
         return out
 
     def found(self, values: tuple) -> PreparedPlan | None:
-        """What the table has for a call; None where the call is of no kind that can be in it, too."""
+        """The prepared run of a call; None also where its arguments cannot be a key."""
         try:
             return self.plans.get(self.key_of(values))
         except TypeError:  # a list
             return None
 
     def prepared_for(self, values: tuple) -> Callable | None:
-        """The prepared run after a call of these arguments, all of them, that went well."""
+        """The prepared run of these arguments, prepared now if need be; a call of them has gone well. None where there is none."""
         if self.make is None:
             return None
         self.prepare(values, self.attributes, is_plain)
@@ -174,10 +182,10 @@ class SteppedCall(PreparedCall):
         return None if plan is None else plan.run
 
     def recording(self, *values: Any) -> Callable | None:
-        """``run(*arguments)``, which records too: what is prepared for calls of a kind; None where nothing is.
+        """``run(*arguments)``, the prepared run for a kind of call, which records its node too; None where there is none.
 
         Args:
-            values: of a call of it that went well, a layout for each tensor.
+            values: the arguments of a call of this kind that went well, with a layout in the place of each tensor.
         """
         parts = [(value, type(value)) if kind is None else (value,) for kind, value in zip(self.kinds, values)]
         plan = self.plans.get(tuple([part for each in parts for part in each]))
@@ -197,7 +205,7 @@ class SteppedCall(PreparedCall):
         return run
 
     def planned(self, run: Callable, layouts: tuple, attributes: dict) -> PreparedPlan:
-        """The run, and what nodes ask of it."""
+        """The run with the facts that nodes ask for."""
         plan = complete(PreparedPlan(), self.op, layouts, {} if not attributes.keys().isdisjoint(self.holders) else attributes)
         plan.run = run
         return plan
@@ -205,7 +213,7 @@ class SteppedCall(PreparedCall):
     def scope(self) -> dict[str, Any]:
         return {
             "found": self.plans.get,
-            "long_way": self.long_way,
+            "unprepared": self.unprepared,
             "mode": mode,
             "ABSENT": ABSENT,
             "SEQUENCES": (list, tuple),
@@ -214,7 +222,7 @@ class SteppedCall(PreparedCall):
 
     def parts(self) -> dict[str, str]:
         names, operands = self.names, self.names[: self.count]
-        long_way = f"return long_way(({', '.join(names)},), more, named)"
+        unprepared = f"return unprepared(({', '.join(names)},), more, named)"
         sequences = [f" or type({n}) not in SEQUENCES" for n, kind in zip(names, self.kinds) if kind == "several"]
         needs = [
             f"{n}._needs_grad_" if kind == "one" else f"True in [_._needs_grad_ is not False for _ in {n}]"
@@ -224,12 +232,12 @@ class SteppedCall(PreparedCall):
         return {
             "parameters": bound_parameters(self.op),
             "asked": f"special or more or named{''.join(sequences)}",
-            "intercept": long_way,
+            "intercept": unprepared,
             "plan": f"found(({self.key_text(names)}))",
             "missing": "plan = None",
             "launch": STEPPED_LAUNCH.format(
                 names=", ".join(names),
-                long_way=long_way,
+                unprepared=unprepared,
                 needs=" or ".join(needs) or "True",
                 operands=", ".join(operands),
                 attributes=", ".join(f"{n!r}: {n}" for n in self.attributes),
@@ -237,15 +245,15 @@ class SteppedCall(PreparedCall):
         }
 
     def text(self) -> str:
-        """Where nothing is prepared there is nothing to look for."""
+        """The source of the function; without prepared runs it goes the full way at once."""
         parts = self.parts()
         return super().text() if self.make is not None else f"def call({parts['parameters']}):\n    {parts['intercept']}\n"
 
 
-STEPPED_LAUNCH = """    if plan is None: {long_way}
+STEPPED_LAUNCH = """    if plan is None: {unprepared}
     run = plan.run
     out = run({names})
-    if out is None: {long_way}
+    if out is None: {unprepared}
     if mode.enabled and ({needs}): record(plan, ({operands},), out, {{{attributes}}})
     return out
 """
@@ -257,23 +265,23 @@ def run_call(op: General, run: Callable) -> Callable:
 
 
 def layouts_of(value):
-    """The layout of a tensor, those of a sequence; anything else has none."""
+    """The layout of a tensor, the layouts of a sequence; ``...`` of anything else."""
     if isinstance(value, (list, tuple)):
         return tuple([getattr(x, "layout", None) for x in value])
     return getattr(value, "layout", ...)
 
 
-PLAIN = (int, bool, float, str, type(None))  # not a tensor, which may change
+PLAIN = (int, bool, float, str, type(None))  # values that may be part of a key; a tensor may change
 
 
 class CompositeCall(PreparedCall):
-    """The call of a composite with prepared runs, which are for calls without its rare arguments.
+    """The call of a composite with prepared runs, which serve calls without its *rare* arguments.
 
     Attributes:
-        formula: the composite.
-        tensors: the arguments that are tensors, if they are given.
-        rare: those that are given by name alone and are None otherwise.
-        usual: the others.
+        formula: the composite's function.
+        tensors: names of the arguments that are tensors, where they are given.
+        rare: names of those that can only be given by name and are None by default.
+        usual: names of the others.
     """
 
     __slots__ = ("formula", "tensors", "rare", "usual")
@@ -288,7 +296,7 @@ class CompositeCall(PreparedCall):
         self.kinds = tuple("one" if n in self.tensors else None for n in self.usual)
 
     def evaluate(self, *args: Any, **named: Any) -> Any:
-        """A call of an unknown kind: the formula, and then what is prepared of it."""
+        """The first call of a kind: run the formula, then prepare a run for the next."""
         out = self.formula(*args, **named)
         given = {name: value for name, value in zip(self.names, (*args, *named.values())) if name not in self.rare}
         if all(isinstance(value, Tensor) == (name in self.tensors) or value is None for name, value in given.items()):
@@ -299,7 +307,7 @@ class CompositeCall(PreparedCall):
         return {"found": self.plans.get, "evaluate": self.evaluate, "formula": self.formula, "known_call": known_call}
 
     def parts(self) -> dict[str, str]:
-        """Argument by argument, as the formula takes them; one that looks at no element may be a known call of a mode."""
+        """The parts of the text. A composite that looks at no element (``pure``) may be known to a mode as one call."""
         parameters, usual = self.op.signature.parameters, ", ".join(self.usual)
         given = "".join(f" or {n} is not None" for n in self.names if n in self.rare)
         optional = [n for n, p in parameters.items() if p.default is not p.empty]
@@ -315,7 +323,7 @@ class CompositeCall(PreparedCall):
         }
 
 
-# The whole of it may be a known call of a mode.
+# While a mode is active: what it knows of the whole call, else the formula.
 PURE_INTERCEPT = """
         out = {unknown}known_call(op, ({usual},))
         return formula({passed}) if out is None else out"""
@@ -334,17 +342,17 @@ def composite_call(op: Op, formula: Callable) -> Callable:
 
 
 def recording_run(name: str, *values: Any) -> Callable | None:
-    """See ``SteppedCall.recording``, of the operation of that name."""
+    """``SteppedCall.recording`` of the operation ``name``."""
     return CALLS[name].recording(*values)
 
 
 def is_prepared(part) -> bool:
-    """Whether a part of a key may be one of a prepared composite: no sequence, whose elements may equal those of another one."""
+    """Whether a composite may have prepared runs for this part of a key; no sequence: ``(1,)`` would find that of ``(True,)``."""
     return part is ... or type(part) is not tuple and (type(part) is DType or is_plain(part))
 
 
 def is_plain(part) -> bool:
-    """Whether a part of a key may be one of a prepared run: unmarked layouts, and values that equal only their like."""
+    """Whether an operation may have prepared runs for this part of a key: an unmarked layout, or a value of a plain type."""
     if type(part) is Layout:
         return not part.special
     if type(part) is tuple:

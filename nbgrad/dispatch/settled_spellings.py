@@ -1,11 +1,13 @@
-"""Composites that only spell other operations: what they come to is found once for a kind of call.
+"""Composites that only spell other operations: which operations those are is found once, and then read from a table.
 
-NOTE [Settled spellings]: ``x.flatten(1)`` is ``x.view_shape(...)`` with a shape that follows from the layout of ``x`` and from the
-arguments. The formula of such a composite is run on a ``Stand``, which knows a layout and notes the methods that are called on it,
-one after another, as far as what is asked of their results is known; the next call of that layout and those arguments takes them
-from a table. Formulas that ask for anything else are run as ever. Of those that are declared with ``spelling="memory"`` the place
-of the operand in its memory is known too. ``spelling="steps"`` is for formulas of several operands, of whose results they ask
-shapes: ``traced`` notes what they do to tensors.
+NOTE [Settled spellings]: ``x.flatten(1)`` is ``x.view_shape(shape)``, with a shape that follows from the layout of ``x`` and from
+the argument. There are three kinds; a composite says in its declaration (``spelling``) which one it is of.
+  True      the formula is run once on an ``AbstractTensor``, which has a layout and no elements, and which notes the methods that
+            are called on it. The next call with this layout and these arguments repeats them without running the formula.
+  "memory"  the same of a formula that also asks where the operand lies in its memory.
+  "steps"   formulas of several operands, which ask for the shapes of results: ``traced`` runs one on ``NotedTensor`` objects,
+            which hold tensors and note what is done to them.
+A formula that asks for more than these objects know, as for an element, is run in every call.
 """
 
 from __future__ import annotations
@@ -27,22 +29,27 @@ from .movements import maker_of_several, view_layout, viewer
 __all__ = ["settled", "traced"]
 
 
-class Stand:
-    """What stands for a tensor of a layout: it answers questions about that and notes what is done to it."""
+class AbstractTensor:
+    """A tensor without elements: it answers questions about its layout and notes the methods that are called on it.
+
+    Attributes:
+        known: the layout; None for most results, of which none is known.
+        steps: the methods so far, as ``(name, arguments, named arguments, layout before)``.
+    """
 
     __slots__ = ("known", "steps", "_storage_", "_offset_")
     _storage_: Any
     _offset_: int
 
     def __init__(self, layout: Layout | None, steps: tuple = ()):
-        self.known, self.steps = layout, steps  # of most results no layout is known
+        self.known, self.steps = layout, steps
 
     @classmethod
-    def of(cls, x: Tensor) -> Stand:
-        """What stands for a tensor in its memory."""
-        stand = cls(x.layout)
-        stand._storage_, stand._offset_ = x._storage_, x._offset_
-        return stand
+    def of(cls, x: Tensor) -> AbstractTensor:
+        """The same for a tensor whose place in memory may be asked for."""
+        abstract = cls(x.layout)
+        abstract._storage_, abstract._offset_ = x._storage_, x._offset_
+        return abstract
 
     @property
     def layout(self) -> Layout:
@@ -80,22 +87,22 @@ class Stand:
             formula = op.formula
             return lambda *args, **named: formula(self, *args, **named)
         if type(op) is Movement and op.multiple:
-            return lambda *args, **named: Several((*self.steps, (name, args, named, self.known)))
-        return lambda *args, **named: Stand(self.layout_after(op, args), (*self.steps, (name, args, named, self.known)))
+            return lambda *args, **named: AbstractTensors((*self.steps, (name, args, named, self.known)))
+        return lambda *args, **named: AbstractTensor(self.layout_after(op, args), (*self.steps, (name, args, named, self.known)))
 
     def __bool__(self) -> bool:
         raise LookupError("what a result is like is not known.")
 
     def layout_after(self, op: Any, args: tuple) -> Layout | None:
-        """The layout of a result: known of a movement and of a row-major copy."""
+        """The layout of a method's result; None unless it is a view or a row-major copy."""
         if type(op) is Movement and not op.multiple and self.known is not None:
             shape, strides, _ = op.formula(self.known, *completed(op, args))
             return view_layout(op, self.known, shape, strides, completed(op, args))
         return self.known.like() if self.known is not None and op is OPS["contiguous_copy"] else None
 
 
-class Several(Stand):
-    """What stands for the results of a movement that gives several: a formula may return them or their copies, and do no more."""
+class AbstractTensors(AbstractTensor):
+    """The results of a movement that gives several, ``chunk`` for example. A formula may return them, or copies; no more."""
 
     __slots__ = ()
 
@@ -105,9 +112,9 @@ class Several(Stand):
     def __getattr__(self, name: str) -> Callable:
         raise AttributeError(name)
 
-    def contiguous_copy(self) -> Several:
-        """Each of them, copied."""
-        return Several((*self.steps, (COPIES, (), {}, None)))
+    def contiguous_copy(self) -> AbstractTensors:
+        """Row-major copies of all."""
+        return AbstractTensors((*self.steps, (COPIES, (), {}, None)))
 
 
 COPIES = "contiguous_copy of each"
@@ -118,38 +125,38 @@ def copies_of(views: tuple) -> tuple:
     return tuple([x.contiguous_copy() for x in views])
 
 
-def found(op: Composite, x: Tensor, args: tuple) -> tuple | None:
-    """``(function, arguments)`` that the call comes to, or several of them; None where it is more than that."""
+def equivalent_call(op: Composite, x: Tensor, args: tuple) -> tuple | None:
+    """``(function, arguments)``: the call is ``function(x, *arguments)``; None where the formula does more than spell others."""
     try:
-        made = op.formula(Stand.of(x) if op.spelling == MEMORY else Stand(x.layout), *args)
-        each = [steps_of(one) for one in made] if type(made) is tuple else [steps_of(made)]
-    except Exception:  # of another kind of formula, or of wrong arguments: their own call says so
+        made = op.formula(AbstractTensor.of(x) if op.spelling == MEMORY else AbstractTensor(x.layout), *args)
+        each = [equivalent_steps(one) for one in made] if type(made) is tuple else [equivalent_steps(made)]
+    except Exception:  # the formula does more, or the arguments are wrong: the call itself says so
         return None
     if not each or None in each:
         return None
-    return (several, tuple(each)) if type(made) is tuple else each[0]
+    return (call_each, tuple(each)) if type(made) is tuple else each[0]
 
 
-def several(x: Tensor, *each: tuple) -> tuple:
-    """The results of a formula that gives a tuple."""
+def call_each(x: Tensor, *each: tuple) -> tuple:
+    """The results of several functions of one tensor."""
     return tuple([function(x, *rest) for function, rest in each])
 
 
-def chained(x: Tensor, *steps: tuple) -> Tensor:
-    """What comes of several methods in a row."""
+def call_in_turn(x: Tensor, *steps: tuple) -> Tensor:
+    """The result of several functions, each called on the result of the one before."""
     for function, rest in steps:
         x = function(x, *rest)
     return x
 
 
-def itself(x: Tensor) -> Tensor:
+def identity(x: Tensor) -> Tensor:
     """The operand."""
     return x
 
 
-def steps_of(made: Any) -> tuple | None:
-    """What the methods that were called come to, as one function and its arguments behind the operand."""
-    if not isinstance(made, Stand):
+def equivalent_steps(made: Any) -> tuple | None:
+    """The methods that were noted as one ``(function, arguments)``; None where they cannot be repeated."""
+    if not isinstance(made, AbstractTensor):
         return None
     steps: list[tuple] = []
     for name, args, named, layout in made.steps:
@@ -161,12 +168,12 @@ def steps_of(made: Any) -> tuple | None:
         (first, given), (second, rest) = steps
         return (lambda x: second(first(x, *given), *rest)), ()
     if len(steps) < 2:
-        return steps[0] if steps else (itself, ())
-    return chained, tuple(steps)
+        return steps[0] if steps else (identity, ())
+    return call_in_turn, tuple(steps)
 
 
 def movement_of(name: str, layout: Layout, args: tuple) -> tuple | None:
-    """``(function, ())`` that gives the view of a tensor of a layout, without looking for its plan."""
+    """``(function, ())`` for a movement: its plan is looked up here, once. None of any other operation."""
     op: Any = OPS.get(name)
     if type(op) is not Movement:
         return None
@@ -176,20 +183,20 @@ def movement_of(name: str, layout: Layout, args: tuple) -> tuple | None:
 
 
 def completed(op: Movement, args: tuple) -> tuple:
-    """All attributes of a movement."""
+    """All attributes of a movement: those given, then defaults."""
     return (*args, *[p.default for p in list(op.signature.parameters.values())[1 + len(args) :]])
 
 
 @cache
 def viewing(op: Movement) -> Callable:
-    """What makes the views of a movement by a plan."""
+    """The function that makes the view, or the views, of a movement by a plan."""
     return maker_of_several(op) if op.multiple else viewer(op)
 
 
 MEMORY = "memory"
-# Of a formula that asks for it: where the operand lies in its memory, and how much that is.
+# Part of the key for spelling="memory": the operand's offset and the size of its memory.
 PLACE = "{0}._offset_, {0}._storage_.array.nbytes"
-# True and 1.0 equal 1, and would find what that has left.
+# ``strange``: True and 1.0 equal 1, and would find the entry of 1 in the table.
 CALL_TEXT = """def call({parameters}):
     if special: return formula({passed})
     {strange}try: function, rest = table[{key}]
@@ -201,7 +208,7 @@ STRANGE_TEXT = """if {strange}: return formula({passed})
 
 
 def settled(op: Composite) -> Callable:
-    """The call of a composite, quicker where it has been settled."""
+    """The function of a composite with ``spelling=True`` or ``"memory"``: NOTE [Settled spellings]."""
     formula, parameters = op.formula, list(op.signature.parameters.values())
     table: dict = {}
 
@@ -212,7 +219,7 @@ def settled(op: Composite) -> Callable:
             if op.spelling == MEMORY:
                 key = (x.layout, *args, x._offset_, x._storage_.array.nbytes)
             if not x.layout.special:
-                keep(table, key, found(op, x, args) or (formula, args))
+                keep(table, key, equivalent_call(op, x, args) or (formula, args))
         return out
 
     if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
@@ -240,7 +247,7 @@ def settled(op: Composite) -> Callable:
 
 
 def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callable:
-    """The call of a formula that takes any number of arguments."""
+    """The same for a formula that takes any number of arguments."""
 
     @wraps(formula)
     def call(x, *args, **named):
@@ -261,14 +268,14 @@ def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callab
 # ---- of several operands -------------------------------------------------------------------------------------------
 
 
-class Watched:
-    """A tensor whose methods are noted: what stands for an operand, and for every result, while a formula is traced.
+class NotedTensor:
+    """A tensor whose methods are noted while a formula is traced; operands and results are of this class.
 
     Attributes:
         tensor: the tensor.
-        place: which of all tensors of the formula it is.
-        log: the steps so far, shared by all: ``(function, places of the tensors that it takes, its other arguments)``.
-        count: how many tensors there are, in a list of one.
+        place: its number among all tensors of the formula: operands first, then results in their order.
+        log: the steps so far, one list for all: ``(function, places of the operands, other arguments)``.
+        count: how many tensors there are, as a list of one number that all share.
     """
 
     __slots__ = ("tensor", "place", "log", "count")
@@ -299,35 +306,35 @@ class Watched:
         function = vars(Tensor)[name]
         return lambda *args: self.noted(function, args)
 
-    def noted(self, function: Callable, args: tuple) -> Watched:
-        """The result of a method, whose operands are the first arguments."""
-        operands = [self, *[x for x in args if type(x) is Watched]]
+    def noted(self, function: Callable, args: tuple) -> NotedTensor:
+        """Call a function whose operands are the first arguments, and note it."""
+        operands = [self, *[x for x in args if type(x) is NotedTensor]]
         rest = args[len(operands) - 1 :]
-        if any(type(x) is Watched for x in rest):
+        if any(type(x) is NotedTensor for x in rest):
             raise LookupError("a tensor stands behind other arguments.")
         result = function(*[x.tensor for x in operands], *rest)
         if not isinstance(result, Tensor):
             raise LookupError("the result is no tensor.")
         self.log.append((function, tuple([x.place for x in operands]), rest))
-        return Watched(result, self.log, self.count)
+        return NotedTensor(result, self.log, self.count)
 
-    def __add__(self, other: Any) -> Watched:
+    def __add__(self, other: Any) -> NotedTensor:
         return self.noted(CALLS["add"], (other,))
 
-    def __mul__(self, other: Any) -> Watched:
+    def __mul__(self, other: Any) -> NotedTensor:
         return self.noted(CALLS["mul"], (other,))
 
-    def __matmul__(self, other: Any) -> Watched:
+    def __matmul__(self, other: Any) -> NotedTensor:
         return self.noted(CALLS["matmul"], (other,))
 
 
 def operands_in(args: tuple) -> list:
-    """The tensors among arguments and in sequences of them."""
+    """The tensors among arguments, in their order, and those in lists and tuples of them."""
     return [x for each in args for x in (each if type(each) is tuple or type(each) is list else (each,)) if isinstance(x, Tensor)]
 
 
 def call_key(args: tuple) -> tuple:
-    """By which a traced call is found: layouts, and other arguments with their types.
+    """The key of a traced call: layouts of tensors, and other arguments with their types.
 
     Raises:
         LookupError: of a marked layout, or an argument of another kind.
@@ -352,8 +359,10 @@ def call_key(args: tuple) -> tuple:
 
 
 def traced(op: Composite) -> Callable:
-    """The call of a composite of several operands whose steps follow from layouts and arguments: from the third call of a kind on
-    they are repeated as they were noted in the second one."""
+    """The function of a composite with ``spelling="steps"``: NOTE [Settled spellings].
+
+    The first call of a kind runs the formula, the second traces it, later ones repeat the steps.
+    """
     formula = op.formula
     table: dict = {}
 
@@ -389,22 +398,26 @@ NEW, SEEN = ("new",), ("seen",)
 
 
 def trace(formula: Callable, args: tuple) -> tuple:
-    """``((steps, places of the results) or None, result)`` of a call."""
+    """Run a formula on noted tensors.
+
+    Returns:
+        ``((steps, places of the results), result)``; None for the first of these where the steps cannot be repeated.
+    """
     log: list = []
     count = [0]
     watched = [
-        Watched(x, log, count)
+        NotedTensor(x, log, count)
         if isinstance(x, Tensor)
-        else type(x)([Watched(y, log, count) if isinstance(y, Tensor) else y for y in x])
+        else type(x)([NotedTensor(y, log, count) if isinstance(y, Tensor) else y for y in x])
         if type(x) in (tuple, list)
         else x
         for x in args
     ]
     try:
         out = formula(*watched)
-        if type(out) is Watched:
+        if type(out) is NotedTensor:
             return (tuple(log), out.place), out.tensor
-        if type(out) is tuple and all(type(x) is Watched for x in out):
+        if type(out) is tuple and all(type(x) is NotedTensor for x in out):
             return (tuple(log), tuple([x.place for x in out])), tuple([x.tensor for x in out])
     except Exception:  # of another kind of formula, or an error that the call itself makes
         pass

@@ -30,13 +30,13 @@ from ..modes.interpreters import Presence
 from ..native.plans import Plan
 from ..ops.expr import Expr, constant as constant_of, evaluate, operation, symbol
 from ..tensors.tensor import Tensor, native
-from .tangents import beneath, lies_alike
+from .tangents import below_level, lies_alike
 
 __all__ = ["Tracer", "program_of"]
 
 
 class Tracer(Presence):
-    """Notes the calls of one thread beneath all interpreters, while it is a member of ``special``."""
+    """Notes the calls of one thread that get past all interpreters, while it is a member of ``special``."""
 
     def __init__(self) -> None:
         self.thread = get_ident()
@@ -217,7 +217,7 @@ class Reader:
         names = tuple(op.signature.parameters)[count:]
         given = "{{" + ", ".join(f"{name!r}: {{{k}}}" for k, name in enumerate(names, 1 + count)) + "}}"
         return Step(
-            "{out} = beneath(0, {0}, (" + places(rendered[:count], 1) + ",), " + given + ")",
+            "{out} = below_level(0, {0}, (" + places(rendered[:count], 1) + ",), " + given + ")",
             [Bound(call.run_prepared), *rendered],
             False,
         )
@@ -430,7 +430,7 @@ def maker(text: str, count: int) -> Callable:
         *("    " + line for line in text.splitlines()),
         "    return program",
     ]
-    scope: dict[str, Any] = {"fresh": native.fresh, "view": native.tensor, "beneath": beneath}
+    scope: dict[str, Any] = {"fresh": native.fresh, "view": native.tensor, "below_level": below_level}
     exec(compile_text("\n".join(lines) + "\n", "dual program"), scope)
     made: Callable = scope["make"]
     return made

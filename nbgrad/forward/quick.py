@@ -44,7 +44,7 @@ from ..tensors.tensor import Tensor, native
 from ..views import is_view
 from .programs import Tracer, program_of
 from .rules import in_place_of, jvp_expression, tangents_of_call
-from .tangents import DualLevel, beneath, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
+from .tangents import DualLevel, below_level, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
 __all__ = ["quick"]
 
@@ -650,9 +650,9 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
     tangents = named_tangents(op, operands, level)
     plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
     with Tracer() as tracer:
-        result = beneath(0, result_of, op, plan, operands, attributes)
+        result = below_level(0, result_of, op, plan, operands, attributes)
         tracer.seen(op, (*operands, *attributes.values()), result)
-        made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
+        made = below_level(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
     for fused in (True, False):  # in one kernel a result may be rounded otherwise
         if all(t is None for t in made[1:]) and not is_marked((result, made)):
             found = program_of(tracer, [*inputs, *given], result, made[0], fused=fused)
@@ -667,7 +667,7 @@ def gives(program: Any, inputs: tuple, result: Any, tangent: Tensor | None) -> b
     made = program(*inputs)
     if made is None or (made[1] is None) is not (tangent is None):
         return False
-    return all(beneath(0, same_bits, x, y) for x, y in zip(tensors_in(made), tensors_in((result, tangent)), strict=True))
+    return all(below_level(0, same_bits, x, y) for x, y in zip(tensors_in(made), tensors_in((result, tangent)), strict=True))
 
 
 def same_bits(x: Tensor, y: Tensor) -> bool:
@@ -724,7 +724,7 @@ def unseen_call(op: Any, operands: tuple, attributes: dict) -> Any:
 
 
 def result_of(op: Any, plan: Plan | None, operands: tuple, attributes: dict) -> Any:
-    """The result of a call beneath all interpreters."""
+    """The result of a call without interpreters."""
     if plan is not None:
         out = native.fresh(plan, *operands)
         if mode.enabled:
@@ -751,9 +751,9 @@ def sequence_tangents(members: tuple | list, level: DualLevel) -> Any:
 
 
 def in_steps(op: Any, plan: Plan | None, operands: tuple, attributes: dict, tangents: dict[str, Any], level: DualLevel) -> Any:
-    """A call beneath all interpreters, then the tangents of its results."""
-    result = beneath(0, result_of, op, plan, operands, attributes)
-    made = beneath(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
+    """A call without interpreters, then the tangents of its results."""
+    result = below_level(0, result_of, op, plan, operands, attributes)
+    made = below_level(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
     return with_tangents(result, made, flat(tangents), level)
 
 
@@ -775,7 +775,7 @@ def attach(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: Dual
         else:
             hold_new(out, tangent, level)
             return
-    beneath(level.number, give, out, level.number, tangent, given)
+    below_level(level.number, give, out, level.number, tangent, given)
 
 
 def flat(tangents: dict[str, Any]) -> list[Tensor | None]:
@@ -807,7 +807,7 @@ def pushed_forward(
         if own is None or own.outs[0].layout is not plan.outs[0].layout:
             return None
         term = native.fresh(own, *places)
-        total = term if total is None else beneath(0, CALLS["add"], total, term)
+        total = term if total is None else below_level(0, CALLS["add"], total, term)
     out = native.fresh(plan, *operands)
     if total is not None:
         hold_new(out, total, level)
@@ -824,7 +824,7 @@ def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: D
         return None
     (group,) = groups
     places = tuple([in_place_of(x, tangents[name]) if k in group else x for k, (name, x) in enumerate(zip(op.operands, operands))])
-    out, t = beneath(0, run_twice, op, operands, places, attributes)
+    out, t = below_level(0, run_twice, op, operands, places, attributes)
     if type(out) is tuple:
         return None
     if out.layout.dtype.differentiable:

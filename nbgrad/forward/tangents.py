@@ -40,7 +40,7 @@ __all__ = [
     "push_level",
     "pop_level",
     "visible_levels",
-    "beneath",
+    "below_level",
     "sight",
     "are_tangents_seen",
     "set_tangents_seen",
@@ -168,7 +168,7 @@ def are_tangents_seen() -> bool:
     return sight.below > 0
 
 
-def beneath(limit: int, function: Callable, *args: Any) -> Any:
+def below_level(limit: int, function: Callable, *args: Any) -> Any:
     """``function(*args)``, which sees levels below ``limit`` only."""
     before, sight.below = sight.below, limit
     try:
@@ -203,7 +203,7 @@ def inherited(x: Tensor, meta: Meta, level: int) -> Tensor | None:
         return None
     enabled, mode.enabled = mode.enabled, True
     try:
-        part = beneath(level, replay, x, whole, meta)
+        part = below_level(level, replay, x, whole, meta)
     finally:
         mode.enabled = enabled
     hold(x, level, part)
@@ -294,12 +294,12 @@ def exposed(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
         return x
     own = x._levels_ if is_batched(x) else ()
     wanted = tuple(sorted({*own, *hidden}, key=number_of))
-    value = beneath(0, lambda: CALLS["contiguous_copy"](lowered(x, wanted)))
+    value = below_level(0, lambda: CALLS["contiguous_copy"](lowered(x, wanted)))
     for level in visible_levels():
         tangent = tangent_of(whole(x), level)
         if tangent is not None:
-            tangent = beneath(level, lambda t=tangent: lowered(lifted(t, own), wanted))
-            hold(value, level, beneath(level, fitted, tangent, value))
+            tangent = below_level(level, lambda t=tangent: lowered(lifted(t, own), wanted))
+            hold(value, level, below_level(level, fitted, tangent, value))
     return lifted(value, wanted)
 
 

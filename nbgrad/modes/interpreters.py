@@ -11,8 +11,8 @@ NOTE [Interpreters]: ``register(rank, interpreter)`` puts an interpreter into th
 An interpreter may call operations: those begin at the top again. It works on operands without whatever made it concerned, so that
 it is not asked twice. The order is that of the list ``RANKS``, from the user's side inwards.
 
-NOTE [Observers]: members of ``special`` that only look: ``seen(op, operands, result)`` after every call beneath all interpreters,
-``recorded(node)`` for every node that was made. Those that say for which ``rank`` they are there do not look.
+NOTE [Observers]: members of ``special`` that only look. ``seen(op, operands, result)`` is called after every call that got past all
+interpreters, ``recorded(node)`` for every node that was made. Members that say which ``rank`` they stand for do not look.
 
 NOTE [Quick calls]: asking takes its time. Where all members of ``special`` say that they stand for one ``rank``, and no operand is
 marked, no other interpreter is concerned. And a kind of mode or of tensor may have ``QuickCalls``, which find at once what its
@@ -64,7 +64,7 @@ class Call:
         attributes: its other arguments by name.
         form: ``""``; ``"_"``: the result is written over the first operand; ``"out"``: over ``out``.
         out: the tensor to write to, of that form.
-        plain: ``plain(*operands, **attributes)``, the call beneath all interpreters.
+        plain: ``plain(*operands, **attributes)``, the call without interpreters.
     """
 
     __slots__ = ("op", "operands", "attributes", "plain", "form", "out", "_marked")
@@ -136,7 +136,7 @@ class QuickCalls:
         known: ``known(op, operands)``, an elementwise call before anything of it is looked at, or a composite: where its plan is
             known or follows from the kinds of operands, or where the mode does not concern it.
         call: ``call(op, operands, attributes)``, a call that was looked at; ``attributes`` is None of an elementwise operation.
-        write: ``write(op, operands, plain)``, an elementwise call in place; ``plain(*operands)`` is that beneath all interpreters.
+        write: ``write(op, operands, plain)``, an elementwise call in place; ``plain(*operands)`` is that without interpreters.
         has_tangent: ``has_tangent(x)``, whether this thread sees a tangent of the tensor in such a mode.
     """
 
@@ -171,7 +171,7 @@ def intercept(op: Op, operands: tuple, attributes: dict | None, plain: Callable 
 
     Args:
         attributes: None of an elementwise operation.
-        plain: the call beneath all interpreters; by default the ``plain`` of the operation's.
+        plain: the call without interpreters; by default the ``plain`` of the operation's.
     """
     if special:
         try:
