@@ -62,7 +62,7 @@ class Addresses:
         returned = [value for step in schedule.steps if isinstance(step, Host) for value in step.writes]
         for kind, values in ((RESULTS, outs), (OPERANDS, inputs), (CONSTANTS, constants), (RETURNED, returned)):
             for k, value in enumerate(values):
-                self.numbers[value] = len(self.owners)
+                self.numbers.setdefault(value, len(self.owners))
                 self.owners.append((kind, k))
         self.offsets: dict[Value, int] = {}
 
@@ -86,7 +86,7 @@ def assemble(
 
     Args:
         inputs, constants: of the graph.
-        outs: values that launches write and that are returned; ``templates``: what they are copies of.
+        outs: values that steps write and that are returned; ``templates``: what they are copies of.
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
     """
@@ -146,6 +146,7 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
     """
     node, arrays = step.node, sum(counts)
     places = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
+    targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
 
     def host(block: Any, results: tuple, held: list, *operands: Any) -> tuple:
         shared = wrap_array(block)
@@ -160,7 +161,8 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
             else:
                 storage, start = owner[k]._storage_, owner[k]._offset_
             given[value] = native.tensor(layout.template, storage, start + offset, False, None)
-        return tuple([placed(x, value, shared) for x, value in zip(called(node, given), step.writes)])
+        made = zip(called(node, given), step.writes, targets)
+        return tuple([placed(x, value, shared, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
 
     return host
 
@@ -172,8 +174,11 @@ def called(node: Node, given: dict[Value, Any]) -> tuple:
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
-def placed(x: Tensor, value: Value, shared: Storage) -> Tensor:
-    """A result in the layout that the graph knows, on memory that stays."""
+def placed(x: Tensor, value: Value, shared: Storage, target: Tensor | None) -> Tensor:
+    """A result in the layout that the graph knows, on memory that stays; written into ``target`` if there is one."""
+    if target is not None:
+        assert value.layout is not None
+        return CALLS["copy_"](native.tensor(value.layout.template, target._storage_, target._offset_, False, None), x)
     if x.layout is not value.layout or x._storage_ is shared:
         return CALLS["clone_like"](x, value.layout)
     return x

@@ -1,0 +1,167 @@
+"""``compile``: a function whose calls are captured once, and are one native call from then on."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any, Callable
+from weakref import WeakKeyDictionary
+
+from ..base.dtypes import DType, get_default_dtype
+from ..base.errors import ArgumentError, GraphError, require_callable
+from ..base.grad_mode import mode, special, unusual
+from ..base.nested import Tree, flatten
+from ..graph.edges import requires_grad
+from ..tensors.tensor import Tensor
+from .variants import Variant
+
+__all__ = ["Compiled", "compile"]
+
+PLAIN = (int, float, complex, bool, str, bytes, type(None), DType)
+
+
+class Compiled:
+    """A function that is captured and compiled when it is called.
+
+    Attributes:
+        fn: the function.
+        fullgraph, exact, limit: see ``compile``.
+    """
+
+    def __init__(self, fn: Callable, fullgraph: bool, exact: bool, limit: int):
+        functools.update_wrapper(self, fn, updated=())
+        self.fn, self.fullgraph, self.exact, self.limit = fn, fullgraph, exact, limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was captured."""
+        self._variants_: dict[Any, list[Variant]] = {}
+        self._broken_: dict[Any, str] = {}
+        self._count_, self._full_ = 0, False
+        self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
+        self._quick_: Callable = self._positional_
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._dispatch_(args, kwargs) if kwargs else self._quick_(*args)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """As a method: one of its own for every object."""
+        if owner is None:
+            return self
+        found = self._bound_.get(owner)
+        if found is None:
+            method = self.fn.__get__(owner, kind)
+            found = self._bound_[owner] = Compiled(method, self.fullgraph, self.exact, self.limit)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.fn, '__name__', self.fn)!s}: {self._count_} variants>"
+
+    @property
+    def variants(self) -> list[Variant]:
+        """What was captured so far."""
+        return [variant for group in self._variants_.values() for variant in group]
+
+    def _positional_(self, *args: Any) -> Any:
+        return self._dispatch_(args, {})
+
+    def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
+        """A call that the quick way does not know."""
+        if special or unusual:
+            return self.fn(*args, **kwargs)
+        leaves, tree = flatten((args, kwargs))
+        key = (key_of_tree(tree), tuple([key_of(leaf, k) for k, leaf in enumerate(leaves)]), mode.enabled, get_default_dtype())
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        if any(x.layout.special for x in tensors) or key in self._broken_:
+            return self.fn(*args, **kwargs)
+        group = self._variants_.setdefault(key, [])
+        for variant in group:
+            if variant.fits():
+                break
+        else:
+            if self._count_ >= self.limit:
+                return self._eagerly_(group, args, kwargs)
+            variant = self._captured_(args, kwargs, leaves, tree)
+            if variant is None:
+                self._broken_[key] = "broken"
+                return self.fn(*args, **kwargs)
+            group.append(variant)
+            self._count_ += 1
+        if not kwargs and len(args) == len(tensors):
+            self._quick_ = variant.entry(self._positional_)
+        return variant(tensors)
+
+    def _captured_(self, args: tuple, kwargs: dict, leaves: list, tree: Tree) -> Variant | None:
+        """The variant of a call; None where a graph cannot hold it."""
+        try:
+            return Variant(self.fn, leaves, tree, self.exact)
+        except GraphError as error:
+            if self.fullgraph:
+                raise
+            name = getattr(self.fn, "__name__", "the function")
+            warnings.warn(f"compile: {name} runs as it is, for a graph cannot hold it: {error}", stacklevel=4)
+            return None
+
+    def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
+        """A call behind the limit of variants."""
+        if not self._full_:
+            self._full_ = True
+            why = group[-1].guards.changed() if group else "layouts, flags or values of arguments"
+            warnings.warn(
+                f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
+                f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call.",
+                stacklevel=4,
+            )
+        return self.fn(*args, **kwargs)
+
+
+def key_of(leaf: Any, k: int) -> Any:
+    """What a variant is chosen by.
+
+    Raises:
+        ArgumentError: no tensor, number, string, None, and no function either.
+    """
+    if isinstance(leaf, Tensor):
+        return leaf.layout, requires_grad(leaf), type(leaf)
+    if isinstance(leaf, PLAIN):
+        return type(leaf), repr(leaf)
+    if callable(leaf):
+        return leaf
+    raise ArgumentError(
+        f"compile: leaf {k} of the arguments is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, functions "
+        "and tuples, lists and dicts of those. Hint: keep it in a variable that the function names."
+    )
+
+
+def key_of_tree(tree: Tree) -> Any:
+    """A structure as something to look up."""
+    return None if tree.kind is None else (tree.kind, tree.keys, tuple([key_of_tree(child) for child in tree.children]))
+
+
+def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:
+    """A function that computes the same, as one native call.
+
+    Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a graph,
+    and the graph a list of kernels. Later calls run these. A function that calls ``grad``, ``backward``, ``vmap`` or other transforms
+    is captured with what these do.
+
+    Args:
+        fn: the function; without it, ``compile`` is a decorator that waits for one.
+        fullgraph: raise an error where a graph cannot hold the function, which runs as it is otherwise.
+        exact: round every operation as it is rounded alone; else products may be fused with sums.
+        limit: how many variants, for other layouts and other values of what the function depends on, are captured.
+
+    Raises:
+        ArgumentError: ``fn`` is no function. GraphError: ``fullgraph``, when the function is called.
+
+    >>> import nbgrad
+    >>> @nbgrad.jit.compile
+    ... def slope(x):
+    ...     return nbgrad.grad((x * x).sum(), x)[0]
+    >>> slope(nbgrad.tensor([1.0, 2.0], requires_grad=True))
+    tensor([2., 4.])
+    """
+    if fn is None:
+        return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit)
+    require_callable("compile", fn)
+    return Compiled(fn, fullgraph, exact, limit)

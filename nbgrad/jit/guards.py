@@ -1,0 +1,177 @@
+"""What a captured function depends on beside its arguments: names that it looks up, and the objects that they name.
+
+NOTE [Guards]: a captured program holds as long as every name that its functions look up (globals, variables of closures, defaults,
+attributes of objects that these name, members of their lists and dicts) holds the object that it held when the program was captured.
+Functions of the program are followed, those of libraries are not. Native code compares the objects; numbers and strings that are
+equal count as the same, which Python finds out where native code has not.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+from pathlib import Path
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Iterator
+
+from ..func.captures import global_names
+from ..tensors.tensor import Tensor
+
+__all__ = ["Guards"]
+
+MOST_MEMBERS = 64  # of a collection, or attributes of an object, that are looked through
+PLAIN = (int, float, complex, bool, str, bytes, type(None))
+LIBRARIES = tuple(
+    dict.fromkeys(
+        str(Path(path).resolve()) for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib", "purelib")
+    )
+)
+OWN = str(Path(__file__).parents[1])
+
+
+class Guards:
+    """The names that a function depends on.
+
+    Attributes:
+        names: a dict or list, a key, and the object that it holds; the next three; and so on.
+        cells: a cell of a closure, and what it holds; the next two; and so on.
+        tensors: those among the objects.
+    """
+
+    def __init__(self, function: Any):
+        self.names: list[Any] = []
+        self.cells: list[Any] = []
+        self.tensors: list[Tensor] = []
+        self.seen: dict[int, Any] = {}  # held: an identity must not be used again
+        self.words: set[str] = set()
+        waiting = [function]
+        while waiting:
+            waiting += self.parts(waiting.pop())
+
+    def hold(self) -> bool:
+        """Whether all names hold what they held; what is equal is taken for the same from now on."""
+        for k in range(0, len(self.names), 3):
+            holder, key, held = self.names[k : k + 3]
+            try:
+                found = holder[key]
+            except (KeyError, IndexError):
+                return False
+            if found is not held:
+                if not equal(found, held):
+                    return False
+                self.names[k + 2] = found
+        for k in range(0, len(self.cells), 2):
+            found = content_of(self.cells[k])
+            if found is not self.cells[k + 1]:
+                if not equal(found, self.cells[k + 1]):
+                    return False
+                self.cells[k + 1] = found
+        return True
+
+    def changed(self) -> str:
+        """The first name that holds something else, for people."""
+        for k in range(0, len(self.names), 3):
+            holder, key, held = self.names[k : k + 3]
+            found = holder.get(key, MISSING) if isinstance(holder, dict) else holder[key] if key < len(holder) else MISSING
+            if found is not held and not equal(found, held):
+                return f"{key!r} was {shown(held)} and is {shown(found)}"
+        for k in range(0, len(self.cells), 2):
+            found = content_of(self.cells[k])
+            if found is not self.cells[k + 1] and not equal(found, self.cells[k + 1]):
+                return f"a variable of a closure was {shown(self.cells[k + 1])} and is {shown(found)}"
+        return ""
+
+    def parts(self, value: Any) -> Iterator[Any]:
+        """Note what a value holds that matters, and yield that."""
+        if isinstance(value, Tensor):
+            if id(value) not in self.seen:
+                self.seen[id(value)] = value
+                self.tensors.append(value)
+            return
+        if id(value) in self.seen or isinstance(value, (*PLAIN, ModuleType, BuiltinFunctionType, type)):
+            return
+        self.seen[id(value)] = value
+        if isinstance(value, FunctionType):
+            yield from self.parts_of_function(value)
+        elif isinstance(value, MethodType):
+            yield from (value.__func__, value.__self__)
+        elif isinstance(value, functools.partial):
+            yield from (value.func, *value.args, *value.keywords.values())
+        elif type(value) in (list, dict):
+            if len(value) <= MOST_MEMBERS:
+                for key, member in tuple(value.items() if type(value) is dict else enumerate(value)):
+                    self.names += (value, key, member)
+                    yield member
+        elif isinstance(value, (tuple, frozenset, set)):
+            yield from tuple(value)[:MOST_MEMBERS]
+        else:
+            yield from self.parts_of_object(value)
+
+    def parts_of_function(self, function: FunctionType) -> Iterator[Any]:
+        """Of a function of the program; of a library's wrapper, what it wraps."""
+        follows = is_users(function.__code__)
+        for cell in function.__closure__ or ():
+            content = content_of(cell)
+            if follows or isinstance(content, (FunctionType, MethodType)) or callable(content) and hasattr(content, "__dict__"):
+                self.cells += (cell, content)
+                yield content
+        if not follows:
+            return
+        words = global_names(function.__code__)
+        self.words.update(words)
+        known = function.__globals__
+        for name in words:
+            if name in known and not isinstance(known[name], ModuleType):
+                self.names += (known, name, known[name])
+                yield known[name]
+        yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+
+    def parts_of_object(self, value: Any) -> Iterator[Any]:
+        """The attributes of an object, and the methods of its class that make it callable."""
+        kind = type(value)
+        for name in ("__call__", "forward"):
+            method = getattr(kind, name, None)
+            if isinstance(method, FunctionType):
+                yield method
+        held = getattr(value, "__dict__", None)
+        if not isinstance(held, dict) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
+            return
+        for name, member in tuple(held.items())[:MOST_MEMBERS]:
+            self.names += (held, name, member)
+            yield member
+
+
+class Missing:
+    """What a name holds that is gone."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = Missing()
+
+
+def equal(found: Any, held: Any) -> bool:
+    """Whether two objects stand for one value: of types whose values never change."""
+    return type(found) is type(held) and isinstance(found, PLAIN) and repr(found) == repr(held)
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    text = repr(value) if isinstance(value, (*PLAIN, Missing)) else f"a {type(value).__name__}"
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def content_of(cell: CellType) -> Any:
+    """What a cell holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def is_users(code: CodeType) -> bool:
+    """Whether a function was written by the program, and not by a library."""
+    path = code.co_filename
+    return not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
