@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .capture import trace
+from .compile import compile
 from .graph import Graph
 
-__all__ = ["Graph", "trace"]
+__all__ = ["Graph", "compile", "trace"]

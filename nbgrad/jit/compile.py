@@ -75,10 +75,8 @@ class Compiled:
         if any(x.layout.special for x in tensors) or key in self._broken_:
             return self.fn(*args, **kwargs)
         group = self._variants_.setdefault(key, [])
-        for variant in group:
-            if variant.fits():
-                break
-        else:
+        variant = next((each for each in group if each.fits()), None)
+        if variant is None:
             if self._count_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
             variant = self._captured_(args, kwargs, leaves, tree)
@@ -141,9 +139,9 @@ def key_of_tree(tree: Tree) -> Any:
 def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:
     """A function that computes the same, as one native call.
 
-    Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a graph,
-    and the graph a list of kernels. Later calls run these. A function that calls ``grad``, ``backward``, ``vmap`` or other transforms
-    is captured with what these do.
+    Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a
+    graph, and the graph a list of kernels. Later calls run these. A function that calls ``grad``, ``backward``, ``vmap`` or other
+    transforms is captured with what these do.
 
     Args:
         fn: the function; without it, ``compile`` is a decorator that waits for one.

@@ -1,9 +1,9 @@
 """What a captured function depends on beside its arguments: names that it looks up, and the objects that they name.
 
 NOTE [Guards]: a captured program holds as long as every name that its functions look up (globals, variables of closures, defaults,
-attributes of objects that these name, members of their lists and dicts) holds the object that it held when the program was captured.
-Functions of the program are followed, those of libraries are not. Native code compares the objects; numbers and strings that are
-equal count as the same, which Python finds out where native code has not.
+attributes of objects that these name, members of their lists and dicts) holds the object that it held when the program was
+captured. Functions of the program are followed, those of libraries are not. Native code compares the objects; numbers and strings
+that are equal count as the same, which Python finds out where native code has not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Iterator
 
+from ..base.dtypes import get_default_dtype
 from ..func.captures import global_names
 from ..tensors.tensor import Tensor
 
@@ -40,7 +41,7 @@ class Guards:
     """
 
     def __init__(self, function: Any):
-        self.names: list[Any] = []
+        self.names: list[Any] = [get_default_dtype.__globals__, "_default", get_default_dtype()]
         self.cells: list[Any] = []
         self.tensors: list[Tensor] = []
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again

@@ -6,7 +6,7 @@ from bisect import insort
 from typing import Iterable
 
 from .ir import Value
-from .steps import Host, Schedule
+from .steps import Host, Place, Schedule
 
 __all__ = ["ALIGNMENT", "Plan", "plan_memory"]
 
@@ -53,7 +53,9 @@ def plan_memory(schedule: Schedule, seen: Iterable[Value], start: int = 0) -> Pl
 
 def reads_of(step) -> Iterable[Value]:
     """The values whose memory a step reads."""
-    return [read.place.value if isinstance(step, Host) else read.value for read in step.reads]
+    if isinstance(step, Host):
+        return [read.place.value for read in step.reads]
+    return [read.value for read in step.reads if isinstance(read, Place)]
 
 
 def last_reads(schedule: Schedule) -> dict[Value, int]:

@@ -16,7 +16,7 @@ from .steps import Host, Launch, Place, Schedule
 
 __all__ = ["Assembled", "Expected", "assemble"]
 
-BLOCK, RESULTS, OPERANDS, CONSTANTS, RETURNED = range(5)  # whose addresses are numbered, in this order
+BLOCK, RESULTS, OPERANDS, CONSTANTS, WORDS, RETURNED = range(6)  # whose addresses are numbered, in this order
 
 
 class Assembled:
@@ -57,10 +57,10 @@ class Addresses:
     """
 
     def __init__(self, outs: Row[Value], inputs: Row[Value], constants: Row[Value], schedule: Schedule):
-        self.numbers: dict[Value, int] = {}
+        self.numbers: dict[Value | None, int] = {}
         self.owners: list[tuple[int, int]] = [(BLOCK, 0)]
         returned = [value for step in schedule.steps if isinstance(step, Host) for value in step.writes]
-        for kind, values in ((RESULTS, outs), (OPERANDS, inputs), (CONSTANTS, constants), (RETURNED, returned)):
+        for kind, values in ((RESULTS, outs), (OPERANDS, inputs), (CONSTANTS, constants), (WORDS, [None]), (RETURNED, returned)):
             for k, value in enumerate(values):
                 self.numbers.setdefault(value, len(self.owners))
                 self.owners.append((kind, k))
@@ -99,7 +99,13 @@ def assemble(
     size, gives_lock = 4 + sum(map(size_of, schedule.steps)), False
     for step in schedule.steps:
         if isinstance(step, Launch):
-            pairs = [addresses.of(place) for place in (*map(Place, step.writes), *step.reads)]
+            pairs = [addresses.of(Place(value)) for value in step.writes]
+            for read in step.reads:
+                if isinstance(read, Place):
+                    pairs.append(addresses.of(read))
+                else:
+                    pairs.append((addresses.numbers[None], 8 * size + len(tail)))
+                    tail += read
             at = size + len(tail) // 8
             words += [LAUNCH, size_of(step), step.address, step.units, step.grain, int(step.shared), at, len(pairs)]
             words += [word for pair in pairs for word in pair]
@@ -151,7 +157,7 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
     def host(block: Any, results: tuple, held: list, *operands: Any) -> tuple:
         shared = wrap_array(block)
         begin = -block.ctypes.data % ALIGNED + table
-        owners = (None, results, operands, constants, [x for made in held[arrays:] for x in made])
+        owners = (None, results, operands, constants, None, [x for made in held[arrays:] for x in made])
         given: dict[Value, Any] = {}
         for value, (number, offset), layout in places:
             kind, k = addresses.owners[number]

@@ -33,7 +33,7 @@ class Launch:
         shared: whether the pool may share it.
         parameters: the kernel's own, a multiple of 8 bytes.
         writes: values that it fills, each dense, in its own layout, on memory of its own.
-        reads: where its operands are.
+        reads: where its operands are; the bytes of a number.
         nodes: what it computes.
     """
 
@@ -44,7 +44,7 @@ class Launch:
         address: int,
         units: int,
         writes: tuple[Value, ...],
-        reads: tuple[Place, ...],
+        reads: tuple[Place | bytes, ...],
         parameters: bytes = b"",
         grain: int = 1,
         shared: bool = False,

@@ -20,7 +20,6 @@ from .capture import tracing
 from .graph import Graph
 from .guards import Guards
 from .ir import Value
-from .passes import simplify
 from .replay import run_block, tensor_of
 from .schedule import schedule
 from .sequence import Assembled, Expected, assemble
@@ -62,7 +61,6 @@ class Variant:
         self.guards = Guards(fn)
         self.graph, results, self.tree = captured(fn, leaves, tree, self.guards.tensors)
         flags = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
-        simplify(self.graph)
         outputs = iter(self.graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
         self.live = [value for value, flag in zip(values, flags) if flag == "live"]
@@ -73,7 +71,7 @@ class Variant:
         freed = {value for value, flag in zip(values, flags) if flag == "freed"}
         constants = [value.data for value in self.graph.constants]
         inputs = [x for x in leaves if isinstance(x, Tensor)]
-        tensors = [x for x in (*inputs, *constants)]
+        tensors = [*inputs, *constants]
         self.learned = [x for x in constants if isinstance(x, Tensor) and requires_grad(x)]
         expected = Expected(
             self.guards.names, self.guards.cells, mode.enabled, tuple([isinstance(x, Tensor) and requires_grad(x) for x in tensors])
@@ -230,8 +228,8 @@ def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor]) -> tup
         for k, x in enumerate(results):
             if not isinstance(x, (Tensor, *PLAIN)):
                 raise ArgumentError(
-                    f"compile: leaf {k} of the result is of type {type(x).__name__}, expected tensors, numbers, strings and None in "
-                    "tuples, lists and dicts."
+                    f"compile: leaf {k} of the result is of type {type(x).__name__}, expected tensors, numbers, strings and None, "
+                    "in tuples, lists and dicts."
                 )
         active.graph.outputs = [active.value(x) for x in results if isinstance(x, Tensor)]
     return active.graph, results, structure

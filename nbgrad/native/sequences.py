@@ -8,7 +8,7 @@ other. A step begins with what it is and how many words it has:
   HOST    which of ``hosts``, number of results; then for each the number of its address.
   GUARD   address number and bytes of what was computed, which bits count, what they are expected to be.
 Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
-shared memory, then those of the results, of the operands, of the constants, and of what hosts return.
+shared memory, then those of the results, of the operands, of the constants, of the words, and of what hosts return.
 
 NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A
 sequence keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or by a call within
@@ -257,4 +257,5 @@ def fill_table(sequence: Sequence, table: int, outs: tuple, operands: Row) -> in
         constant: Tensor = sequence.constants[k]
         put_int64(table + 8 * number, data(constant))
         number = number + 1
+    put_int64(table + 8 * number, address_of_bytes(sequence.words))
     return number

@@ -1,0 +1,109 @@
+"""Which kernels a graph is: views are windows on memory, calls are launches of their operations' kernels.
+
+What takes several steps, or looks at values, stays a call (``Host``).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from ..base.errors import NbgradError
+from ..dispatch.arguments import hashable
+from ..dispatch.elementwise_plans import make_plan
+from ..dispatch.lowerings import GeneralPlan, lowering_of
+from ..native.plans import NUMBER_CODES, PARALLEL, Plan
+from ..ops.core import Elementwise, General, Movement
+from ..tensors.layout import Layout
+from .ir import Block, Node, Value, values_in
+from .steps import Host, Launch, Place, Schedule, Window
+
+__all__ = ["launch_of", "schedule"]
+
+
+def schedule(graph: Block) -> Schedule:
+    """The steps of a graph."""
+    made = Schedule([], {})
+    for node in graph.nodes:
+        if isinstance(node.op, Movement) and view(node, made):
+            continue
+        made.steps.append(launch_of(node, made) or host_of(node, made))
+    return made
+
+
+def view(node: Node, made: Schedule) -> bool:
+    """Note the windows that a view gives; False where it gives none."""
+    (x,) = node.ins
+    window, op = made.window(x), node.op
+    assert isinstance(op, Movement)
+    places = op.formula(window.layout, *[node.attributes[name] for name in list(op.signature.parameters)[1:]])
+    for value, place in zip(node.outs, places if op.multiple else [places]):
+        layout: Any = value.layout
+        shape, strides, offset = place
+        if (tuple(shape), tuple(strides)) != (layout.shape, layout.strides):
+            return False
+        at = window.place.offset + offset * layout.dtype.itemsize
+        made.windows[value] = Window(Place(window.place.value, at), layout)
+    return True
+
+
+def host_of(node: Node, made: Schedule) -> Host:
+    """The call itself."""
+    return Host(node, tuple(node.outs), tuple([made.window(value) for value in node.values()]))
+
+
+def launch_of(node: Node, made: Schedule) -> Launch | None:
+    """The launch that the operation's own plan is; None where a call takes something else than one launch."""
+    if any(type(x) in (tuple, list) for x in node.ins) or next(values_in(tuple(node.attributes.values())), None):
+        return None
+    plan = plan_of(node)
+    if plan is None or any(out.layout is not value.layout for out, value in zip(plan.outs, node.outs)):
+        return None
+    words = struct.unpack_from(f"{len(plan.record) // 8}q", plan.record)
+    address, units, grain, _, count, flags, shared_from = words[:7]
+    if units < 0:
+        units = plan.outs[0].layout.numel
+        flags |= units >= shared_from
+    reads = []
+    for x, code in zip(node.ins, words[8 : 8 + count]):
+        reads.append(made.window(x).place if isinstance(x, Value) else number(x, code))
+    return Launch(
+        address, units, tuple(node.outs), tuple(reads), plan.record[8 * (8 + count) :], grain, bool(flags & PARALLEL), (node,)
+    )
+
+
+PACKED = {1: "f", 2: "d", 3: "q"}
+
+
+def number(x: Any, code: int) -> bytes:
+    """A Python number as a kernel reads it: see ``NUMBER_CODES``.
+
+    Raises:
+        OverflowError: it does not fit.
+    """
+    if code in PACKED:
+        data = struct.pack(PACKED[code], x)
+    else:
+        data = struct.pack("2f" if code == NUMBER_CODES["complex64"] else "2d", x.real, x.imag)
+    return data.ljust(-(-len(data) // 8) * 8, b"\0")
+
+
+def plan_of(node: Node) -> Plan | None:
+    """The operation's own plan."""
+    op: Any = node.op
+    kinds = tuple([x.layout if isinstance(x, Value) else type(x) for x in node.ins])
+    layouts = [x for x in kinds if type(x) is Layout]
+    if any(x.special for x in layouts):
+        return None
+    try:
+        if isinstance(op, Elementwise):
+            if op.integer_divisor or any(x.dtype.is_complex for x in layouts) or any(x is complex for x in kinds):
+                return None
+            return make_plan(op, kinds)
+        found = lowering_of(op) if isinstance(op, General) else None
+        if found is None or found[0] != "plan" or op.variadic:
+            return None
+        plan = found[1](op, kinds, {name: hashable(x) for name, x in node.attributes.items()})
+        return plan if isinstance(plan, GeneralPlan) else None
+    except (NbgradError, OverflowError, struct.error):
+        return None

@@ -1,0 +1,352 @@
+"""Compiled functions give what the functions give: values, structures, histories, aliases; and notice what changes."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.errors import ArgumentError, GradError, GraphError
+from nbgrad.jit import compile
+from tests.helpers import leaf
+
+X = [[0.5, -1.5, 2.5], [1.0, 0.25, -3.0]]
+
+
+def same(x, y) -> None:
+    """Equal structures, dtypes, shapes, flags, bits."""
+    one, other = (nbgrad.utils._pytree.tree_flatten(each) for each in (x, y))
+    assert one[1] == other[1]
+    for a, b in zip(one[0], other[0]):
+        if not isinstance(a, nbgrad.Tensor):
+            assert type(a) is type(b) and a == b
+            continue
+        assert (a.dtype, a.shape, a.stride(), a.requires_grad) == (b.dtype, b.shape, b.stride(), b.requires_grad)
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def agree(fn, *args, **kwargs) -> None:
+    """Compiled, twice, and as it is."""
+    compiled = compile(fn, fullgraph=True, exact=True)
+    for _ in range(2):
+        same(compiled(*args, **kwargs), fn(*args, **kwargs))
+    assert len(compiled.variants) == 1
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x * 2 + 1,
+        lambda x: (x, x * 2),
+        lambda x: {"a": x.sum(), "b": [x.exp(), (x + 1,)]},
+        lambda x: x,
+        lambda x: (x[0], x.t(), (x * 3)[:, 1]),
+        lambda x: (x * 2, 3, "text", None, 2.5),
+        lambda x: nbgrad.zeros(3),
+        lambda x: [x * 2] * 2,
+        lambda x: (x > 0, x.to(nbgrad.int64), x.argmax(), x.half()),
+        lambda x: nbgrad.func.grad(lambda y: (y * y).sum())(x),
+        lambda x: nbgrad.vmap(lambda row: row.cumsum(0) * row)(x),
+        lambda x: nbgrad.func.jvp(lambda y: y.sin(), (x,), (x,)),
+        lambda x: nbgrad.func.hessian(lambda y: (y * y * y).sum())(x[0]),
+        lambda x: x.clone().mul_(2).add_(x),
+        lambda x: x.sort(1),
+        lambda x: x.to(nbgrad.complex128).exp().abs(),
+    ],
+)
+def test_results_are_those_of_the_function(fn):
+    """Trees of results, views, constants, integers, transforms."""
+    agree(fn, nbgrad.tensor(X, dtype=nbgrad.float64))
+
+
+def test_arguments_may_be_trees_and_names():
+    """Tensors in tuples, lists and dicts; numbers and strings choose a variant."""
+
+    def fn(pair, *, scale, how="plus", rest=()):
+        x, inner = pair
+        y = x + inner["y"] if how == "plus" else x - inner["y"]
+        return y * scale + sum(rest)
+
+    x, y = nbgrad.tensor(X), nbgrad.ones(2, 3)
+    compiled = compile(fn, fullgraph=True, limit=9)
+    for scale in (2, 2.0, True, 3):
+        for how in ("plus", "minus"):
+            same(compiled((x, {"y": y}), scale=scale, how=how), fn((x, {"y": y}), scale=scale, how=how))
+    same(compiled((x, {"y": y}), scale=2, rest=[x, y]), fn((x, {"y": y}), scale=2, rest=[x, y]))
+
+
+def test_new_layouts_are_captured_again():
+    """Shapes, strides, dtypes, flags and modes of other calls."""
+    fn = lambda x: (x * 2).sum(0)
+    compiled = compile(fn, fullgraph=True, limit=20)
+    x = nbgrad.tensor(X)
+    for each in (x, x.t(), x[:, :2], x.double(), x.int(), nbgrad.zeros(0, 3), nbgrad.tensor(3.0), leaf(X)):
+        same(compiled(each), fn(each))
+        with nbgrad.no_grad():
+            same(compiled(each), fn(each))
+
+
+def test_behind_the_limit_a_function_runs_as_it_is():
+    """One warning says what changed; results stay right."""
+    compiled = compile(lambda x: x * 2, limit=2)
+    with pytest.warns(UserWarning, match="captured 2 times"):
+        for n in range(2, 6):
+            assert compiled(nbgrad.ones(n)).tolist() == [2.0] * n
+
+
+# ---- histories -----------------------------------------------------------------------------------------------------
+
+
+def test_a_compiled_function_in_a_larger_graph():
+    """Gradients flow through it, of any order, to arguments and to what it captures."""
+    w = leaf([1.0, 2.0, 3.0], dtype=nbgrad.float64)
+
+    def fn(x):
+        return (x * w).sin(), x.detach() * 2
+
+    compiled = compile(fn, fullgraph=True)
+    x = leaf(X, dtype=nbgrad.float64)
+
+    def second(f):
+        y, z = f(x * 1.5)
+        first = nbgrad.grad((y * y * z).sum(), [x, w], create_graph=True)
+        return first, nbgrad.grad(sum((g * g).sum() for g in first), [x, w])
+
+    for one, other in zip(second(compiled), second(fn)):
+        for a, b in zip(one, other):
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-13)
+    y, z = compiled(x)
+    assert y.requires_grad and not z.requires_grad
+
+
+def test_a_graph_that_was_used_up_inside_is_used_up_outside():
+    """The loss of a compiled step that took its gradients cannot be differentiated again, as without compiling."""
+
+    @compile
+    def step(x):
+        loss = (x * x).sum()
+        return loss, nbgrad.grad(loss, x)[0]
+
+    x = leaf(X)
+    for _ in range(2):
+        loss, g = step(x)
+        same(g, 2 * x.detach())
+        assert loss.requires_grad and not g.requires_grad
+        with pytest.raises(GradError, match="second time"):
+            loss.backward()
+
+
+def test_saved_values_are_checked():
+    """A write to an argument between a compiled call and its backward pass is an error."""
+    x = leaf(X)
+    y = x * 1
+    out = compile(lambda x: (x * x).sum())(y)
+    y.data.mul_(2)
+    with nbgrad.no_grad():
+        y.mul_(2)
+    with pytest.raises(GradError):
+        out.backward()
+
+
+def test_inside_of_other_interpreters_it_is_the_function():
+    """vmap, forward mode, inference mode, another compiled function."""
+    inner = compile(lambda x: x.sin() * x)
+    x = nbgrad.tensor(X)
+    want = (x.sin() * x).tolist()
+    assert nbgrad.vmap(inner)(x).tolist() == want
+    assert compile(lambda x: inner(x), fullgraph=True)(x).tolist() == want
+    with nbgrad.inference_mode():
+        assert inner(x).tolist() == want
+    value, tangent = nbgrad.func.jvp(inner, (x,), (nbgrad.ones_like(x),))
+    np.testing.assert_allclose(tangent.numpy(), (x.cos() * x + x.sin()).numpy(), rtol=1e-6)
+
+
+# ---- what the function depends on ----------------------------------------------------------------------------------
+
+FACTOR = 2.0
+
+
+class Holder:
+    """An object with attributes."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    @compile
+    def scaled(self, x):
+        return x * self.scale
+
+
+def test_globals_and_closures_are_noticed():
+    """Names that hold something else make another variant; equal numbers do not."""
+    global FACTOR
+    n = 3
+    compiled = compile(lambda x: x * n + FACTOR, fullgraph=True)
+    x = nbgrad.ones(2)
+    assert compiled(x).tolist() == [5.0, 5.0]
+    n = 4
+    assert compiled(x).tolist() == [6.0, 6.0]
+    FACTOR = 1.0
+    try:
+        assert compiled(x).tolist() == [5.0, 5.0]
+    finally:
+        FACTOR = float("2.0")
+    assert compiled(x).tolist() == [6.0, 6.0] and len(compiled.variants) == 3
+
+
+def test_attributes_lists_and_dicts_are_noticed():
+    """Members of what the names of a function hold."""
+    held, row, table = Holder(2.0), [3.0, nbgrad.ones(2)], {"k": 4.0}
+    compiled = compile(lambda x: x * held.scale + row[0] * row[1] + table["k"], fullgraph=True)
+    x = nbgrad.ones(2)
+    assert compiled(x).tolist() == [9.0, 9.0]
+    held.scale = 5.0
+    assert compiled(x).tolist() == [12.0, 12.0]
+    row[1] = nbgrad.zeros(2)
+    assert compiled(x).tolist() == [9.0, 9.0]
+    table["k"] = 0.0
+    assert compiled(x).tolist() == [5.0, 5.0]
+
+
+def test_functions_that_a_function_calls_are_followed():
+    """What a helper of the program names."""
+    offset = 1.0
+
+    def helper(x):
+        return x + offset
+
+    compiled = compile(lambda x: helper(x) * 2, fullgraph=True)
+    assert compiled(nbgrad.ones(1)).item() == 4.0
+    offset = 2.0
+    assert compiled(nbgrad.ones(1)).item() == 6.0
+
+
+def test_methods_have_variants_of_their_own():
+    """A compiled method belongs to its object."""
+    one, other = Holder(2.0), Holder(3.0)
+    x = nbgrad.ones(2)
+    assert (one.scaled(x).tolist(), other.scaled(x).tolist()) == ([2.0, 2.0], [3.0, 3.0])
+    one.scale = 5.0
+    assert (one.scaled(x).tolist(), other.scaled(x).tolist()) == ([5.0, 5.0], [3.0, 3.0])
+
+
+def test_parameters_of_a_module_are_read_in_every_call():
+    """Weights that are written to, and weights that are exchanged."""
+    net = nbgrad.nn.Linear(3, 1)
+    compiled = compile(lambda x: net(x).sum(), fullgraph=True)
+    x = nbgrad.ones(1, 3)
+    for _ in range(3):
+        same(compiled(x), net(x).sum())
+        with nbgrad.no_grad():
+            net.weight.add_(1)
+    net.weight = nbgrad.nn.Parameter(nbgrad.zeros(1, 3))
+    same(compiled(x), net(x).sum())
+    compiled(x).backward()
+    assert net.weight.grad.tolist() == [[1, 1, 1]]
+
+
+def test_a_module_is_a_function():
+    """Compiled itself, with its modes."""
+    net = nbgrad.nn.Sequential(nbgrad.nn.Linear(3, 2), nbgrad.nn.Tanh())
+    compiled = compile(net, fullgraph=True)
+    same(compiled(nbgrad.ones(2, 3)), net(nbgrad.ones(2, 3)))
+
+
+def test_the_default_dtype_is_noticed():
+    """What numbers become."""
+    compiled = compile(lambda x: x + nbgrad.ones(1), fullgraph=True)
+    assert compiled(nbgrad.tensor([1])).dtype is nbgrad.float32
+    nbgrad.set_default_dtype(nbgrad.float64)
+    try:
+        assert compiled(nbgrad.tensor([1])).dtype is nbgrad.float64
+    finally:
+        nbgrad.set_default_dtype(nbgrad.float32)
+
+
+# ---- bad input -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_function_is_refused():
+    """And what cannot be an argument or a result."""
+    with pytest.raises(ArgumentError, match="compile"):
+        compile(3)
+    with pytest.raises(ArgumentError, match="leaf 1 of the arguments"):
+        compile(lambda x, y: x)(nbgrad.ones(1), np.ones(1))
+    with pytest.raises(ArgumentError, match="leaf 0 of the result"):
+        compile(lambda x: np.ones(1))(nbgrad.ones(1))
+
+
+def test_a_break_runs_the_function_as_it_is():
+    """One warning; with ``fullgraph`` an error."""
+    hidden = type("Hidden", (), {"__slots__": ("x",)})()
+    hidden.x = nbgrad.ones(2) * 2
+    fn = lambda x: x * hidden.x
+    compiled = compile(fn)
+    with pytest.warns(UserWarning, match="runs as it is"):
+        assert compiled(nbgrad.ones(2)).tolist() == [2, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(nbgrad.ones(2) * 2).tolist() == [4, 4]
+    with pytest.raises(GraphError):
+        compile(fn, fullgraph=True)(nbgrad.ones(2))
+
+
+def test_errors_of_the_function_are_its_own():
+    """In the capture and afterwards, and nothing is left behind."""
+
+    def fn(x, fail):
+        if fail:
+            raise KeyError("own")
+        return x * 2
+
+    compiled = compile(fn)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            compiled(nbgrad.ones(2), True)
+        assert compiled(nbgrad.ones(2), False).tolist() == [2, 2]
+    assert not nbgrad.base.grad_mode.traces and not nbgrad.base.grad_mode.special
+
+
+def test_clear_forgets():
+    """Variants are captured again."""
+    calls = []
+    compiled = compile(lambda x: calls.append(1) or x * 2)
+    x = nbgrad.ones(2)
+    compiled(x), compiled(x)
+    compiled.clear()
+    compiled(x)
+    assert len(calls) == 2
+
+
+def test_threads_call_and_capture_at_once():
+    """Each gets what the function gives."""
+    compiled = compile(lambda x: ((x * 2).sin() * x).cumsum(0), limit=100)
+    fn, wrong = compiled.fn, []
+
+    def work(seed):
+        for n in range(1, 12):
+            x = nbgrad.tensor(np.random.default_rng(seed * 100 + n).standard_normal(n * (1 + seed % 2)))
+            for _ in range(5):
+                if compiled(x).tolist() != fn(x).tolist():
+                    wrong.append((seed, n))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_compiled_function_may_call_itself():
+    """Within the capture it is the function."""
+
+    @compile
+    def down(x, n):
+        return x if n == 0 else down(x * 2, n - 1)
+
+    assert down(nbgrad.ones(1), 5).item() == 32.0
+    assert down(nbgrad.ones(1), 5).item() == 32.0
