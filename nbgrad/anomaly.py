@@ -34,7 +34,7 @@ from .base.locks import new_lock
 from .engine import run_as_walk_does
 from .graph.edges import Node
 from .graph.node import name_of
-from .graph.saved import writes, written
+from .graph.saved import remember_writer, writes
 from .graph.task import GraphTask, state
 from .kernels.cpu.build import Program, address
 from .kernels.templates.nan import nan_loop
@@ -144,7 +144,7 @@ _table: list[tuple[bytes, Place] | None] = [None] * PLACES
 _running: list[None] = []  # as many as passes are being watched, in all threads
 
 
-def capture(walk: bytes | None, index: int | None) -> Place:
+def capture_place(walk: bytes | None, index: int | None) -> Place:
     """The place of the caller, put into the table if it has a walk. The place keeps its codes, so their addresses stay its own."""
     place = Place(*stack_of(sys._getframe(1)))
     if walk is not None and index is not None:
@@ -177,7 +177,7 @@ def reads_frames() -> bool:
         def compare(walk, index):
             answers.append(agrees(walk, sys._getframe(1)))
 
-        native.watch(([None] * PLACES, compare, [], induced, written))
+        native.watch(([None] * PLACES, compare, [], induced, remember_writer))
         try:
             native.place()
         finally:
@@ -188,7 +188,7 @@ def reads_frames() -> bool:
 @cache
 def watcher() -> tuple:
     """The tuple by which native code notes places: see ``Watcher`` in native/places.py."""
-    return _table if reads_frames() else None, capture, _running, induced, written
+    return _table if reads_frames() else None, capture_place, _running, induced, remember_writer
 
 
 # ---- NaN -----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ from .tensors.layout import Layout
 from .tensors.storage import LENT, wrap_array
 from .tensors.tensor import Tensor, meta_of, native
 
-__all__ = ["run_backward", "validate_gradient", "owned", "own_copy", "state"]
+__all__ = ["run_backward", "validate_gradient", "owned", "fresh_copy", "state"]
 
 
 def run_backward(
@@ -275,7 +275,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
         run_tensor_hooks(node, grads)
         mode.enabled = enabled
     if node in task.wanted:
-        capture(node, grads, task)
+        capture_gradient(node, grads, task)
     if meta is not None:
         for nr, reference in tuple(meta.retains.items()):
             retain(reference(), grads[nr])
@@ -285,7 +285,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
         for hook in tuple(meta.pre_hooks.values()):
             changed = hook(tuple(grads))
             if changed is not None:
-                grads = list(replaced("pre-hook", grads, changed))
+                grads = list(hook_result("pre-hook", grads, changed))
         mode.enabled = enabled
     if all(x is None for x in grads) and not node._rule_.takes_undefined:
         results = None
@@ -300,17 +300,17 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
 
 def owned(g: Tensor | None) -> Tensor | None:
     """``g``, for users to see: on memory of its own where it lies in that of a lent cotangent, see NOTE [Lent cotangents]."""
-    return g if g is None or g._storage_.writable is not LENT else own_copy(g)
+    return g if g is None or g._storage_.writable is not LENT else fresh_copy(g)
 
 
-def own_copy(g: Tensor) -> Tensor:
+def fresh_copy(g: Tensor) -> Tensor:
     """A tensor like ``g`` without history, on memory of its own."""
     if g.layout.special:
         return CALLS["clone"](native.alias(g))
     return native.tensor(g.layout.template, wrap_array(g._storage_.array.copy()), g._offset_, False, None)
 
 
-def capture(node: Target, grads: list, task: GraphTask) -> None:
+def capture_gradient(node: Target, grads: list, task: GraphTask) -> None:
     """Hand the complete cotangents of a node or leaf to the inputs that want them."""
     assert task.captures is not None
     for nr, position in task.wanted[node]:
@@ -323,7 +323,7 @@ def run_post_hooks(node: Node, results, grads: tuple):
     for hook in tuple(node._meta_.post_hooks.values()):
         changed = hook(inputs, grads)
         if changed is not None:
-            inputs = replaced("hook", inputs, changed)
+            inputs = hook_result("hook", inputs, changed)
     if places is not None:
         inputs = tuple(inputs[position] for position in places[1])
     return inputs[0] if len(node._edges_) == 1 else inputs
@@ -360,7 +360,7 @@ def check_replacement(what: str, g: Tensor | None, changed) -> None:
         raise GradError(f"{what}: returned {describe(changed.layout)}, expected {describe(g.layout)}.")
 
 
-def replaced(what: str, grads, changed) -> tuple:
+def hook_result(what: str, grads, changed) -> tuple:
     """The gradients that a node's hook returned in the place of ``grads``, checked."""
     if not isinstance(changed, tuple):
         raise ArgumentError(f"node {what}: expected a tuple of {len(grads)} gradients or None, got {type(changed).__name__}.")
@@ -390,7 +390,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
         g = run_leaf_hooks(leaf, g, meta.hooks)
         mode.enabled = enabled
     if leaf in task.wanted:
-        capture(leaf, [g], task)
+        capture_gradient(leaf, [g], task)
     if task.captures is not None or (task.needed is not None and leaf not in task.needed):
         return
     node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
@@ -399,7 +399,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
         for hook in tuple(rare.pre_hooks.values()):
             changed = hook((g,))
             if changed is not None:
-                (g,) = replaced("pre-hook", (g,), changed)
+                (g,) = hook_result("pre-hook", (g,), changed)
         mode.enabled = enabled
     shown = (g,)  # held while it is accumulated, so that it is copied: hooks were shown it, or will be
     accumulate(leaf, g)
@@ -407,7 +407,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
         for hook in tuple(rare.post_hooks.values()):
             changed = hook((), shown)
             if changed is not None:
-                replaced("hook", (), changed)  # a leaf makes no gradients that a hook could replace
+                hook_result("hook", (), changed)  # a leaf makes no gradients that a hook could replace
     mode.enabled = enabled
 
 

@@ -81,7 +81,7 @@ def replay(x: Tensor, base: Tensor, meta) -> Tensor:
         return CALLS[last.op.name](base, *last.args)  # one movement of a base that stayed where it was
     steps = chain_of(meta)
     if origin_in(base, x, steps) is None:
-        return moved(base, steps)
+        return follow_chain(base, steps)
     if not (lies_inside(x.layout, base.layout, x._offset_ - base._offset_) or reaches_out(meta)):
         raise InplaceError(
             f"a view, {list(x.layout.shape)} with strides {list(x.layout.strides)}, shows elements that its base, "
@@ -102,7 +102,7 @@ def origin_in(base: Tensor, x: Tensor, steps: Sequence[tuple[Any, int | None]]) 
     return StridedPlace(layout.shape, layout.strides, (first - base._offset_) // layout.dtype.itemsize)
 
 
-def moved(x: Tensor, steps) -> Tensor:
+def follow_chain(x: Tensor, steps) -> Tensor:
     """``x`` after the movements of a chain."""
     for plan, which in steps:
         made: Any = CALLS[plan.op.name](x, *plan.args)
@@ -380,7 +380,7 @@ class Replayed(NamedTuple):
 
     def of(self, base: Tensor) -> Tensor:
         """The same part of a tensor with the base's layout."""
-        return moved(base if self.origin is None else self.origin.of(base), self.steps)
+        return follow_chain(base if self.origin is None else self.origin.of(base), self.steps)
 
 
 def region_in(base: Tensor, x: Tensor) -> StridedPlace | Replayed:

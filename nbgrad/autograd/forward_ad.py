@@ -20,7 +20,7 @@ from ..base.grad_mode import ModeContext, dual_levels, mode
 from ..batch.tensors import has_batched, on_values
 from ..dispatch.out import write_out
 from ..forward import quick as _dual_calls  # noqa: F401  (registers its quick call)
-from ..forward.rules import Tangents, needed_values, tangents_of_call
+from ..forward.rules import Tangents, all_tangents, needed_values, tangents_of_call
 from ..forward.tangents import (
     are_tangents_seen,
     below_level,
@@ -36,7 +36,7 @@ from ..forward.tangents import (
     sight,
     tangent_of,
     visible_levels,
-    write,
+    write_tangent,
 )
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
@@ -265,11 +265,6 @@ def operand_tangents(call: Call, level: int) -> Tangents:
     return found
 
 
-def flat(tangents: Tangents) -> list[Tensor | None]:
-    """All tangents of operands, those of sequences one by one."""
-    return [each for t in tangents.values() for each in (t if isinstance(t, tuple) else (t,))]
-
-
 def out_of_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any:
     """A call that returns new tensors."""
     result = below_level(0, below, call)
@@ -283,7 +278,7 @@ def out_of_place(call: Call, below: Callable[[Call], Any], levels: list[int]) ->
             if call.op.kind == "movement":
                 hold(x, level, t)
             else:
-                below_level(level, give, x, level, t, flat(tangents))
+                below_level(level, give, x, level, t, all_tangents(tangents))
     return result
 
 
@@ -293,7 +288,7 @@ def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any
     tangents = {level: operand_tangents(call, level) for level in levels}
     names = {name: None for found in tangents.values() for name in found}
     values = below_level(max(tangents), values_before, call, needed_values(call.op, tuple(names)))
-    if mode.enabled and any(map(requires_grad, tensors_in((call.operands, *map(flat, tangents.values()))))):
+    if mode.enabled and any(map(requires_grad, tensors_in((call.operands, *map(all_tangents, tangents.values()))))):
         tangents = {level: below_level(level, tangents_before, found, found.get(own)) for level, found in tangents.items()}
     result = below_level(0, below, call)
     if node_of(x)[0] is not node:
@@ -301,7 +296,7 @@ def in_place(call: Call, below: Callable[[Call], Any], levels: list[int]) -> Any
     if x.layout.dtype.differentiable:
         for level, found in tangents.items():
             made = below_level(level, tangents_of_call, values, found, x)
-            below_level(level, write, x, level, made[0])
+            below_level(level, write_tangent, x, level, made[0])
     return result
 
 

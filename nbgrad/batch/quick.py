@@ -15,23 +15,23 @@ from ..modes.batched import Batched, wrap
 from ..modes.interpreters import Call, QuickCalls, quick_calls
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .tensors import Batch, behind_batch, exposed, is_behind, levels_of, rule_of
+from .tensors import Batch, batching_rule, behind_batch, exposed, is_behind, levels_of
 
-__all__ = ["quick"]
+__all__ = ["quick_batched"]
 
 PLAIN = frozenset((int, float, bool, complex, type(None), str, DType, Layout))
 
 
-def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
+def quick_batched(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call with a batched operand; None where the interpreters must look."""
     if len(special) != len(dual_levels):
         return None
     if attributes is None:
-        return elementwise_call(op, operands)
-    return movement_call(op, operands, attributes) if op.kind == "movement" else general_call(op, operands, attributes)
+        return batched_elementwise(op, operands)
+    return batched_movement(op, operands, attributes) if op.kind == "movement" else batched_general(op, operands, attributes)
 
 
-def elementwise_call(op: Any, operands: tuple) -> Any:
+def batched_elementwise(op: Any, operands: tuple) -> Any:
     """Operands of the same levels, dimensions and dtype, beside numbers and tensors of fewer dimensions: they broadcast."""
     levels, shown, most, dtype, values = None, -1, 0, None, []
     for name, x in zip(op.operands, operands):
@@ -73,11 +73,11 @@ def are_open(levels: tuple) -> bool:
     return True
 
 
-def movement_call(op: Any, operands: tuple, attributes: dict) -> Any:
+def batched_movement(op: Any, operands: tuple, attributes: dict) -> Any:
     """The same movement behind the batch."""
     (x,) = operands
     values = tuple(attributes.values())
-    if type(x) is not Batched or is_behind(op) or not are_open(x._levels_) or not all(map(is_plain, values)):
+    if type(x) is not Batched or is_behind(op) or not are_open(x._levels_) or not all(map(is_ordinary, values)):
         return None
     if dual_levels and x._meta_ is not None and exposed(x, x._levels_) is not x:
         return None
@@ -85,19 +85,19 @@ def movement_call(op: Any, operands: tuple, attributes: dict) -> Any:
     return tuple([wrap(each, x._levels_) for each in made]) if type(made) is tuple else wrap(made, x._levels_)
 
 
-def general_call(op: Any, operands: tuple, attributes: dict) -> Any:
+def batched_general(op: Any, operands: tuple, attributes: dict) -> Any:
     """The rule of the operation or of its kind."""
     for x in (*operands, *attributes.values()):
-        if type(x) is not Batched and not is_plain(x):
+        if type(x) is not Batched and not is_ordinary(x):
             return None
     batch = Batch(levels_of((*operands, *attributes.values())))
     call = Call(op, operands, attributes, CALLS[op.name].plain)
     if dual_levels:
         call = call.with_operands(call.map(lambda x: exposed(x, batch.levels)))
-    return rule_of(op)(call, batch)
+    return batching_rule(op)(call, batch)
 
 
-def is_plain(x: Any) -> bool:
+def is_ordinary(x: Any) -> bool:
     """Whether an argument is of no concern to any interpreter."""
     if isinstance(x, Tensor):
         return not x.layout.special
@@ -106,4 +106,4 @@ def is_plain(x: Any) -> bool:
     return type(x) in PLAIN
 
 
-quick_calls[Batched] = QuickCalls(call=quick)
+quick_calls[Batched] = QuickCalls(call=quick_batched)

@@ -48,7 +48,7 @@ __all__ = [
     "lifted",
     "lowered",
     "on_values",
-    "rule_of",
+    "batching_rule",
 ]
 
 
@@ -221,7 +221,7 @@ def batch_kind(*kinds: str) -> Callable[[BatchRule], BatchRule]:
     return register_rule
 
 
-def rule_of(op: Any) -> BatchRule:
+def batching_rule(op: Any) -> BatchRule:
     """The batching rule of an operation."""
     return RULES.get(op.name) or RULE_OF_KIND[op.batched]
 
@@ -241,8 +241,8 @@ class Batching:
         if dual_levels:
             call = call.with_operands(call.map(lambda x: exposed(x, batch.levels)))
         if call.form and not isinstance(call.op, Elementwise):
-            return written(call, batch)
-        return rule_of(call.op)(call, batch)
+            return write_batched(call, batch)
+        return batching_rule(call.op)(call, batch)
 
 
 register("batching", Batching())
@@ -294,11 +294,11 @@ def require_target(call: Call, batch: Batch) -> None:
         )
 
 
-def written(call: Call, batch: Batch) -> Any:
+def write_batched(call: Call, batch: Batch) -> Any:
     """An in-place form of an operation with a lowering of its own: the result, copied over the first operand."""
     require_target(call, batch)
     plain = Call(call.op, call.operands, call.attributes, call.plain)
-    result = rule_of(call.op)(plain, batch)
+    result = batching_rule(call.op)(plain, batch)
     CALLS["copy_"](call.operands[0]._value_, batch.full(result))
     return call.operands[0]
 

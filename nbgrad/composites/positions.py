@@ -15,7 +15,7 @@ from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
 from ..lowering.index_walks import array_of, positions_tensor
 from ..lowering.masks import positions_finder
-from ..modes.inference import made
+from ..modes.inference import newly_made
 from ..ops.core import OPS, composite
 from ..ops.shapes import wrap
 from ..tensors.tensor import Tensor, native
@@ -29,13 +29,13 @@ def nonzero(x, *, as_tuple=False):
     find = positions_finder(x.layout, bool(as_tuple))
     if find is not None:
         found = find(x)
-        return tuple(map(made, found)) if type(found) is tuple else (made(found),) if as_tuple else made(found)
+        return tuple(map(newly_made, found)) if type(found) is tuple else (newly_made(found),) if as_tuple else newly_made(found)
     array = array_of(x)
     if as_tuple:
-        return tuple(made(positions_tensor(p)) for p in np.nonzero(array if array.ndim else array.reshape(1)))
+        return tuple(newly_made(positions_tensor(p)) for p in np.nonzero(array if array.ndim else array.reshape(1)))
     if not array.ndim:
-        return made(positions_tensor(np.zeros((int(bool(array)), 0), np.int64)))
-    return made(positions_tensor(np.array(array.nonzero()).T))
+        return newly_made(positions_tensor(np.zeros((int(bool(array)), 0), np.int64)))
+    return newly_made(positions_tensor(np.array(array.nonzero()).T))
 
 
 def argwhere(x):

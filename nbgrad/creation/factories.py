@@ -21,7 +21,7 @@ from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.batched import wrap
-from ..modes.inference import made
+from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
@@ -121,7 +121,7 @@ def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
         x._needs_grad_ = True
         if unusual:
             note_leaf(x)
-    return made(x) if special else x
+    return newly_made(x) if special else x
 
 
 def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:

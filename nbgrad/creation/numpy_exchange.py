@@ -15,7 +15,7 @@ from ..base.errors import ArgumentError, GradError, NumberError, RangeError, Sha
 from ..base.grad_mode import mode, special
 from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
-from ..modes.inference import made
+from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..tensors.arrays import array_of, values_of
 from ..tensors.batch_levels import BATCHED, require_values, whole
@@ -89,7 +89,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
     out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides))
-    return made(out) if special else out
+    return newly_made(out) if special else out
 
 
 def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tensor:

@@ -23,7 +23,7 @@ from ..ops.core import Elementwise
 from ..ops.spellings import public_name
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .elementwise_plans import PLANS, ElementwisePlans, find_plan, key_of, kinds_in
+from .elementwise_plans import PLANS, ElementwisePlans, find_plan, kinds_in, plan_key
 from .elementwise_rules import FEW
 from .operands import (
     NUMBERS,
@@ -127,7 +127,7 @@ class ElementwiseCall:
 
     def planned(self, kinds: tuple) -> ElementwisePlan | None:
         """The plan of a call of operands of these kinds; None as from ``plan_of``."""
-        key = key_of(kinds)
+        key = plan_key(kinds)
         return self.found.get(key) or self.plan_of(key)
 
     def native_call(self, modes: list, missed: Callable) -> Callable:

@@ -42,7 +42,7 @@ class ElementwisePlans(Plans):
         if plan is None:
             kinds = kinds_in(key, len(self.op.operands))
             plan = make_plan(self.op, kinds)
-            pattern = kind_of(kinds[0], kinds[-1]) if len(kinds) <= 2 else None
+            pattern = pattern_key(kinds[0], kinds[-1]) if len(kinds) <= 2 else None
             if pattern is not None and not plan.reduced and not plan.is_iterated():
                 plan.kinds = {}
                 self.patterns[pattern] = Pattern(plan)
@@ -52,7 +52,7 @@ class ElementwisePlans(Plans):
         """The plan of a call of a known kind; None of any other."""
         if type(key) is tuple:
             one, other = key if len(key) == 2 else (None, None)
-            pattern, layout = self.patterns.get(kind_of(one, other)), one if type(one) is Layout else other
+            pattern, layout = self.patterns.get(pattern_key(one, other)), one if type(one) is Layout else other
             return None if pattern is None else pattern.resized(cast(Layout, layout))
         pattern = self.patterns.get(key.kind) if type(key) is Layout else None
         return None if pattern is None else pattern.resized(key)
@@ -63,19 +63,19 @@ class ElementwisePlans(Plans):
         Raises:
             See ``plan_of``. DivisionError: a divisor of integers is 0.
         """
-        plan: ElementwisePlan = self[key_of(kinds_of(operands))]
+        plan: ElementwisePlan = self[plan_key(kinds_of(operands))]
         if self.op.integer_divisor:
             require_divisor(self.op, plan.compute, operands)
         return plan
 
 
-def key_of(kinds: tuple) -> Any:
+def plan_key(kinds: tuple) -> Any:
     """What native calls look for: kinds of operands; one alone where there is one, or where two are the same."""
     return kinds[0] if len(kinds) == 1 or len(kinds) == 2 and kinds[0] is kinds[1] else kinds
 
 
 def kinds_in(key: Any, count: int) -> tuple:
-    """The kinds behind a ``key_of`` those of so many operands."""
+    """The kinds behind a ``plan_key`` those of so many operands."""
     return key if type(key) is tuple else (key,) * min(2, count)
 
 
@@ -88,7 +88,7 @@ def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
     return PLANS[op.name].find(operands)
 
 
-def kind_of(one: Any, other: Any) -> Any:
+def pattern_key(one: Any, other: Any) -> Any:
     """The key of the pattern of a call on one contiguous layout, twice the same, or one and a number; None for any other.
 
     Args:

@@ -23,7 +23,7 @@ from .generated import late_function
 from .nodes import UNKNOWN, SavingRule, node_class, saved_output
 from .operands import no_derivative
 from .plans import Formula, elementwise_plan
-from .symbolic import apply, choose, full_like
+from .symbolic import apply, as_tensor_like, choose
 
 
 def may_round(name: str) -> bool:
@@ -46,7 +46,7 @@ class ElementwiseRule(SavingRule):
         super().__init__(op, wanted, tuple(name for name, can in zip(op.operands, op.differentiable) if can or name in wanted))
         self.mask, self.numbers, self.is_complex = mask, numbers, is_complex
         self.node_name = op.nodes.get(numbers, op.node_name)
-        scope = {"apply": apply, "full": full_like, "choose": choose, "nan": math.nan, "inf": math.inf}
+        scope = {"apply": apply, "full": as_tensor_like, "choose": choose, "nan": math.nan, "inf": math.inf}
         self.symbolic = late_function(f"{op.name} symbolic {mask:b}", scope, lambda: self.symbolic_text(scope), dict)
         self.results = tuple(op.vjp(name, is_complex) for name in wanted)
         self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
@@ -107,7 +107,7 @@ class ElementwiseRule(SavingRule):
             raise ShapeError(f"{self.name} backward: the saved tensors broadcast to {list(common)}, expected {list(out.shape)}.")
         outs = []
         for result in self.computed:
-            operand = plan.operands[self.positions[position(self.results, result)]]
+            operand = plan.operands[self.positions[index_of(self.results, result)]]
             same = not plan.reduced and operand.shape == out.shape
             strides = operand.strides if same and operand.dense else None
             outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
@@ -131,12 +131,12 @@ class ElementwiseRule(SavingRule):
         return done[0] if single else done
 
     def node_backward(self) -> Callable:
-        return backward_of(self)
+        return fused_backward(self)
 
     def part_of(self, chosen: tuple[bool, ...]) -> Callable:
         """That of the rule for those operands alone, which finds in this one's slots what it needs."""
         mask = sum(1 << k for k, of_interest in zip(self.positions, chosen) if of_interest)
-        return backward_of(rule_of(self.op, mask, self.numbers, self.is_complex), self, chosen)
+        return fused_backward(rule_of(self.op, mask, self.numbers, self.is_complex), self, chosen)
 
     def rounds_at(self, compute: DType) -> bool:
         """Whether steps in that dtype would be rounded on the way."""
@@ -228,7 +228,7 @@ def cotangent_kind(g: Layout, out: Layout) -> Any:
     return g.dtype if g.expanded and g.shape == out.shape and not g.special and not any(g.strides) else None
 
 
-def position(items: tuple, item) -> int:
+def index_of(items: tuple, item) -> int:
     """The index of an object, by identity: ``==`` on expressions builds an expression."""
     return next(k for k, x in enumerate(items) if x is item)
 
@@ -280,7 +280,7 @@ class Subsets(dict):
         return self.setdefault(mask, self.make(mask))
 
 
-def backward_of(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> Callable:
+def fused_backward(rule: ElementwiseRule, whole: ElementwiseRule | None = None, chosen: tuple[bool, ...] = ()) -> Callable:
     """``backward(node, g, create_graph)``: one fused kernel, or the formulas by calls. See ``Differentiator`` of native/calls.py.
 
     Args:
@@ -324,7 +324,7 @@ def spread_out(chosen: tuple[bool, ...], function: Callable) -> Callable:
 
 def kernel_places(rule: ElementwiseRule) -> tuple[int, ...]:
     """Which result of the backward kernel each cotangent is; -1: the cotangent ``g`` itself."""
-    return tuple(-1 if r is symbol("g") else position(rule.computed, r) for r in rule.results)
+    return tuple(-1 if r is symbol("g") else index_of(rule.computed, r) for r in rule.results)
 
 
 def refuse_gradient(node: Node, g, create_graph: bool):

@@ -56,10 +56,10 @@ def plan_in_mode(plan: Any, kinds: tuple) -> Any:
         if len(outs) > 1 or plan.op.multiple:
             return None
         return MarkedView(marked(outs[0].layout).template, plan.offset) if kinds[0].special else plan
-    return launch_of(plan, tuple([marked(out.layout) for out in outs]), kinds[: len(plan.layouts)])
+    return plan_for_layouts(plan, tuple([marked(out.layout) for out in outs]), kinds[: len(plan.layouts)])
 
 
-def launch_of(plan: Plan, outs: tuple, kinds: tuple) -> Plan:
+def plan_for_layouts(plan: Plan, outs: tuple, kinds: tuple) -> Plan:
     """The same launch for operands and results of other layouts."""
     return Plan(plan.record, tuple([out.template for out in outs]), layouts_in(kinds))
 
@@ -69,7 +69,7 @@ def marked(layout: Layout) -> Layout:
     return marked_layout(layout, INFERENCE)
 
 
-def is_simple(kind: Any) -> bool:
+def is_of_inference_alone(kind: Any) -> bool:
     """Whether no other interpreter is concerned with tensors of this layout; anything else is no tensor."""
     if not isinstance(kind, Layout) or kind.special is False:
         return True
@@ -90,7 +90,7 @@ def plans_in_mode(ordinary: Callable[[tuple], Any], transform: Callable[[Any, tu
     """
 
     def plan_of(kinds: tuple) -> Any:
-        plan = ordinary(tuple(map(unmarked, kinds))) if all(map(is_simple, kinds)) else None
+        plan = ordinary(tuple(map(unmarked, kinds))) if all(map(is_of_inference_alone, kinds)) else None
         return None if plan is None else transform(plan, kinds)
 
     plans = Plans(plan_of)
@@ -101,7 +101,7 @@ def plans_in_mode(ordinary: Callable[[tuple], Any], transform: Callable[[Any, tu
 # ---- elementwise calls ---------------------------------------------------------------------------------------------
 
 
-def known(op: Any, operands: tuple) -> Tensor | None:
+def known_in_inference(op: Any, operands: tuple) -> Tensor | None:
     """An elementwise call: inside of the mode by a native call; where only other threads are in it the ordinary one."""
     if len(special) != 1 or op.kind != "elementwise":
         return None
@@ -137,7 +137,7 @@ def unknown(*call: Any) -> None:
 # ---- elementwise calls in place ------------------------------------------------------------------------------------
 
 
-def write(op: Elementwise, operands: tuple, plain: Callable) -> Tensor | None:
+def write_in_inference(op: Elementwise, operands: tuple, plain: Callable) -> Tensor | None:
     """A call in place inside of the mode."""
     if len(special) != 1 or not mode.inference:
         return None
@@ -171,7 +171,7 @@ def writes_of(op: Elementwise) -> tuple[str, Plans]:
         return caller.plans[kinds] if all(type(x) is Layout or x in NUMBERS for x in kinds) else None
 
     def transform(plan: Plan, kinds: tuple) -> Plan:
-        return launch_of(plan, kinds[:1], kinds[len(kinds) - len(plan.layouts) :])
+        return plan_for_layouts(plan, kinds[:1], kinds[len(kinds) - len(plan.layouts) :])
 
     return caller.name, plans_in_mode(ordinary, transform)
 
@@ -182,7 +182,7 @@ NUMBERS = (float, int, bool)
 # ---- other operations ----------------------------------------------------------------------------------------------
 
 
-def call(op: Op, operands: tuple, attributes: dict | None) -> Any:
+def call_in_inference(op: Op, operands: tuple, attributes: dict | None) -> Any:
     """A call of any other operation inside of the mode: by its plan, or at once by the mode's interpreter."""
     if len(special) != 1 or not mode.inference or attributes is None:
         return None
@@ -198,7 +198,7 @@ def call(op: Op, operands: tuple, attributes: dict | None) -> Any:
     except (AttributeError, KeyError, TypeError):  # a number or a sequence for a tensor, a list among the attributes
         plan = None
     if plan is None:
-        return interpreted(Call(op, operands, attributes, CALLS[op.name].plain))
+        return run_in_inference(Call(op, operands, attributes, CALLS[op.name].plain))
     if type(plan) is Plan:
         out = native.fresh(plan, x) if count == 1 else native.fresh(plan, *operands)
         if type(out) is not tuple:
@@ -227,11 +227,11 @@ def ordinary_plan(key: tuple) -> Any:
 general_plans = plans_in_mode(ordinary_plan, lambda plan, key: plan_in_mode(plan, key[1:]))
 
 
-def interpreted(call: Call) -> Any:
+def run_in_inference(call: Call) -> Any:
     """A call that concerns no other interpreter; None of any other."""
-    if all(is_simple(x.layout) for x in tensors_in((call.operands, tuple(call.attributes.values())))):
+    if all(is_of_inference_alone(x.layout) for x in tensors_in((call.operands, tuple(call.attributes.values())))):
         return INTERPRETER.run(call, run_plainly)
     return None
 
 
-quick_calls[Inferring] = QuickCalls(known, call, write)
+quick_calls[Inferring] = QuickCalls(known_in_inference, call_in_inference, write_in_inference)

@@ -284,7 +284,7 @@ def maker_of_several(op: Movement) -> Callable:
         return tuple(
             [
                 untracked_view(wrap(template, unwatched(storage), first + offset, False, None), edge)
-                for (template, offset, _), edge in zip(pieces, edges_of(node, len(pieces)))
+                for (template, offset, _), edge in zip(pieces, output_edges(node, len(pieces)))
             ]
         )
 
@@ -293,7 +293,7 @@ def maker_of_several(op: Movement) -> Callable:
         creation = MULTI_OUTPUT if mode.enabled else NO_GRAD
         node = record_view(op, x, plan) if needs else None
         if meta is not None and meta.base is not None and needs is not True:
-            edges = edges_of(node, len(pieces))
+            edges = output_edges(node, len(pieces))
             return tuple(
                 [
                     wrap(template, storage, first + offset, ASK, meta_of(x, plan, k, creation, edges[k]))
@@ -311,14 +311,14 @@ def maker_of_several(op: Movement) -> Callable:
         return tuple(
             [
                 wrap(template, storage, first + offset, ASK, new_meta(x, chain, creation, version, edge))
-                for (template, offset, chain), edge in zip(pieces, edges_of(node, len(pieces)))
+                for (template, offset, chain), edge in zip(pieces, output_edges(node, len(pieces)))
             ]
         )
 
     return untracked if op.untracked else views
 
 
-def edges_of(node: Node | None, count: int) -> list:
+def output_edges(node: Node | None, count: int) -> list:
     """What leads to each of the outputs of a node."""
     return [node] * count if node is None or count == 1 else [Edge(node, k) for k in range(count)]
 

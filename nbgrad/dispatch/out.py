@@ -81,13 +81,13 @@ def lost_gradient(name: str) -> GradError:
     return GradError(f"{name}: out= is not differentiable, and an argument requires grad. Hint: use no_grad().")
 
 
-def require_tensor(name: str, out: Any) -> None:
+def require_out(name: str, out: Any) -> None:
     """Refuse an ``out`` that is no tensor."""
     if not isinstance(out, Tensor):
         raise ArgumentError(f"{name}: out must be a Tensor, got {type(out).__name__}.")
 
 
-def fit(name: str, shape: tuple[int, ...], dtype: DType, out: Tensor) -> None:
+def fit_out(name: str, shape: tuple[int, ...], dtype: DType, out: Tensor) -> None:
     """Give an empty ``out`` the shape of the result.
 
     Raises:
@@ -108,10 +108,10 @@ def fit(name: str, shape: tuple[int, ...], dtype: DType, out: Tensor) -> None:
 
 def store(name: str, result: Tensor, out: Any) -> Tensor:
     """Copy a result into ``out``; see ``write_out``."""
-    require_tensor(name, out)
+    require_out(name, out)
     require_constant(name, result)
     require_constant(name, out)
-    fit(name, result.layout.shape, result.layout.dtype, out)
+    fit_out(name, result.layout.shape, result.layout.dtype, out)
     check_inplace(name, out, False)
     CALLS["copy_"](out, result if apart(out, result) else CALLS["clone"](result))
     return out
@@ -127,13 +127,13 @@ def write_result(op: Elementwise, operands: tuple, out: Any) -> Tensor:
         InplaceError: ``out`` and an operand are dense and share memory at different places.
     """
     try:
-        return writer_of(op)(out, *operands)
+        return result_writer(op)(out, *operands)
     except OverflowError as error:
         raise misfit(op, operands, error) from None
 
 
 @cache
-def writer_of(op: Elementwise) -> Callable:
+def result_writer(op: Elementwise) -> Callable:
     """``write(out, *operands)``: the native write, of a result instead of an operand."""
     into = ResultWriter(op)
     if op.integer_divisor or op.policy == "first":  # values are looked at in every call
@@ -163,7 +163,7 @@ class ResultWriter:
         op, name, operands = self.op, self.op.public, tuple(map(unwrap_number, operands))
         if (form := op.complex_form) is not None and any_complex(operands):
             return write_out(name, lambda: form(*operands), out)
-        require_tensor(name, out)
+        require_out(name, out)
         require_constant(name, out)
         if mode.enabled and gradient_mask(op, operands):
             raise lost_gradient(name)
@@ -180,7 +180,7 @@ class ResultWriter:
             kinds = key[1:]
             check_kinds(op, kinds)
             shape = broadcast_shapes(name, [x.shape for x in kinds if type(x) is Layout])
-            fit(name, shape, bool_ if op.predicate else dtype_of_kinds(op, kinds), out)
+            fit_out(name, shape, bool_ if op.predicate else dtype_of_kinds(op, kinds), out)
             if out.layout is not key[0]:  # it was empty
                 return self.launch(out, operands)
         check_inplace(name, out, False)

@@ -61,7 +61,7 @@ class Formula:
 
 
 @cache
-def kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
+def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
     """Address of the contiguous kernel of ``formula`` at a dtype of computation.
 
     Args:
@@ -86,7 +86,7 @@ def cost(formula: Formula, dtype: str) -> float:
     return wide * (0.08 * (len(formula.params) + len(formula.results)) + 0.3 * calls)
 
 
-def shares(nanoseconds: float) -> tuple[int, int]:
+def thread_shares(nanoseconds: float) -> tuple[int, int]:
     """What one thread claims at once, and from where on threads share a launch, in elements of that many nanoseconds."""
     return max(4096, int(GRAIN / nanoseconds) // 512 * 512), math.ceil(PARALLEL_FROM / nanoseconds)
 
@@ -145,7 +145,7 @@ def elementwise_plan(
     numbers = tuple([x is None for x in operands])
     if direct:
         return plan_type(direct_record(formula, dtype, numbers, singles, inplace), templates, operands[inplace:])
-    grain, shared_from = shares(cost(formula, dtype) + 0.5)
+    grain, shared_from = thread_shares(cost(formula, dtype) + 0.5)
     half = compute.name if exact is not None and compute.compute != compute.name else ""
     whole = {k for k, (name, _) in enumerate(formula.params) if name in exact} if half and exact else set()
     params = _iteration(formula, dtype, operands, outs, singles, wanted, half, whole)
@@ -174,9 +174,11 @@ def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
 @cache
 def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
     """The record of a launch on memory as it lies: the same for every shape."""
-    grain, shared_from = shares(cost(formula, dtype))
+    grain, shared_from = thread_shares(cost(formula, dtype))
     codes = number_codes(numbers, dtype)[inplace:]
-    return pack_record(kernel(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from)
+    return pack_record(
+        elementwise_kernel(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from
+    )
 
 
 def is_single(layout: Layout) -> bool:
@@ -255,7 +257,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
-    code = kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs) :]]))
+    code = elementwise_kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs) :]]))
     return iteration_record(code, len(outs), entries, sizes, steps)
 
 

@@ -147,7 +147,7 @@ class SteppedCall(PreparedCall):
         self.require_tensors(tensors)
         out = self.execute(tensors, attributes)
         if self.make is not None:
-            self.prepare((*tensors, *attributes.values()), attributes, is_plain)
+            self.prepare((*tensors, *attributes.values()), attributes, may_be_prepared)
         return out
 
     def run_prepared(self, tensors: tuple, attributes: dict) -> Any:
@@ -163,7 +163,7 @@ class SteppedCall(PreparedCall):
                     record_prepared(self.op, plan, tensors, out, attributes)
                 return out
         out = self.execute(tensors, attributes)
-        self.prepare(values, attributes, is_plain)
+        self.prepare(values, attributes, may_be_prepared)
         return out
 
     def found(self, values: tuple) -> PreparedPlan | None:
@@ -177,7 +177,7 @@ class SteppedCall(PreparedCall):
         """The prepared run of these arguments, prepared now if need be; a call of them has gone well. None where there is none."""
         if self.make is None:
             return None
-        self.prepare(values, self.attributes, is_plain)
+        self.prepare(values, self.attributes, may_be_prepared)
         plan = self.found(values)
         return None if plan is None else plan.run
 
@@ -348,15 +348,15 @@ def recording_run(name: str, *values: Any) -> Callable | None:
 
 def is_prepared(part) -> bool:
     """Whether a composite may have prepared runs for this part of a key; no sequence: ``(1,)`` would find that of ``(True,)``."""
-    return part is ... or type(part) is not tuple and (type(part) is DType or is_plain(part))
+    return part is ... or type(part) is not tuple and (type(part) is DType or may_be_prepared(part))
 
 
-def is_plain(part) -> bool:
+def may_be_prepared(part) -> bool:
     """Whether an operation may have prepared runs for this part of a key: an unmarked layout, or a value of a plain type."""
     if type(part) is Layout:
         return not part.special
     if type(part) is tuple:
-        return all(map(is_plain, part))
+        return all(map(may_be_prepared, part))
     return type(part) in PLAIN or isinstance(part, type)
 
 

@@ -21,7 +21,7 @@ def apply(name: str, operands: tuple) -> Any:
             if name == "where" and not isinstance(operands[0], Tensor):
                 return operands[1] if operands[0] else operands[2]
             return CALLS[name](*operands)
-    return fold(name, operands)
+    return of_numbers(name, operands)
 
 
 def choose(dtype: DType, condition: Any, x: Any, y: Any) -> Any:
@@ -37,7 +37,7 @@ def choose(dtype: DType, condition: Any, x: Any, y: Any) -> Any:
     return CALLS["where"](condition, x, y)
 
 
-def fold(name: str, numbers: tuple) -> Any:
+def of_numbers(name: str, numbers: tuple) -> Any:
     """An operation on Python numbers: what a formula makes of a number operand or an attribute."""
     op = OPS[name]
     if op.of_numbers is not None:
@@ -54,7 +54,7 @@ def native_number(value, as_float: bool) -> Tensor:
     return CALLS["tensor"](value, dtype=float64 if as_float or isinstance(value, float) else None)
 
 
-def full_like(g: Tensor, value) -> Tensor:
+def as_tensor_like(g: Tensor, value) -> Tensor:
     """A cotangent that came out as a number, as a tensor; a tensor itself."""
     return value if isinstance(value, Tensor) else CALLS["new_full"](g.layout.like(), value)
 

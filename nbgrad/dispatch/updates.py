@@ -55,7 +55,7 @@ def fused_update(
     """
     tensors = (*outputs, *inputs)
     scalars = scalars or {}
-    plan = make_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars))
+    plan = update_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars))
     for x in outputs:
         if not x._storage_.writable or x.layout.expanded:
             check_inplace("fused_update", x, False)
@@ -65,7 +65,7 @@ def fused_update(
 
 
 @lru_cache(maxsize=1024)
-def make_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...]):
+def update_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...]):
     """The plan of one update."""
     first = layouts[0]
     if any(layout.shape != first.shape for layout in layouts):

@@ -94,7 +94,7 @@ class Bound:
         self.it = it
 
 
-def identity(x: Tensor) -> tuple:
+def same_tensor_key(x: Tensor) -> tuple:
     """What tells a tensor from another one, alias or not."""
     return id(x._storage_), x._offset_, x.layout
 
@@ -118,7 +118,7 @@ class Reader:
 
     def note(self, x: Tensor, value: Value | None, version: int) -> None:
         """From here on ``x`` is this value; None: of unknown origin."""
-        self.known[identity(x)] = value, version
+        self.known[same_tensor_key(x)] = value, version
         self.storages.add(id(x._storage_))
 
     def read(self, op: Any, operands: tuple, out: Any, versions: list[int]) -> None:
@@ -147,7 +147,7 @@ class Reader:
 
     def is_known(self, x: Tensor, version: int) -> bool:
         """Whether a program could compute a tensor, at this version."""
-        value, known = self.known.get(identity(x), (None, -1))
+        value, known = self.known.get(same_tensor_key(x), (None, -1))
         return value is not None and known == version
 
     def note_written(self, x: Tensor, version: int) -> None:
@@ -171,11 +171,11 @@ class Reader:
         Raises:
             Refused: nothing that it could compute.
         """
-        held = self.known.get(identity(x))
+        held = self.known.get(same_tensor_key(x))
         if held is None:
             if id(x._storage_) in self.storages:
                 raise Refused
-            made = Value(constant(x))
+            made = Value(constant_maker(x))
             self.note(x, made, version)
             self.kept.append(x)
             self.constants.add(id(x._storage_))
@@ -194,43 +194,45 @@ class Reader:
             plan = find_plan(op, operands)
             own = plan.outs[0].layout
             joins = own.numel >= FUSED_FROM and plan.compute is own.dtype and own.dtype.compute == own.dtype.name
-            step = launch(plan, rendered, forward_formula(op, own.dtype) if joins else None)
+            step = render_launch(plan, rendered, forward_formula(op, own.dtype) if joins else None)
             step.layouts = tuple([x.layout if isinstance(x, Tensor) else None for x in operands])
             return step
         if op.kind == "movement":
-            return moved(op, operands, rendered)
+            return render_view(op, operands, rendered)
         call, count = CALLS[op.name], len(op.operands)
         if not hasattr(op, "vjps") or len(operands) != len(op.signature.parameters):
             raise Refused
         if hasattr(call, "plans"):
             plan = call.plans.get((*[x.layout for x in operands[:count]], *map(hashable, operands[count:])))
             if plan is not None:
-                return launch(plan, rendered[:count])
+                return render_launch(plan, rendered[:count])
             raise Refused
         if not hasattr(call, "run_prepared"):
             raise Refused
         quick = call.prepared_for(operands)
         if quick is not None and hasattr(quick, "plan"):
-            return launch(quick.plan, [*rendered[0]])
+            return render_launch(quick.plan, [*rendered[0]])
         if quick is not None:
-            return Step("{out} = {0}(" + places(rendered, 1) + ")\n    if {out} is None: return None", [Bound(quick), *rendered])
+            return Step(
+                "{out} = {0}(" + place_names(rendered, 1) + ")\n    if {out} is None: return None", [Bound(quick), *rendered]
+            )
         names = tuple(op.signature.parameters)[count:]
         given = "{{" + ", ".join(f"{name!r}: {{{k}}}" for k, name in enumerate(names, 1 + count)) + "}}"
         return Step(
-            "{out} = below_level(0, {0}, (" + places(rendered[:count], 1) + ",), " + given + ")",
+            "{out} = below_level(0, {0}, (" + place_names(rendered[:count], 1) + ",), " + given + ")",
             [Bound(call.run_prepared), *rendered],
             False,
         )
 
 
-def places(rendered: list, first: int) -> str:
+def place_names(rendered: list, first: int) -> str:
     """The places of arguments in the text of a step."""
     return ", ".join(f"{{{k}}}" for k in range(first, first + len(rendered)))
 
 
-def launch(plan: Plan, rendered: list, formula: Formula | None = None) -> Step:
+def render_launch(plan: Plan, rendered: list, formula: Formula | None = None) -> Step:
     """The launch of a plan."""
-    return Step("{out} = fresh(" + places([plan, *rendered], 0) + ")", [Bound(plan), *rendered], True, formula)
+    return Step("{out} = fresh(" + place_names([plan, *rendered], 0) + ")", [Bound(plan), *rendered], True, formula)
 
 
 # Elements from which one pass over memory less is worth a kernel of its own.
@@ -249,7 +251,7 @@ def fuse(order: list[Step], results: list[Value]) -> list[Step]:
     for step in order:
         while (place := joined_place(step, reads, kept)) is not None:
             gone.add(step.uses[place].step)
-            join(step, place)
+            render_joined(step, place)
     return [step for step in order if step not in gone]
 
 
@@ -269,7 +271,7 @@ def joined_place(step: Step, reads: dict[Step, int], kept: set) -> int | None:
     return None
 
 
-def join(step: Step, place: int) -> None:
+def render_joined(step: Step, place: int) -> None:
     """Compute an operand of a step, by its formula, in the step's own kernel."""
     before, formula = step.uses[place].step, step.formula
     assert formula is not None and before.formula is not None
@@ -286,7 +288,7 @@ def join(step: Step, place: int) -> None:
     plan: Plan = elementwise_plan(step.formula, own.dtype, layouts, (own,))
     step.layouts = layouts
     step.uses = [Bound(plan), *operands]
-    step.form = "{out} = fresh(" + places(step.uses, 0) + ")"
+    step.form = "{out} = fresh(" + place_names(step.uses, 0) + ")"
 
 
 def renamed(formula: Formula, values: list) -> Expr:
@@ -296,7 +298,7 @@ def renamed(formula: Formula, values: list) -> Expr:
     return result if isinstance(result, Expr) else constant_of(result)
 
 
-def moved(op: Any, operands: tuple, rendered: list) -> Step:
+def render_view(op: Any, operands: tuple, rendered: list) -> Step:
     """A view: another layout of the operand's memory."""
     plan = CALLS[op.name].find_plan(*operands)
     one = "view({{{0}}}, {{0}}._storage_, {{0}}._offset_ + {{{1}}}, False, None)"
@@ -312,7 +314,7 @@ def moved(op: Any, operands: tuple, rendered: list) -> Step:
 FEW = 256
 
 
-def constant(x: Tensor) -> Step:
+def constant_maker(x: Tensor) -> Step:
     """What gives a tensor that is filled with one number.
 
     Raises:
@@ -361,7 +363,7 @@ def program_of(
     given = [id(x._storage_) for x in inputs]
     if any(id(x._storage_) in (*given, *reader.constants) for x in outs):
         return None
-    program, settled = written(values, isinstance(result, tuple), last, len(inputs), fused)
+    program, settled = program_text(values, isinstance(result, tuple), last, len(inputs), fused)
     if tangent is None or last is None:
         return program, True
     memory = id(tangent._storage_)
@@ -370,7 +372,7 @@ def program_of(
     return program, settled and memory not in (*given, *[id(x._storage_) for x in outs]) and lies_alike(tangent, outs[0])
 
 
-def written(outs: list[Value], several: bool, tangent: Value | None, count: int, fused: bool) -> tuple[Callable, bool]:
+def program_text(outs: list[Value], several: bool, tangent: Value | None, count: int, fused: bool) -> tuple[Callable, bool]:
     """The function of what the results need, and whether all its steps are settled."""
     order: list[Step] = []
     results = [*outs, *(() if tangent is None else (tangent,))]

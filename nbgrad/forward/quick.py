@@ -7,8 +7,9 @@ is recorded, tangents of several levels, tangents and operands that other interp
                 of the declaration, the result and ``Op.jvp`` with the result put in, so that memory is passed over once;
   movement      the operand's plan, for the tangent too;
   the others    a program, found by the layouts of operands and tangents and by attributes (forward/programs.py), from the third
-                call of a kind on; before, and where there is none: of a linear operation its ordinary plan, or its run, once for
-                the operands and once for every group of tangents in their places, of any other what forward_ad does (``in_steps``).
+                call of a kind on. Before that, and where there is none: a linear operation takes its ordinary plan, or its run,
+                once for the operands and once for every group of tangents in their places; any other does what forward_ad does
+                (``call_then_tangents``).
 
 What that is worth: benchmarks/test_forward.py.
 """
@@ -43,13 +44,13 @@ from ..tensors.overlap import apart
 from ..tensors.tensor import Tensor, native
 from ..views import is_view
 from .programs import Tracer, program_of
-from .rules import in_place_of, jvp_expression, tangents_of_call
+from .rules import all_tangents, in_place_of, jvp_expression, tangents_of_call
 from .tangents import DualLevel, below_level, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
-__all__ = ["quick"]
+__all__ = ["quick_dual"]
 
 
-def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
+def quick_dual(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
     if len(special) != len(dual_levels) or type(operands[0]) is Batched or type(operands[-1]) is Batched:  # batch/quick.py knows
         return None
@@ -68,15 +69,15 @@ def quick(op: Any, operands: tuple, attributes: dict | None) -> Any:
     return _calls[op](op, operands, attributes, level, alone)
 
 
-def call_of(op: Any) -> Any:
+def dual_call(op: Any) -> Any:
     """``call(op, operands, attributes, level, alone)`` of an operation that is not elementwise."""
-    return joining_call if op.variadic else movement_call(op) if op.kind == "movement" else general_call(op)
+    return joining_call if op.variadic else dual_movement(op) if op.kind == "movement" else dual_general(op)
 
 
-_calls = Plans(call_of)
+_calls = Plans(dual_call)
 
 
-def known(op: Any, operands: tuple) -> Any:
+def known_dual(op: Any, operands: tuple) -> Any:
     """An elementwise call whose plan follows from the kinds of operands and tangents; of operands without tangents the ordinary
     one; a composite that has a program. None for any other call.
     """
@@ -88,7 +89,7 @@ def known(op: Any, operands: tuple) -> Any:
         return None
     alone = outermost is level and level.number < sight.below
     if op.kind == "composite":
-        return composite_call(op, operands, level) if alone else None
+        return dual_composite(op, operands, level) if alone else None
     return _elementwise_calls[op, len(operands)](op, level, alone, False, *operands)
 
 
@@ -118,7 +119,7 @@ CALL_TEXT = """def call({parameters}):
 {given}{operands}{first}
     if {none}: return {without}
 {key}
-    if {recorded} and is_recorded(({inputs}, {tangents})): return {long_way}
+    if {recorded} and would_record(({inputs}, {tangents})): return {long_way}
 {find}
 {launch}
     return out
@@ -205,7 +206,7 @@ def has_other_tangent(x: Tensor, level: DualLevel) -> bool:
     return False
 
 
-def is_recorded(tensors: tuple) -> bool:
+def would_record(tensors: tuple) -> bool:
     """Whether a call of these would be recorded."""
     for x in tensors:
         if isinstance(x, Tensor) and x._needs_grad_ and requires_grad(x):
@@ -216,7 +217,7 @@ def is_recorded(tensors: tuple) -> bool:
 # ---- elementwise ---------------------------------------------------------------------------------------------------
 
 
-def elementwise_call(key: tuple[Elementwise, int]) -> Any:
+def dual_elementwise(key: tuple[Elementwise, int]) -> Any:
     """``call(op, level, alone, looked_at, *operands)`` of an operation and so many tensors and numbers; None where an interpreter
     must look.
 
@@ -236,7 +237,7 @@ def elementwise_call(key: tuple[Elementwise, int]) -> Any:
     )
 
 
-_elementwise_calls = Plans(elementwise_call)
+_elementwise_calls = Plans(dual_elementwise)
 
 
 def unmarked_launch(op: Elementwise, operands: tuple) -> Any:
@@ -294,7 +295,7 @@ def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
 # ---- elementwise, in place -------------------------------------------------------------------------------------------
 
 
-def write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
+def quick_dual_write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
     """A call in place: by one kernel that writes value and tangent; where it gives its tensor the first tangent by one for that."""
     levels = dual_levels[:]
     if len(special) != len(levels) or not levels or op.integer_divisor:
@@ -345,7 +346,7 @@ def writing_call(key: tuple[Elementwise, int]) -> Any:
         NUMBER_TEXT,
         parameters=f"op, level, alone, plain, {passed}",
         first=WRITABLE_TEXT + "".join(APART_TEXT.format(x=x) for x in others),
-        without=f"None if recorded and is_recorded(({passed},)) or is_marked(({passed},)) else plain({passed})",
+        without=f"None if recorded and would_record(({passed},)) or is_marked(({passed},)) else plain({passed})",
         recorded="recorded",
         launch=WRITE_TEXT.format(
             names=passed,
@@ -450,7 +451,7 @@ HOLD_VIEW_TEXT = "    meta = out._meta_\n    meta.tangent = {number: t}" + KEEP_
 HOLD_VIEWS_TEXT = "    for each, part in zip(out, t): hold(each, number, part)"
 
 
-def movement_call(op: Movement) -> Any:
+def dual_movement(op: Movement) -> Any:
     """``call(op, operands, attributes, level, alone)``: a view, and that of the tangent; None where an interpreter must look."""
     if op.severs or op.untracked:
         return lambda op, operands, attributes, level, alone: None
@@ -500,14 +501,14 @@ RESULT_TEXT = """    out, t = made
     if t is None: return out
     first = out[0] if type(out) is tuple else out
     if not direct:
-        attach(first, t, [{tangents}], level)
+        attach_tangent(first, t, [{tangents}], level)
         return out
 """ + HOLD_TEXT.replace("{out}", "first")
 UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None), str, DType))
 
 
 @cache
-def general_call(op: General, members: int = 0) -> Any:
+def dual_general(op: General, members: int = 0) -> Any:
     """``call(op, operands, attributes, level, alone)`` of an operation; None where an interpreter must look.
 
     Args:
@@ -547,7 +548,7 @@ def joining_call(op: General, operands: tuple, attributes: dict, level: DualLeve
     if type(members) is not tuple and type(members) is not list or not members or len(operands) > 1:
         return None
     if len(members) <= MOST_MEMBERS:
-        return general_call(op, len(members))(op, operands, attributes, level, alone)
+        return dual_general(op, len(members))(op, operands, attributes, level, alone)
     tangents = sequence_tangents(members, level)
     if tangents is MANY:
         return None
@@ -580,7 +581,7 @@ def programs_of(op: Any) -> tuple[dict[tuple, tuple], dict[tuple, bool]]:
 MOST_TRACED = 1 << 23  # elements of an operand: a tracer holds all that a call makes on the way
 
 
-def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
+def dual_composite(op: Any, values: tuple, level: DualLevel) -> Any:
     """A composite of one tensor whose formula looks at no element, by one program for all its steps; None where there is none.
 
     The maximum along a dimension is one.
@@ -588,7 +589,7 @@ def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
     x, *rest = values
     number, meta = level.number, getattr(x, "_meta_", None)
     t = meta.tangent.get(number) if meta is not None and meta.tangent else None
-    if t is None or mode.enabled and is_recorded((x, t)):
+    if t is None or mode.enabled and would_record((x, t)):
         return None
     kinds = [type(value) for value in rest]
     if not SIMPLE.issuperset(kinds):
@@ -612,7 +613,7 @@ def composite_call(op: Any, values: tuple, level: DualLevel) -> Any:
     if direct:
         hold_new(outs[0], tangent, level)
     else:
-        attach(outs[0], tangent, [t], level)
+        attach_tangent(outs[0], tangent, [t], level)
     return kind(*outs)
 
 
@@ -648,7 +649,7 @@ def note_attribute(value: Any, key: list, inputs: list) -> bool:
 def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: list, given: list) -> Any:
     """The long way under the eyes of a tracer, whose program the calls to come will run."""
     tangents = named_tangents(op, operands, level)
-    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
+    plan = ordinary_plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
     with Tracer() as tracer:
         result = below_level(0, result_of, op, plan, operands, attributes)
         tracer.seen(op, (*operands, *attributes.values()), result)
@@ -659,7 +660,7 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
             if found is not None and gives(found[0], (*inputs, *given), result, made[0]):
                 keep(programs_of(op)[0], key, found)
                 break
-    return with_tangents(result, made, flat(tangents), level)
+    return with_tangents(result, made, all_tangents(tangents), level)
 
 
 def gives(program: Any, inputs: tuple, result: Any, tangent: Tensor | None) -> bool:
@@ -683,12 +684,12 @@ def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> A
     values = tuple(attributes.values())
     if any(t is MANY for t in tangents.values()) or is_marked((operands, values)):
         return None
-    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
+    plan = ordinary_plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
     if plan is not None:
         out = pushed_forward(op, plan, operands, tangents, level, values)
     else:
         out = run_forward(op, operands, tangents, level, attributes) if hasattr(CALLS[op.name], "run_prepared") else None
-    return in_steps(op, plan, operands, attributes, tangents, level) if out is None else out
+    return call_then_tangents(op, plan, operands, attributes, tangents, level) if out is None else out
 
 
 def without_tangents(op: Any, operands: tuple, attributes: dict) -> Any:
@@ -696,7 +697,7 @@ def without_tangents(op: Any, operands: tuple, attributes: dict) -> Any:
     if is_marked(operands):
         return None
     values = tuple(attributes.values())
-    plan = plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
+    plan = ordinary_plan_of(op, (*[getattr(x, "layout", None) for x in operands], *values))
     return None if plan is None and is_marked(values) else result_of(op, plan, operands, attributes)
 
 
@@ -717,9 +718,9 @@ def unseen_call(op: Any, operands: tuple, attributes: dict) -> Any:
             return None
         layouts.append(x.layout)
     if op.kind != "movement":
-        plan = plan_of(op, (*layouts, *attributes.values()))
+        plan = ordinary_plan_of(op, (*layouts, *attributes.values()))
         return None if plan is None else result_of(op, plan, operands, attributes)
-    plan = plan_of(op, (*layouts, *attributes.values()) if attributes else layouts[0])
+    plan = ordinary_plan_of(op, (*layouts, *attributes.values()) if attributes else layouts[0])
     return None if plan is None or op.multiple else CALLS[op.name].view(operands[0], plan)
 
 
@@ -750,22 +751,24 @@ def sequence_tangents(members: tuple | list, level: DualLevel) -> Any:
     return None if kinds == {id(None)} else tangents
 
 
-def in_steps(op: Any, plan: Plan | None, operands: tuple, attributes: dict, tangents: dict[str, Any], level: DualLevel) -> Any:
+def call_then_tangents(
+    op: Any, plan: Plan | None, operands: tuple, attributes: dict, tangents: dict[str, Any], level: DualLevel
+) -> Any:
     """A call without interpreters, then the tangents of its results."""
     result = below_level(0, result_of, op, plan, operands, attributes)
     made = below_level(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
-    return with_tangents(result, made, flat(tangents), level)
+    return with_tangents(result, made, all_tangents(tangents), level)
 
 
 def with_tangents(result: Any, made: tuple, given: list[Tensor | None], level: DualLevel) -> Any:
     """The results, made dual."""
     for x, t in zip(result if type(result) is tuple else (result,), made):
         if t is not None:
-            attach(x, t, given, level)
+            attach_tangent(x, t, given, level)
     return result
 
 
-def attach(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: DualLevel) -> None:
+def attach_tangent(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: DualLevel) -> None:
     """Make a result dual: at once where it is new and without history, and the tangent in its own memory lies as it does."""
     if out._meta_ is None and out._edge_ is None and not tangent.layout.special and lies_alike(tangent, out):
         memory = tangent._storage_
@@ -778,12 +781,7 @@ def attach(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: Dual
     below_level(level.number, give, out, level.number, tangent, given)
 
 
-def flat(tangents: dict[str, Any]) -> list[Tensor | None]:
-    """All tangents of operands, those of sequences one by one."""
-    return [each for t in tangents.values() for each in (t if type(t) is tuple else (t,))]
-
-
-def plan_of(op: Any, key: Any) -> Any:
+def ordinary_plan_of(op: Any, key: Any) -> Any:
     """The operation's ordinary plan, if there is one."""
     try:
         return CALLS[op.name].plans.get(key)
@@ -798,12 +796,12 @@ def pushed_forward(
     groups = linear_places(op, tuple(tangents))
     if groups is None or len(plan.outs) > 1 or not plan.outs[0].layout.dtype.differentiable:
         return None
-    if mode.enabled and is_recorded((*operands, *tangents.values())):
+    if mode.enabled and would_record((*operands, *tangents.values())):
         return None
     total: Any = None
     for group in groups:
         places = [tangents[name] if k in group else x for k, (name, x) in enumerate(zip(op.operands, operands))]
-        own = plan_of(op, (*[x.layout for x in places], *values))
+        own = ordinary_plan_of(op, (*[x.layout for x in places], *values))
         if own is None or own.outs[0].layout is not plan.outs[0].layout:
             return None
         term = native.fresh(own, *places)
@@ -819,8 +817,8 @@ def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: D
     groups = linear_places(op, tuple(tangents))
     if not groups or len(groups) > 1 or op.outputs > 1:
         return None
-    given = flat(tangents)
-    if mode.enabled and is_recorded((*tensors_in(operands), *given)):
+    given = all_tangents(tangents)
+    if mode.enabled and would_record((*tensors_in(operands), *given)):
         return None
     (group,) = groups
     places = tuple([in_place_of(x, tangents[name]) if k in group else x for k, (name, x) in enumerate(zip(op.operands, operands))])
@@ -828,7 +826,7 @@ def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: D
     if type(out) is tuple:
         return None
     if out.layout.dtype.differentiable:
-        attach(out, t, given, level)
+        attach_tangent(out, t, given, level)
     return out
 
 
@@ -855,4 +853,4 @@ def linear_places(op: General, names: tuple[str, ...]) -> tuple[tuple[int, ...],
     return None if left else tuple(groups)
 
 
-quick_calls[DualLevel] = QuickCalls(known, quick, write, sees_tangent)
+quick_calls[DualLevel] = QuickCalls(known_dual, quick_dual, quick_dual_write, sees_tangent)

@@ -4,8 +4,8 @@ elementwise   ``Op.jvp``, an expression over tangents, operands and result: one 
               operations where something is;
 movement      the same movement of the tangent;
 the others    where an operation is linear (``General.linear_groups``) the operation itself, of tangents in place of operands;
-              of a reduction the products of tangents and slopes, summed (``reduced``); everywhere else the transpose of the
-              cotangent formula (``transposed``). No derivative is written twice.
+              of a reduction the products of tangents and slopes, summed (``reduced_tangent``); everywhere else the transpose of the
+              cotangent formula (``transposed_tangent``). No derivative is written twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..creation.factories import new_full
 from ..dispatch.lowerings import facts_of
 from ..dispatch.operands import kinds_of, layouts_in, no_derivative, no_derivative_by
 from ..dispatch.plans import Formula, elementwise_plan
-from ..dispatch.symbolic import apply, choose, full_like
+from ..dispatch.symbolic import apply, as_tensor_like, choose
 from ..engine import run_backward
 from ..graph.cotangents import plus
 from ..graph.edges import Node, edge_of, requires_grad
@@ -38,9 +38,14 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .tangents import tangent_of, visible_levels
 
-__all__ = ["tangents_of_call", "needed_values"]
+__all__ = ["all_tangents", "tangents_of_call", "needed_values"]
 
 Tangents = dict[str, Any]  # by operand; of a sequence of tensors a tuple with None for those that have none
+
+
+def all_tangents(tangents: Tangents) -> list[Tensor | None]:
+    """All tangents of operands, those of sequences one by one."""
+    return [each for t in tangents.values() for each in (t if type(t) is tuple else (t,))]
 
 
 def tangents_of_call(call: Call, tangents: Tangents, result: Any) -> tuple:
@@ -91,11 +96,11 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     used = [out if place is None else tangents[place] if type(place) is str else call.operands[place] for place in places]
     # The result is a view if the call wrote to one.
     layout = out.layout if out.layout.dense else out.layout.like()
-    if is_plain(used, tangents.values(), layout.dtype):
-        return launched(op, formula, used, layout)
+    if may_be_fused(used, tangents.values(), layout.dtype):
+        return fused_tangent(op, formula, used, layout)
     levels, inside = batch_of(used, layout.shape)
-    if levels and is_plain(inside, tangents.values(), layout.dtype):
-        return wrap(launched(op, formula, inside, batched_layout(levels, layout)), levels)
+    if levels and may_be_fused(inside, tangents.values(), layout.dtype):
+        return wrap(fused_tangent(op, formula, inside, batched_layout(levels, layout)), levels)
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
     dtype = out.layout.dtype
     (made,) = evaluate(
@@ -103,7 +108,7 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
         values,
         lambda name, operands: choose(dtype, *operands) if name == "where" else apply(name, operands),
     )
-    made = full_like(out, made)
+    made = as_tensor_like(out, made)
     return made if made.layout.shape == out.layout.shape else CALLS["expand_shape"](made, out.layout.shape)
 
 
@@ -124,7 +129,7 @@ def jvp_formula(op: Elementwise, names: tuple[str, ...]) -> tuple[tuple, Formula
     return tuple(places[name] for name in used), formula
 
 
-def is_plain(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool:
+def may_be_fused(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool:
     """Whether nothing that is computed from these would be recorded, captured, or have tangents of its own; and the tangents are
     real where the result is.
     """
@@ -169,7 +174,7 @@ def tangent_plan(formula: Formula, exact: tuple[str, ...], out: Layout, *kinds: 
     return elementwise_plan(formula, out.dtype, layouts_in(kinds), (out,), exact=exact)
 
 
-def launched(op: Elementwise, formula: Formula, values: list, out: Layout) -> Tensor:
+def fused_tangent(op: Elementwise, formula: Formula, values: list, out: Layout) -> Tensor:
     """The tangent by one kernel, in the layout of the result."""
     return native.fresh(tangent_plan(formula, op.exact, out, *kinds_of(tuple(values))), *values)
 
@@ -207,7 +212,9 @@ def general_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | Non
             )
             terms.append(CALLS[op.name](*operands, **call.attributes))
     if left:
-        terms.append(reduced(call, left["x"], out) if is_real_reduction(call, left, out) else transposed(call, left, out))
+        terms.append(
+            reduced_tangent(call, left["x"], out) if is_real_reduction(call, left, out) else transposed_tangent(call, left, out)
+        )
     return reduce(plus, [first_of(term) for term in terms if term is not None], None)
 
 
@@ -224,7 +231,7 @@ def in_place_of(x: Any, tangent: Any) -> Any:
 
 
 def is_real_reduction(call: Call, tangents: Tangents, out: Tensor) -> bool:
-    """Whether ``reduced`` gives the tangent: the formula of complex numbers conjugates, and half types would round every slope."""
+    """Whether ``reduced_tangent`` gives the tangent. Complex formulas conjugate, and half types would round every slope."""
     dtype = out.layout.dtype
     return (
         isinstance(call.op, Reduction)
@@ -235,7 +242,7 @@ def is_real_reduction(call: Call, tangents: Tangents, out: Tensor) -> bool:
     )
 
 
-def reduced(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
+def reduced_tangent(call: Call, tangent: Tensor, out: Tensor) -> Tensor:
     """The tangent of a reduction: products of slopes and tangents, summed over its dimensions.
 
     Every element of the operand goes into one element of the result, so the cotangents of a ``g`` of ones are all the slopes there
@@ -272,7 +279,7 @@ class InternalCaptures(Captures):
     internal = True
 
 
-def transposed(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
+def transposed_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
     """The tangent by a double pass: the cotangent formula is linear in ``g``, and its transpose applied to a tangent is J t."""
     enabled = mode.enabled
     record = enabled and any(map(requires_grad, tensors_in((call.operands, tuple(tangents.values())))))

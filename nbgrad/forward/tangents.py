@@ -10,7 +10,7 @@ NOTE [Levels]: inner levels have higher numbers. What a thread computes sees the
 NOTE [Place of a tangent]: a tensor and its tangent have the same sizes, strides and offset in storages of the same size. So
   1. a view of a tensor has the same view of the tangent, and a write to a tensor writes to its tangent: both keep being views;
   2. a view that was made before its base became dual finds its tangent in that of the base (``inherited``);
-  3. a write through a view of a plain tensor gives the base a tangent, zero elsewhere, of which the view has its part (``write``).
+  3. a write through a view of a plain tensor gives the base a tangent, which is zero elsewhere (``write_tangent``).
 
 Source of the rules: torch's ``autograd_meta.cpp``.
 """
@@ -48,7 +48,7 @@ __all__ = [
     "sees_tangent",
     "hold",
     "give",
-    "write",
+    "write_tangent",
     "fitted",
     "share_memory",
     "node_of",
@@ -257,7 +257,7 @@ def give(x: Tensor, level: int, tangent: Tensor, others: Iterable[Tensor | None]
     share_with_saved(x, level)
 
 
-def write(x: Tensor, level: int, tangent: Tensor | None) -> None:
+def write_tangent(x: Tensor, level: int, tangent: Tensor | None) -> None:
     """Make ``tangent`` (None: zero) that of ``x``, which was just written to, in place: views of the old one see it."""
     held = tangent_of(x, level)
     if held is None and tangent is not None:

@@ -75,10 +75,10 @@ def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionEr
 def unpack_alike(node: Node, slot: int):
     """``unpack`` for kernels that rely on the shapes and dtypes that were recorded."""
     value, behind = unpack(node, slot), getattr(node, f"_s{slot}_")
-    return fitted(name_of(node), value, behind)
+    return fit_unpacked(name_of(node), value, behind)
 
 
-def fitted(name: str, value: Tensor, behind: SavedTensor) -> Tensor:
+def fit_unpacked(name: str, value: Tensor, behind: SavedTensor) -> Tensor:
     """A tensor that came back from hooks, as the one that was saved: another dtype is converted.
 
     Raises:
@@ -130,7 +130,7 @@ class KeptAttribute:
         """
         value: Any = self.value
         if type(value) is SavedTensor:
-            return fitted(self.op, unpacked(value), value)
+            return fit_unpacked(self.op, unpacked(value), value)
         if value._storage_.version != self.version:
             raise version_error(self.op, f"saved tensor '{self.name}'", value, self.version)
         return value
@@ -217,7 +217,7 @@ writes: WeakKeyDictionary = WeakKeyDictionary()
 MOST_WRITES = 8  # remembered per storage
 
 
-def written(storage: Storage) -> None:
+def remember_writer(storage: Storage) -> None:
     """Remember where a storage is about to be written to, and at which version; called by native code in anomaly mode."""
     log = writes.get(storage)
     if log is None:
@@ -228,7 +228,7 @@ def written(storage: Storage) -> None:
 def count_write(storage: Storage) -> None:
     """Count a write that no kernel makes; in anomaly mode remember where."""
     if native.place() is not None:
-        written(storage)
+        remember_writer(storage)
     storage.version += 1
 
 

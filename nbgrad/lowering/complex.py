@@ -7,7 +7,7 @@ from functools import cache
 from ..base.errors import DTypeError
 from ..creation.factories import empty_of
 from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import shares
+from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.elementwise import elementwise_loop
 from ..native.plans import pack_record
@@ -40,7 +40,7 @@ def _complex(op, layouts, attributes):
     if not out.numel:
         return lambda op, tensors, attributes: empty_of(out)
     if real is imag and real.contiguous and dtype.itemsize > 2 and not real.neg:
-        grain, shared_from = shares(0.08 * out.dtype.itemsize)
+        grain, shared_from = thread_shares(0.08 * out.dtype.itemsize)
         record = pack_record(parts_kernel(dtype.name, out.dtype.name), -1, grain, 1, (0, 0), 0, shared_from=shared_from)
         return GeneralPlan(record, (out.template,), layouts)
     strides = tuple(2 * stride for stride in out.strides)

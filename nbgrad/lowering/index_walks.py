@@ -30,7 +30,7 @@ from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
 
-__all__ = ["array_of", "int64_index", "positions_tensor", "read", "write"]
+__all__ = ["array_of", "int64_index", "positions_tensor", "read", "write_along"]
 
 
 _walks: dict[tuple, Any] = {}
@@ -223,7 +223,7 @@ HALF = ("float16", "bfloat16")
 ONE_STATUS = layout_of(int64, (1,))
 
 
-def write(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fresh: bool, walk_of: Callable, *where) -> None:
+def write_along(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fresh: bool, walk_of: Callable, *where) -> None:
     """Write ``values`` into ``x`` along the walk ``walk_of(op, x.layout, index.layout, *where)``; nothing is recorded.
 
     Args:
@@ -237,7 +237,7 @@ def write(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fre
     """
     wide = widened(x, reduction)
     if wide is not None:
-        write(op, wide, index, CALLS["to_dtype"](values, wide.layout.dtype), reduction, True, walk_of, *where)
+        write_along(op, wide, index, CALLS["to_dtype"](values, wide.layout.dtype), reduction, True, walk_of, *where)
         copy_back(x, wide)
         return
     layout, own = x.layout, values.layout

@@ -33,7 +33,7 @@ from .index_walks import (
     rows_walk,
     several_quick_write,
     widened,
-    write,
+    write_along,
 )
 
 __all__ = ["PREPARED_WRITES", "WRITERS", "scalar_values", "write_points"]
@@ -122,7 +122,7 @@ def write_points(op: str, x: Tensor, indices: tuple, values: Tensor, reduction: 
         copy_back(x, wide)
         return
     index, dims = point_index(op, x.layout, indices)
-    write(op, x, index, values, reduction, fresh, points_walk, dims)
+    write_along(op, x, index, values, reduction, fresh, points_walk, dims)
 
 
 @writer("index_zeroed")
@@ -156,7 +156,7 @@ def scatter_into(op, x, src, attributes, reduction: str, fresh: bool) -> None:
     name, dim, index = op.name.partition("_src")[0].partition("_value")[0], attributes["dim"], attributes["index"]
     src = source_of(name, x, src, index) if attributes.get("value") is None else src
     index = int64_index(name, index, strict=True)
-    write(name, x, index, src, reduction, fresh, along_walk, shapes.wrap(name, dim, x.layout.ndim))
+    write_along(name, x, index, src, reduction, fresh, along_walk, shapes.wrap(name, dim, x.layout.ndim))
 
 
 @writer("scatter_src")
@@ -221,7 +221,7 @@ def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Cal
         shape = rows_walk(name, x.layout, index.layout, dim).shape
         if source.layout.shape != shape:
             raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(shape)}.")
-    write(name, x, index, source, reduction, fresh, walk, dim)
+    write_along(name, x, index, source, reduction, fresh, walk, dim)
 
 
 @writer("index_add_source")
@@ -268,10 +268,10 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
         )
     values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
     if x.layout.contiguous:
-        write("masked_scatter", x, positions, values, "set", False, flat_walk)
+        write_along("masked_scatter", x, positions, values, "set", False, flat_walk)
         return
     whole = CALLS["contiguous_copy"](x)
-    write("masked_scatter", whole, positions, values, "set", True, flat_walk)
+    write_along("masked_scatter", whole, positions, values, "set", True, flat_walk)
     native.into(remembered(("copy", whole.layout, x.layout), lambda: copy_plan(whole.layout, x.layout)), x, whole)
 
 
@@ -296,7 +296,7 @@ def _put(op, tensors, attributes):
         )
     index, out = int64_index("put", attributes["index"]), CALLS["clone_like"](x, x.layout.like())
     values = CALLS["reshape"](source, index.layout.shape)
-    write("put", out, index, values, "add" if attributes["accumulate"] else "set", True, flat_walk)
+    write_along("put", out, index, values, "add" if attributes["accumulate"] else "set", True, flat_walk)
     return out
 
 

@@ -27,7 +27,7 @@ from .index_walks import (
     rows_walk,
     several_quick,
     several_quick_write,
-    write,
+    write_along,
     zeros,
 )
 from .index_writers import write_points
@@ -126,7 +126,7 @@ def _quick_gather_backward(op, layouts, attributes):
 def _gather_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
     index, dim = along_arguments(out, attributes)
-    write("gather", out, index, g, "add", True, along_walk, dim)
+    write_along("gather", out, index, g, "add", True, along_walk, dim)
     return out
 
 
@@ -157,7 +157,7 @@ def _quick_index_select_backward(op, layouts, attributes):
 def _index_select_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
     index, dim = rows_arguments(out, attributes)
-    write("index_select", out, index, g, "add", True, rows_walk, dim)
+    write_along("index_select", out, index, g, "add", True, rows_walk, dim)
     return out
 
 
@@ -186,7 +186,7 @@ def _quick_take_backward(op, layouts, attributes):
 def _take_backward(op, tensors, attributes):
     g, out = tensors[0], zeros_for(tensors[0], attributes)
     index = int64_index("take", attributes["index"])
-    write("take", out, index, g, "add", True, flat_walk)
+    write_along("take", out, index, g, "add", True, flat_walk)
     return out
 
 
@@ -233,7 +233,7 @@ def _masked_select_backward(op, tensors, attributes):
     shape = broadcast_shapes("masked_select", [own, mask.layout.shape])
     out = zeros(layout_of(g.layout.dtype, shape, None, g.layout.device))
     positions = mask_positions("masked_select", shape, mask)
-    write("masked_select", out, positions, g, "set", True, flat_walk)
+    write_along("masked_select", out, positions, g, "set", True, flat_walk)
     return out if shape == own else CALLS["sum_to"](out, own)
 
 

@@ -15,7 +15,7 @@ from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
 from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import native
-from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write
+from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write_along
 from .index_writers import scalar_values
 from .join import Part, place_plan
 
@@ -54,8 +54,8 @@ def _scatter_extremum(op, tensors, attributes):
     out, walk = CALLS["clone_like"](x, copied_layout(x.layout)), walk_to(x.layout, index.layout)
     if not attributes["include_self"]:
         nothing = scalar_values(op, x, extremes(x.layout.dtype)[0 if largest else 1])
-        write("scatter_reduce", out, index, nothing, "set", True, walk, dim)
-    write("scatter_reduce", out, index, src, "amax" if largest else "amin", True, walk, dim)
+        write_along("scatter_reduce", out, index, nothing, "set", True, walk, dim)
+    write_along("scatter_reduce", out, index, src, "amax" if largest else "amin", True, walk, dim)
     return out
 
 

@@ -10,7 +10,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import float32, get_default_dtype
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import shares
+from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.reduce import TILE
 from ..kernels.templates.softmax import below, larger, score_bindings, softmax_loop
@@ -39,7 +39,7 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     units = outer * tiles if length and width else 0
     work = max(length * min(width, TILE), 1)
     # Small claims cost more than the second thread brings.
-    share, shared_from = shares(COST * layouts[0].dtype.itemsize)
+    share, shared_from = thread_shares(COST * layouts[0].dtype.itemsize)
     parallel = PARALLEL if units * work >= shared_from else 0
     grain = max(1, share // work)
     code = kernel(name, layouts[0].dtype.name, by_columns)

@@ -19,7 +19,7 @@ from ..base.dtypes import int64
 from ..base.errors import DimError, DTypeError, RangeError
 from ..base.grad_mode import mode
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
-from ..dispatch.plans import shares
+from ..dispatch.plans import thread_shares
 from ..dispatch.rules import recorder
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
@@ -284,7 +284,7 @@ def best_kernel(dtype: str, largest: bool) -> int:
 def best_plan(layout: Layout, k: int, largest: bool) -> GeneralPlan:
     """The launch that finds positions along the last dimension; of a contiguous tensor of a dtype that kernels have."""
     length, rows = layout.shape[-1], math.prod(layout.shape[:-1])
-    share, shared_from = shares(0.3)  # nanoseconds an element
+    share, shared_from = thread_shares(0.3)  # nanoseconds an element
     record = pack_record(
         best_kernel(layout.dtype.name, largest),
         rows,

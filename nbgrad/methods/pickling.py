@@ -15,7 +15,7 @@ from ..base.dtypes import dtype_of
 from ..base.errors import GradError
 from ..graph.edges import requires_grad
 from ..graph.node import name_of
-from ..modes.inference import made
+from ..modes.inference import newly_made
 from ..tensors.layout import Layout, marked_layout
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Parameter, Tensor, native, new_meta, put_layout
@@ -109,7 +109,7 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
         None,
         copy.deepcopy(grad, memo),
     )
-    memo[id(x)] = made(new)
+    memo[id(x)] = newly_made(new)
     vars(new).update(copy.deepcopy(vars(x), memo))
     return new
 

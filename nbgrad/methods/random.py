@@ -31,7 +31,7 @@ from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
 from ..modes.batched import wrap
-from ..modes.inference import made
+from ..modes.inference import newly_made
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -452,7 +452,7 @@ def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Gen
         race = values_of(drawn("exponential", layout_of(float64, weights.shape), generator, 1.0, 0.0))
         found = np.argsort(-weights / race, -1, kind="stable")[:, :num_samples]
     shape = (*x.layout.shape[:-1], num_samples)
-    return made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))
+    return newly_made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))
 
 
 def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.ndarray:

@@ -24,7 +24,7 @@ from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
 from .interpreters import Call, register
 from .traced import TRACED
 
-__all__ = ["is_inference", "refuse_saving", "mark", "made", "INFERENCE", "install_inference"]
+__all__ = ["is_inference", "refuse_saving", "mark", "newly_made", "INFERENCE", "install_inference"]
 
 
 def is_inference(input: Tensor) -> bool:
@@ -48,7 +48,7 @@ def mark(x: Tensor) -> Tensor:
     return x
 
 
-def made(x: Tensor) -> Tensor:
+def newly_made(x: Tensor) -> Tensor:
     """A tensor that was just made from data: marked, inside of the mode."""
     return mark(x) if mode.inference else x
 
@@ -115,7 +115,7 @@ class Inference:
         return (
             mode.inference
             or call.marked
-            and any(x.layout.special is INFERENCE for x in tensors_in((call.operands, call.attributes, call.out)))
+            and any(x.layout.special is INFERENCE for x in nested_tensors((call.operands, call.attributes, call.out)))
         )
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
@@ -138,13 +138,13 @@ class Inference:
 INTERPRETER = Inference()
 
 
-def tensors_in(value: Any):
+def nested_tensors(value: Any):
     """All tensors in nested tuples, lists and dicts."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (tuple, list, dict)):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(each)
+            yield from nested_tensors(each)
 
 
 def replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -172,7 +172,7 @@ def plainly(below: Callable[[Call], Any], call: Call) -> Any:
 
 def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
     """Results inside of the mode: NOTE [Inference tensors], 1 and 2."""
-    operands = list(tensors_in((call.operands, call.out)))
+    operands = list(nested_tensors((call.operands, call.out)))
     owners = {id(x._storage_): x for x in operands}
     known = {id(x): x for x in operands} | stand_ins.originals
 
@@ -214,12 +214,12 @@ def check_saved(result: Any, op: str, stand_ins: StandIns) -> None:
     Raises:
         GradError: it did.
     """
-    first = next(tensors_in(result), None)
+    first = next(nested_tensors(result), None)
     edge = first._edge_ if first is not None else None
     node = edge.node if type(edge) is Edge else edge
     if isinstance(node, Node):
         saved = (*saved_values(node), getattr(node._attrs_, "attributes", None))
-        if any(id(x) in stand_ins.originals for x in tensors_in(saved)):
+        if any(id(x) in stand_ins.originals for x in nested_tensors(saved)):
             refuse_saving(op)
 
 

@@ -72,7 +72,7 @@ def disabled() -> Iterator[None]:
         _state.off -= 1
 
 
-def kind_of(x: Any) -> type | None:
+def overriding_type(x: Any) -> type | None:
     """The type that is to be asked about an argument, if any."""
     if isinstance(x, Tensor):
         return x.layout.special if isinstance(x.layout.special, type) else None
@@ -80,11 +80,11 @@ def kind_of(x: Any) -> type | None:
     return kind if hasattr(kind, "__nbgrad_function__") else None
 
 
-def kinds_of(arguments: Any) -> tuple[type, ...]:
+def overriding_types(arguments: Any) -> tuple[type, ...]:
     """The types to ask: in order of the arguments, a subclass before its base."""
     kinds: list[type] = []
     for x in arguments:
-        for kind in kinds_of(x) if isinstance(x, (tuple, list)) else (kind_of(x),):
+        for kind in overriding_types(x) if isinstance(x, (tuple, list)) else (overriding_type(x),):
             if kind is not None and kind not in kinds:
                 place = next((k for k, other in enumerate(kinds) if issubclass(kind, other)), len(kinds))
                 kinds.insert(place, kind)
@@ -104,7 +104,7 @@ class Overrides:
 
     def concerns(self, call: Call) -> bool:
         """Whether a mode is active in this thread, or an argument is of an overriding type."""
-        return bool(_state.modes and not _state.off) or call.marked and bool(kinds_of(arguments_of(call)))
+        return bool(_state.modes and not _state.off) or call.marked and bool(overriding_types(arguments_of(call)))
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Ask; beneath ``disabled()`` do the work on plain tensors."""
@@ -113,7 +113,7 @@ class Overrides:
         function = functions_of.get(call.name) or CALLS[call.name]
         kwargs = given(call) if call.out is None else {**given(call), "out": call.out}
         enabled = grad_mode.enabled
-        result = ask(function, kinds_of(arguments_of(call)), call.operands, kwargs)
+        result = ask(function, overriding_types(arguments_of(call)), call.operands, kwargs)
         if pass_state.task is not None:
             grad_mode.enabled = enabled  # NOTE [Grad mode of a pass]
         return result
@@ -208,7 +208,7 @@ def on_plain(call: Call, below: Callable[[Call], Any]) -> Any:
     own: dict[int, Tensor] = {}
 
     def change(x: Tensor) -> Tensor:
-        if kind_of(x) is None:
+        if overriding_type(x) is None:
             return x
         plain = twin(x)
         own[id(plain)] = x
@@ -234,7 +234,7 @@ def twin(x: Tensor) -> Tensor:
 
 def on_unmarked(call: Call, below: Callable[[Call], Any]) -> Any:
     """A write or a view: the tensors themselves, and those that they are views of, without their marks until it is done."""
-    involved = [y for x in call.tensors() for y in (x, base_of(x)) if y is not None and kind_of(y) is not None]
+    involved = [y for x in call.tensors() for y in (x, base_of(x)) if y is not None and overriding_type(y) is not None]
     marked = list({id(x): x for x in involved}.values())
     with _write_lock:
         for x in marked:
@@ -279,12 +279,12 @@ def has_function(*arguments: Any) -> bool:
     >>> nbgrad.overrides.has_function(nbgrad.ones(2), 3)
     False
     """
-    return not _state.off and bool(_state.modes or kinds_of(arguments))
+    return not _state.off and bool(_state.modes or overriding_types(arguments))
 
 
 def handle_function(function: Callable, arguments: tuple, *args: Any, **kwargs: Any) -> Any:
     """Ask the types among ``arguments`` about a call ``function(*args, **kwargs)``."""
-    return ask(function, kinds_of(arguments), args, kwargs)
+    return ask(function, overriding_types(arguments), args, kwargs)
 
 
 def has_torch_function(relevant_args: Any) -> bool:

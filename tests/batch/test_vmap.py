@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.batch.tensors import RULES, rule_of
+from nbgrad.batch.tensors import RULES, batching_rule
 from nbgrad.batch.vmap import vmap
 from nbgrad.ops.core import OPS, General
 from nbgrad.tensors.batch_levels import BatchingError
@@ -77,7 +77,7 @@ def test_operation_is_a_loop_over_the_batch(name):
 
 def test_operations_with_a_loop_are_known():
     """Every operation with a lowering of its own has a batching rule: one for it alone, or the one that its declaration names."""
-    assert all(callable(rule_of(op)) for op in OPS.values() if isinstance(op, General))
+    assert all(callable(batching_rule(op)) for op in OPS.values() if isinstance(op, General))
     assert set(RULES) <= set(OPS)
 
 
