@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.base import config
 from nbgrad.base.bounded import MOST_PLANS
 from nbgrad.dispatch.elementwise_plans import PLANS
 from nbgrad.kernels.codegen import Scalar, source
@@ -182,6 +183,7 @@ def test_graphs_die_without_the_collector():
     assert output.split()[0] == "True"
 
 
+@pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0: objects that Python makes are all known to the collector")
 def test_recording_does_not_provoke_the_collector():
     """Nodes are hidden from the collector: recording 20,000 operations leaves it little to walk."""
     gc.collect()

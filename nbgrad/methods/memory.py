@@ -263,7 +263,7 @@ def release_memory() -> int:
     """Give memory of large tensors that are gone back to the system; ``NBGRAD_KEPT_MEMORY`` bounds how much is kept for new ones.
 
     Returns:
-        how many bytes that were.
+        how many bytes that were; 0 where none are kept, on systems other than Linux and with ``NBGRAD_NATIVE=0``.
 
     >>> import nbgrad
     >>> x = nbgrad.ones(1000, 1000)

@@ -70,6 +70,14 @@ def test_release_gives_everything_back(allocator):
     assert allocator.kept == 0 and allocator.mapped == before
 
 
+@pytest.mark.usefixtures("allocator")
+def test_release_memory_says_how_much_it_gives_back():
+    """At least the tensor that is gone; nothing the second time."""
+    x = nbgrad.ones(1000, 1000) + 1
+    del x
+    assert nbgrad.release_memory() >= 4_000_000 and nbgrad.release_memory() == 0
+
+
 def test_a_block_that_nobody_takes_goes_back(allocator):
     """After ``PATIENCE`` requests for other sizes, when the next block is freed."""
     allocator.make(np.empty, 7 * LEAST, np.uint8)

@@ -15,7 +15,7 @@ import pytest
 
 from nbgrad.base.errors import RangeError
 from nbgrad.kernels.cpu import pool as pool_module
-from nbgrad.kernels.cpu.pool import Pool, available_threads, default_threads, quota
+from nbgrad.kernels.cpu.pool import NoPool, Pool, available_threads, default_threads, quota
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.native import pool as native_pool, serial
 from nbgrad.native.link import NativeModule
@@ -376,10 +376,11 @@ def test_worker_leaves_the_callers_core(sharing):
 
 
 @pytest.mark.parametrize("threads", [0, -1, 257, 1.5, "4", True, None])
-def test_impossible_number_of_threads(sharing, threads):
-    """The error says what came and what is possible."""
+@pytest.mark.parametrize("pool", [SHARING, NoPool()], ids=["workers", "none"])
+def test_impossible_number_of_threads(pool, threads):
+    """The error says what came and what is possible, also where there is nothing but the caller's thread."""
     with pytest.raises(RangeError, match="expected a whole number from 1 to 256"):
-        sharing.set_num_threads(threads)
+        pool.set_num_threads(threads)
 
 
 def test_twenty_thousand_shared_launches(sharing):

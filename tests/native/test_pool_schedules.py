@@ -10,9 +10,10 @@ import threading
 import pytest
 
 from nbgrad.native import pool, primitives
+from nbgrad.native.language import Static
 
 WORKERS, RUNS, CHUNKS = 2, 3, 4
-STATICS = ("pool_word", "pool_done", "pool_busy", "pool_sleepers", "pool_stopping", "pool_owed", "pool_shared", "pool_aside")
+WORDS = ("pool_word", "pool_done", "pool_busy", "pool_sleepers", "pool_stopping", "pool_owed", "pool_shared", "pool_aside")
 
 
 class Actor:
@@ -63,10 +64,10 @@ class Schedule:
     def __init__(self, seed, patch):
         self.chance, self.baton, self.ended = random.Random(seed), threading.Semaphore(0), False
         self.tokens, self.ran = 0, []
-        for name in STATICS:
-            getattr(pool, name)[0] = 0
-        pool.pool_run[:], pool.pool_wanted[:] = [0] * 6, [WORKERS, WORKERS, 0, 1]
-        stand_ins = {
+        # Words of its own: with ``NBGRAD_NATIVE=0`` those of the module are what launches of this process read.
+        stand_ins = {name: Static(0) for name in WORDS} | {
+            "pool_run": Static(0, 0, 0, 0, 0, 0),
+            "pool_wanted": Static(WORKERS, WORKERS, 0, 1),
             "SPIN": 2,
             "PATIENCE": 4,
             "sem_wait": self.wait,

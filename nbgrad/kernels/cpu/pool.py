@@ -42,7 +42,12 @@ class NoPool:
     """The pool of launchers that have no threads."""
 
     def set_num_threads(self, threads: int) -> None:
-        """Accepted and without effect."""
+        """Without effect.
+
+        Raises:
+            RangeError: ``threads`` is not 1 to 256.
+        """
+        check_threads(threads, "set_num_threads")
 
     def get_num_threads(self) -> int:
         """One."""
