@@ -9,6 +9,8 @@ FUZZ ?= 2000
 # What test-all runs on, if it is on the PATH.
 VERSIONS ?= 3.11 3.12 3.13 3.14
 TESTS ?= tests
+# As many processes as tests/conftest.py says. Who has nothing left takes half of what another still has.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-one test-all lint docs bench cubins fuzz clean
@@ -24,11 +26,11 @@ test: $(INSTALLED)  ## ruff, mypy and every test
 	@status=0; \
 	$(BIN)/ruff check . || status=1; \
 	$(BIN)/mypy || status=1; \
-	$(BIN)/python -m pytest || status=1; \
+	$(PYTEST) || status=1; \
 	exit $$status
 
 test-one: $(INSTALLED)
-	$(BIN)/python -m pytest $(TESTS)
+	$(PYTEST) $(TESTS)
 
 # Each version has an environment of its own. A python3.x that cannot start, as pyenv's stand-ins may not, is not there.
 test-all:  ## every test, on each Python from 3.11 to 3.14 that is on the PATH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from nbgrad import anomaly, grad_mode
 from nbgrad.base import dtypes
 from nbgrad.forward import tangents
 from nbgrad.graph import task as graph_task
+from nbgrad.kernels.cpu.pool import available_threads
 from nbgrad.methods import printing
 from nbgrad.tensors import batch_levels
 
@@ -52,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process for each processor that a container grants, and not so many that memory runs short."""
+    return min(available_threads(), 8)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what this run or this machine cannot do, with the reason."""
     reasons = {}
@@ -63,6 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark, reason in reasons.items():
             if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector the hundred thousands of objects that the collected tests are: some tests collect, and count."""
+    gc.collect()
+    gc.freeze()
 
 
 def has_gpu() -> bool:

@@ -506,7 +506,7 @@ class Resting:
 
     Attributes:
         hooks: the node's.
-        seq: the sequence number at its death.
+        seq: what the sequence number of the next node was at its death.
     """
 
     __slots__ = ("hooks", "seq")
@@ -527,7 +527,7 @@ class AccumulateGrad(Node):
     def __del__(self) -> None:
         rare = getattr(self, "_meta_", None)  # not of one whose making failed
         if rare is not None and (rare.pre_hooks or rare.post_hooks) and self._variable_._meta_ is not None:
-            self._variable_._meta_.accumulator = Resting(rare, native.next_seq())
+            self._variable_._meta_.accumulator = Resting(rare, native.seq_to_come())
 
     @property
     def variable(self) -> Tensor:

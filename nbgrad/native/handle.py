@@ -45,6 +45,7 @@ class _Lazy:
             "tensor",
             "alias",
             "next_seq",
+            "seq_to_come",
             "number_node",
             "requires_grad",
             "edge_of",

@@ -11,7 +11,6 @@ operand's type and layout are compared again before a pointer is read; and where
 
 from __future__ import annotations
 
-import itertools
 import threading
 from typing import TYPE_CHECKING, cast
 
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from ..tensors.storage import CPU, Storage
     from ..tensors.tensor import Tensor
 
-__all__ = ["CHANGED", "alias", "data", "fresh", "into", "next_seq", "of_thread", "tensor"]
+__all__ = ["CHANGED", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
 
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
 MISCOUNTED = "launch: the plan expects other operand count"
@@ -221,8 +220,13 @@ asking = Static(-1, 0)  # the thread that asked last, and its dict
 class ThreadNumbers(threading.local):
     """Sequence numbers by thread, for Python."""
 
-    def __init__(self):
-        self.next = itertools.count().__next__
+    to_come = 0
+
+    def next(self) -> int:
+        """The next one."""
+        number = self.to_come
+        self.to_come = number + 1
+        return number
 
 
 _numbers = ThreadNumbers()
@@ -236,6 +240,14 @@ def next_seq() -> int:
     number = get_int64(counting[1])
     put_int64(counting[1], number + 1)
     return number
+
+
+@entry(python=lambda: _numbers.to_come)
+def seq_to_come() -> int:
+    """The sequence number that this thread's next node gets; the collector may ask, in whichever thread it runs."""
+    if thread_number() != counting[0]:
+        find_counter()
+    return get_int64(counting[1])
 
 
 @native(cold=True)

@@ -43,7 +43,7 @@ GLOBALS = {
     "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR),
 }
 UNBOUND = {
-    launches: ("fresh", "into", "tensor", "alias", "next_seq"),
+    launches: ("fresh", "into", "tensor", "alias", "next_seq", "seq_to_come"),
     recording: ("number_node", "requires_grad", "edge_of"),
     places: ("place", "watch"),
     calls: ("apart",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 
@@ -322,6 +323,25 @@ def test_sequence_numbers_count_from_zero_in_every_thread():
         for thread in threads:
             thread.join()
     assert wrong == []
+
+
+def test_the_death_of_a_node_takes_no_number():
+    """Also not of one whose hooks a leaf remembers, and which the collector frees while a thread records."""
+    x, numbers = leaf(), []
+
+    def record():
+        ring = [get_gradient_edge(leaf()).node]
+        ring[0].register_hook(lambda *cotangents: None)
+        ring.append(ring)
+        for _ in range(3):
+            numbers.append((x * 2).grad_fn._sequence_nr())
+            ring = None
+            gc.collect()
+
+    thread = threading.Thread(target=record)
+    thread.start()
+    thread.join()
+    assert numbers == [0, 1, 2]
 
 
 def test_graphs_of_several_threads_are_ordered_by_their_edges():

@@ -89,7 +89,7 @@ PROGRAMS = {
     "where": lambda: nbgrad.where(y > 0, x, y).sum().backward(),
     "detached": lambda: x.detach(),
     "large": lambda: (nbgrad.ones(1 << 17) * 2.0).sum(),
-    "numbered": lambda: native.next_seq(),
+    "numbered": lambda: (native.next_seq(), native.seq_to_come()),
     "several": several,
     "hooks": hooks,
     "anomaly mode": anomalous,

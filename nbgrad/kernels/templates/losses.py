@@ -5,7 +5,8 @@ since a second exponential is cheaper than writing and reading log-probabilities
 counts for nothing; one whose target is no class is NaN, and ``valid_mean`` reports it.
 
 Exponentials are added in runs of 256, which the compiler spreads over its lanes; the runs are added in float64. That is quicker
-than adding all in float64 (benchmarks/test_kernels.py), and the error stays below one rounding of the result.
+than adding all in float64 (benchmarks/test_kernels.py), and the error stays below one rounding of the result. See NOTE
+[Short rows] in softmax.py, too.
 
 Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4
 whether to divide.
@@ -20,6 +21,7 @@ from typing import Callable
 from ...base.dtypes import WIDTHS
 from .keys import KEY_TYPES
 from .reduce import compile_kernel
+from .softmax import SHORT
 
 __all__ = ["loss_loop"]
 
@@ -75,10 +77,16 @@ LOOPS = {
         total = float64(0.0)
         for low in range(0, classes, 256):
             s = 0.0
-            for i in range(low, min(low + 256, classes)):
-                e = exp(x[i] - m)
-                out[i] = e
-                s += e
+            if classes < SHORT:
+                for i in range(classes):
+                    out[i] = exp(x[i] - m)
+                for i in range(classes):
+                    s += out[i]
+            else:
+                for i in range(low, min(low + 256, classes)):
+                    e = exp(x[i] - m)
+                    out[i] = e
+                    s += e
             total += float64(s)
         scale = T(float64(g) / total)
         for i in range(classes):
@@ -154,6 +162,7 @@ def loss_loop(name: str, dtype: str) -> Callable:
             " T(": f" {dtype}(",
             "SIZE": WIDTHS[dtype],
             "SCORES": scores,
+            "SHORT": SHORT,
             "TARGET": scores + 1,
         },
     )

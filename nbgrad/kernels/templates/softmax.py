@@ -8,6 +8,11 @@ to the variance.
 NOTE [Infinite maxima]: logsumexp subtracts the maximum only where it is finite. Then -inf everywhere sums to 0, of
 which the logarithm is -inf, and +inf sums to +inf, without a NaN that the operand did not hold. Softmax has no such
 limits: it is NaN.
+
+NOTE [Short rows]: a loop that writes elements and adds them up is compiled twice, in lanes and one by one, with sums of
+other orders. The latter runs where the result begins less than the lanes' bytes behind the operand, which it can only
+if both are that small. So that the last bits do not depend on where memory lies, rows of fewer than ``SHORT`` elements
+are written first and added up then.
 """
 
 # ruff: noqa: F821  (names bound by instantiate)
@@ -23,6 +28,7 @@ from .keys import KEY_CONSTANTS, KEY_TYPES, float_of_max, key_max, least_key
 from .reduce import TILE, compile_kernel
 
 __all__ = [
+    "SHORT",
     "score_bindings",
     "softmax_loop",
     "STANDARDISE",
@@ -42,6 +48,7 @@ SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD = (
     "log_softmax_backward",
 )
 STANDARDISE, STANDARDISE_BACKWARD = "standardise", "standardise_backward"
+SHORT = 64  # see NOTE [Short rows]: in lanes are up to 256 bytes at a time
 
 
 def larger(x, m):
@@ -151,10 +158,16 @@ ROWS = {
         total = float64(0.0)
         for low in range(0, length, 512):
             s = T(0.0)
-            for i in range(low, min(low + 512, length)):
-                e = exp(x[i] - m)
-                out[i] = e
-                s += e
+            if length < SHORT:
+                for i in range(length):
+                    out[i] = exp(x[i] - m)
+                for i in range(length):
+                    s += out[i]
+            else:
+                for i in range(low, min(low + 512, length)):
+                    e = exp(x[i] - m)
+                    out[i] = e
+                    s += e
             total += float64(s)
         scale = T(float64(1.0) / total)
         for i in range(length):
@@ -312,5 +325,6 @@ def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
             "SIZE": WIDTHS[dtype],
             "TILE": TILE,
             "OTHER": other,
+            "SHORT": SHORT,
         },
     )
