@@ -56,8 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One process for each processor that a container grants, and not so many that memory runs short."""
-    return min(available_threads(), 8)
+    """A process for each processor that there is, or that a container grants; each comes to 1.3 GB, so four at most."""
+    return min(available_threads(), 4)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
