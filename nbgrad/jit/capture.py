@@ -64,7 +64,7 @@ class Trace(Presence):
     def note_made(self, storage: Storage) -> None:
         """Python code made a storage: of a creation function, whose elements are constants."""
         if not self.depth and get_ident() == self.thread:
-            self.variables.born[id(storage)] = storage
+            self.variables.born[id(storage.array)] = storage.array
 
     def value(self, x: Any) -> Any:
         """The value of a tensor; numbers as they are, sequences member by member."""

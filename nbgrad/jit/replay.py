@@ -32,15 +32,17 @@ def tensor_of(constant: Value) -> Any:
     return data
 
 
-def run_block(block: Block, inputs: Sequence[Any], values: dict[Value, Any]) -> list:
+def run_block(block: Block, inputs: Sequence[Any], values: dict[Value, Any], flags: bool = False) -> list:
     """The outputs of a block.
 
     Args:
         values: what enclosing blocks have computed; what this one computes is entered.
+        flags: let gradients flow only where they did in the program: what was computed with nothing recorded is detached.
     """
     values.update(zip(block.inputs, inputs))
     for node in block.nodes:
-        values.update(zip(node.outs, run_node(node, values)))
+        for value, x in zip(node.outs, run_node(node, values)):
+            values[value] = x.detach() if flags and value.requires_grad is False else x
     return [map_values(x, values.__getitem__) for x in block.outputs]
 
 

@@ -17,6 +17,7 @@ from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
 from .ir import Block, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Window
+from .variables import STOP
 
 __all__ = ["launch_of", "schedule"]
 
@@ -25,6 +26,9 @@ def schedule(graph: Block) -> Schedule:
     """The steps of a graph."""
     made = Schedule([], {})
     for node in graph.nodes:
+        if node.op is STOP:
+            made.windows[node.outs[0]] = made.window(node.ins[0])
+            continue
         if isinstance(node.op, Movement) and view(node, made):
             continue
         made.steps.append(launch_of(node, made) or host_of(node, made))

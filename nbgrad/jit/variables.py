@@ -7,34 +7,54 @@ from typing import Any, Sequence
 import numpy as np
 
 from ..base.errors import GraphError
+from ..base.grad_mode import mode
+from ..graph.edges import Edge, Node as GraphNode, edge_of, requires_grad
+from ..graph.task import target
 from ..modes.traced import is_traced
 from ..ops.core import OPS
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
 from .graph import Graph
-from .ir import Node, Value
+from .ir import Control, Node, Value
 
 __all__ = ["Variable", "Variables"]
 
 Key = tuple[int, Layout]
+WRITTEN: Any = object()  # the history of what was computed by a write: any that flows
+
+
+def history_of(x: Tensor) -> Any:
+    """What tells the history of a tensor from others of the same values: where its cotangent goes; None if nowhere."""
+    if not requires_grad(x):
+        return None
+    edge = edge_of(x)
+    return (edge.node, edge.nr) if type(edge) is Edge else target(edge)
+
+
+def stopped(node: Node, values: dict[Value, Any], x: Any) -> tuple:
+    """The same values without the history."""
+    return (x.detach(),)
+
+
+STOP = Control("stop", stopped)
 
 
 class Variable:
-    """A storage of the captured program.
+    """Memory of the captured program, which several storages may share (``x.data``).
 
     Attributes:
-        storage: held, so that its identity is not used again.
+        array: the memory, held so that its identity is not used again.
         root: place and layout of the tensor that ``value`` is the value of: the first that was seen, or the whole storage.
-        windows: values of tensors on it that hold as long as nobody writes.
+        windows: values of tensors on it that hold as long as nobody writes: by place and layout, then by history.
         external: a tensor of the program that was there before the capture; else None.
     """
 
-    __slots__ = ("storage", "root", "value", "windows", "external")
+    __slots__ = ("array", "root", "value", "windows", "external")
 
-    def __init__(self, storage: Storage, root: Key, value: Value, external: Tensor | None = None):
-        self.storage, self.root, self.value, self.external = storage, root, value, external
-        self.windows: dict[Key, Value] = {root: value}
+    def __init__(self, array: Any, root: Key, value: Value, history: Any, external: Tensor | None = None):
+        self.array, self.root, self.value, self.external = array, root, value, external
+        self.windows: dict[Key, dict[Any, Value]] = {root: {history: value}}
 
 
 def key_of(x: Tensor) -> Key:
@@ -48,62 +68,87 @@ class Variables:
     Attributes:
         graph: where windows and writes are written down.
         known: tensors that the program may use without making them.
-        born: storages that creation functions made, by identity.
+        born: memory that creation functions made, by identity.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
         self.graph = graph
-        self.known = {id(x._storage_): x for x in known}
-        self.born: dict[int, Storage] = {}
+        self.known = {id(x._storage_.array): x for x in known}
+        self.born: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, Storage] = {}
         self.old: list[tuple[Storage, Any, Any]] = []
 
+    def of(self, x: Tensor) -> Variable | None:
+        """The variable that a tensor is a window on."""
+        return self.table.get(id(x._storage_.array))
+
     def define(self, x: Tensor, value: Value) -> None:
-        """``x`` has this value: of a new storage, or as a window on one that is known."""
-        storage, key = x._storage_, key_of(x)
-        variable = self.table.get(id(storage))
+        """``x`` has this value: of new memory, or as a window on what is known."""
+        key, history, variable = key_of(x), history_of(x), self.of(x)
         if variable is None:
-            self.table[id(storage)] = Variable(storage, key, value)
+            array = x._storage_.array
+            self.table[id(array)] = Variable(array, key, value, history)
         else:
-            variable.windows.setdefault(key, value)
+            variable.windows.setdefault(key, {})[history] = value
 
     def is_own(self, x: Tensor) -> bool:
-        """Whether its storage was made by the capture."""
-        variable = self.table.get(id(x._storage_))
+        """Whether its memory was made by the capture."""
+        variable = self.of(x)
         return variable is not None and variable.external is None
 
     def value(self, x: Tensor) -> Value:
         """The value that a tensor has now.
 
+        NOTE [Histories]: while the program records, a tensor that was detached, or made a leaf of its own, is another value than
+        the tensor that it came from: gradients stop there. What is not recorded needs no such care.
+
         Raises:
             GraphError: it was computed where no capture looks.
         """
-        storage, key = x._storage_, key_of(x)
-        variable = self.table.get(id(storage)) or self.admit(x)
-        found = variable.windows.get(key)
+        variable = self.of(x) or self.admit(x)
+        key = key_of(x)
+        known = variable.windows.get(key)
+        if known is None:
+            known = variable.windows[key] = {WRITTEN: self.window(variable, key)}
+        if not mode.enabled:
+            return next(iter(known.values()))
+        history = history_of(x)
+        found = known.get(history)
+        if found is None and history is not None:
+            found = known.get(WRITTEN)
         if found is None:
-            found = variable.windows[key] = self.window(variable, key)
+            found = known[history] = self.stop(next(iter(known.values())), history)
         return found
+
+    def stop(self, value: Value, history: Any) -> Value:
+        """The value of a tensor that has another history than the one of which it shares the memory."""
+        if isinstance(history, tuple) or isinstance(history, GraphNode):
+            return value  # of a custom Function, which gives what it has computed a history of its own
+        if history is None and value.requires_grad is False:
+            return value
+        node = Node(STOP, (value,), {}, [value.layout], flags=[history is not None])
+        self.graph.nodes.append(node)
+        return node.outs[0]
 
     def admit(self, x: Tensor) -> Variable:
         """A storage that is seen for the first time: of a constant."""
-        storage = x._storage_
-        if id(storage) in self.born and not is_traced(x):
+        array = x._storage_.array
+        if id(array) in self.born and not is_traced(x):
             whole = whole_storage(x)
             constant = Value(whole.layout, False, data=number_of(whole))
-            variable = Variable(storage, key_of(whole), constant)
-        elif id(storage) in self.known:
-            known = self.known[id(storage)]
+            variable = Variable(array, key_of(whole), constant, None)
+        elif id(array) in self.known:
+            known = self.known[id(array)]
             constant = Value(known.layout.plain(), bool(known.requires_grad), data=known)
-            variable = Variable(storage, key_of(known), constant, known)
+            variable = Variable(array, key_of(known), constant, history_of(known), known)
         else:
             raise GraphError(
                 f"a tensor of shape {list(x.layout.shape)} was computed where no graph is captured, and its values would become "
                 "constants. Hint: give it to the function as an argument."
             )
         self.graph.constants.append(constant)
-        self.table[id(storage)] = variable
+        self.table[id(array)] = variable
         return variable
 
     def window(self, variable: Variable, key: Key) -> Value:
@@ -118,7 +163,7 @@ class Variables:
     def keep_old(self, x: Tensor) -> None:
         """Before a write: keep what the memory of the program's own tensors held, for ``restore``."""
         self.value(x)
-        variable = self.table[id(x._storage_)]
+        variable = self.table[id(x._storage_.array)]
         if variable.external is not None and not any(storage is x._storage_ for storage, _, _ in self.old):
             storage = x._storage_
             self.old.append((storage, storage.array.copy(), storage.version))
@@ -132,7 +177,7 @@ class Variables:
 
     def write(self, x: Tensor, out: Value) -> None:
         """``x`` was overwritten by the value of an operation: its storage has a new value."""
-        variable, key = self.table[id(x._storage_)], key_of(x)
+        variable, key = self.table[id(x._storage_.array)], key_of(x)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
             out = self.add("to_dtype", (out, key[1].dtype), {}, out.layout.like(key[1].dtype))
@@ -145,7 +190,7 @@ class Variables:
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
             value = self.add("as_strided_scatter", (variable.value, out), place, root)
         variable.value = value
-        variable.windows = {variable.root: value}
+        variable.windows = {variable.root: {WRITTEN: value}}
 
     def add(self, name: str, ins: tuple, attributes: dict, layout: Layout) -> Value:
         """A node of one result."""

@@ -6,8 +6,9 @@ from typing import Any, Callable, NamedTuple
 
 from ..autograd.entry import grad
 from ..autograd.function import Function
+from ..autograd.function_context import FunctionRule
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, GraphError
 from ..base.grad_mode import enable_grad, mode
 from ..base.nested import Tree, flatten
 from ..graph.edges import Edge, Node, edge_of, requires_grad
@@ -198,7 +199,7 @@ class CompiledCall(Function):
         wanted = [k for k, x in enumerate(tensors) if requires_grad(x) and ctx.needs_input_grad[1 + k]]
         with enable_grad():
             values = {value: tensor_of(value) for value in variant.graph.constants}
-            run_block(variant.graph, tensors[: ctx.count], values)
+            run_block(variant.graph, tensors[: ctx.count], values, flags=True)
             roots = [(values[v], g) for v, g in zip(variant.results, cotangents) if g is not None and requires_grad(values[v])]
             found: Any = [None] * len(wanted)
             if roots and wanted:
@@ -246,6 +247,8 @@ def history_of(x: Tensor) -> str:
         if isinstance(node, Node) and node not in seen:
             if node._backward_ is freed_backward:
                 return "freed"
+            if isinstance(node._rule_, FunctionRule):
+                raise GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
             seen.add(node)
             waiting += node._edges_
     return "live"

@@ -122,6 +122,47 @@ def test_a_compiled_function_in_a_larger_graph():
     assert y.requires_grad and not z.requires_grad
 
 
+def without_recording(x):
+    with nbgrad.no_grad():
+        y = x * x
+    return (y * x).sum()
+
+
+def a_leaf_of_its_own(x):
+    y = x.detach().requires_grad_()
+    (g,) = nbgrad.grad((y * y * y).sum(), y, create_graph=True)
+    return (g * x).sum()
+
+
+def overwritten(x):
+    y = x * 1
+    z = y.detach()
+    y.mul_(x)
+    return (y * z).sum()
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: (x * x.detach()).sum(),
+        lambda x: (x.detach() * x * x).sum(),
+        lambda x: (x * x.data).sum(),
+        lambda x: (x * x[0].detach()).sum(),
+        without_recording,
+        a_leaf_of_its_own,
+        overwritten,
+    ],
+)
+def test_gradients_stop_where_they_stop_in_the_function(fn):
+    """What is detached, or computed with nothing recorded, is a constant to outer passes."""
+    found = []
+    for each in (compile(fn, fullgraph=True), fn):
+        x = leaf([[1.0, 2.0], [3.0, 4.0]])
+        each(x).backward()
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
+
+
 def test_a_graph_that_was_used_up_inside_is_used_up_outside():
     """The loss of a compiled step that took its gradients cannot be differentiated again, as without compiling."""
 
