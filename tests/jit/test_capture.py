@@ -79,3 +79,27 @@ def test_an_error_in_the_function_leaves_no_capture_behind():
     with pytest.raises(KeyError):
         trace(failing, nbgrad.ones(2))
     assert not nbgrad.base.grad_mode.traces and not nbgrad.base.grad_mode.special
+
+
+def test_a_detached_tensor_is_a_value_of_its_own():
+    """What shares memory with a value that gradients flow through, and not its history, is an alias without flag."""
+    graph = agree(lambda x: x * x.detach(), leaf(OTHER))
+    assert [(node.name, node.outs[0].requires_grad) for node in graph.nodes] == [("alias", False), ("mul", True)]
+
+
+def test_a_new_leaf_on_the_memory_of_an_argument_is_a_value_of_its_own():
+    """Gradients by it are none by the argument."""
+
+    def program(x):
+        y = x.detach().requires_grad_()
+        (g,) = nbgrad.grad((y * y * y).sum(), y, create_graph=True)
+        return g * x
+
+    graph = agree(program, leaf(OTHER))
+    assert graph.nodes[0].name == "alias" and graph.inputs[0] in graph.nodes[-1].ins and graph.inputs[0] not in graph.nodes[1].ins
+
+
+def test_lines_are_those_of_the_program():
+    """Generated functions are no part of it."""
+    graph = trace(lambda x: nbgrad.sigmoid(x).sum(0), nbgrad.ones(3))
+    assert {node.line.rpartition(":")[0] for node in graph.nodes} == {__file__}
