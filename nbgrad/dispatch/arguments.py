@@ -1,4 +1,8 @@
-"""The arguments of a call: bound to the declaration's names, checked, and made parts of a plan's key."""
+"""The arguments of a call, however a program writes them: bound to the names of the declaration, checked, and made keys.
+
+``sum(x, 1)``, ``sum(x, dim=1)`` and ``sum(x, axis=1)`` are one call, of the operand ``x`` and the attributes ``{"dim": 1, ...}``.
+Operands are the arguments that may be differentiated; attributes are all behind them. Nothing here knows what a call computes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ __all__ = [
 
 
 def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Operands and attributes of a call.
+    """Operands and attributes of a call, with defaults for what is not given.
 
     Raises:
         ArgumentError: they do not fit the signature.
@@ -54,8 +58,10 @@ ABSENT: Any = object()
 
 
 def bound_parameters(op: Op) -> str:
-    """The parameters of a function that takes arguments in any spelling, as source: what is missing is ``ABSENT``, what has
-    another name, or no place, is in ``more`` and ``named``; ``respelled`` says what is meant.
+    """The parameters of a function that takes arguments in any spelling, as source.
+
+    ``ABSENT`` stands for an argument that was not given. ``more`` holds arguments without a place, ``named`` those under another
+    name. ``respelled`` makes operands and attributes of them.
     """
     parameters = op.signature.parameters
     values = {n: "ABSENT" if p.default is p.empty else f"_defaults[{n!r}]" for n, p in parameters.items()}
@@ -65,7 +71,11 @@ def bound_parameters(op: Op) -> str:
 
 
 def respelled(op: Op, values: tuple, more: tuple, named: dict) -> tuple[tuple, dict]:
-    """Operands and attributes of a call, from what the parameters of ``bound_parameters`` have; ``values`` in their order."""
+    """Operands and attributes of a call of a function with ``bound_parameters``.
+
+    Args:
+        values: of the parameters, in their order.
+    """
     given = dict(zip(op.signature.parameters, values))
     if more:
         args = tuple(given[n] for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
@@ -83,7 +93,10 @@ BINDER_TEXT = """def call({parameters}):
 
 @cache
 def binder(op: Op) -> Callable:
-    """``bind(arguments) -> (tensors, attributes)``, what ``bound_arguments`` says, for the spelling of the declaration at once."""
+    """``bind(*arguments) -> (operands, attributes)``:
+
+    ``bound_arguments`` as a generated function, quick where names are the usual ones.
+    """
     parameters = op.signature.parameters
     return late_function(
         f"{op.name} arguments",
@@ -101,7 +114,7 @@ def binder(op: Op) -> Callable:
 
 @cache
 def attribute_names(op: Op) -> tuple[str, ...]:
-    """The parameters behind the operands."""
+    """The names of the attributes, in order."""
     return tuple(op.signature.parameters)[len(op.operands) :]
 
 

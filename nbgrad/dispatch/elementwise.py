@@ -1,9 +1,9 @@
-"""Calls of elementwise operations: find the plan, launch, record.
+"""Calls of elementwise operations, out of place: find the plan, launch, record.
 
-On the fast path a call, which is native code, does: one test of the flag behind which
-all special modes stand, one dict look-up from the operands' layouts to a plan, one native call that allocates the result and
-launches the kernel, and, where a gradient is needed, one native call that makes the node. Whatever misses the plan table takes
-``general``: check, promote, broadcast, plan; it leaves a plan behind, so the next call of its kind is fast.
+A call of ``mul(x, y)`` that is like an earlier one runs in native code (``Caller`` of native/calls.py): it looks up a plan by the
+layouts of ``x`` and ``y``, allocates the result, runs the kernel, and makes the node if a gradient is needed. A call without a
+plan, or in a special mode, comes to ``general``: numbers are converted, interpreters are asked, a plan is made, which the next call
+finds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ USUAL = frozenset((Tensor, float, int))  # operands that need no conversion
 
 
 def general(op: Elementwise, operands: tuple) -> Tensor:
-    """Any elementwise call that the fast path does not know: interpreters are asked, a plan is made if there is none."""
+    """Any elementwise call that native code does not know. Interpreters are asked; a plan is made if there is none."""
     operands = tuple([x if type(x) in USUAL else unwrap_number(x) for x in operands])
     if op.numbers and isinstance(operands[0], NUMBERS) and isinstance(operands[-1], NUMBERS):
         operands = (CALLS["asarray"](operands[0]), *operands[1:])
@@ -112,7 +112,7 @@ class ElementwiseCall:
         self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed
 
     def plan_of(self, key: Any) -> ElementwisePlan | None:
-        """A plan for native code; None where ``missed`` must look at the operands, in this call or in each."""
+        """A plan for native code. None where ``missed`` must look at the operands, in this call or in every one."""
         op, found = self.op, self.found
         if found is not self.plans:
             kinds = kinds_in(key, len(op.operands))
@@ -126,7 +126,7 @@ class ElementwiseCall:
         return None if must_ask(op, kinds_in(key, len(op.operands))) else self.plans[key]
 
     def planned(self, kinds: tuple) -> ElementwisePlan | None:
-        """The plan of a call of operands of these kinds; None as from ``plan_of``."""
+        """The plan for operands of these kinds; None as in ``plan_of``."""
         key = plan_key(kinds)
         return self.found.get(key) or self.plan_of(key)
 
@@ -187,8 +187,10 @@ class ElementwiseCall:
 
 
 def must_ask(op: Elementwise, kinds: tuple) -> bool:
-    """Whether calls of such operands are not the operation's own to make: no tensor, a marked one, one that another form of it
-    takes, or (None) what is neither tensor nor number.
+    """Whether native code must leave calls of such operands to ``general``.
+
+    It must where there is no tensor, or a marked one, or a complex one that another form of the operation takes, or (None)
+    something that is neither tensor nor number.
     """
     tensors = [x for x in kinds if type(x) is Layout]
     if not tensors or None in kinds or op.policy == "first" and tensors[0] is not kinds[0]:
@@ -206,6 +208,6 @@ def call_of(op: Elementwise) -> Callable:
 
 @cache
 def cotangent_call(op: Elementwise) -> tuple[Callable, tuple[str, ...]]:
-    """The call of an operation's cotangent that is an operation itself, and the names of its operands behind the first."""
+    """For an operation whose cotangent is an operation itself: that one's call, and its operands behind the first."""
     made, names = op.cotangent_operation(op.operands[0])
     return CALLS.get(made.name) or call_of(made), names

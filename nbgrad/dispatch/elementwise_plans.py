@@ -1,4 +1,8 @@
-"""The plans of elementwise calls: found by layouts, copied from one of their kind, or made."""
+"""The plans of elementwise calls: which kernel runs, on which memory, and what recording needs to know.
+
+A table finds plans by the *kinds* of operands: the layout of a tensor, the type of a number. Where a new call differs from a known
+one in its shape alone it gets a copy of that plan (``Pattern``), else a new plan. See NOTE [Two levels] in plans.py.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,7 @@ class ElementwisePlans(Plans):
         return plan
 
     def copied(self, key: Any) -> ElementwisePlan | None:
-        """The plan of a call of a known kind; None of any other."""
+        """The plan of a call that differs from a known one in its shape alone; None of any other."""
         if type(key) is tuple:
             one, other = key if len(key) == 2 else (None, None)
             pattern, layout = self.patterns.get(pattern_key(one, other)), one if type(one) is Layout else other
@@ -70,12 +74,12 @@ class ElementwisePlans(Plans):
 
 
 def plan_key(kinds: tuple) -> Any:
-    """What native calls look for: kinds of operands; one alone where there is one, or where two are the same."""
+    """The key of a plan: the kinds of all operands, or one kind where there is one operand, or two of the same kind."""
     return kinds[0] if len(kinds) == 1 or len(kinds) == 2 and kinds[0] is kinds[1] else kinds
 
 
 def kinds_in(key: Any, count: int) -> tuple:
-    """The kinds behind a ``plan_key`` those of so many operands."""
+    """The kinds of ``count`` operands, from their ``plan_key``."""
     return key if type(key) is tuple else (key,) * min(2, count)
 
 
@@ -84,12 +88,12 @@ PLANS: dict[str, ElementwisePlans] = {}
 
 
 def find_plan(op: Elementwise, operands: tuple) -> ElementwisePlan:
-    """See ``ElementwisePlans.find``."""
+    """The plan of an operation for these operands: ``ElementwisePlans.find``."""
     return PLANS[op.name].find(operands)
 
 
 def pattern_key(one: Any, other: Any) -> Any:
-    """The key of the pattern of a call on one contiguous layout, twice the same, or one and a number; None for any other.
+    """The key of a pattern, for operands with one contiguous layout: one, twice the same, or one and a number. Else None.
 
     Args:
         one, other: the kinds of the operands; the layout twice where it is the only one.
@@ -150,7 +154,7 @@ def make_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
 
 
 def finish_plan(plan: ElementwisePlan, op: Elementwise, layouts: tuple, dtype: DType, out: Layout):
-    """Add what recording needs."""
+    """Add to a plan what recording needs: the operation, the layouts of operands, what records each subset of them."""
     plan.op, plan.compute, plan.operands = op, dtype, layouts
     plan.reduced = any(
         x is not None and (x.shape != out.shape or x.dtype is not dtype) for x, d in zip(layouts, op.differentiable) if d

@@ -1,4 +1,8 @@
-"""What differentiates elementwise operations: a rule for every subset of operands, with one fused backward kernel."""
+"""Backward of elementwise operations: one rule for every subset of operands that need a gradient.
+
+The declaration has a partial derivative for each operand. A rule puts those of its subset into one *fused* kernel, which reads the
+cotangent and the saved values once. Where the derivative is to be differentiated in turn, the same formulas run as operations.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from .symbolic import apply, as_tensor_like, choose
 
 
 def may_round(name: str) -> bool:
-    """Whether what stands at the head of an expression may round."""
+    """Whether an operation of this name may round its result."""
     return name not in ("symbol", "constant") and (name not in OPS or OPS[name].rounds)
 
 
@@ -134,7 +138,7 @@ class ElementwiseRule(SavingRule):
         return fused_backward(self)
 
     def part_of(self, chosen: tuple[bool, ...]) -> Callable:
-        """That of the rule for those operands alone, which finds in this one's slots what it needs."""
+        """The backward for some operands alone. It finds what it needs in the slots that this rule has saved."""
         mask = sum(1 << k for k, of_interest in zip(self.positions, chosen) if of_interest)
         return fused_backward(rule_of(self.op, mask, self.numbers, self.is_complex), self, chosen)
 
@@ -154,15 +158,17 @@ class ElementwiseRule(SavingRule):
         return self.reduce(plan, results) if plan.reduced else results
 
     def as_computed(self, name: str, x: Any, compute: DType) -> Any:
-        """A saved operand as the kernel read it: a step of the formula on another dtype would have a result of its own (``log`` of
-        a negative real number beside a complex one, of an integer beside a double).
+        """A saved operand in the dtype in which the kernel computed with it.
+
+        In its own dtype a step of the formula could have another result: ``log`` of a negative real number that was multiplied by a
+        complex one, for example.
         """
         if not isinstance(x, Tensor) or x.layout.dtype is compute or self.booleans.get(name) or name in self.op.exact:
             return x
         return CALLS["to_dtype"](x, compute)
 
     def in_wide_steps(self, compute: DType, g: Tensor, saved: tuple) -> Any:
-        """The cotangents of half types: steps in the dtype that kernels compute in, so that the result alone is rounded."""
+        """The cotangents of half types, with steps in the dtype in which kernels compute: the results alone are rounded."""
         wide = dtype_of(compute.compute)
         exact = self.op.exact
         given = [
@@ -179,7 +185,7 @@ class ElementwiseRule(SavingRule):
         return tuple([CALLS["to_dtype"](result, compute) for result in results])
 
     def symbolic_text(self, scope: dict[str, Any]) -> str:
-        """The cotangents as a function of tensors, ``(g, *saved) -> results``: the expressions, written as calls of operations."""
+        """The source of ``call(g, *saved) -> cotangents``: the expressions, written as calls of operations."""
         lines = [f"def call({', '.join(('g', *self.saved_names))}):"]
         if self.op.backward_node:
             scope["cotangent"], operands = CALLS[self.op.name].cotangent()
@@ -218,7 +224,7 @@ class ElementwiseRule(SavingRule):
 
 
 def cotangent_kind(g: Layout, out: Layout) -> Any:
-    """What the record of a backward kernel depends on, of the layout of a contiguous result's cotangent.
+    """What the record of a backward kernel depends on in the layout of the cotangent; ``out`` is the result's, contiguous.
 
     Returns:
         True for the result's own layout, the dtype for one that shows one element everywhere, None for any other.
@@ -241,7 +247,7 @@ def rule_of(op: Elementwise, mask: int, numbers: tuple[bool, ...], is_complex: b
 
 @cache
 def record_functions(op: Elementwise, numbers: tuple[bool, ...], is_complex: bool) -> list | Subsets:
-    """Per subset of operands the function that records; made when first called."""
+    """What records a call, by the subset of operands (as bits) that need a gradient; each is made when first called."""
 
     def make(mask):
         return rule_of(op, mask, numbers, is_complex).recorder()
@@ -265,7 +271,7 @@ FEW = 8  # operands whose subsets are all in a list
 
 
 class Subsets(dict):
-    """Per subset of many operands what is made of it when first needed: a list would have 2 to the power of their number entries.
+    """A table by subsets of operands, for operations with too many operands for a list; entries are made when first needed.
 
     Args:
         make: ``make(mask)``; without it there is None.

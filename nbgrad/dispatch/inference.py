@@ -1,10 +1,10 @@
-"""Quick calls inside of inference mode: the operations' ordinary plans, for marked tensors.
+"""Quick calls inside of inference mode: by the operations' ordinary plans, for marked tensors.
 
-NOTE [Inference plans]: a plan inside of the mode is a function of the ordinary one: the same launch, with marked layouts in the
-places of operands and results. So nothing is learned from calls: what the mode's table lacks is made of the plan that the
-operation's table has, or makes, for the layouts without their marks. What has none there (a call of several steps, one whose values
-must be looked at) has none here, and goes to the interpreter. All of it holds while no other special mode is active anywhere:
-``special`` then has one member, see ``grad_mode.Inferring``.
+NOTE [Inference plans]: tensors that are made inside of the mode have layouts with a mark (modes/inference.py), so the ordinary
+tables have no plans for them. A plan inside of the mode is the ordinary plan for the layouts without their marks: the same launch,
+whose results are marked. A call without an ordinary plan (it takes several steps, or its values must be looked at) has none here
+either and goes to the interpreter. All of this holds while no other special mode is active in any thread: ``special`` then has one
+member, see ``grad_mode.Inferring``.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def plan_for_layouts(plan: Plan, outs: tuple, kinds: tuple) -> Plan:
 
 
 def marked(layout: Layout) -> Layout:
-    """That of an inference tensor."""
+    """The layout with the mark of inference tensors."""
     return marked_layout(layout, INFERENCE)
 
 
 def is_of_inference_alone(kind: Any) -> bool:
-    """Whether no other interpreter is concerned with tensors of this layout; anything else is no tensor."""
+    """Whether no interpreter but that of inference mode is concerned with tensors of this layout. Anything else is no tensor."""
     if not isinstance(kind, Layout) or kind.special is False:
         return True
     return kind.special is INFERENCE and not (kind.conj or kind.neg)
@@ -102,7 +102,7 @@ def plans_in_mode(ordinary: Callable[[tuple], Any], transform: Callable[[Any, tu
 
 
 def known_in_inference(op: Any, operands: tuple) -> Tensor | None:
-    """An elementwise call: inside of the mode by a native call; where only other threads are in it the ordinary one."""
+    """An elementwise call. Inside of the mode a native call does it; if only other threads are inside, the ordinary one."""
     if len(special) != 1 or op.kind != "elementwise":
         return None
     if not mode.inference:
@@ -131,7 +131,7 @@ native_calls = Plans(native_call_of)
 
 
 def unknown(*call: Any) -> None:
-    """What native code asks where it has no plan; and what records, which nothing is inside of the mode."""
+    """What native code calls where it has no plan, or would record: inside of the mode nothing is recorded."""
 
 
 # ---- elementwise calls in place ------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def call_in_inference(op: Op, operands: tuple, attributes: dict | None) -> Any:
 
 
 def ordinary_plan(key: tuple) -> Any:
-    """What a call of a planned operation or of a movement does outside of the mode, by the operation, layouts and attributes."""
+    """The plan that a planned operation or a movement has outside of the mode. ``key``: operation, layouts and attributes."""
     op, *kinds = key
     plans: Plans | None = getattr(CALLS[op.name], "plans", None)
     if plans is None:
@@ -228,7 +228,7 @@ general_plans = plans_in_mode(ordinary_plan, lambda plan, key: plan_in_mode(plan
 
 
 def run_in_inference(call: Call) -> Any:
-    """A call that concerns no other interpreter; None of any other."""
+    """The result of a call that concerns no other interpreter; None of any other."""
     if all(is_of_inference_alone(x.layout) for x in tensors_in((call.operands, tuple(call.attributes.values())))):
         return INTERPRETER.run(call, run_plainly)
     return None

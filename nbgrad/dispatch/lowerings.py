@@ -1,7 +1,8 @@
-"""What general operations are lowered to: the registries of lowerings and of prepared runs, and the plans that lowerings make.
+"""The registries of lowerings and of prepared runs, and the plans that lowerings make.
 
-A *planned* operation has a lowering ``plan(op, layouts, attributes) -> GeneralPlan``, a *run* operation
-``run(op, tensors, attributes) -> result``, for work of several steps. ``planned.py`` and ``prepared.py`` make the calls of both.
+A *lowering* says how a general operation is computed for operands of given layouts; it is a function in lowering/ under the
+decorator ``@lowering("name")``. There are two styles: ``plan(op, layouts, attributes) -> GeneralPlan`` for one launch, and
+``run(op, tensors, attributes) -> result`` for work of several steps. planned.py and prepared.py make the calls of both.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def prepared(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
 
 
 class Facts:
-    """What rules and tools may ask of a call, by name: attributes, ``x_shape``, ``x_dtype``, ``out_shape`` and so on.
+    """What rules and tools may ask of a call: its attributes, and ``x_shape``, ``x_dtype``, ``out_shape`` and so on.
 
     Made when first asked for: a call of a shape never seen before, and never differentiated, pays nothing for it.
     """
@@ -148,14 +149,14 @@ class RunPlan(Facts):
 
 
 def complete(plan, op: Op, layouts: tuple, attributes: dict):
-    """Say of what call a plan is."""
+    """Tell a plan the call that it belongs to; returns the plan."""
     plan.op, plan.given, plan.made = op, (layouts, attributes), None
     return plan
 
 
 @cache
 def fact_names(op: Op) -> tuple[tuple[str, str, str], ...]:
-    """For every operand the names of what is known of it."""
+    """For every operand the names of the facts about it."""
     return tuple((f"{name}_shape", f"{name}_dtype", f"{name}_layout") for name in op.operands)
 
 

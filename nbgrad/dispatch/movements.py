@@ -1,4 +1,8 @@
-"""Calls of movements: a view is planned like any operation, without a launch; its rule is the inverse movement."""
+"""Calls of movements, the operations that return views: ``transpose``, ``select``, ``expand`` and their like.
+
+A view is planned like any call, by the layout of the operand and the attributes. Its plan holds the layout of the view and where it
+begins in memory; there is nothing to launch. Its backward is the inverse movement, which the declaration names.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +64,7 @@ class ViewPlan(MovementPlan):
 
     @property
     def facts(self) -> dict:
-        """What rules and tools may ask for, by name."""
+        """The facts that rules and tools may ask for, by name."""
         layout = self.layout
         names = list(self.op.signature.parameters)[1:]
         return {
@@ -102,7 +106,7 @@ class ViewRule(GeneralRule):
 
 
 class Cotangents(tuple):
-    """The cotangents of several results, all defined, as what an inverse formula joins."""
+    """The cotangents of several results, all defined. Inverse formulas join them by ``cat`` or ``stack``."""
 
     __slots__ = ()
 
@@ -152,7 +156,7 @@ def viewer(op: Movement) -> Callable:
 
 
 def refuse_values(op: Movement, *values: Any) -> None:
-    """Refuse values by which a plan was found, and that only equal what they stand for."""
+    """Refuse attributes that only equal what they should be, as 1.0 equals 1, and so have found a plan."""
     refuse_odd(op, zip(whole_names(op), values))
 
 
@@ -319,7 +323,7 @@ def maker_of_several(op: Movement) -> Callable:
 
 
 def output_edges(node: Node | None, count: int) -> list:
-    """What leads to each of the outputs of a node."""
+    """The edges to the outputs of a node."""
     return [node] * count if node is None or count == 1 else [Edge(node, k) for k in range(count)]
 
 
@@ -331,7 +335,7 @@ def pieces_of(plan: ViewPlan) -> tuple:
 
 
 def untracked_view(x: Tensor, edge) -> Tensor:
-    """Give an alias its edge."""
+    """Give an alias its edge; returns it."""
     x._edge_, x._needs_grad_ = edge, edge is not None
     return x
 

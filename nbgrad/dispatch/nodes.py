@@ -1,8 +1,8 @@
-"""The nodes of operations: what they keep, by which names it is shown, and how they are made.
+"""The nodes of operations: what they save, under which names tools see it, and how nodes are made.
 
-What a node keeps is decided once for all nodes of an operation and a subset of its operands, by their rule. The rules of
-elementwise operations (elementwise_rules.py), of formulas of tensors (rules.py) and of views (movements.py) differ in how they
-compute cotangents; all else of them is here.
+All nodes of an operation and a subset of its operands share a *rule*, which knows what they save. A node is a copy of its rule's
+template with its own edges and saved values. How cotangents are computed is the business of the rules' subclasses: elementwise
+formulas (elementwise_rules.py), formulas of tensors (rules.py), views (movements.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SavingRule(Rule):
         return False
 
     def beside(self, node: Node, name: str) -> Any:
-        """What a node knows under a name beside its saved values; ``UNKNOWN`` if nothing."""
+        """What a node can tell under a name that is no saved value; ``UNKNOWN`` if nothing."""
         return UNKNOWN
 
     def node_backward(self) -> Callable:
@@ -99,7 +99,7 @@ class SavingRule(Rule):
         return raw_of_several(node, name) if isinstance(node._attrs_.attributes[name], (tuple, list)) else found[0]
 
     def recorder(self) -> Callable:
-        """``record(plan, out, *operands)``, which makes a node: see ``Recorder`` of native/recording.py."""
+        """``record(plan, out, *operands)``, the function that gives ``out`` its node: see ``Recorder`` of native/recording.py."""
         template = node_template(self, self.node_backward(), len(self.saved_names))
         saved = tuple(
             (-1, False) if name == "out" else (self.op.operands.index(name), self.is_number(name)) for name in self.saved_names
@@ -108,7 +108,7 @@ class SavingRule(Rule):
 
 
 def node_class(saved: int) -> type[Node]:
-    """The class of nodes that keep so many values."""
+    """The class of nodes that save so many values."""
     return Node if saved <= NODE_SAVES else WideNode
 
 
@@ -156,12 +156,12 @@ class JointResult(NamedTuple):
 
 
 def came_back(node: Node) -> bool:
-    """Whether the result that a node saved comes from hooks, and lies wherever they put it."""
+    """Whether the result that a node saved went through saved-tensor hooks. It then lies wherever these put it."""
     return type(getattr(node, f"_s{node._rule_.saved_names.index('out')}_")) is SavedTensor
 
 
 def in_memory_of_its_own(part: Tensor, layout: Layout, geometry: Any) -> Tensor:
-    """A tensor of ``layout`` that has the values of ``part`` at its place; nobody looks at the others."""
+    """A tensor of ``layout`` in new memory, with the values of ``part`` at its place; its other elements do not matter."""
     enabled, mode.enabled = mode.enabled, False
     try:
         base: Tensor = CALLS["clone_like"](CALLS["new_full"](layout.like(), 0), layout)

@@ -1,4 +1,8 @@
-"""The operands of elementwise operations: which go together, in which dtype they are computed, what is refused."""
+"""The operands of elementwise operations: which may come together, in which dtype they are computed, and what is refused.
+
+The dtype follows from those of the tensors, the types of the numbers, and the ``policy`` of the declaration: ``add`` promotes to a
+common dtype, ``exp`` also turns integers into floats. The value of a number never matters, as in torch.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) 
 
 
 def unwrap_number(operand):
-    """A NumPy scalar as the Python number of its value; an array as a tensor on its memory."""
+    """A NumPy scalar as a Python number, an array as a tensor on its memory; anything else as it is."""
     if isinstance(operand, np.generic):
         return operand.item()
     return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
@@ -188,7 +192,7 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
 
 
 def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowError:
-    """What to raise where a number is too large for native code: one of the house, unless ``error`` is."""
+    """The error for a number that is too large for native code; ``error`` itself where it is one of nbgrad's."""
     large = [x for x in operands if isinstance(x, int) and not -(1 << 63) <= x < 1 << 63]
     if isinstance(error, NumberError) or not large:
         return error

@@ -1,4 +1,8 @@
-"""Calls of planned operations: one look-up by layouts and attributes, one native launch."""
+"""Calls of planned operations, whose work is one launch: ``sum``, ``softmax``, ``matmul``.
+
+The plan is found by layouts and attributes, or made by the operation's lowering (lowerings.py). A lowering may also return a
+function of several steps for layouts that one launch cannot do; the call then runs it.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +133,7 @@ class PlannedCall(OperationCall):
         return out
 
     def equal_their_like(self, given: tuple) -> bool:
-        """Whether what equals these attributes is what they are: True and 1.0 equal 1."""
+        """Whether attributes are of the types that they should be: True and 1.0 equal 1, and would find its plan."""
         for is_flag, value in zip(self.are_flags, given):
             kind = type(value)
             if is_flag:
@@ -140,7 +144,7 @@ class PlannedCall(OperationCall):
         return True
 
     def respelled(self, values: tuple, *given: Any) -> Any:
-        """The call again, with arguments that were given by NumPy's names under ours."""
+        """The call again, for arguments that were given under NumPy's names."""
         op, call = self.op, CALLS[self.op.name]
         named = {n: v for n, v in zip(self.names, values) if v is not op.signature.parameters[n].default}
         named |= {n: v for n, v in zip(self.aliases, given) if v is not None}

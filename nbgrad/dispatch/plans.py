@@ -1,7 +1,8 @@
-"""Elementwise expressions on any layouts: choose the kernel and fill in the numbers.
+"""Plans of elementwise expressions on operands of any layouts: which kernel, and the numbers that it is called with.
 
-NOTE [Two levels]: a plan is found by exact layouts in dispatch/elementwise.py. Here, below it, kernels are found by *kind*:
-expressions, dtypes, which operands are single elements. A shape never seen before costs a few integers, not a kernel.
+NOTE [Two levels]: calls find plans by the exact layouts of their operands (dispatch/elementwise.py). Plans find kernels by *kind*:
+expressions, dtypes, which operands are single elements. So a shape that is new takes a new plan, which is a few integers, and no
+new kernel.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Formula:
 
 @cache
 def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
-    """Address of the contiguous kernel of ``formula`` at a dtype of computation.
+    """Address of the kernel of ``formula`` for contiguous operands, at a dtype of computation.
 
     Args:
         singles: for every operand whether it is one element for all positions.
@@ -87,7 +88,7 @@ def cost(formula: Formula, dtype: str) -> float:
 
 
 def thread_shares(nanoseconds: float) -> tuple[int, int]:
-    """What one thread claims at once, and from where on threads share a launch, in elements of that many nanoseconds."""
+    """How many elements a thread claims at once, and from how many on threads share a launch; each takes ``nanoseconds``."""
     return max(4096, int(GRAIN / nanoseconds) // 512 * 512), math.ceil(PARALLEL_FROM / nanoseconds)
 
 

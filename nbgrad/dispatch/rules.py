@@ -1,4 +1,8 @@
-"""How general operations are recorded: the rule of those whose derivatives are formulas of tensors, and their nodes."""
+"""Backward of general operations, whose derivatives are formulas of tensors, and how their nodes are recorded.
+
+A declaration has such a formula for each operand, for example ``{"x": lambda g, y: g.matmul(y.t())}``. The names of its parameters
+tell what a node must save: here ``y``. A rule turns the formulas of its operands into one generated function, ``backward``.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +116,7 @@ class GeneralRule(SavingRule):
         return scope["backward"]
 
     def histories(self, used: set[str]) -> list[str]:
-        """For a derivative to be differentiated: the saved result gets its history back, and operands must still have theirs."""
+        """Source that gives saved values their histories back, where the derivative is to be differentiated."""
         used = used & {*self.saved_names}
         steps = [] if self.spread else history_steps(self.wanted, used)
         steps += ["        out = saved_output(node, out)"] * ("out" in used)
@@ -185,12 +189,12 @@ def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guard
 
 @cache
 def recorders_of(op: General) -> tuple[tuple[int, ...], dict[int, Callable]]:
-    """For every operand its bit, 0 if there is no gradient by it; and what records, by the bits of those that need one."""
+    """The bit of each operand (0 without a gradient by it), and a table of what records, by the bits that are set."""
     return tuple(1 << k if name in op.vjps else 0 for k, name in enumerate(op.operands)), {}
 
 
 def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
-    """Compute with recording off, then record."""
+    """The result of an operation of several steps: they run with recording off, then the result gets its node."""
     odd = odd_test(op)
     if odd is not None and odd(attributes):
         refuse_odd(op, attributes.items())

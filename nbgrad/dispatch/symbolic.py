@@ -1,4 +1,8 @@
-"""Formulas on tensors: the operations that a formula names, called on tensors and on numbers."""
+"""Formulas of a declaration run on tensors: the operations that they name are called.
+
+The same formula, run on symbols, gives the source of a kernel. On tensors it gives what can be differentiated again. A name may
+meet a Python number in the place of a tensor; operations on numbers alone give numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,5 @@
-"""Forward mode: tangents, the rules by which calls push them forward, and programs of calls found once."""
+"""Forward mode: tangents of tensors (tangents.py), the rules by which calls compute them (rules.py), and the quick ways of calls
+that are known: kernels of value and tangent (quick.py), programs of several launches (programs.py).
+
+Tangents follow from the declarations; no derivative is written here.
+"""

@@ -1,14 +1,15 @@
-"""Programs of dual calls: the launches that a call and its tangent come to, found once and run again without asking anybody.
+"""Programs of dual calls: the launches of a call and of its tangent, noted once and repeated by later calls of the same kind.
 
 NOTE [Dual programs]: the tangent of an operation that is not elementwise is computed by formulas of tensors (forward/rules.py).
-Those are pure (ops/core.py, NOTE [Rules]): which calls they make depends on layouts and attributes alone. So a call of a kind that
-comes again is traced: what it launches is noted, what the results do not need is left out, and the rest becomes a function of the
-operands and tangents. Nothing of it is recorded, and no tangent is seen in it.
-  steps      elementwise and planned calls are launches of their plans, movements other layouts of the same memory; a prepared run
-             is what it is. Of a planned operation of several steps these are taken; one that may look at elements is called again.
-             Elementwise steps on large operands that follow one another are one kernel.
-  constants  a tensor that no call made is filled with one number: zeros for what has no tangent, ones for a cotangent.
-  refused    what is written to on the way, results of unknown origin, and programs that do not give the bits of the trace.
+These are pure (ops/core.py, NOTE [Rules]): which calls they make depends on layouts and attributes alone. So when a call of a kind
+comes again it is traced: its launches are noted, those that the results do not need are left out, and the rest becomes a generated
+function of the operands and tangents. Nothing in a program is recorded, and no tangent is seen in it.
+  steps      An elementwise or planned call becomes the launch of its plan, a movement another layout of the same memory, a prepared
+             run a call of that run. Of an operation of several steps the steps are taken; one that may look at elements is called
+             again as a whole. Elementwise steps on large operands that follow one another become one kernel.
+  constants  A tensor that no call made must be filled with one number: zeros for a missing tangent, ones for a cotangent.
+  refused    There is no program where something is written to on the way, where a result is of unknown origin, or where the program
+             would not give the bits of the trace.
 What that saves is measured by benchmarks/test_forward.py ("amax").
 """
 
@@ -86,7 +87,7 @@ class Value:
 
 
 class Bound:
-    """An object that a program holds."""
+    """An object that a program refers to: a plan, a function, an attribute."""
 
     __slots__ = ("it",)
 
@@ -95,12 +96,12 @@ class Bound:
 
 
 def same_tensor_key(x: Tensor) -> tuple:
-    """What tells a tensor from another one, alias or not."""
+    """A key that is the same for all tensors on the same memory with the same layout."""
     return id(x._storage_), x._offset_, x.layout
 
 
 class Reader:
-    """Makes steps of what a tracer has noted.
+    """Makes the steps of a program from the calls that a tracer has noted.
 
     Attributes:
         known: by identity what a tensor is to the program, and the version at which it is that.
@@ -117,12 +118,12 @@ class Reader:
             self.note(x, Value(None, place), x._storage_.version)
 
     def note(self, x: Tensor, value: Value | None, version: int) -> None:
-        """From here on ``x`` is this value; None: of unknown origin."""
+        """Remember that ``x`` is this value of the program from here on; None: of unknown origin."""
         self.known[same_tensor_key(x)] = value, version
         self.storages.add(id(x._storage_))
 
     def read(self, op: Any, operands: tuple, out: Any, versions: list[int]) -> None:
-        """Take one noted call."""
+        """Add one noted call to the program."""
         self.kept.append((operands, out))
         several = isinstance(out, (tuple, list))
         outs = tuple(out) if several else (out,)
@@ -158,7 +159,7 @@ class Reader:
                     self.known[place] = None, old
 
     def rendered(self, x: Any, versions: dict[int, int]) -> Any:
-        """An argument as what a program uses."""
+        """An argument in the form in which steps hold it: a Value, or a Bound object."""
         if isinstance(x, Tensor):
             return self.value(x, versions[id(x)])
         if isinstance(x, (tuple, list)) and tensors_in(x):
@@ -166,7 +167,7 @@ class Reader:
         return Bound(x)
 
     def value(self, x: Tensor, version: int) -> Value:
-        """What a tensor is to the program.
+        """The value of the program that a tensor is.
 
         Raises:
             Refused: nothing that it could compute.
@@ -231,7 +232,7 @@ def place_names(rendered: list, first: int) -> str:
 
 
 def render_launch(plan: Plan, rendered: list, formula: Formula | None = None) -> Step:
-    """The launch of a plan."""
+    """The step that launches a plan."""
     return Step("{out} = fresh(" + place_names([plan, *rendered], 0) + ")", [Bound(plan), *rendered], True, formula)
 
 
@@ -240,7 +241,7 @@ FUSED_FROM = 1 << 15
 
 
 def fuse(order: list[Step], results: list[Value]) -> list[Step]:
-    """The steps with elementwise calls put into the only one that reads their result, in its layout: one pass over memory."""
+    """The steps, with elementwise ones put into the only step that reads their result: one kernel, one pass over memory."""
     reads: dict[Step, int] = {}
     for step in order:
         for use in tensors_in(step.uses, Value):
@@ -299,7 +300,7 @@ def renamed(formula: Formula, values: list) -> Expr:
 
 
 def render_view(op: Any, operands: tuple, rendered: list) -> Step:
-    """A view: another layout of the operand's memory."""
+    """The step that makes a view: another layout of the operand's memory."""
     plan = CALLS[op.name].find_plan(*operands)
     one = "view({{{0}}}, {{0}}._storage_, {{0}}._offset_ + {{{1}}}, False, None)"
     if not op.multiple:
@@ -315,7 +316,7 @@ FEW = 256
 
 
 def constant_maker(x: Tensor) -> Step:
-    """What gives a tensor that is filled with one number.
+    """The step that makes a tensor filled with one number.
 
     Raises:
         Refused: it is not.
@@ -373,7 +374,7 @@ def program_of(
 
 
 def program_text(outs: list[Value], several: bool, tangent: Value | None, count: int, fused: bool) -> tuple[Callable, bool]:
-    """The function of what the results need, and whether all its steps are settled."""
+    """The generated function of the steps that the results need, and whether all of them are settled."""
     order: list[Step] = []
     results = [*outs, *(() if tangent is None else (tangent,))]
     for value in results:

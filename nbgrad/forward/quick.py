@@ -1,11 +1,13 @@
-"""Quick calls while forward mode is the only special mode: what is known by layouts is launched without asking anybody.
+"""Quick calls in forward mode: calls of a known kind compute value and tangent at once.
 
-NOTE [Dual plans]: what these compute is what ``forward_ad`` would, which is asked for all the rest: elementwise calls whose tangent
-is recorded, tangents of several levels, tangents and operands that other interpreters know.
+A *dual* tensor is one with a tangent. The results are those of ``autograd/forward_ad.py``, the interpreter of forward mode, which
+takes all other calls: where the tangent of an elementwise call is recorded, where there are tangents of several levels, where
+another mode is concerned too.
 
+NOTE [Dual plans]: how calls of a kind are done.
   elementwise   a plan is found by the layouts of the operands and of their tangents. Its kernel is generated from two expressions
-                of the declaration, the result and ``Op.jvp`` with the result put in, so that memory is passed over once;
-  movement      the operand's plan, for the tangent too;
+                of the declaration, the result and its derivative ``Op.jvp``, and passes over memory once;
+  movement      the plan of the operand's view makes that of the tangent too;
   the others    a program, found by the layouts of operands and tangents and by attributes (forward/programs.py), from the third
                 call of a kind on. Before that, and where there is none: a linear operation takes its ordinary plan, or its run,
                 once for the operands and once for every group of tangents in their places; any other does what forward_ad does
@@ -78,8 +80,10 @@ _calls = Plans(dual_call)
 
 
 def known_dual(op: Any, operands: tuple) -> Any:
-    """An elementwise call whose plan follows from the kinds of operands and tangents; of operands without tangents the ordinary
-    one; a composite that has a program. None for any other call.
+    """A call that is known before its operands are looked at; None of any other.
+
+    These are elementwise calls with a plan for the kinds of operands and tangents, elementwise calls without tangents (done as they
+    are without a mode), and composites that have a program.
     """
     if len(special) != len(dual_levels) or mode.inference:
         return None
@@ -135,7 +139,7 @@ FIND_TEXT = """    plan = plans.get(key)
 
 
 def compiled(label: str, names_in_text: dict[str, Any], names: list[str], otherwise: str, **parts: str) -> Any:
-    """The function of ``CALL_TEXT``, in this module's names and others.
+    """A function made of ``CALL_TEXT``, with this module's names and ``names_in_text`` as its global names.
 
     Args:
         names: of the operands.
@@ -162,7 +166,7 @@ def compiled(label: str, names_in_text: dict[str, Any], names: list[str], otherw
 
 
 def launch_text(head: str, tangents: list[str]) -> str:
-    """A call of ``head`` with the tangents that there are: at least one."""
+    """Source of a call: ``head``, then those of the ``tangents`` that are not None, of which there is at least one."""
     every = " and ".join(f"{t} is not None" for t in tangents)
     several = f"{head}*[t for t in ({', '.join(tangents)},) if t is not None])"
     one = f"{head}{tangents[0]}) if {tangents[0]} is not None else {head}{tangents[1]})" if len(tangents) == 2 else several
@@ -179,7 +183,11 @@ MANY: Any = object()
 
 
 def sole_tangent(x: Tensor, level: DualLevel) -> Any:
-    """The tangent of ``x`` at the innermost level; ``MANY`` where this thread sees one at another, or one that is dual itself."""
+    """The tangent of ``x`` at the innermost level.
+
+    Returns:
+        ``MANY`` where this thread also sees a tangent at another level, or one that is dual itself.
+    """
     meta = x._meta_
     held = meta.tangent
     if meta.base is None and not held:
@@ -218,8 +226,8 @@ def would_record(tensors: tuple) -> bool:
 
 
 def dual_elementwise(key: tuple[Elementwise, int]) -> Any:
-    """``call(op, level, alone, looked_at, *operands)`` of an operation and so many tensors and numbers; None where an interpreter
-    must look.
+    """``call(op, level, alone, looked_at, *operands)`` for an operation and a number of operands; it returns None where an
+    interpreter must be asked.
 
     ``alone``: the level is the only one, and this thread sees it; ``looked_at``: the operands were looked at, by ``general``.
     """
@@ -452,7 +460,10 @@ HOLD_VIEWS_TEXT = "    for each, part in zip(out, t): hold(each, number, part)"
 
 
 def dual_movement(op: Movement) -> Any:
-    """``call(op, operands, attributes, level, alone)``: a view, and that of the tangent; None where an interpreter must look."""
+    """``call(op, operands, attributes, level, alone)`` for a movement: the view and that of the tangent.
+
+    It returns None where an interpreter must be asked.
+    """
     if op.severs or op.untracked:
         return lambda op, operands, attributes, level, alone: None
     values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
@@ -509,7 +520,7 @@ UNKNOWN, SIMPLE = (None, None), frozenset((int, bool, type(None), str, DType))
 
 @cache
 def dual_general(op: General, members: int = 0) -> Any:
-    """``call(op, operands, attributes, level, alone)`` of an operation; None where an interpreter must look.
+    """``call(op, operands, attributes, level, alone)`` for a general operation; None from it: the interpreters must be asked.
 
     Args:
         members: of an operation of a sequence of tensors, how many of them.
@@ -559,7 +570,7 @@ MOST_MEMBERS = 16
 
 
 def settling_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: Any, given: list) -> Any:
-    """The long way of a call that has no program; the second call of a kind makes one."""
+    """A call that has no program yet. The second call of a kind makes one."""
     unsettled = programs_of(op)[1]
     if key not in unsettled:
         if not is_marked((inputs, given)):
@@ -618,7 +629,7 @@ def dual_composite(op: Any, values: tuple, level: DualLevel) -> Any:
 
 
 def settled_composite(op: Any, values: tuple, level: DualLevel, key: tuple, x: Tensor, t: Tensor) -> Any:
-    """The formula under the eyes of a tracer. There is a program where several results come of it, the first of which is dual."""
+    """Run the formula while a tracer notes its calls. A program is made if there are several results and the first is dual."""
     with Tracer() as tracer:
         result = op.formula(*values)
     if isinstance(result, tuple) and result and not is_marked(result):
@@ -647,7 +658,7 @@ def note_attribute(value: Any, key: list, inputs: list) -> bool:
 
 
 def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: list, given: list) -> Any:
-    """The long way under the eyes of a tracer, whose program the calls to come will run."""
+    """The call in full, while a tracer notes what it launches; later calls run the program that is made of it."""
     tangents = named_tangents(op, operands, level)
     plan = ordinary_plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
     with Tracer() as tracer:
@@ -664,7 +675,7 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
 
 
 def gives(program: Any, inputs: tuple, result: Any, tangent: Tensor | None) -> bool:
-    """Whether a program gives the bits of what it is to stand for."""
+    """Whether a program gives the results of a call bit for bit."""
     made = program(*inputs)
     if made is None or (made[1] is None) is not (tangent is None):
         return False
@@ -679,7 +690,7 @@ def same_bits(x: Tensor, y: Tensor) -> bool:
 
 
 def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:
-    """A call that has no program, of operands some of which have tangents; None where an interpreter must look."""
+    """A call without a program, with tangents; None where an interpreter must be asked."""
     tangents = named_tangents(op, operands, level)
     values = tuple(attributes.values())
     if any(t is MANY for t in tangents.values()) or is_marked((operands, values)):
@@ -711,7 +722,7 @@ def named_tangents(op: Any, operands: tuple, level: DualLevel) -> dict[str, Any]
 
 
 def unseen_call(op: Any, operands: tuple, attributes: dict) -> Any:
-    """A call where this thread sees no tangent at all, as in the formulas of a tangent; None where there is no plan for it."""
+    """A call where this thread sees no tangents, as formulas of tangents make them; None where it has no plan."""
     layouts = []
     for x in operands:
         if not isinstance(x, Tensor) or x.layout.special:
@@ -769,7 +780,7 @@ def with_tangents(result: Any, made: tuple, given: list[Tensor | None], level: D
 
 
 def attach_tangent(out: Tensor, tangent: Tensor, given: list[Tensor | None], level: DualLevel) -> None:
-    """Make a result dual: at once where it is new and without history, and the tangent in its own memory lies as it does."""
+    """Make a result dual."""
     if out._meta_ is None and out._edge_ is None and not tangent.layout.special and lies_alike(tangent, out):
         memory = tangent._storage_
         for each in given:

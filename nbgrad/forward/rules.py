@@ -1,11 +1,13 @@
-"""The tangent of a result from those of the operands, derived from the declaration of the operation.
+"""The rules of forward mode: the tangent of a result from the tangents of the operands, derived from the operation's declaration.
 
-elementwise   ``Op.jvp``, an expression over tangents, operands and result: one fused kernel where nothing is recorded, calls of
-              operations where something is;
+No derivative is written a second time for forward mode:
+
+elementwise   ``Op.jvp``, an expression of tangents, operands and result, is computed by one kernel; by operations where the tangent
+              has to be recorded;
 movement      the same movement of the tangent;
 the others    where an operation is linear (``General.linear_groups``) the operation itself, of tangents in place of operands;
               of a reduction the products of tangents and slopes, summed (``reduced_tangent``); everywhere else the transpose of the
-              cotangent formula (``transposed_tangent``). No derivative is written twice.
+              cotangent formula (``transposed_tangent``).
 """
 
 from __future__ import annotations
@@ -130,8 +132,9 @@ def jvp_formula(op: Elementwise, names: tuple[str, ...]) -> tuple[tuple, Formula
 
 
 def may_be_fused(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool:
-    """Whether nothing that is computed from these would be recorded, captured, or have tangents of its own; and the tangents are
-    real where the result is.
+    """Whether one kernel may compute the tangent: nothing of it would be recorded, captured, or have tangents of its own.
+
+    The tangents must also be real where the result is.
     """
     if traces:
         return False
@@ -219,7 +222,7 @@ def general_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | Non
 
 
 def first_of(result: Any) -> Tensor:
-    """The result that has a derivative."""
+    """The first of several results, which is the one that has a derivative."""
     return result[0] if type(result) is tuple else result
 
 
@@ -280,7 +283,9 @@ class InternalCaptures(Captures):
 
 
 def transposed_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | None:
-    """The tangent by a double pass: the cotangent formula is linear in ``g``, and its transpose applied to a tangent is J t."""
+    """The tangent by two backward passes. The cotangent formula is a linear function of ``g``; its own cotangent, for the
+    operand's tangent, is the tangent J t of the result.
+    """
     enabled = mode.enabled
     record = enabled and any(map(requires_grad, tensors_in((call.operands, tuple(tangents.values())))))
     mode.enabled = True
@@ -322,7 +327,7 @@ def leads_only_to(edge: Any, leaf: Tensor) -> bool:
 
 
 def run_alone(node: Node, cotangent: Tensor) -> Tensor:
-    """What a pass would make of one node."""
+    """What a backward pass would give for one node, without a pass."""
     enabled, mode.enabled = mode.enabled, False
     try:
         return node._backward_(node, cotangent, False)
@@ -331,7 +336,7 @@ def run_alone(node: Node, cotangent: Tensor) -> Tensor:
 
 
 def formula_values(call: Call, out: Tensor, g: Tensor) -> dict[str, Any]:
-    """What cotangent formulas may name."""
+    """The values of a call that cotangent formulas may name."""
     op: Any = call.op
     layouts = tuple(x.layout if isinstance(x, Tensor) else None for x in call.operands)
     facts = facts_of(op, layouts, call.attributes, (out.layout.template,))

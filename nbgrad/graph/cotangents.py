@@ -1,4 +1,7 @@
-"""Cotangents brought into the shape and dtype of the tensors that they belong to."""
+"""Cotangents: their sums, and how they are brought into the shape and dtype of the tensors that they belong to.
+
+For example the cotangent of ``y`` in ``x + y``, where ``y`` was broadcast, is summed to the shape of ``y`` (``fit``).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def broadcasts(small: tuple, large: tuple) -> bool:
 
 
 def given_cotangent(who: str, g: Any, expected: Layout | None) -> Tensor | None:
-    """What a program hands to a node ``who`` that it calls, for a result: kernels and rules rely on its shape and dtype.
+    """A cotangent that a program hands to a node ``who`` by hand, checked: kernels and rules rely on its shape and dtype.
 
     Raises:
         ArgumentError: it is no tensor. ShapeError, DeviceError: it does not broadcast to that result, or lies elsewhere.

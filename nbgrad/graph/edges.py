@@ -1,4 +1,7 @@
-"""Edges, which say where the cotangent of a tensor goes, and hooks on tensors. For nodes see graph/node.py and graph/saved.py."""
+"""Edges, which say where the cotangent of a tensor goes, and hooks on tensors.
+
+A tensor that was computed has the edge to its node; a leaf stands for its own (NOTE [Edges] in node.py).
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class GradientEdge(NamedTuple):
 
 
 def is_leaf_edge(edge) -> bool:
-    """Whether this is what leaves have for an ``_edge_``: none, or the AccumulateGrad of the leaf that the tensor is the equal of.
+    """Whether an ``_edge_`` is that of a leaf: None, or the AccumulateGrad of the leaf that this tensor is a copy of.
 
     Saved-tensor hooks bring such equals back: what is computed from them leads to the leaf, and so do they as inputs of passes.
     """
@@ -94,7 +97,7 @@ def register_tensor_hook(x: Tensor, hook: Callable) -> RemovableHandle:
 
 
 def leaf_hooks(leaf: Tensor) -> LeafHooks:
-    """The leaf's hooks, made on first use; a leaf that has them, even none, is no longer an ordinary one to the engine."""
+    """The leaf's hooks, made on first use. A leaf that has them, though they be empty, takes the engine's general path."""
     return made_once(meta_of(leaf), "hooks", LeafHooks)
 
 

@@ -211,12 +211,12 @@ class Rule:
 
 
 def chosen_edges(number: int) -> tuple[bool, ...]:
-    """A choice of edges that was written as a number: a bit an edge, and a 1 above them."""
+    """The edges that a number chooses: one bit for each edge, and a 1 above them."""
     return tuple([bool(number >> k & 1) for k in range(number.bit_length() - 1)])
 
 
 def masked(chosen: tuple[bool, ...]) -> Callable:
-    """A ``backward`` that runs a node and forgets the results that are not of interest."""
+    """A ``backward`` that runs all of a node's and returns the chosen results alone."""
 
     def part(node: Node, g: Any, create_graph: bool) -> tuple | None:
         results = node._backward_(node, g, create_graph)
@@ -226,8 +226,9 @@ def masked(chosen: tuple[bool, ...]) -> Callable:
 
 
 class Placed:
-    """Where a node was recorded: set by native code in anomaly mode, else never; and a class of its own, so that the templates
-    of nodes, which set and copy the slots of Node, do not.
+    """The slot for the place where a node was recorded, which native code sets in anomaly mode alone.
+
+    It is a class of its own so that templates of nodes, which set and copy the slots of Node, leave it alone.
     """
 
     __slots__ = ("_place_",)
@@ -425,7 +426,7 @@ NODE_SAVES, MOST_SAVED = 3, 41  # values that a Node keeps, and a WideNode
 
 
 class WideNode(Node):
-    """A node that keeps more values than others, of an operation of many operands. Passes know it as they know Functions' nodes."""
+    """A node of an operation of many operands, with more slots for saved values."""
 
     __slots__ = tuple(f"_{kind}{k}_" for k in range(NODE_SAVES, MOST_SAVED) for kind in "sv")
 
@@ -466,7 +467,7 @@ _tracking = new_rlock()
 
 
 def node_meta(node: Node) -> NodeMeta:
-    """The node's NodeMeta, made on first use. What users hang on it may lead back to the node, so the collector sees that."""
+    """The node's NodeMeta, made on first use. The collector then sees the node, since hooks may lead back to it."""
     meta = node._meta_
     if meta is None:
         meta = made_once(node, "_meta_", NodeMeta)
@@ -478,7 +479,7 @@ def node_meta(node: Node) -> NodeMeta:
 
 @cache
 def show_collector() -> Callable[[Any], None]:
-    """``track(object)``: have the cyclic collector look at an object that it did not see."""
+    """``track(object)``, which shows an object to the cyclic collector."""
     from ctypes import py_object, pythonapi
 
     track = pythonapi.PyObject_GC_Track

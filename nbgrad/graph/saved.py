@@ -73,13 +73,13 @@ def version_error(op: str, what: str, value: Tensor, expected: int) -> VersionEr
 
 
 def unpack_alike(node: Node, slot: int):
-    """``unpack`` for kernels that rely on the shapes and dtypes that were recorded."""
+    """``unpack``, for kernels: they rely on the shape and dtype that were saved."""
     value, behind = unpack(node, slot), getattr(node, f"_s{slot}_")
     return fit_unpacked(name_of(node), value, behind)
 
 
 def fit_unpacked(name: str, value: Tensor, behind: SavedTensor) -> Tensor:
-    """A tensor that came back from hooks, as the one that was saved: another dtype is converted.
+    """A tensor that came back from hooks, converted to the dtype of the one that was saved.
 
     Raises:
         ShapeError: a hook brought back a tensor of another shape than was saved. DimError: of integers beyond those that were
@@ -114,7 +114,7 @@ def require_history(node: Node, place: int, value: Tensor) -> None:
 
 
 class KeptAttribute:
-    """A tensor that the attribute ``name`` of an operation holds, with its version; or what saved-tensor hooks made of it."""
+    """A tensor in the attribute ``name`` of an operation, with its version; or what saved-tensor hooks made of it."""
 
     __slots__ = ("op", "name", "value", "version")
 
@@ -204,7 +204,7 @@ def freed_backward(node: Node, g, create_graph: bool):
 
 
 def free_all(node: Node) -> None:
-    """Let go of what a node saved, however much: passes themselves know the slots that all nodes have."""
+    """Let go of all that a node saved, in slots beyond those that passes free too."""
     node._backward_, node._attrs_ = freed_backward, None
     for k in range(len(node._rule_.saved_names)):
         setattr(node, f"_s{k}_", None)
@@ -322,7 +322,7 @@ def active_hooks() -> tuple[Callable, Callable] | None:
 
 
 class Nobody:
-    """What lies on the stack of hooks where those beneath it shall not be called."""
+    """An entry on the stack of hooks that calls none, so that those below it are not called either."""
 
     __slots__ = ()
     context = pair = None
@@ -332,7 +332,7 @@ NOBODY: Any = Nobody()
 
 
 def unseen(function: Callable, *args: Any) -> Any:
-    """``function(*args)``, of whose nodes the hooks of this thread see nothing: it differentiates something of its own."""
+    """``function(*args)``, with the hooks of this thread off: it differentiates something of its own."""
     entered = _hook_stack.entered
     if not entered:
         return function(*args)

@@ -229,7 +229,9 @@ class GraphTask:
 
 
 def hooks_at_rest(leaf: Tensor, task: GraphTask) -> NodeMeta | None:
-    """The hooks of an AccumulateGrad that nobody holds, if the pass comes to its leaf from a node that was recorded before."""
+    """The hooks of an AccumulateGrad that died, if the pass comes to its leaf from a node that was recorded before: NOTE [Hooks at
+    rest] in node.py.
+    """
     resting = None if leaf._meta_ is None else leaf._meta_.accumulator
     if type(resting) is not Resting:
         return None

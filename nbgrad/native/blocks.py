@@ -1,9 +1,8 @@
-"""The allocator of large arrays, which uses blocks of memory again; its native functions are in ``memory``.
+"""The allocator of large arrays: it keeps freed blocks of memory and uses them again. Its native functions are in memory.py.
 
-The C library hands large blocks back to the system, or cuts them out of a heap that it trims; each comes back as fresh pages of
-4 KB, which cost more to map than a kernel takes to write them, and lies where the last one lay.
-NumPy asks the *handler* that is set when an array is made, and frees by the handler that the array was made with. Ours is set
-only while nbgrad makes a large array; those of others are untouched.
+The C library gives a large block back to the system when it is freed. The next one then consists of fresh pages, and to map these
+takes longer than a kernel takes to write them. NumPy lets a *handler* allocate an array's memory, and frees it by the same handler.
+Ours is set only while nbgrad makes a large array; arrays that the program makes are untouched.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Native code: calls. A plan is found by the operands' layouts, launched, and recorded where a gradient is needed.
+"""Native code: elementwise calls, in place too, and their backward.
 
-Each has a Python function ``slow`` for all that is unusual: modes, operands of other kinds, layouts that were never seen.
+``Caller`` is what runs when a program computes ``x * y``: it finds a plan by the layouts of ``x`` and ``y``, launches it, and
+records the node where a gradient is needed. ``Writer`` does the same for ``x *= y``, ``Differentiator`` runs the fused kernel of a
+backward. Each has a Python function ``slow`` for what is unusual: special modes, operands that are no tensors, layouts that were
+never seen.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ __all__ = ["Caller", "Differentiator", "Writer", "apart"]
 
 @native(borrows=True)
 def key_of(x):
-    """What plans are found by: a tensor's layout, the type of a Python number; None for anything else."""
+    """The kind of an operand: a tensor's layout, the type of a Python number; None for anything else."""
     if isinstance(x, Tensor):
         if hasattr(x, "layout"):
             return x.layout
@@ -104,7 +107,7 @@ class Caller:
 
 @entry
 def apart(x, y) -> bool:
-    """Whether a write to x leaves alone what is still to be read of y, seen at once; see ``apart`` of tensors/overlap.py."""
+    """Whether a write to x surely leaves alone what is still to be read of y: as in tensors/overlap.py, for usual cases."""
     if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not hasattr(x, "layout") or not hasattr(y, "layout"):
         raise TypeError(NO_TENSOR)
     return lie_apart(x, y)

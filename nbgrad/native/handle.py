@@ -1,4 +1,7 @@
-"""The native functions and the allocator of blocks, each loaded when it is first needed."""
+"""The door to native code for the rest of the package: its functions and the allocator of blocks, loaded when first used.
+
+``native.fresh(plan, x)``, for example, launches a plan. Higher layers enter here the classes that native code works on.
+"""
 
 from __future__ import annotations
 

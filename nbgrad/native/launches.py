@@ -1,4 +1,4 @@
-"""Native code: making tensors, launching kernels; and what a thread keeps for it.
+"""Native code: tensors are made, kernels launched; and what is kept for each thread (its modes, its sequence numbers).
 
 NOTE [Collector]: nodes, their tuples of edges and storages are hidden from Python's cyclic collector, which otherwise walks a
 growing graph again and again. They die by reference count. A node on which users hang hooks or metadata is shown to the collector

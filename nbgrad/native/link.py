@@ -1,4 +1,4 @@
-"""Loading of native functions: as machine code where this interpreter is known and ``NBGRAD_NATIVE`` is on, else as they are.
+"""Native functions, loaded: as machine code where this interpreter is known and ``NBGRAD_NATIVE`` is on, else as plain Python.
 
 The object code is kept like kernels, under a name made of the sources, the offsets of slots and the platform: a warm process
 translates nothing.
@@ -74,7 +74,7 @@ class Functions:
         raise NotImplementedError
 
     def words(self, *words: Any) -> Any:
-        """What native code reads words from."""
+        """Words in the form that native code reads."""
         raise NotImplementedError
 
     def method(self, owner: Any, name: str = "__call__") -> Callable:
@@ -82,7 +82,7 @@ class Functions:
         raise NotImplementedError
 
     def copies(self, template: Any, slots: tuple[str, ...]) -> Any:
-        """The template's set slots but ``slots``, with their count in front."""
+        """The set slots of a template that a copy takes over, with their number in front; ``slots`` are filled in later."""
         names = copied_slots(template, slots)
         return self.words(len(names), *(self.slot(type(template), name) for name in names))
 
@@ -371,12 +371,12 @@ PASSES = (
 
 
 def source_of(module: Any) -> bytes:
-    """A module's text."""
+    """The source of a module."""
     return pathlib.Path(module.__file__).read_bytes()
 
 
 def sources_of_translator() -> list[bytes]:
-    """The texts of what translates, which is imported only where something is to be translated."""
+    """The sources of the translator, which is imported only where something has to be translated."""
     return [path.read_bytes() for path in sorted(pathlib.Path(__file__).with_name("translator").glob("*.py"))]
 
 

@@ -1,4 +1,6 @@
-"""Native code: recording nodes, making views, copying templates."""
+"""Native code: what recording makes. ``Recorder`` makes the nodes of calls, ``Viewer`` views with their nodes, ``Builder`` copies
+of any template. How gradients flow into a tensor is asked of ``flows`` and ``edge_of``.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def new_node(template: Node, copies: bytes, plan, edges) -> Node:
 
 @native(inline=True)
 def finish(node: Node, edges) -> None:
-    """Hide a finished node from the collector, NOTE [Collector], and note its place."""
+    """Hide a new node from the collector, NOTE [Collector], and note its place if anomaly mode is on."""
     hide(edges)
     hide(node)
     note_place(node)
@@ -84,7 +86,7 @@ def edge_of(x):
 
 @native(inline=True)
 def own_edge(x: Tensor):
-    """The same, by the tensor's slots; of a marked tensor Python is asked."""
+    """The same from the tensor's own slots; for a marked tensor Python is asked."""
     own = x._edge_
     if own is not None:
         return own

@@ -1,6 +1,7 @@
-"""Native code: a step of a backward pass, which is what a node does in its turn; and the walks that count and choose edges.
+"""Native code: the steps of a backward pass, and the walks over a graph that prepare a pass.
 
-Which node's turn it is, engine.py decides.
+A step is what a node does in its turn: take the cotangents that have arrived, run its ``backward``, free what it saved, and add the
+results to what the nodes below it will receive. Whose turn it is decides engine.py.
 
 NOTE [Sums]: a cotangent is added into the memory of one that arrived before, or the other way round, if nobody else can tell: this
 module alone holds the tensor, the tensor its storage, the storage its array, and the array its memory; it is no part of a graph,
@@ -32,7 +33,7 @@ NO_COUNT = "backward: a node has other edges than when the pass began. Hint: hoo
 
 @native
 def unseen(x: Tensor) -> bool:
-    """Whether nobody else can see what is written to a tensor, if nobody else has the tensor itself: NOTE [Sums]."""
+    """Whether a tensor may be written to unnoticed, if only the caller has it: NOTE [Sums]."""
     storage = x._storage_
     array = storage.array
     return (

@@ -1,4 +1,7 @@
-"""Layout: everything that chooses a kernel, as one interned token.
+"""Layouts: dtype, device, shape and strides of a tensor as one object; equal layouts are nearly always the same object.
+
+Everything that chooses a kernel is in the layout, so a call finds its plan by looking up the layouts of its operands in a dict, and
+checks nothing else. ``is`` proves that two layouts are equal. ``is not`` proves nothing, since the table of layouts is bounded.
 
 Two operands of equal layout are recognised by a pointer comparison, and a dict look-up from (operation, layouts) to a plan
 replaces all checking. ``is`` proves that two layouts are equal; ``is not`` proves nothing: the table is bounded.
@@ -100,7 +103,7 @@ class Layout:
         return self if self.beneath is None else self.beneath
 
     def plain(self) -> Layout:
-        """The layout beneath all marks."""
+        """The layout below all marks."""
         layout = self
         while layout.beneath is not None:
             layout = layout.beneath
@@ -189,7 +192,7 @@ def _new_layout(key) -> Layout:
 
 
 class LayoutKind:
-    """A kind of layouts: an object that only equals itself, which makes it a quick key."""
+    """A kind of layouts, to be used as a key: an object that equals only itself."""
 
     __slots__ = ()
 

@@ -43,7 +43,7 @@ def overlapping(x: Tensor, y: Tensor) -> bool:
 
 
 def meet(one: tuple[int, int], other: tuple[int, int], offset: int) -> bool:
-    """Whether two ranges of bytes meet, of which the other one's are counted from ``offset``."""
+    """Whether two ranges of bytes overlap; those of the second are counted from ``offset``."""
     (a, b), (c, d) = one, other
     return a < d + offset and c + offset < b and a < b and c < d
 

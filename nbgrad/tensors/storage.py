@@ -137,7 +137,7 @@ class Storage:
         raise InplaceError(f"{op}: the tensor shares read-only memory (a NumPy array that is not writeable). Hint: clone it first.")
 
     def tell_guard(self) -> None:
-        """Call who guards the memory, before a write or before a tensor leaves it; once."""
+        """Tell whoever guards the memory that it is about to be written to, or that a tensor leaves it; once."""
         if self.writable is GUARDED:
             self.writable = True
             guards.pop(self, ignored)(self)
@@ -219,7 +219,7 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
 
 
 class Exchanged(int):
-    """The version of memory that was put in the place of other memory: that number still, and unlike every version noted before."""
+    """The version of memory that was exchanged for other memory. It prints as the same number, and equals none noted before."""
 
     __slots__ = ()
     __hash__ = int.__hash__
@@ -235,7 +235,7 @@ class Exchanged(int):
 
 
 def unwatched(storage: Storage, version: int = 0) -> Storage:
-    """A Storage of its own, with a version of its own, on the same memory; who guards that is told of writes through it too."""
+    """A Storage with a version of its own on the same memory. Whoever guards that is told of writes through this one too."""
     new = Storage()
     new.array, new.version, new.device, new.writable = storage.array, version, storage.device, storage.writable
     if storage.writable is GUARDED:

@@ -62,7 +62,7 @@ new_size = tuple.__new__  # of ints that are known to be ints
 
 
 class _Ask:
-    """A view's ``needs_grad``: true enough to be looked at."""
+    """``_needs_grad_`` of a view, which counts as true: whether it needs a gradient has to be looked up."""
 
     def __repr__(self) -> str:
         return "ASK"
@@ -326,7 +326,7 @@ class MemberDef(ctypes.Structure):
 
 
 def make_read_only(owner: type, slot: str) -> Callable[[Any, Any], None]:
-    """Let a slot be read as before, and written only by the function that this returns.
+    """Make a slot read-only for programs; returns the function that writes it.
 
     A property would cost time at every read. Where the interpreter is not CPython the slot stays as it is.
     """
