@@ -9,9 +9,9 @@ from ..base.grad_mode import mode, special
 from ..native.sequences import HOST, LAUNCH
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
-from .ir import Node, Value, map_values
+from .ir import Value
 from .memory import plan_memory
-from .replay import tensor_of
+from .replay import run_node
 from .steps import Host, Launch, Place, Schedule
 
 __all__ = ["Assembled", "Expected", "assemble"]
@@ -74,6 +74,7 @@ class Addresses:
 
 def assemble(
     inputs: Row[Value],
+    data: Row[Tensor],
     constants: Row[Value],
     outs: Row[Value],
     templates: Row[Tensor],
@@ -85,7 +86,7 @@ def assemble(
     """Make the native function of a schedule.
 
     Args:
-        inputs, constants: of the graph.
+        inputs, constants: of the graph; ``data``: the tensors of the constants.
         outs: values that steps write and that are returned; ``templates``: what they are copies of.
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
@@ -93,7 +94,6 @@ def assemble(
     addresses = Addresses(outs, inputs, constants, schedule)
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses.offsets = plan.offsets
-    data = tuple([tensor_of(value) for value in constants])
     table = 8 * len(addresses.owners)
     words, hosts, tail = list[int](), list[Host](), b""
     size, gives_lock = 4 + sum(map(size_of, schedule.steps)), False
@@ -121,8 +121,8 @@ def assemble(
         tail,
         tuple(templates),
         tuple([value.layout for value in inputs]),
-        data,
-        tuple([host_of(step, addresses, table, (len(outs), len(inputs), len(data)), data) for step in hosts]),
+        tuple(data),
+        tuple([host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data)) for step in hosts]),
         ALIGNED + table + plan.size,
         expected.names,
         expected.cells,
@@ -167,17 +167,10 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
             else:
                 storage, start = owner[k]._storage_, owner[k]._offset_
             given[value] = native.tensor(layout.template, storage, start + offset, False, None)
-        made = zip(called(node, given), step.writes, targets)
+        made = zip(run_node(node, given), step.writes, targets)
         return tuple([placed(x, value, shared, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
 
     return host
-
-
-def called(node: Node, given: dict[Value, Any]) -> tuple:
-    """The results of a node on tensors without history."""
-    operands = [map_values(x, given.__getitem__) for x in node.ins]
-    out = CALLS[node.op.name](*operands, **{name: map_values(x, given.__getitem__) for name, x in node.attributes.items()})
-    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
 def placed(x: Tensor, value: Value, shared: Storage, target: Tensor | None) -> Tensor:

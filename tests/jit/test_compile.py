@@ -122,6 +122,28 @@ def test_a_compiled_function_in_a_larger_graph():
     assert y.requires_grad and not z.requires_grad
 
 
+def test_results_that_are_views_have_histories():
+    """Parts of what was computed, of arguments and of captured tensors; and parts of what a pass has used up."""
+    w = leaf(X, dtype=nbgrad.float64)
+    fn = lambda x: ((x * w)[:, 1], x.t(), w[0], [(x * 2)[0], (x * 3).detach()[0]])
+    compiled, x = compile(fn, fullgraph=True), leaf(X, dtype=nbgrad.float64)
+    found = []
+    for each in (compiled, compiled, fn):
+        a, b, c, (d, e) = each(x)
+        assert not e.requires_grad and b.data_ptr() == x.data_ptr() and c.data_ptr() == w.data_ptr()
+        loss = (a * a).sum() + (b * b).sum() + (c * c).sum() + (d * d).sum()
+        found.append([g.tolist() for g in nbgrad.grad(loss, [x, w])])
+    assert found[0] == found[1] == found[2]
+
+    def used_up(x):
+        y = x * x
+        return y[0], nbgrad.grad(y.sum(), x)[0]
+
+    part, _ = compile(used_up, fullgraph=True)(x)
+    with pytest.raises(GradError, match="second time"):
+        part.sum().backward()
+
+
 def without_recording(x):
     with nbgrad.no_grad():
         y = x * x

@@ -11,6 +11,7 @@ import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.elementwise_plans import PLANS
 from nbgrad.jit import trace
+from nbgrad.jit.replay import tensor_of
 from nbgrad.jit.sequence import Expected, assemble
 from nbgrad.jit.steps import Host, Launch, Place, Schedule, Window
 
@@ -32,7 +33,8 @@ def run_of(fn, *examples, records=True, flags=None, names=(), cells=(), slow=Non
     expected = Expected(list(names), list(cells), records, flags or (False,) * (len(graph.inputs) + len(graph.constants)))
     outs = [value for value in graph.outputs if value.node.name == "mul"]
     templates = [value.layout.template for value in outs]
-    return assemble(graph.inputs, graph.constants, outs, templates, Schedule(steps, {}), expected, slow, recorded)
+    data = [tensor_of(value) for value in graph.constants]
+    return assemble(graph.inputs, data, graph.constants, outs, templates, Schedule(steps, {}), expected, slow, recorded)
 
 
 def test_the_steps_compute_what_the_calls_compute():

@@ -1,0 +1,156 @@
+"""A graph that runs as one native call, and what its results are made of."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Container, NamedTuple, Sequence as Row
+
+from ..base.calls import CALLS
+from ..base.errors import GraphError
+from ..base.grad_mode import mode
+from ..graph.edges import Node, requires_grad
+from ..graph.node import Rule, blank_node
+from ..graph.saved import freed_backward
+from ..tensors import layout as layouts
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import Tensor, native
+from .graph import Graph
+from .ir import Value
+from .replay import tensor_of
+from .schedule import schedule
+from .sequence import Assembled, Expected, assemble
+from .steps import Place, Window
+
+__all__ = ["Program", "Returned"]
+
+RESULT, INPUT, CONSTANT, COPY, PLAIN = range(5)
+
+
+class Returned(NamedTuple):
+    """What a leaf of the result is.
+
+    Attributes:
+        source: RESULT of the steps; INPUT, an argument itself; CONSTANT, a tensor of the program itself; COPY of a constant that
+            was made while it ran; PLAIN, no tensor.
+        which: number of a result, an input or a constant; the plain value.
+        window: the part of it; None for all.
+        cut: whether it was detached from what it is otherwise.
+    """
+
+    source: int
+    which: Any
+    window: Window | None = None
+    cut: bool = False
+
+
+def no_other_way(*inputs: Any) -> Any:
+    """What is called in the place of a program's steps where something is not as expected."""
+    raise GraphError("a compiled graph was called with other inputs than it was made for.")
+
+
+class Program:
+    """A graph, assembled.
+
+    Args:
+        graph: its outputs are not looked at.
+        values: the leaves of the result: values of the graph, and plain ones.
+        known: identities of the tensors that were there before the graph was captured.
+        expected, slow, recorded: as of ``assemble``.
+        freed: values whose history was used up while the graph was captured.
+
+    Attributes:
+        results: the values that the steps return.
+        returned: what each leaf is.
+        direct: whether the leaves are the results, in their order.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        values: Row[Any],
+        known: Container[int] = (),
+        expected: Expected | None = None,
+        slow: Callable = no_other_way,
+        recorded: Callable | None = None,
+        freed: Container[Value] = (),
+    ):
+        self.graph, self.schedule = graph, schedule(graph)
+        self.results: list[Value] = []
+        self.returned = [self.place(value, known) for value in values]
+        self.constants = [tensor_of(value) for value in graph.constants]
+        if expected is None:
+            expected = Expected([], [], False, (False,) * (len(graph.inputs) + len(graph.constants)))
+        templates = [template_of(value, value in freed) for value in self.results]
+        self.assembled: Assembled = assemble(
+            graph.inputs, self.constants, graph.constants, self.results, templates, self.schedule, expected, slow, recorded
+        )
+        own = [Returned(RESULT, k) for k in range(len(self.results))]
+        self.direct = self.returned == own
+
+    def place(self, value: Any, known: Container[int]) -> Returned:
+        """Where a leaf comes from."""
+        if not isinstance(value, Value):
+            return Returned(PLAIN, value)
+        window, graph = self.schedule.window(value), self.graph
+        owner = window.place.value
+        assert owner.layout is not None
+        part = None if window == Window(Place(owner), owner.layout) and owner.layout.dense else window
+        cut = value.requires_grad is False and owner.requires_grad is not False
+        if owner in graph.inputs:
+            return Returned(INPUT, graph.inputs.index(owner), None if owner is value else part, cut)
+        if owner in graph.constants:
+            own = id(owner.data) in known
+            return Returned(CONSTANT if own else COPY, graph.constants.index(owner), None if owner is value else part, cut)
+        if owner not in self.results:
+            self.results.append(owner)
+        return Returned(RESULT, self.results.index(owner), part, cut)
+
+    def leaves(self, outs: Any, inputs: Row[Any]) -> list:
+        """The leaves of the result, of what the steps returned."""
+        outs = outs if type(outs) is tuple else (outs,)
+        return list(outs) if self.direct else [self.leaf(each, outs, inputs) for each in self.returned]
+
+    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any]) -> Any:
+        """One of them."""
+        source, which, window, cut = each
+        if source == PLAIN:
+            return which
+        x: Tensor = (outs, inputs, self.constants, self.constants)[source][which]
+        if source == COPY:
+            x = CALLS["clone"](x)
+        if window is None:
+            return native.alias(x) if cut else x
+        layout, offset = window.layout, window.place.offset
+        if requires_grad(x) and mode.enabled and not cut:
+            size = layout.dtype.itemsize
+            return CALLS["as_strided_from"](x, layout.shape, layout.strides, offset // size)
+        return native.tensor(layout.template, x._storage_, x._offset_ + offset, False, None)
+
+    def run(self, inputs: Row[Tensor]) -> list:
+        """The leaves for inputs of the layouts of the graph's, without histories."""
+        return self.leaves(self.assembled.run(*inputs), inputs)
+
+
+def memory_of(layout: Layout) -> Layout:
+    """The layout itself if it fills its memory, else that of all the memory that it reaches."""
+    if layout.dense:
+        return layout
+    return layout_of(layout.dtype, (1 + sum((n - 1) * t for n, t in zip(layout.shape, layout.strides)) if layout.numel else 0,))
+
+
+class FreedRule(Rule):
+    """Of results whose graph was used up within the function."""
+
+    name, node_name = "compiled", "CompiledBackward"
+
+
+def template_of(value: Value, freed: bool) -> Tensor:
+    """What a result is a copy of; one whose graph was used up within the function says so."""
+    assert value.layout is not None
+    layout = memory_of(value.layout)
+    if not freed:
+        return layout.template
+    node = blank_node(Node)
+    node._rule_, node._backward_, node._edges_, node._outputs_, node._seq_ = FreedRule(), freed_backward, (), 1, 0
+    template = layouts.new_template(layout)
+    template._needs_grad_, template._edge_ = True, node
+    return template
