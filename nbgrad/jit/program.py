@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Container, NamedTuple, Sequence as Row
+from typing import Any, Callable, Container, Iterable, NamedTuple, Sequence as Row
 
 from ..base.calls import CALLS
 from ..base.errors import GraphError
@@ -71,7 +71,7 @@ class Program:
         expected: Expected | None = None,
         slow: Callable = no_other_way,
         recorded: Callable | None = None,
-        freed: Container[Value] = (),
+        freed: Iterable[Value] = (),
     ):
         self.graph, self.schedule = graph, schedule(graph)
         self.results: list[Value] = []
@@ -79,7 +79,8 @@ class Program:
         self.constants = [tensor_of(value) for value in graph.constants]
         if expected is None:
             expected = Expected([], [], False, (False,) * (len(graph.inputs) + len(graph.constants)))
-        templates = [template_of(value, value in freed) for value in self.results]
+        used_up = {self.schedule.window(value).place.value for value in freed}
+        templates = [template_of(value, value in used_up) for value in self.results]
         self.assembled: Assembled = assemble(
             graph.inputs, self.constants, graph.constants, self.results, templates, self.schedule, expected, slow, recorded
         )
