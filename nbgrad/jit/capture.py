@@ -27,7 +27,7 @@ from ..graph.edges import Edge, Node as GraphNode, next_seq
 from ..graph.node import saved_values
 from ..modes.interpreters import Call, Presence, register
 from ..modes.traced import TRACED, mark, unmark
-from ..ops.core import OPS, Op
+from ..ops.core import Op
 from ..tensors.storage import Storage
 from ..tensors.tensor import ASK, Tensor
 from .graph import Graph
@@ -46,8 +46,6 @@ class Trace(Presence):
     Attributes:
         graph: what was written down.
         depth: whether the thread is beneath a call that is being written down.
-        leaves: the leaf that a value belongs to, if it belongs to one.
-        cut_off: of values that gradients flow through what their detached aliases are.
     """
 
     rank = "capture"
@@ -55,8 +53,6 @@ class Trace(Presence):
     def __init__(self, known: Sequence[Tensor] = ()):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
         self.variables = Variables(self.graph, known)
-        self.leaves: dict[Value, Tensor] = {}
-        self.cut_off: dict[Value, Value] = {}
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
         """A traced tensor in the place of an argument: a leaf, or part of the argument's graph, on memory of its own."""
@@ -64,7 +60,6 @@ class Trace(Presence):
         self.graph.inputs.append(value)
         made = self.variables.copied(x)
         self.variables.define(made, value)
-        self.leaves[value] = made
         return mark(made)
 
     def note_made(self, storage: Storage) -> None:
@@ -75,20 +70,8 @@ class Trace(Presence):
     def value(self, x: Any) -> Any:
         """The value of a tensor; numbers as they are, sequences member by member."""
         if isinstance(x, Tensor):
-            value = self.variables.value(x)
-            return self.severed(x, value) if value.requires_grad and mode.enabled else value
+            return self.variables.value(x)
         return tuple([self.value(y) for y in x]) if isinstance(x, (tuple, list)) and holds_tensors(x) else x
-
-    def severed(self, x: Tensor, value: Value) -> Value:
-        """The value of a tensor with the memory of one that gradients flow through; of a detached one an alias without flag."""
-        if x.requires_grad and (not x.is_leaf or self.leaves.setdefault(value, x) is x):
-            return value
-        alias = self.cut_off.get(value)
-        if alias is None:
-            node = Node(OPS["alias"], (value,), {}, [value.layout], line=user_line(), flags=[False])
-            self.graph.nodes.append(node)
-            alias = self.cut_off[value] = node.outs[0]
-        return alias
 
     # ---- calls -----------------------------------------------------------------------------------------------------
 

@@ -82,9 +82,9 @@ def test_an_error_in_the_function_leaves_no_capture_behind():
 
 
 def test_a_detached_tensor_is_a_value_of_its_own():
-    """What shares memory with a value that gradients flow through, and not its history, is an alias without flag."""
+    """What shares memory with a value that gradients flow through, and not its history."""
     graph = agree(lambda x: x * x.detach(), leaf(OTHER))
-    assert [(node.name, node.outs[0].requires_grad) for node in graph.nodes] == [("alias", False), ("mul", True)]
+    assert [(node.name, node.outs[0].requires_grad) for node in graph.nodes] == [("stop", False), ("mul", True)]
 
 
 def test_a_new_leaf_on_the_memory_of_an_argument_is_a_value_of_its_own():
@@ -96,7 +96,7 @@ def test_a_new_leaf_on_the_memory_of_an_argument_is_a_value_of_its_own():
         return g * x
 
     graph = agree(program, leaf(OTHER))
-    assert graph.nodes[0].name == "alias" and graph.inputs[0] in graph.nodes[-1].ins and graph.inputs[0] not in graph.nodes[1].ins
+    assert graph.nodes[0].name == "stop" and graph.inputs[0] in graph.nodes[-1].ins and graph.inputs[0] not in graph.nodes[1].ins
 
 
 def test_lines_are_those_of_the_program():
