@@ -13,6 +13,7 @@ from typing import Any
 
 from .ir import Block, Node, Value, copy_block
 from .replay import replay
+from .text import text_of
 
 __all__ = ["Graph"]
 
@@ -46,6 +47,10 @@ class Graph(Block):
             inputs: a tensor for every input.
         """
         return replay(self, self.constants, inputs, self.name)
+
+    def __str__(self) -> str:
+        """Python that computes the same: see text.py."""
+        return text_of(self, self.constants, self.name)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"

@@ -12,7 +12,10 @@ from typing import Any, Callable, Iterator, Sequence
 from ..ops.core import Op
 from ..tensors.layout import Layout
 
-__all__ = ["Block", "Control", "Node", "Value", "copy_block", "map_values", "values_in"]
+__all__ = ["CONTROLS", "Block", "Control", "Node", "Value", "copy_block", "map_values", "values_in"]
+
+# By name: how the texts of graphs spell them.
+CONTROLS: dict[str, Control] = {}
 
 
 class Value:
@@ -64,6 +67,7 @@ class Control:
 
     def __init__(self, name: str, run: Callable):
         self.name, self.run = name, run
+        CONTROLS[name] = self
 
     def __repr__(self) -> str:
         return f"<control {self.name}>"

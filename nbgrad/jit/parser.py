@@ -1,0 +1,310 @@
+"""From the text of a graph, as text.py writes it, to the graph.
+
+>>> from nbgrad.jit import parse
+>>> graph = parse('''
+... def twice(x: float64[3]) -> [float64[3]]:
+...     y: float64[3] = add(x, x)
+...     return [y]
+... ''')
+>>> graph
+<Graph twice: 1 inputs, 1 nodes, 1 outputs>
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from typing import Any, Mapping, NoReturn
+
+from ..base.errors import GraphError
+from ..ops.core import OPS
+from ..tensors.tensor import Tensor
+from .graph import Graph
+from .ir import CONTROLS, Block, Control, Node, Value
+from .literals import KINDS, MEANINGS, Kind, Type, digest_of, type_text
+from .text import AUTOMATIC
+
+__all__ = ["parse"]
+
+FACTS = ("conj", "neg", "requires_grad", "may_require_grad", "dtype", "layout")
+CONSTANTS = {"full": "filled_value", "of": "value_of", "bits": "value_of_bits"}
+
+
+def parse(text: str, constants: Mapping[str, Tensor] | None = None) -> Graph:
+    """The graph of a text.
+
+    Args:
+        text: what ``str(graph)`` gives, or the like.
+        constants: the tensors of the parameters by keyword.
+
+    Returns:
+        The graph: its text is the same one again.
+
+    Raises:
+        GraphError: no text of a graph, with line and column; a constant that is missing or another than the text says.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import trace
+    >>> text = str(trace(lambda x: x * x + 1, nbgrad.ones(2)))
+    >>> str(parse(text)) == text
+    True
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise GraphError(f"parse: line {error.lineno}, column {error.offset}: {error.msg}.") from None
+    parser = Parser(Comments(text), dict(constants or {}))
+    functions = [x for x in tree.body if isinstance(x, ast.FunctionDef)]
+    if len(functions) != 1 or len(tree.body) != 1:
+        parser.refuse(tree.body[-1] if tree.body else None, f"{len(tree.body)} statements", "one function")
+    return parser.graph(functions[0])
+
+
+class Comments:
+    """The comments of a text.
+
+    Attributes:
+        digests: by line.
+    """
+
+    def __init__(self, text: str):
+        self.digests: dict[int, str] = {}
+        self.starts, self.lines = [0], [""]
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type != tokenize.COMMENT:
+                continue
+            note, (row, column) = token.string[1:].strip(), token.start
+            if not token.line[:column].strip():
+                self.starts.append(row)
+                self.lines.append("" if note == "unknown line" else note)
+            elif note.startswith("sha256 "):
+                self.digests[row] = note[7:].strip()
+
+    def line_at(self, row: int) -> str:
+        """The line of the program that a statement comes from."""
+        return self.lines[bisect_right(self.starts, row) - 1]
+
+
+class Parser:
+    """Reads one text.
+
+    Attributes:
+        given: constants by name.
+        values: of the names that were defined.
+        blocks: of the functions that were defined and not yet taken.
+    """
+
+    def __init__(self, comments: Comments, given: dict[str, Tensor]):
+        self.comments, self.given = comments, given
+        self.values: dict[str, Value] = {}
+        self.seen: set[str] = set()
+        self.blocks: dict[str, Block] = {}
+        self.types: dict[str, Type] = {}
+
+    def refuse(self, where: Any, came: str, expected: str) -> NoReturn:
+        """Raise the error for a place."""
+        place = f"line {where.lineno}, column {where.col_offset + 1}: " if where is not None else ""
+        raise GraphError(f"parse: {place}got {came}, expected {expected}.")
+
+    # ---- functions -------------------------------------------------------------------------------------------------
+
+    def graph(self, function: ast.FunctionDef) -> Graph:
+        """The graph that a function is."""
+        found: dict[str, Value] = {}
+        for each in function.args.kwonlyargs:
+            found[each.arg] = self.define(each.arg, self.constant_given(each), each)
+        graph = Graph(name=function.name)
+        self.fill(graph, function, found)
+        order = sorted(found, key=lambda name: int(name[1:]) if re.fullmatch(r"c\d+", name) else len(found))
+        graph.constants = [found[name] for name in order]
+        return graph
+
+    def fill(self, block: Any, function: ast.FunctionDef, constants: dict[str, Value] | None) -> Any:
+        """Read a function into a block."""
+        arguments = function.args
+        if arguments.posonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults or function.decorator_list:
+            self.refuse(function, "a function of another form", "parameters with types, and no defaults")
+        if constants is None and arguments.kwonlyargs:
+            self.refuse(arguments.kwonlyargs[0], "a parameter by keyword", "constants of the outermost function alone")
+        for each in arguments.args:
+            if each.annotation is None:
+                self.refuse(each, f"'{each.arg}' without a type", f"'{each.arg}: float32[2]' or '{each.arg}: Tensor'")
+            kind = self.type(each.annotation)
+            block.inputs.append(self.define(each.arg, Value(kind.layout, kind.flag), each))
+        *body, last = function.body
+        for statement in body:
+            self.statement(block, statement, constants)
+        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.List):
+            self.refuse(last, f"{ast.unparse(last)[:60]!r}", f"'return [...]' at the end of {function.name}")
+        block.outputs = [self.argument(x) for x in last.value.elts]
+        return block
+
+    def define(self, name: str, value: Value, where: Any) -> Value:
+        """Give a name to a value."""
+        if name in self.seen:
+            self.refuse(where, f"a second definition of '{name}'", "one")
+        self.seen.add(name)
+        self.values[name] = value
+        if not AUTOMATIC.fullmatch(name):
+            value.name = name
+        return value
+
+    def constant_given(self, parameter: ast.arg) -> Value:
+        """The constant of a parameter by keyword."""
+        name, row = parameter.arg, parameter.lineno
+        if parameter.annotation is None:
+            self.refuse(parameter, f"'{name}' without a type", f"'{name}: float32[2]'")
+        kind, x = self.type(parameter.annotation), self.given.get(name)
+        if not isinstance(x, Tensor):
+            self.refuse(parameter, f"no constant '{name}'", f"parse(text, constants={{'{name}': tensor}})")
+        own = x.layout.plain()
+        if type_text(own) != type_text(kind.layout):
+            self.refuse(parameter, f"a constant '{name}' of {type_text(own)}", type_text(kind.layout))
+        digest = self.comments.digests.get(row, "")
+        if digest and digest != digest_of(x):
+            self.refuse(parameter, f"a constant '{name}' of other values (sha256 {digest_of(x)})", f"sha256 {digest}")
+        return Value(kind.layout, kind.flag, data=x)
+
+    # ---- statements ------------------------------------------------------------------------------------------------
+
+    def statement(self, block: Block, x: ast.stmt, constants: dict[str, Value] | None) -> None:
+        """Read a statement of a block's body."""
+        if isinstance(x, ast.FunctionDef):
+            outer = dict(self.values)
+            self.blocks[x.name] = self.fill(Block(), x, None)
+            self.values = outer
+        elif isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name):
+            if x.value is None:
+                self.types[x.target.id] = self.type(x.annotation)
+            else:
+                self.call(block, x.value, [x.target], [self.type(x.annotation)])
+        elif isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name) and constants is not None:
+            name = x.targets[0].id
+            constants[name] = self.define(name, self.constant(x.value), x)
+        elif isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Tuple):
+            names = [self.require(y, ast.Name, "a name") for y in x.targets[0].elts]
+            missing = [y for y in names if y.id not in self.types]
+            if missing:
+                self.refuse(missing[0], f"'{missing[0].id}' without a type", f"'{missing[0].id}: float32[2]' above")
+            self.call(block, x.value, names, [self.types.pop(y.id) for y in names])
+        elif isinstance(x, ast.Expr):
+            self.call(block, x.value, [], [])
+        else:
+            self.refuse(x, f"{ast.unparse(x)[:60]!r}", "'name: type = operation(...)'")
+
+    def require(self, x: ast.expr, kind: Any, expected: str) -> Any:
+        """What must be of a form."""
+        if not isinstance(x, kind):
+            self.refuse(x, f"{ast.unparse(x)[:60]!r}", expected)
+        return x
+
+    def call(self, block: Block, x: ast.expr, targets: list[ast.Name], types: list[Type]) -> None:
+        """Read the call of an operation or a control node."""
+        call = self.require(x, ast.Call, "a call of an operation")
+        name = self.require(call.func, ast.Name, "the name of an operation").id
+        op: Any = CONTROLS.get(name) or OPS.get(name)
+        if op is None:
+            self.refuse(call.func, f"'{name}'", "an operation of the table or a control node")
+        attributes = {each.arg: each.value for each in call.keywords if each.arg is not None}
+        taken = self.require(attributes.pop("blocks"), ast.Tuple, "functions").elts if "blocks" in attributes else []
+        blocks = tuple([self.block(each) for each in taken])
+        ins = tuple([self.argument(each) for each in call.args])
+        named = {key: self.argument(value) for key, value in attributes.items()}
+        if not isinstance(op, Control):
+            try:
+                op.signature.bind(*ins, **named)
+            except TypeError as error:
+                self.refuse(call, f"{name}: {error}", f"{name}{op.signature}")
+        node = Node(op, ins, named, [y.layout for y in types], blocks, self.comments.line_at(x.lineno), [y.flag for y in types])
+        for target, value in zip(targets, node.outs):
+            self.define(target.id, value, target)
+        block.nodes.append(node)
+
+    def block(self, x: ast.expr) -> Block:
+        """The block of a function, which one node takes."""
+        name = self.require(x, ast.Name, "the name of a function").id
+        if name not in self.blocks:
+            self.refuse(x, f"'{name}'", "a function that is defined above, for one statement")
+        return self.blocks.pop(name)
+
+    # ---- expressions -----------------------------------------------------------------------------------------------
+
+    def constant(self, x: ast.expr) -> Value:
+        """The constant that ``float32[2].of(1.0, 2.0)`` makes."""
+        call = self.require(x, ast.Call, "a constant, 'float32[2].of(1.0, 2.0)'")
+        method = self.require(call.func, ast.Attribute, "a constant, 'float32[2].of(1.0, 2.0)'")
+        kind, numbers = self.type(method.value), [self.argument(each) for each in call.args]
+        if method.attr not in CONSTANTS:
+            self.refuse(call, f"'{method.attr}'", f"one of {', '.join(CONSTANTS)}")
+        make = getattr(kind, CONSTANTS[method.attr])
+        return self.meaning(call, lambda: make(numbers) if method.attr == "of" else make(*numbers))
+
+    def type(self, x: ast.expr) -> Type:
+        """What an annotation says."""
+        found = self.expression(x)
+        if not isinstance(found, Type):
+            self.refuse(x, f"{ast.unparse(x)[:60]!r}", "a type, as 'float32[2, 3]'")
+        return found
+
+    def argument(self, x: ast.expr) -> Any:
+        """An operand, an attribute, or an output."""
+        found = self.expression(x)
+        if isinstance(found, (Type, Kind)):
+            self.refuse(x, f"{ast.unparse(x)[:60]!r}", "a value or a number")
+        return found
+
+    def expression(self, x: ast.expr) -> Any:
+        """What an expression means."""
+        if isinstance(x, ast.Constant):
+            return x.value
+        if isinstance(x, ast.Tuple):
+            return tuple([self.expression(each) for each in x.elts])
+        if isinstance(x, ast.List):
+            return [self.expression(each) for each in x.elts]
+        if isinstance(x, ast.Name):
+            return self.named(x)
+        if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
+            number = self.expression(x.operand)
+            return self.meaning(x, lambda: -number)
+        if isinstance(x, ast.Subscript):
+            kind, shape = self.expression(x.value), self.expression(x.slice)
+            return self.meaning(x, lambda: kind[shape])
+        if isinstance(x, ast.Attribute) and x.attr in FACTS:
+            owner = self.expression(x.value)
+            return self.meaning(x, lambda: getattr(owner, x.attr))
+        if isinstance(x, ast.Call) and not x.keywords:
+            return self.made(x)
+        self.refuse(x, f"{ast.unparse(x)[:60]!r}", "a value, a number or a type")
+
+    def named(self, x: ast.Name) -> Any:
+        """The meaning of a name."""
+        if x.id in self.values:
+            return self.values[x.id]
+        if x.id in KINDS or x.id in ("Tensor", "nan", "inf"):
+            return MEANINGS[x.id]
+        self.refuse(x, f"'{x.id}'", "a name that is defined above")
+
+    def made(self, x: ast.Call) -> Any:
+        """What a call in an expression makes: a number, a device, a slice, a type of other strides or on another device."""
+        arguments = [self.expression(each) for each in x.args]
+        if isinstance(x.func, ast.Attribute) and x.func.attr in ("strides", "on"):
+            owner, name = self.expression(x.func.value), x.func.attr
+            return self.meaning(x, lambda: getattr(owner, name)(*arguments))
+        if isinstance(x.func, ast.Name) and x.func.id in ("complex_number", "device", "slice", "unspoken"):
+            make = MEANINGS[x.func.id]
+            return self.meaning(x, lambda: make(*arguments))
+        self.refuse(x, f"{ast.unparse(x)[:60]!r}", "an operand: calls of operations are statements of their own")
+
+    def meaning(self, x: ast.expr, make: Any) -> Any:
+        """What ``make`` gives.
+
+        Raises:
+            GraphError: it fails, because the text is wrong there.
+        """
+        try:
+            return make()
+        except (TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
+            self.refuse(x, f"{ast.unparse(x)[:60]!r} ({error})", "what graphs are written in")
