@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .capture import trace
+from .compile import compile
 from .equality import difference, same
 from .graph import Graph
 from .parser import parse
 
-__all__ = ["Graph", "difference", "parse", "same", "trace"]
+__all__ = ["Graph", "compile", "difference", "parse", "same", "trace"]

@@ -1,6 +1,7 @@
 """Whether two graphs are the same program, and where they differ.
 
-Names, lines of the program and the order of constants do not matter; layouts, flags, numbers to the last bit, and the order of nodes do.
+Names, lines of the program and the order of constants do not matter. Layouts, flags, numbers to the last bit and the order of nodes
+do.
 
 >>> import nbgrad
 >>> from nbgrad.jit import difference, trace
@@ -47,8 +48,8 @@ def difference(one: Graph, other: Graph) -> str:
     found = next(Pairs().blocks(one, other), None)
     if found is None:
         return ""
-    texts = [[line for line in str(graph).splitlines() if not line.lstrip().startswith("#")] for graph in (one, other)]
-    return "\n".join([found, *unified_diff(*texts, one.name, other.name, lineterm="")])
+    mine, theirs = ([line for line in str(graph).splitlines() if line.lstrip()[0] != "#"] for graph in (one, other))
+    return "\n".join([found, *unified_diff(mine, theirs, one.name, other.name, lineterm="")])
 
 
 class Pairs:

@@ -94,8 +94,7 @@ class Type:
 
     def value_of(self, elements: Sequence[Any]) -> Value:
         """The constant of these elements, in row-major order."""
-        dtype = self.known().dtype
-        return self.value_of_array(np.array(elements, np.complex128 if dtype.is_complex else None).astype(dtype.numpy))
+        return self.value_of_array(converted(elements, self.known().dtype))
 
     def value_of_bits(self, text: str) -> Value:
         """The constant whose elements have these bytes, in hexadecimal digits."""
@@ -181,7 +180,7 @@ def literal(x: Any) -> str:
     if isinstance(x, Device):
         return f"device({str(x)!r})"
     if isinstance(x, slice):
-        return f"slice({literal(x.start)}, {literal(x.stop)}, {literal(x.step)})"
+        return f"slice_of({literal(x.start)}, {literal(x.stop)}, {literal(x.step)})"
     return literal(x.item()) if isinstance(x, np.generic) else f"unspoken({type(x).__name__!r})"
 
 
@@ -196,8 +195,13 @@ def unspoken(name: str) -> Any:
 
 def rounded(number: Any, dtype: DType) -> Any:
     """A number as one of a dtype, as a Python number."""
-    element = np.array(number, np.complex128 if dtype.is_complex else None).astype(dtype.numpy)
-    return python_type(dtype)(element.item())
+    return python_type(dtype)(converted(number, dtype).item())
+
+
+def converted(numbers: Any, dtype: DType) -> np.ndarray:
+    """Numbers as an array."""
+    with np.errstate(all="ignore"):
+        return np.array(numbers, np.complex128 if dtype.is_complex else None).astype(dtype.numpy)
 
 
 def python_type(dtype: DType) -> type:
@@ -260,6 +264,6 @@ MEANINGS: dict[str, Any] = {
     "device": device,
     "inf": math.inf,
     "nan": math.nan,
-    "slice": slice,
+    "slice_of": slice,
     "unspoken": unspoken,
 }

@@ -20,12 +20,11 @@ from bisect import bisect_right
 from typing import Any, Mapping, NoReturn
 
 from ..base.errors import GraphError
-from ..ops.core import OPS
 from ..tensors.tensor import Tensor
 from .graph import Graph
-from .ir import CONTROLS, Block, Control, Node, Value
+from .ir import Block, Control, Node, Value
 from .literals import KINDS, MEANINGS, Kind, Type, digest_of, type_text
-from .text import AUTOMATIC
+from .text import AUTOMATIC, operation_of
 
 __all__ = ["parse"]
 
@@ -205,7 +204,7 @@ class Parser:
         """Read the call of an operation or a control node."""
         call = self.require(x, ast.Call, "a call of an operation")
         name = self.require(call.func, ast.Name, "the name of an operation").id
-        op: Any = CONTROLS.get(name) or OPS.get(name)
+        op = operation_of(name)
         if op is None:
             self.refuse(call.func, f"'{name}'", "an operation of the table or a control node")
         attributes = {each.arg: each.value for each in call.keywords if each.arg is not None}
@@ -293,7 +292,7 @@ class Parser:
         if isinstance(x.func, ast.Attribute) and x.func.attr in ("strides", "on"):
             owner, name = self.expression(x.func.value), x.func.attr
             return self.meaning(x, lambda: getattr(owner, name)(*arguments))
-        if isinstance(x.func, ast.Name) and x.func.id in ("complex_number", "device", "slice", "unspoken"):
+        if isinstance(x.func, ast.Name) and x.func.id in ("complex_number", "device", "slice_of", "unspoken"):
             make = MEANINGS[x.func.id]
             return self.meaning(x, lambda: make(*arguments))
         self.refuse(x, f"{ast.unparse(x)[:60]!r}", "an operand: calls of operations are statements of their own")

@@ -2,20 +2,20 @@
 
 >>> import nbgrad
 >>> from nbgrad.jit import trace
->>> def square(x):
+>>> def total(x):
 ...     return (x * 0.5 + nbgrad.tensor([1.0, 2.0])).sum()
->>> print("\\n".join(line for line in str(trace(square, nbgrad.ones(2))).splitlines() if "#" not in line))
-def square(x: float32[2]) -> [float32[()]]:
+>>> print("\\n".join(line for line in str(trace(total, nbgrad.ones(2))).splitlines() if "#" not in line))
+def total(x: float32[2]) -> [float32[()]]:
     c0 = float32[2].of(1.0, 2.0)
     v0: float32[2] = mul(x, 0.5)
     v1: float32[2] = add(v0, c0)
     v2: float32[()] = sum(v1, dim=None, keepdim=False, dtype=None)
     return [v2]
 
-NOTE [Texts of graphs]: the text of a graph is a function of its inputs that returns the list of its outputs. A comment names the line
-of the program from which the statements beneath it come. Constants of few elements are made in front; others are parameters by
-keyword, with a digest. Blocks of control nodes are functions in front of the statement that takes them. ``namespace()`` gives the
-names their meaning, so that ``exec`` makes the function; parser.py makes the graph again. Names follow from the order of the
+NOTE [Texts of graphs]: the text of a graph is a function of its inputs that returns the list of its outputs. A comment names the
+line of the program from which the statements beneath it come. Constants of few elements are made in front; others are parameters
+by keyword, with a digest. Blocks of control nodes are functions in front of the statement that takes them. ``namespace()`` gives
+the names their meaning, so that ``exec`` makes the function; parser.py makes the graph again. Names follow from the order of the
 statements alone, so that equal graphs have equal texts in every process.
 """
 
@@ -28,14 +28,17 @@ from hashlib import sha256
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 from ..base.calls import CALLS
-from ..ops.core import OPS, Op
+from ..ops.core import OPS, Elementwise, Op
 from ..tensors.tensor import Tensor
 from .ir import CONTROLS, Block, Control, Node, Value, map_values
 from .literals import MEANINGS, Type, constant_text, digest_of, is_inline, literal, type_text
 
-__all__ = ["constants_of", "function_of", "gives_several", "namespace", "text_of"]
+__all__ = ["constants_of", "function_of", "gives_several", "namespace", "operation_of", "text_of"]
 
 WIDEST = 120
+COTANGENT = (
+    "_backward"  # what follows the operation in the names of cotangents that are operations: Elementwise.cotangent_operation
+)
 AUTOMATIC = re.compile(r"[vcu]\d+|\w+_block\d+")
 
 
@@ -174,7 +177,7 @@ def gives_several(op: Any) -> bool:
 
 def is_free(name: str) -> bool:
     """Whether a name may be given to what the text defines."""
-    return name.isidentifier() and not keyword.iskeyword(name) and name not in OPS and name not in MEANINGS and name not in CONTROLS
+    return name.isidentifier() and not keyword.iskeyword(name) and name not in MEANINGS and operation_of(name) is None
 
 
 # ---- what the text means when it runs ------------------------------------------------------------------------------
@@ -191,7 +194,19 @@ def namespace() -> dict[str, Any]:
     [tensor([2., 4.])]
     """
     controls = {name: control_call(control) for name, control in CONTROLS.items()}
-    return {**MEANINGS, **controls, **{name: CALLS[name] for name in OPS}}
+    backward = [op.name + COTANGENT for op in OPS.values() if getattr(op, "backward_node", "")]
+    operations = [operation_of(name) for name in (*OPS, *backward)]
+    return {**MEANINGS, **controls, **{op.name: CALLS[op.name] for op in operations if op is not None}}
+
+
+def operation_of(name: str) -> Op | Control | None:
+    """What a text calls: an operation of the table, a cotangent that is one outside of it, a control node; None of other names."""
+    found = CONTROLS.get(name) or OPS.get(name)
+    base = OPS.get(name.removesuffix(COTANGENT))
+    if found is None and isinstance(base, Elementwise) and base.backward_node:
+        CALLS[base.name].cotangent()
+        return CALLS[name].caller.op
+    return found
 
 
 def function_of(text: str) -> Callable:
