@@ -2,9 +2,6 @@
 
 Everything that chooses a kernel is in the layout, so a call finds its plan by looking up the layouts of its operands in a dict, and
 checks nothing else. ``is`` proves that two layouts are equal. ``is not`` proves nothing, since the table of layouts is bounded.
-
-Two operands of equal layout are recognised by a pointer comparison, and a dict look-up from (operation, layouts) to a plan
-replaces all checking. ``is`` proves that two layouts are equal; ``is not`` proves nothing: the table is bounded.
 """
 
 from __future__ import annotations
