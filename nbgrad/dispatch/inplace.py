@@ -1,7 +1,7 @@
-"""In-place forms of elementwise operations: the same declaration, written over an operand.
+"""In-place forms of elementwise operations, ``x.mul_(y)`` and ``x *= y``: the same declaration, written over the first operand.
 
-The steps of a write are those of writes.py, NOTE [In-place order]; here is what they do for an operation: which operands need a
-gradient, the plan, the function that records.
+The order of the steps is that of every write, NOTE [In-place order] in writes.py. Here is what they are for an operation: which
+plan is launched, which operands need a gradient, what records the node.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["inplace_call", "inplace_plan"]
 
 
 class InplaceCall:
-    """What the method ``op_`` of an elementwise operation does where the native write finds no plan.
+    """The method ``op_`` of an elementwise operation, where native code finds no plan for it.
 
     Attributes:
         name: of the form, for errors.
@@ -67,7 +67,7 @@ class InplaceCall:
         self.plain = self.plan_and_write
 
     def check(self, x, *others):
-        """A call that the native write leaves: quick writes are asked, operands that the write would change are copied."""
+        """A call without a plan for native code: special modes are asked, and operands that the write would change are copied."""
         op = self.op
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{self.name}: expected a Tensor, got {type(x).__name__}.")
@@ -90,7 +90,7 @@ class InplaceCall:
         return self.intercept(operands) if plan is None else self.write(plan, mask_of(op, operands), *operands)
 
     def check_and_store(self, x, *others):
-        """The same of an operation that stores numbers: next time the native write knows the call, if no value decides about it."""
+        """The same of an operation that stores numbers. If no value decides about the call, native code knows it next time."""
         self.check(x, *others)
         kinds = kinds_of((x, *others))
         if not special and not stores_with_care(kinds) and kinds in self.plans:
@@ -175,7 +175,7 @@ PLAIN = (float, int)  # numbers that are taken as they are
 
 
 def overwrite_complex(op: Elementwise, operands: tuple) -> Tensor:
-    """An in-place call on complex operands by what stands for the operation, which may save the old value: then a copy of it.
+    """An in-place call on complex operands: the complex form is computed, then copied over the first operand.
 
     Raises:
         DTypeError: the result is real.

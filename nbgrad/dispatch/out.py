@@ -1,8 +1,9 @@
-"""``out=``: what a call computes is written into tensors that exist.
+"""Calls with ``out=``: the result is written into a tensor that exists, as in ``nbgrad.add(x, y, out=z)``.
 
-No derivative may be lost. Elementwise operations are launched into ``out``, which must not change what they still read
-(``write_result``); of all others the results are computed, then copied, so that operands may lie in that memory as they like
-(``write_out``).
+Elementwise operations are launched into ``out`` directly (``write_result``), which must not change what they still read. All other
+operations compute their results first and then copy them (``write_out``), so their operands may share memory with ``out``. Nothing
+is
+recorded: a call in which a gradient or a tangent would be lost is refused.
 """
 
 from __future__ import annotations

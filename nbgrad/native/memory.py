@@ -1,10 +1,10 @@
-"""Native code: large blocks of memory that are used again for NumPy's arrays. ``blocks`` says why.
+"""Native code: the functions that allocate and free large blocks of memory for arrays. blocks.py says why there are any.
 
 NOTE [Blocks]: requests of ``LEAST`` bytes and more get a mapping of their own, in whole 64 KB; smaller ones go to ``malloc``.
 A freed block is kept, and the one freed last, which is likely to be cached, is taken first by a request of its size. What is
 kept is bounded (``NBGRAD_KEPT_MEMORY``), and what nobody took for ``PATIENCE`` requests goes back to the system, one at a time.
-  - Blocks of about 2 MB and more begin where a huge page does, and the system is asked for such: a thousandth of the page faults,
-    and no walks of page tables on the way.
+  - Blocks of about 2 MB and more begin where a huge page does, and the system is asked for such: far fewer page faults, and
+    no walks of page tables on the way.
   - Blocks begin at five different places in a page. Where an operand and the result lie at the same place, loads wait for stores
     whose addresses end in the same 12 bits.
   - 64 bytes before the data is a header: mapped bytes (0: from ``malloc``), bytes asked for, start of the mapping,

@@ -1,13 +1,15 @@
-"""Native code: the places in the program where nodes are made, for anomaly mode.
+"""Native code for anomaly mode: it notes in which line of the program each node is made.
 
 NOTE [Places]: a place is where in the program nbgrad was called: the instruction of every frame, innermost first. ``find_place``
 walks the interpreter's own frames, which makes no frame object, and looks the walk up in a table: the same line, reached in the
 same way, is one object. A place not seen before is made by Python, and so is every place where this Python's frames are not known:
 their layout changes with its version, and ``FRAMES`` names the ones that were tried.
 
-``watcher`` holds nothing while the mode is off. Else it is a tuple: list of ``(walk as bytes, place)`` or None, by the hash of the
-walk, or None instead of it; ``capture(walk, index)``, which makes a place; a list that is empty while no pass runs;
-``induced(place)``, asked while one does; ``written(storage)``, told before a write.
+``watcher`` is empty while the mode is off. Else it is a tuple of
+  - a list of ``(walk as bytes, place)`` or None, by the hash of the walk; None where frames are not known;
+  - ``capture_place(walk, index)``, which makes a place;
+  - a list that is empty while no pass runs, and ``induced(place)``, asked while one does;
+  - ``remember_writer(storage)``, told before a write.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def note_place(node: Node) -> None:
 
 @native(cold=True)
 def give_place(node: Node) -> None:
-    """The same, if it is; without one where none can be made."""
+    """``note_place`` while the mode is on. The node stays without a place where none can be made."""
     try:
         node._place_ = find_place()
     except BaseException:
@@ -77,7 +79,7 @@ def note_write(storage: Storage) -> None:
 
 @native(cold=True)
 def tell_write(storage: Storage) -> None:
-    """The same, if it is."""
+    """``note_write`` while the mode is on."""
     try:
         _, _, _, _, written = cast(Watcher, kept(watcher, 0))
         written(storage)

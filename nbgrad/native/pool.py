@@ -27,8 +27,8 @@ could not leave a core that another process took.
 NOTE [Debt]: where the cores are busy a worker that holds a chunk may not run for milliseconds, and the caller waits.
 One thread would have taken (caller's processor time in its chunks) * chunks / (its chunks). What a run took beyond
 7/8 of that is a loss, and the pool owes ``DEBT`` times the loss: later runs are serial and pay with their duration
-until nothing is owed. So whatever the machine does, about 1/DEBT of the time at most is lost to trying (measured with
-every core busy: 0.93 to 1.03 times the speed of one thread). Processor time, not the clock's, since a worker that
+until nothing is owed. So whatever the machine does, about 1/DEBT of the time at most is lost to trying. Processor
+time, not the clock's, since a worker that
 wakes on the caller's own core makes the caller look slow. A loss counts as ``MOST_LOSS`` at most, since a process
 that was stopped comes back with hours.
 """
@@ -66,7 +66,7 @@ pool_threads, pool_cores = Static(*[0] * 256), Static(*[0] * 16)
 
 @raw
 def clock(which: int) -> int:
-    """Nanoseconds: 1 of the wall, 3 of this thread."""
+    """The time in nanoseconds, of clock 1, the wall's, or 3, this thread's processor time."""
     time = words(2)
     clock_gettime(which, time)
     return time[0] * 1000000000 + time[1]
@@ -110,7 +110,7 @@ def wake() -> None:
 
 @raw
 def withdrawn() -> bool:
-    """Take back this worker's announcement; False if a token for it is due."""
+    """Take back this worker's announcement. False if a publisher has already made a token for it."""
     while True:
         sleepers = load(pool_sleepers)
         if sleepers <= 0:
@@ -146,7 +146,7 @@ def worker(unused: int) -> int:
 
 @raw
 def avoid_caller() -> None:
-    """Leave the caller's core for good. See NOTE [Place]."""
+    """Forbid this worker the caller's core, for good. See NOTE [Place]."""
     here = sched_getcpu()
     if here == pool_run[5] and 0 <= here < 1024:
         cores = words(16)
@@ -263,7 +263,7 @@ def share(kernel: int, units: int, grain: int, chunks: int, pointers: int) -> No
 
 @raw
 def parallel(kernel: int, units: int, grain: int, pointers: int) -> None:
-    """Run a kernel over ``[0, units)``, shared if that promises anything."""
+    """Run a kernel over ``[0, units)``, shared with the workers if that promises to be quicker."""
     if load(pool_wanted) > 0 and grain < units:
         if load(pool_owed) > 0:  # a serial run, whose duration pays off what is owed
             before = clock(1)

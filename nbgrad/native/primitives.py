@@ -1,7 +1,8 @@
-"""Primitives of native code: what Python has no word for, with its meaning in Python and in machine code side by side.
+"""Primitives of native code: operations that Python has no word for, each with its meaning in Python and in machine code.
 
-A body is LLVM's: its names are the parameters', and names in capitals behind an ``@`` are filled in by ``link``. The functions
-without a body are forms that the translator knows. What native code calls without a name in the language is in ``support``.
+The function is the meaning in Python; the text in its decorator is LLVM's, in which the parameters have their names, and names
+in capitals behind an ``@`` are filled in by ``link``. Functions without such a text are forms that the translator knows. Text that
+no primitive names, as that of reference counts, is in ``support``.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def get_int64(address: int) -> int:
     late=True,
 )
 def keep(words: Words, k: int, x: object) -> None:
-    """Hold an object in a static word."""
+    """Keep an object in a static word."""
     words[k] = x
 
 
@@ -231,7 +232,7 @@ def copy_slots(template: object, x: object, slots: Words) -> None:
 
 
 def others(x: object) -> int:
-    """How many references there are to an object besides the one of the variable. In Python that cannot be told: too many."""
+    """How many references to an object there are besides that of the variable. Python cannot tell, and says: too many."""
     return 1 << 30
 
 
@@ -325,7 +326,7 @@ def imag_part(x: object) -> float:
     raises=True,
 )
 def reraise() -> None:
-    """Go on with the error that a primitive may have left."""
+    """Raise the error that a primitive may have left."""
 
 
 # ---- threads -------------------------------------------------------------------------------------------------------
@@ -347,7 +348,7 @@ def thread_dict() -> dict:
 
 
 def switch() -> None:
-    """Called before every step that other threads may see; tests put in its place what lets another one run."""
+    """Called before every step that other threads may see. Tests exchange it for a function that lets another thread run."""
 
 
 def _atomic(name: str, body: str, python: Callable, **notes: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""The LLVM text that all native code uses: reference counts, errors, conversions. Nothing else but the primitives is."""
+"""The LLVM text that all native code uses: reference counts, errors, conversions. All other text is in primitives."""
 
 from __future__ import annotations
 

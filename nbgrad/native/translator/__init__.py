@@ -1,9 +1,9 @@
-"""The translator of native functions, from syntax trees to LLVM's text, with types, references and errors. ``language`` says what
-such a function may contain.
+"""The translator of native functions: it turns the syntax trees of annotated Python functions into LLVM's text.
 
-From below: ``kinds``, the static types; ``references``, the text and who owns what; ``values``, ``expressions``, ``invocations``,
-``statements``, each a class derived from the one before; ``functions``, one function; ``units``, modules of them. It is imported
-only where the machine code is not yet on the disk, and knows nothing of what it translates.
+What such a function may contain says ``language``. The modules, from below: ``kinds``, the static types; ``references``, the text
+as it grows, and who owns which object; ``values``, ``expressions``, ``invocations``, ``statements``, each a class derived from the
+one before; ``functions``, one function; ``units``, modules of them. The translator is imported only where the machine code is not
+on the disk yet, and knows nothing of what it translates.
 """
 
 from .kinds import Refused

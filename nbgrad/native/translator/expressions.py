@@ -1,4 +1,4 @@
-"""Expressions, and conditions with what they tell of variables."""
+"""Expressions of native code; and conditions, with what they tell of variables on either way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .values import Values
 
 
 class Expressions(Values):
-    """``expr`` of every kind of expression of native code."""
+    """The translation of every kind of expression; ``expr`` is the entry."""
 
     def expr(self, node: ast.expr) -> Value:
         of = getattr(self, "of_" + type(node).__name__, None)
@@ -80,7 +80,10 @@ class Expressions(Values):
         raise self.refuse(node, "is no operation of machine numbers")
 
     def shifted(self, node: ast.BinOp, x: str, bits: str) -> str:
-        """As in Python: by more bits than there are leaves nothing, or the sign. In raw code a negative number is large."""
+        """A shift as in Python:
+
+        by more bits than there are it gives 0, or -1. In raw code a negative number counts as a large one.
+        """
         left = isinstance(node.op, ast.LShift)
         if bits.lstrip("-").isdigit():
             if not 0 <= int(bits) < 64:
@@ -94,7 +97,7 @@ class Expressions(Values):
         return self.op(f"ashr i64 {x}, {self.op(f'select i1 {far}, i64 63, i64 {bits}')}")
 
     def divided(self, node: ast.BinOp, x: str, y: str) -> str:
-        """As in Python: rounded down, and what is left over has the divisor's sign. Raw code must not divide by 0."""
+        """A division as in Python: rounded down, the remainder with the divisor's sign. Raw code must not divide by 0."""
         if y == "0":
             raise self.refuse(node, "division by zero")
         if not self.raw and not y.lstrip("-").isdigit():
@@ -130,7 +133,7 @@ class Expressions(Values):
         return Value(parts[0], BOOL)
 
     def itself(self, value: Value, node: ast.AST) -> Value:
-        """An operand of ``is``: an object, a bool, or an int so small that there is one object of it."""
+        """An operand of ``is``: an object, a bool, or an int so small that Python has one object for it."""
         small = value.kind is INT and value.ir.isdigit() and int(value.ir) <= 256
         if value.kind.what != "object" and value.kind is not BOOL and not small:
             raise self.refuse(node, "machine numbers are equal, never the same object")

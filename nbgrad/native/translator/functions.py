@@ -1,4 +1,4 @@
-"""One function, from its syntax tree to LLVM's text."""
+"""One native function, translated: its variables, signature, ends and body."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Body(Statements):
         self.text = "\n  ".join([head, *self.allocas, *self.lines]) + "\n}\n"
 
     def look_for_variables(self) -> None:
-        """Which there are, where they are set, and what annotations say of them."""
+        """Find the variables, the places where each is set, and what annotations say of them."""
         tree = self.tree
         if tree.args.defaults or tree.args.posonlyargs or tree.args.kwonlyargs or tree.args.kwarg:
             raise self.refuse(tree, "parameters have names and no defaults")
@@ -102,7 +102,7 @@ class Body(Statements):
         self.emit(f"ret {self.made.out} {zero}")
 
     def let_go_at_the_ends(self) -> None:
-        """What every other end lets go of, now that all variables are known."""
+        """Write what every other end releases, now that all variables are known."""
         for k in range(len(self.lines) - 1, -1, -1):
             if isinstance(self.lines[k], tuple):
                 looped, known, kept, how = self.lines[k]

@@ -1,4 +1,4 @@
-"""Calls of native functions and primitives, of the C library, of Python objects; and the forms that look like calls."""
+"""Calls: of native functions and primitives, of the C library, of Python objects, and of forms that only look like calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMS: dict[Any, tuple[str, int]] = {
 
 
 class Invocations(Expressions):
-    """``expr`` of a call."""
+    """The translation of calls."""
 
     def of_Call(self, node) -> Value:
         function = node.func
@@ -99,7 +99,7 @@ class Invocations(Expressions):
         return Value(result if out == "i64" else self.op(f"sext i32 {result} to i64"), INT)
 
     def row(self, nodes: list[ast.expr], free: int = 0) -> Value:
-        """Arguments in memory, behind some free places; the last may be all operands of a row."""
+        """Arguments in memory, one behind the other, with free places in front; the last may be all operands of a row."""
         last = nodes[-1] if nodes and isinstance(nodes[-1], ast.Starred) else None
         values, rest = self.values([*nodes[:-1], last.value] if last else nodes), None
         if last:

@@ -1,4 +1,4 @@
-"""Static types, which say what the machine holds and what is known of an object; and the values and functions that have them."""
+"""Static types. They say what the machine holds, and what is known of an object; values and functions have them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Made(NamedTuple):
 
 
 def fits(given: Kind, kind: Kind) -> bool:
-    """Whether an object of one kind is one of another."""
+    """Whether a value of one kind may stand where another kind is wanted."""
     if kind.cls is object:
         return True
     if given.cls is type(None):
@@ -93,7 +93,7 @@ def fits(given: Kind, kind: Kind) -> bool:
 
 
 def joined(*kinds: Kind) -> Kind:
-    """What is known of a value that is of one of several kinds."""
+    """The kind of a value that has one of several kinds, for all that is known."""
     if len(set(kinds)) == 1:
         return kinds[0]
     classes = {k.cls for k in kinds} - {type(None)}

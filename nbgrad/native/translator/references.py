@@ -1,12 +1,16 @@
-"""A function's text as it grows, and who owns what in it.
+"""The text of a function as it grows, and who owns which reference in it.
 
-NOTE [References]: nobody writes counts. A variable owns what it refers to, until it is set again, deleted, or the function ends,
-whichever way. What an expression makes is owned until the statement ends, or moves into a field, a tuple, a variable, a result.
-What it merely finds (in a field, a list, a dict) is *borrowed*: good for anything that cannot run Python; a call that can holds it
-meanwhile, and where something else could run before it is used, the translation is refused: give it a variable. Parameters,
-constants and what is found in frozen things (fields of classes that never change, items of tuples) need no counts as long as the
-function runs. A look-up in a dict runs nothing: what native code asks for is compared by identity, or a str, a number, or a
-tuple of such.
+NOTE [References]: native functions never mention reference counts; the translator writes them, by these rules.
+  1. A variable owns what it refers to, until it is set again, deleted, or the function ends, whichever way.
+  2. An object that an expression makes is owned until the statement ends, or moves into a field, a tuple, a variable, a result.
+  3. An object that an expression finds (in a field, a list, a dict) is *borrowed*. It may be used by anything that cannot run
+  Python.
+     A call that can run Python holds it meanwhile. Where something else might run before it is used, the translation is refused:
+     the remedy is to give it a variable.
+  4. Parameters, constants and what is found in frozen things (fields of classes that never change, items of tuples) need no counts
+     as long as the function runs.
+A look-up in a dict runs no Python: native code looks for objects that are compared by identity, for strs, numbers, and tuples of
+these.
 
 NOTE [Errors]: every native function may fail. It returns null, or true beside its result, with an error set; each call of one is
 followed by a branch to the function's one failing end, which lets go of whatever is owned, or to the handler of the ``try`` around
@@ -117,7 +121,7 @@ class References:
         self.emit(f"br label %{self.failing}")
 
     def has_lock(self, what: str) -> None:
-        """See to it that nothing that needs the interpreter happens between ``give_lock`` and ``take_lock``."""
+        """Refuse what needs the interpreter between ``give_lock`` and ``take_lock``."""
         if self.unlocked:
             raise self.refuse(self.statement, f"nothing may {what} without the lock")
 
@@ -162,14 +166,14 @@ class References:
         return lines
 
     def releases_now(self, slot: str) -> None:
-        """Empty a place."""
+        """Release what a place holds, and empty it."""
         old = self.op(f"load ptr, ptr {slot}")
         self.emit(f"store ptr null, ptr {slot}")
         self.emit(f"call void @xdecref(ptr {old})")
         self.yields += 1
 
     def end(self, since: int = 0) -> None:
-        """Let go of what the statement owns."""
+        """Release what the statement owns."""
         for slot, ir in self.pending[since:]:
             self.unused.append(slot)
             self.emit(f"store ptr null, ptr {slot}")
@@ -184,13 +188,13 @@ class References:
         return kept
 
     def lasting(self, value: Value) -> Value:
-        """A value that stays what it is when variables are set: what they own, or keep alive, gets a reference more."""
+        """A value that does not change when variables are set: what these own gets one more reference."""
         if value.kind.what != "object" or value.root == "always" or (value.slot, value.ir) in self.pending:
             return value
         return self.own(self.take(value), value.kind)
 
     def values(self, nodes: list[ast.expr], *first: Value) -> list[Value]:
-        """Several expressions in their order, behind what was found just now."""
+        """Several expressions, evaluated in their order."""
         made: list[tuple[Value, int, ast.AST]] = [(value, self.yields, self.statement) for value in first]
         made += [(self.expr(node), self.yields, node) for node in nodes]
         for value, before, node in made:
@@ -198,7 +202,7 @@ class References:
         return [value for value, _, _ in made]
 
     def still(self, value: Value, before: int, node: ast.AST) -> None:
-        """See to it that what was found is still there: whoever lent it has to own it, if something may have run since."""
+        """See to it that a borrowed value is still alive: if something may have run since, its lender has to own it."""
         if not value.root and self.yields > before:
             if not value.lender:
                 raise self.refuse(node, "is borrowed, and what comes next may run anything; give it a variable")

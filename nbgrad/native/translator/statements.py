@@ -12,7 +12,7 @@ from .references import Loop
 
 
 class Statements(Invocations):
-    """``block``, statements in a row."""
+    """The translation of statements; ``block`` takes several in a row."""
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Statements in a row; whether anything follows them."""
@@ -130,14 +130,14 @@ class Statements(Invocations):
         return self.meet(end, states)
 
     def meet(self, end: str, states: list[dict[str, Kind]]) -> bool:
-        """Go on behind ways that come together; whether there is one."""
+        """Go on where several ways come together; whether any way leads there."""
         if states:
             self.label(end)
             self.kinds = {n: joined(*(s[n] for s in states)) for n in states[0] if all(n in s for s in states)}
         return bool(states)
 
     def begin_loop(self, node, step: str) -> dict:
-        """Go into a loop, knowing only what its body leaves true."""
+        """Begin a loop. What is known of a variable holds in the body only if the body leaves it true."""
         if node.orelse:
             raise self.refuse(node, "a loop has no else")
         for name in set(names_set(node)) & self.kinds.keys():
@@ -163,7 +163,7 @@ class Statements(Invocations):
         return self.meet(end, loop.breaks if endless else [{**base, **facts[1]}, *loop.breaks])
 
     def go_on(self, node) -> None:
-        """To the head of the loop, where as much is set as before."""
+        """Jump to the head of the loop, where the same variables must be set as before."""
         for name in self.loops[-1].names - self.kinds.keys():
             raise self.refuse(node, f"{name} was set before the loop and is not when it goes on")
         self.emit(f"br label %{self.loops[-1].step}")

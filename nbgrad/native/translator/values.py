@@ -11,10 +11,10 @@ from .references import References
 
 
 class Values(References):
-    """Values, found, boxed, kept in variables."""
+    """Values: how they are found, boxed, converted, and kept in variables."""
 
     def boxed(self, value: Value) -> Value:
-        """A value as an object."""
+        """A value as a Python object."""
         if value.kind is BOOL:
             known = {"true": "@_Py_TrueStruct", "false": "@_Py_FalseStruct"}.get(value.ir)
             return Value(known or self.op(f"select i1 {value.ir}, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct"), Kind("object", bool))
@@ -43,7 +43,7 @@ class Values(References):
         return Value(self.op(f"extractvalue {{ {kind.ir}, i1 }} {pair}, 0"), kind)
 
     def promised(self, value: Value, kind: Kind) -> Value:
-        """A value that somebody says to be of that kind."""
+        """A value as one of the kind that an annotation or ``cast`` promises."""
         looked_at = kind.what == "object" and isinstance(kind.cls, type) and kind.cls not in (object, type(None), type)
         if self.unit.checked and looked_at:
             cls = self.known(kind.cls.__name__, type, "class").ir
@@ -54,7 +54,7 @@ class Values(References):
         return value._replace(kind=kind)
 
     def adapted(self, value: Value, kind: Kind, node: ast.AST) -> Value:
-        """A value as a parameter, or a result, of that kind."""
+        """A value converted to the kind of a parameter or result."""
         if kind.what == "object":
             value = self.boxed(value)
             if not fits(value.kind, kind):
@@ -75,7 +75,7 @@ class Values(References):
         return Value(str(value), INT)
 
     def known(self, text: str, cls: type, module: str = "") -> Value:
-        """A Python object that native code refers to: a literal, or an attribute of a module."""
+        """A Python object that native code names: a literal, or an attribute of a module."""
         return Value(self.op(f"load ptr, ptr {self.unit.constant(text, module)}"), Kind("object", cls))
 
     def is_frozen(self, cls: Any) -> bool:
@@ -195,5 +195,5 @@ class Values(References):
         self.kinds[name] = value.kind
 
     def lends(self, name: str, value: Value) -> bool:
-        """Whether a variable may borrow what it is set to: nothing runs until it was used last."""
+        """Whether a variable may borrow its value: nothing that runs Python comes before its last use."""
         return not value.root and name not in self.owning and not self.unit.checked
