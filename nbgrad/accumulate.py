@@ -25,7 +25,7 @@ from sys import getrefcount
 from .base.bounded import MOST_PLANS, keep
 from .base.calls import CALLS
 from .base.errors import ArgumentError, GradError
-from .base.grad_mode import mode
+from .base.grad_mode import mode, traces
 from .base.locks import new_rlock
 from .dispatch.inplace import inplace_plan
 from .graph import node as nodes
@@ -104,6 +104,9 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 "AccumulateGrad: the leaf was moved into the graph's interior: an in-place operation that autograd "
                 "recorded changed it after this graph was made. Hint: change leaves under no_grad()."
             )
+        if traces:
+            for trace in tuple(traces):
+                trace.note_gradient(leaf)
         if leaf._needs_grad_:
             if meta is None:
                 meta = meta_of(leaf)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import bfloat16
-from ..base.errors import ArgumentError, DeviceError, GradError, NotSupportedError
+from ..base.errors import ArgumentError, DeviceError, GradError, GraphError, NotSupportedError
 from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of
 from ..tensors.layout import layout_of
@@ -129,6 +129,8 @@ def shared_memory(x) -> Tensor:
     exporter = Relabelled(x)
     try:
         array = np.from_dlpack(exporter)
+    except GraphError:
+        raise
     except (RuntimeError, TypeError) as error:
         raise NotSupportedError(f"from_dlpack: {error} Hint: hand over a copy in another dtype.") from error
     out = from_numpy(array)

@@ -17,7 +17,9 @@ import numpy as np
 
 from ..base.dtypes import uint8
 from ..base.errors import ArgumentError, RangeError
+from ..base.grad_mode import traces
 from ..base.locks import new_lock
+from ..modes.traced import refuse_in_graph
 from ..tensors.arrays import array_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
@@ -110,6 +112,8 @@ class Generator:
 
     def next_call(self) -> tuple[int, int]:
         """Seed and number of the next call, as the int64 words of a kernel."""
+        if traces:
+            refuse_in_graph("random numbers are drawn", "draw them outside, and give them to the function")
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD

@@ -18,7 +18,7 @@ from ..graph.edges import requires_grad
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..tensors.arrays import array_of, values_of
-from ..tensors.batch_levels import BATCHED, require_values, whole
+from ..tensors.batch_levels import require_values, whole
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
@@ -109,7 +109,7 @@ def item(x: Tensor) -> Any:
     layout = x.layout
     if layout.numel != 1:
         raise ShapeError(f"item: the tensor has {layout.numel} elements, expected 1. Hint: x.tolist().")
-    if layout.special is BATCHED:
+    if layout.special:
         require_values("item", layout)
     array = x._storage_.array
     if array.dtype is layout.descr and not (layout.conj or layout.neg):

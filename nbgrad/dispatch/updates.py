@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 from typing import Callable, Sequence
 
 from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.grad_mode import traces
+from ..modes.traced import refuse_in_graph
 from ..ops.expr import Expr, constant, scalar, symbol
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
@@ -53,6 +55,8 @@ def fused_update(
     >>> p
     tensor([0.5000, 0.5000, 0.5000])
     """
+    if traces:
+        refuse_in_graph("fused_update: writes to tensors", "compute the update with operations, and return it")
     tensors = (*outputs, *inputs)
     scalars = scalars or {}
     plan = update_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars))

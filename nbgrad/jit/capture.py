@@ -67,6 +67,24 @@ class Trace(Presence):
         if not self.depth and get_ident() == self.thread:
             self.variables.born[id(storage.array)] = storage.array
 
+    def note_gradient(self, leaf: Tensor) -> None:
+        """A pass accumulates the gradient of a leaf.
+
+        Raises:
+            GraphError: of one that the captured function does not make itself.
+        """
+        if get_ident() == self.thread and not self.variables.is_made(leaf):
+            self.refuse("backward: accumulates into .grad", "nbgrad.grad returns gradients, and a graph holds them")
+
+    def refuse(self, what: str, hint: str) -> None:
+        """What no graph holds.
+
+        Raises:
+            GraphError: in the thread that captures.
+        """
+        if get_ident() == self.thread:
+            raise GraphError(f"{what}, at {user_line()}: a graph cannot hold it. Hint: {hint}.")
+
     def value(self, x: Any) -> Any:
         """The value of a tensor; numbers as they are, sequences member by member."""
         if isinstance(x, Tensor):
@@ -77,10 +95,16 @@ class Trace(Presence):
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Run a call and write it down."""
+        if call.op.kind == "function":
+            return below(call)  # what it calls is captured
         if call.form == "out":
             raise GraphError(f"{call.op.public}: a graph does not capture out=. Hint: use the result.")
         if call.op.kind == "method":
             return self.run_method(call, below)
+        if call.op.sized_by_values:
+            self.refuse(
+                f"{call.op.public}: the shape of its result depends on values", "nbgrad.where keeps shapes; or call it outside"
+            )
         ins, attributes = self.value(call.operands), {name: self.value(x) for name, x in call.attributes.items()}
         if call.form:
             return self.write(call, ins, attributes, below)
@@ -125,7 +149,8 @@ class Trace(Presence):
     def write(self, call: Call, ins: tuple, attributes: dict, below: Callable[[Call], Any]) -> Any:
         """Write the out-of-place call down, and give the storage that is written to a new value."""
         x, seq = call.operands[0], next_seq()
-        self.variables.keep_old(x)
+        if not self.variables.is_made(x):
+            self.refuse(f"{call.op.public}_: writes to a tensor that the function does not make", "write to a clone, and return it")
         made = self.run_unmarked(call, out_of_place)
         out = self.run_unmarked(call, below)
         node = Node(call.op, ins, attributes, [made.layout], line=user_line())
@@ -226,7 +251,6 @@ def tracing(known: Sequence[Tensor] = ()) -> Iterator[Trace]:
     finally:
         special.remove(active)
         traces.remove(active)
-        active.variables.restore()
 
 
 def trace(fn: Callable, *examples: Tensor) -> Graph:

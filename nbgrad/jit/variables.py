@@ -77,7 +77,7 @@ class Variables:
         self.born: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, Storage] = {}
-        self.old: list[tuple[Storage, Any, Any]] = []
+        self.given: set[int] = set()
 
     def of(self, x: Tensor) -> Variable | None:
         """The variable that a tensor is a window on."""
@@ -96,6 +96,13 @@ class Variables:
         """Whether its memory was made by the capture."""
         variable = self.of(x)
         return variable is not None and variable.external is None
+
+    def is_made(self, x: Tensor) -> bool:
+        """Whether its memory was made by the captured function: it is no argument's, and nothing that was there before."""
+        variable = self.of(x)
+        if variable is None:
+            return id(x._storage_.array) in self.born
+        return variable.external is None and id(variable.array) not in self.given
 
     def value(self, x: Tensor) -> Value:
         """The value that a tensor has now.
@@ -160,21 +167,6 @@ class Variables:
 
     # ---- writes ----------------------------------------------------------------------------------------------------
 
-    def keep_old(self, x: Tensor) -> None:
-        """Before a write: keep what the memory of the program's own tensors held, for ``restore``."""
-        self.value(x)
-        variable = self.table[id(x._storage_.array)]
-        if variable.external is not None and not any(storage is x._storage_ for storage, _, _ in self.old):
-            storage = x._storage_
-            self.old.append((storage, storage.array.copy(), storage.version))
-
-    def restore(self) -> None:
-        """Put back what the capture's writes changed of the program's own tensors."""
-        for storage, array, version in self.old:
-            storage.array[...] = array
-            storage.version = version
-        self.old.clear()
-
     def write(self, x: Tensor, out: Value) -> None:
         """``x`` was overwritten by the value of an operation: its storage has a new value."""
         variable, key = self.table[id(x._storage_.array)], key_of(x)
@@ -224,6 +216,7 @@ class Variables:
         storage = self.copies.get(id(x._storage_))
         if storage is None:
             storage = self.copies[id(x._storage_)] = wrap_array(x._storage_.array.copy())
+            self.given.add(id(storage.array))
         made = native.tensor(x.layout.plain().template, storage, x._offset_, bool(x.requires_grad), None)
         return made
 

@@ -9,28 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensors.layout import marked_layout
+from ..base.grad_mode import traces
+from ..tensors.layout import TRACED, marked_layout
 from ..tensors.tensor import Tensor, put_layout
 
-__all__ = ["TRACED", "is_traced", "mark", "unmark"]
-
-
-class Mark:
-    """See NOTE [Traced]."""
-
-    def __repr__(self) -> str:
-        return "TRACED"
-
-
-TRACED = Mark()
+__all__ = ["TRACED", "is_traced", "mark", "refuse_in_graph", "unmark"]
 
 
 def is_traced(x: Any) -> bool:
     """Whether a capture follows the tensor, beneath whatever else is marked of it."""
-    layout = x.layout if isinstance(x, Tensor) else None
-    while layout is not None and layout.special is not TRACED:
-        layout = layout.beneath
-    return layout is not None
+    return isinstance(x, Tensor) and x.layout.is_traced()
 
 
 def mark(x: Tensor) -> Tensor:
@@ -45,3 +33,13 @@ def unmark(x: Tensor) -> Tensor:
     if x.layout.special is TRACED:
         put_layout(x, x.layout.unmarked())
     return x
+
+
+def refuse_in_graph(what: str, hint: str) -> None:
+    """Refuse what no graph holds, in a thread that captures one.
+
+    Raises:
+        GraphError: it captures.
+    """
+    for trace in tuple(traces):
+        trace.refuse(what, hint)

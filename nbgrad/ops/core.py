@@ -80,7 +80,7 @@ class Op:
 
     kind = "op"
     # What only some kinds declare.
-    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = False
+    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = False
     integer_divisor: str | None = None
     rounds, cheap = True, False
     of_numbers: Callable | None = None
@@ -369,6 +369,7 @@ class General(Op):
         near: the term is an element or a number like it, as exact in the operand's precision; else it is computed in double.
         finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were; of complex
             numbers, of each part.
+        sized_by_values: the shape of the result depends on the operands' values, so that no graph can hold it.
         gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
             are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
 
@@ -401,9 +402,11 @@ class General(Op):
         near: bool = False,
         finish: Callable | None = None,
         gives: str = "same",
+        sized_by_values: bool = False,
         **options,
     ):
         super().__init__(name, formula, operands, out=out, **options)
+        self.sized_by_values = sized_by_values
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed = renamed or {}

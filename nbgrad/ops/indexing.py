@@ -203,6 +203,7 @@ general(
     "masked_select",
     lambda x, mask: x,
     {"x": lambda g, mask, x_shape: g.masked_select_backward(x_shape, mask)},
+    sized_by_values=True,
     doc="The elements of x where mask is true, in one row; both broadcast.",
 )
 general(

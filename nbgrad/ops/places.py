@@ -61,6 +61,7 @@ general(
     function=False,
     public="argwhere",
     batched="looped",
+    sized_by_values=True,
     doc="The indices of the elements that are not zero: of a batch as many for each of its elements.",
 )
 general(

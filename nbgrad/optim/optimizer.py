@@ -12,6 +12,8 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError, require_callable
+from ..base.grad_mode import traces
+from ..modes.traced import refuse_in_graph
 from ..nn.utils import listed, zero_grads
 
 __all__ = ["Optimizer", "refuse_differentiable", "require"]
@@ -68,6 +70,8 @@ class Optimizer:
         Returns:
             What ``closure`` returned, or None.
         """
+        if traces:
+            refuse_in_graph(f"{self._name}.step: writes to parameters", "compile what computes the gradients, and step outside")
         loss = None
         if closure is not None:
             require_callable(f"{self._name}.step", closure)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, Iterator, TypeGuard
 
-from ..base.errors import NotSupportedError
+from ..base.errors import GraphError, NotSupportedError
 from ..base.grad_mode import transforming, unusual
 from .layout import Layout
 
@@ -47,11 +47,16 @@ class BatchingError(NotSupportedError, RuntimeError):
 
 
 def require_values(op: str, layout: Layout) -> None:
-    """Refuse to read the elements of a batched tensor.
+    """Refuse to read the elements of a batched tensor, or of one that a capture follows.
 
     Raises:
-        BatchingError: it is one.
+        BatchingError: it is batched. GraphError: a graph would hold what they are now.
     """
+    if layout.special and layout.is_traced():
+        raise GraphError(
+            f"{op}: it would read values of a tensor while a graph is captured, which knows only what is computed from them. "
+            "Hint: nbgrad.where chooses by values; or call it outside."
+        )
     if layout.special is BATCHED:
         raise BatchingError(
             f"{op}: vmap: it would read values, and the batch has others for each of its elements. Results whose "

@@ -18,10 +18,29 @@ from .storage import CPU, Device
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Layout", "layout_of", "marked_layout", "contiguous_strides", "like_strides", "common_strides", "broadcast_shapes"]
+__all__ = [
+    "TRACED",
+    "Layout",
+    "layout_of",
+    "marked_layout",
+    "contiguous_strides",
+    "like_strides",
+    "common_strides",
+    "broadcast_shapes",
+]
 
 MOST_LAYOUTS = 1 << 14
 MOST_ELEMENTS = 1 << 62
+
+
+class Mark:
+    """What marks the layouts of tensors that a capture of a graph follows: NOTE [Traced] in modes/traced.py."""
+
+    def __repr__(self) -> str:
+        return "TRACED"
+
+
+TRACED = Mark()
 
 
 class Layout:
@@ -98,6 +117,13 @@ class Layout:
     def unmarked(self) -> Layout:
         """The layout that ``marked_layout`` marked, which may be marked itself; without a mark the layout as it is."""
         return self if self.beneath is None else self.beneath
+
+    def is_traced(self) -> bool:
+        """Whether a capture follows tensors of this layout, whatever else is marked of it."""
+        layout: Layout | None = self
+        while layout is not None and layout.special is not TRACED:
+            layout = layout.beneath
+        return layout is not None
 
     def plain(self) -> Layout:
         """The layout below all marks."""

@@ -28,6 +28,7 @@ from ..kernels.cpu import LARGE
 from ..native.handle import known, native, use_blocks
 from ..ops.expr import Operators
 from . import layout as layouts
+from .batch_levels import require_values
 from .layout import Layout
 from .memory_format import order_of, strides_agree, strides_of
 from .storage import CPU, Storage, wrap_array
@@ -249,6 +250,8 @@ class Tensor(Members):
 
     def data_ptr(self) -> int:
         """Address of the first element."""
+        if self.layout.special and self.layout.is_traced():
+            require_values("data_ptr", self.layout)
         return self._storage_.array.ctypes.data + self._offset_
 
     def is_contiguous(self, memory_format=None) -> bool:

@@ -62,11 +62,55 @@ def test_writes_are_new_values():
     agree(program, leaf(OTHER))
 
 
-def test_arguments_are_as_they_were_after_a_capture():
-    """A capture runs on copies."""
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, w: x.mul_(2),
+        lambda x, w: w.add_(x),
+        lambda x, w: x[0].zero_(),
+        lambda x, w: w.view(3)[1:].copy_(x[1:]),
+        lambda x, w: x.data.fill_(3),
+        lambda x, w: nbgrad.add(x, 1, out=w),
+    ],
+)
+def test_writes_to_what_a_function_does_not_make_are_refused(write):
+    """To arguments and to what it knows from outside; these are as they were."""
     x, w = nbgrad.ones(3), nbgrad.ones(3)
-    trace(lambda x: (x.mul_(2), w.add_(x)), x)
+
+    def program(x):
+        y = x * 1
+        write(x, w)
+        return y
+
+    with pytest.raises(nbgrad.errors.GraphError):
+        trace(program, x)
     assert x.tolist() == [1, 1, 1] and w.tolist() == [1, 1, 1] and (x._version, w._version) == (0, 0)
+
+
+def test_gradients_of_arguments_are_not_accumulated():
+    """``backward`` to what a function does not make is refused; to its own leaves it is captured."""
+    x, w = leaf(OTHER), leaf(OTHER)
+    for program in (lambda x: (x * x).sum().backward(), lambda x: (x * w).sum().backward()):
+        with pytest.raises(nbgrad.errors.GraphError, match="grad"):
+            trace(program, x)
+    assert x.grad is None and w.grad is None
+
+    def own(x):
+        y = (x.detach() * 2).requires_grad_()
+        (y * y * x).sum().backward(inputs=[y])
+        return y.grad
+
+    agree(own, x)
+
+
+def test_optimizers_are_not_captured():
+    """Their state is Python's."""
+    w = leaf(OTHER)
+    w.grad = nbgrad.ones_like(w)
+    optimizer = nbgrad.optim.Adam([w], lr=0.1)
+    with pytest.raises(nbgrad.errors.GraphError, match="Adam.step"):
+        trace(lambda x: optimizer.step(), w)
+    assert w.tolist() == OTHER and not optimizer.state
 
 
 def test_an_error_in_the_function_leaves_no_capture_behind():
@@ -103,3 +147,21 @@ def test_lines_are_those_of_the_program():
     """Generated functions are no part of it."""
     graph = trace(lambda x: nbgrad.sigmoid(x).sum(0), nbgrad.ones(3))
     assert {node.line.rpartition(":")[0] for node in graph.nodes} == {__file__}
+
+
+def test_a_function_is_captured_as_what_it_calls():
+    """Forward and backward of a custom Function, with what it saves."""
+
+    class Cube(nbgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 3.5 * x * x  # unlike the derivative
+
+    graph = agree(lambda x: nbgrad.grad(Cube.apply(x * 2).sum(), x)[0], leaf(OTHER))
+    assert all(node.op.kind != "function" for node in graph.nodes)

@@ -357,6 +357,58 @@ def test_a_break_runs_the_function_as_it_is():
         compile(fn, fullgraph=True)(nbgrad.ones(2))
 
 
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: nbgrad.from_numpy(x.numpy() * 2),
+        lambda x: x * x.sum().item(),
+        lambda x: x * 2 if x.sum() > 0 else x,
+        lambda x: x * float(x[0]),
+        lambda x: x[int(x[0]) :],
+        lambda x: nbgrad.tensor(x.tolist()),
+        lambda x: nbgrad.tensor(np.asarray(x)),
+        lambda x: x[x > 0],
+        lambda x: x.nonzero(),
+        lambda x: nbgrad.from_dlpack(x),
+        lambda x: x + (x.data_ptr() % 2),
+        lambda x: nbgrad.tensor([x[0], x[1]]),
+        lambda x: x * len(repr(x)),
+        lambda x: x + nbgrad.rand(2),
+        lambda x: nbgrad.nn.functional.dropout(x, 0.5),
+        lambda x: x.clone().normal_(),
+        lambda x: x.unique(),
+        lambda x: x * (x == x).all(),
+        lambda x: x * 2 if nbgrad.equal(x, x * 1) else x,
+        lambda x: x * 2 if nbgrad.allclose(x, x) else x,
+        lambda x: nbgrad.bincount(x.long()),
+        lambda x: x.repeat_interleave(x.long()),
+        lambda x: x.masked_select(x > 1),
+        lambda x: nbgrad.arange(int(x.max())),
+        lambda x: nbgrad.arange(x.max()),
+        lambda x: nbgrad.full((2,), x[0]),
+        lambda x: nbgrad.linspace(x[0], x[1], 3),
+        lambda x: max(x[0], x[1]),
+        lambda x: x.clone().__setitem__(x > 0, 1.0),
+        lambda x: x[x.long() - 1],
+        lambda x: x[x[0].long() - 1],
+    ],
+)
+def test_nothing_goes_stale(fn):
+    """What reads values, or draws, is not compiled, or follows the arguments all the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = compile(fn)
+        for values in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0], [-1.0, 2.0], [1.0, 2.0]):
+            made = []
+            for each in (compiled, fn):
+                nbgrad.manual_seed(3)
+                try:
+                    made.append(each(nbgrad.tensor(values)))
+                except RuntimeError as error:
+                    made.append(str(error))
+            assert str(made[0]) == str(made[1])
+
+
 def test_errors_of_the_function_are_its_own():
     """In the capture and afterwards, and nothing is left behind."""
 
