@@ -115,7 +115,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 if held is None:
                     wanted = grad_layout(leaf.layout)
                     if mode.enabled:
-                        meta.grad = own_copy(leaf, g) if g.layout is not wanted or g._edge_ is None else CALLS["clone"](g)
+                        meta.grad = copy_for_leaf(leaf, g) if g.layout is not wanted or g._edge_ is None else CALLS["clone"](g)
                     elif (
                         (g.layout is wanted or not policy.enforced)
                         and getrefcount(g) <= ENGINE_ALONE
@@ -126,7 +126,7 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     ):
                         meta.grad = g
                     else:
-                        meta.grad = own_copy(leaf, g)
+                        meta.grad = copy_for_leaf(leaf, g)
                 elif mode.enabled:
                     meta.grad = CALLS["add"](held, g)
                 elif g._meta_ is None:
@@ -153,7 +153,7 @@ def accumulate_by_hand(node: nodes.AccumulateGrad, g: Tensor | None, create_grap
 nodes.leaf_backward = accumulate_by_hand
 
 
-def own_copy(leaf: Tensor, g: Tensor) -> Tensor:
+def copy_for_leaf(leaf: Tensor, g: Tensor) -> Tensor:
     """A copy of ``g`` in the layout and dtype that the leaf's gradient is to have, recorded if recording is on."""
     wanted, dtype = grad_layout(leaf.layout), grad_dtype_of(leaf) or g.layout.dtype
     if g.layout.shape != wanted.shape:  # ``leaf.data`` was exchanged for a tensor of another shape

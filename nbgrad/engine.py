@@ -36,7 +36,7 @@ from .graph.cotangents import broadcasts, fit, plus
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph.node import LeafHooks, by_operand
 from .graph.saved import freed_backward, hooks_entered, leave_hooks
-from .graph.task import LOG, Captures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
+from .graph.task import LOG, GradientCaptures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .tensors.layout import Layout
 from .tensors.storage import LENT, wrap_array
 from .tensors.tensor import Tensor, meta_of, native
@@ -48,7 +48,7 @@ def run_backward(
     seeds: list[tuple[Any, Tensor | None]],
     keep_graph: bool,
     create_graph: bool,
-    captures: Captures | None = None,
+    captures: GradientCaptures | None = None,
     only: set[Target] | None = None,
 ) -> None:
     """Send cotangents from the seeds' edges to the leaves.

@@ -70,7 +70,7 @@ def chain_of(meta) -> list[tuple[Any, int | None]]:
     return steps
 
 
-def replay(x: Tensor, base: Tensor, meta) -> Tensor:
+def replay_view(x: Tensor, base: Tensor, meta) -> Tensor:
     """The same view of its base as it is now: by its movements, or by strides if the base was itself moved in place (``t_``).
 
     Raises:
@@ -131,7 +131,7 @@ def view_edge(x: Tensor):
         before = meta.node
         enabled, mode.enabled = mode.enabled, True
         try:
-            meta.node = edge_of(replay(x, meta.base, meta))
+            meta.node = edge_of(replay_view(x, meta.base, meta))
         finally:
             mode.enabled = enabled
         meta.version = storage.version
@@ -280,17 +280,17 @@ def lies_inside(view: Layout, base: Layout, offset: int) -> bool:
     """Whether every element of a view, so many bytes behind the first one of its base, is one of the base's."""
     if not view.numel:
         return True
-    low, high = offset, offset + extent(view)
-    if low < 0 or high > extent(base) or not base.numel:
+    low, high = offset, offset + byte_extent(view)
+    if low < 0 or high > byte_extent(base) or not base.numel:
         return False
     if base.dense:
         return True
-    own = np.zeros(extent(base), bool)
+    own = np.zeros(byte_extent(base), bool)
     own[places(base, 0)] = True
     return bool(own[places(view, offset)].all())
 
 
-def extent(layout: Layout) -> int:
+def byte_extent(layout: Layout) -> int:
     """Bytes from the first element of a layout to behind its last one."""
     return (1 + sum((s - 1) * t for s, t in zip(layout.shape, layout.strides))) * layout.dtype.itemsize
 

@@ -10,7 +10,7 @@ from ..base.errors import GradError
 from ..base.nested import flatten, map_leaves, spread
 from ..batch.tensors import Batch, batch_kind, lifted, lowered
 from ..engine import validate_gradient
-from ..modes.batched import Batched, wrap
+from ..modes.batched import Batched, wrap_batched
 from ..modes.interpreters import Call
 from ..tensors.batch_levels import Level, hidden_levels, noted, state
 from ..tensors.tensor import Tensor
@@ -33,7 +33,7 @@ class VmapInfo(NamedTuple):
 
 
 @batch_kind("function")
-def of_function(call: Call, batch: Batch) -> Any:
+def run_batched(call: Call, batch: Batch) -> Any:
     """A call of a Function with batched arguments."""
     op: Any = call.op
     cls: type[Function] = op.function
@@ -42,7 +42,7 @@ def of_function(call: Call, batch: Batch) -> Any:
     args = tuple(batch.full(x) if type(x) is Batched else x for x in call.operands)
     over: Any = over_batches(cls)  # type: ignore[arg-type]
     made = over.apply(batch.levels, tuple(type(x) is Batched for x in call.operands), *args)
-    return map_leaves(lambda x: wrap(x, batch.levels) if isinstance(x, Tensor) else x, made)
+    return map_leaves(lambda x: wrap_batched(x, batch.levels) if isinstance(x, Tensor) else x, made)
 
 
 # ---- the method of the class ---------------------------------------------------------------------------------------
@@ -70,10 +70,10 @@ def by_method(cls: type[Function], args: tuple, level: Level) -> Any:
     dims = spread(made[1], tree)
     if dims is None:
         raise GradError(f"{cls.__name__}.vmap: out_dims {made[1]} does not have the structure of the output, {tree!r}.")
-    return tree.unflatten([hidden(x, dim, level) for x, dim in zip(results, dims)])
+    return tree.unflatten([hide_result(x, dim, level) for x, dim in zip(results, dims)])
 
 
-def hidden(x: Any, dim: int | None, level: Level) -> Any:
+def hide_result(x: Any, dim: int | None, level: Level) -> Any:
     """A result whose dimension ``dim`` is the batch."""
     return x if dim is None else lifted(CALLS["movedim"](x, dim, 0), (level,))
 
@@ -99,12 +99,12 @@ def element_for(ctx: ElementCtx, saved: tuple, batched: tuple[bool, ...], levels
     """A copy for one call of ``backward`` or ``jvp``."""
     copied = ElementCtx()
     copied.__dict__.update(ctx.__dict__)
-    copied.saved_tensors = tuple(wrap(x, levels) if hide else x for x, hide in zip(saved, batched))
+    copied.saved_tensors = tuple(wrap_batched(x, levels) if hide else x for x, hide in zip(saved, batched))
     copied.needs_input_grad = needs
     return copied
 
 
-def value_of(x: Any) -> Any:
+def hidden_value(x: Any) -> Any:
     """The tensor that a batched one hides."""
     return x._value_ if type(x) is Batched else x
 
@@ -138,7 +138,7 @@ def over_batches(cls: type[Function]) -> type[Function]:
             levels, mapped, *args = inputs
             ctx.element, ctx.mapped, ctx.sizes = ElementCtx(), mapped, tuple(level.size for level in levels)
             results = output if isinstance(output, tuple) else (output,)
-            hidden_results = tuple(wrap(x, levels) if isinstance(x, Tensor) else x for x in results)
+            hidden_results = tuple(wrap_batched(x, levels) if isinstance(x, Tensor) else x for x in results)
             cls.setup_context(
                 ctx.element,
                 wrapped(tuple(args), mapped, levels),
@@ -179,11 +179,11 @@ def over_batches(cls: type[Function]) -> type[Function]:
 def hand_over(ctx: Any, element: ElementCtx) -> None:
     """Tell ``ctx`` of the values what ``element`` was told of the batched tensors: what is saved, dirty, not differentiable."""
     ctx.saved_batched, ctx.forward_batched = are_batched(element.to_save), are_batched(element.saved_for_forward or ())
-    ctx.save_for_backward(*map(value_of, element.to_save))
+    ctx.save_for_backward(*map(hidden_value, element.to_save))
     if element.saved_for_forward is not None:
-        ctx.save_for_forward(*map(value_of, element.saved_for_forward))
-    ctx.mark_dirty(*map(value_of, element.dirty_tensors))
-    ctx.mark_non_differentiable(*map(value_of, element.non_differentiable))
+        ctx.save_for_forward(*map(hidden_value, element.saved_for_forward))
+    ctx.mark_dirty(*map(hidden_value, element.dirty_tensors))
+    ctx.mark_non_differentiable(*map(hidden_value, element.non_differentiable))
     ctx.set_materialize_grads(element.materialize_grads)
     element.to_save = element.dirty_tensors = element.non_differentiable = ()
     element.saved_for_forward = None

@@ -18,7 +18,7 @@ from ..batch.tensors import has_batched
 from ..engine import describe, run_backward
 from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
 from ..graph.node import Node, name_of
-from ..graph.task import Captures, Target, current_graph_task, queue_callback, target
+from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
 from ..modes.overrides import handle_function, has_function
 from ..tensors.layout import Layout
 from ..tensors.storage import LENT
@@ -291,9 +291,9 @@ def place_of(op: str, x, position: int) -> tuple[Target, int]:
     return (edge.node, edge.nr) if type(edge) is Edge else (target(edge), 0)
 
 
-def captures_of(inputs: tuple) -> Captures:
+def captures_of(inputs: tuple) -> GradientCaptures:
     """Where the gradients of ``inputs`` are to be collected."""
-    captures = Captures(len(inputs))
+    captures = GradientCaptures(len(inputs))
     wanted = captures.wanted
     for position, x in enumerate(inputs):
         if isinstance(x, Tensor) and x._needs_grad_ is True and x._edge_ is None:

@@ -228,17 +228,17 @@ class Forward:
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The call on the values; then the tangents of its results, level by level."""
-        levels = levels_of(call)
+        levels = dual_levels_of(call)
         if not levels:
             return below(call)
         if call.form == "out":
             return write_out(call.op.public, lambda: CALLS[call.op.name](*call.operands), call.out)
         if call.op.kind == "function":
-            return of_function(call, below, levels)
+            return run_dual(call, below, levels)
         return (in_place if call.form == "_" else out_of_place)(call, below, levels)
 
 
-def levels_of(call: Call) -> list[int]:
+def dual_levels_of(call: Call) -> list[int]:
     """The visible levels at which an operand is dual, outermost first."""
     found = []
     for level in visible_levels():
@@ -319,7 +319,7 @@ def tangents_before(tangents: Tangents, written: Tensor | None) -> Tangents:
     return {name: CALLS["clone"](t) if is_overwritten(t) else t for name, t in tangents.items()}
 
 
-def of_function(call: Any, below: Callable[[Call], Any], levels: list[int]) -> Any:
+def run_dual(call: Any, below: Callable[[Call], Any], levels: list[int]) -> Any:
     """A call of a custom Function: ``forward`` sees no tangents, ``jvp`` computes those of the results.
 
     Raises:

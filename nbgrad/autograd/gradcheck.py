@@ -326,7 +326,7 @@ def size_of(x: Tensor) -> int:
     return x.layout.numel * (2 if x.layout.dtype.is_complex else 1)
 
 
-def tensor_of(vector: np.ndarray, like: Tensor) -> Tensor:
+def tensor_from_reals(vector: np.ndarray, like: Tensor) -> Tensor:
     """A tensor of the shape and dtype of ``like`` whose elements are these reals."""
     values = vector.reshape(-1, 2) @ np.array([1, 1j]) if like.layout.dtype.is_complex else vector
     return from_numpy(np.ascontiguousarray(values, like.layout.dtype.numpy).reshape(like.layout.shape))
@@ -402,7 +402,7 @@ class Numerical:
 # ---- analytical ----------------------------------------------------------------------------------------------------
 
 
-def backward_of(results: Sequence[Tensor], varied: list[Varied], cotangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+def pass_gradients(results: Sequence[Tensor], varied: list[Varied], cotangents: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
     """One backward pass."""
     return grad(tuple(results), tuple(x for _, x in varied), tuple(cotangents), retain_graph=True, allow_unused=True)
 
@@ -413,8 +413,8 @@ def backward_row(y: Tensor, varied: list[Varied], cotangent: np.ndarray, setting
     Raises:
         GradcheckError: a gradient is not of its input's shape or dtype, or two equal passes differ.
     """
-    seed = tensor_of(cotangent, y)
-    once, twice = (backward_of((y,), varied, (seed,)) for _ in range(2))
+    seed = tensor_from_reals(cotangent, y)
+    once, twice = (pass_gradients((y,), varied, (seed,)) for _ in range(2))
     rows = []
     for (position, x), g, again in zip(varied, once, twice):
         if g is not None:
@@ -459,7 +459,7 @@ def forward_along(
 ) -> list[np.ndarray]:
     """The tangents of the chosen results for a tangent of one argument."""
     with forward_ad.dual_level():
-        results = results_of(func, dual_arguments(arguments, position, tensor_of(direction, arguments[position])))
+        results = results_of(func, dual_arguments(arguments, position, tensor_from_reals(direction, arguments[position])))
         return [real_vector(forward_ad.unpack_dual(results[k]).tangent, results[k]) for k in chosen]
 
 
@@ -611,7 +611,7 @@ def check_linear(func: Callable, arguments: tuple, varied: list[Varied]) -> None
     """
     results = differentiable(results_of(func, arguments))
     zeros = tuple(CALLS["zeros_like"](y.detach()) for y in results)
-    for (position, _), g in zip(varied, backward_of(results, varied, zeros)):
+    for (position, _), g in zip(varied, pass_gradients(results, varied, zeros)):
         if g is not None and np.any(np.asarray(values_of(g)) != 0):
             raise GradcheckError(
                 f"gradcheck: backward is not multiplied by grad_output: the gradient of input {position} for "
@@ -645,7 +645,7 @@ def check_undefined(func: Callable, arguments: tuple, varied: list[Varied]) -> N
         seen = tuple(Undefined.apply(y) if k in missing else y for k, y in enumerate(results))
         zeros = tuple(CALLS["zeros_like"](y.detach()) for y in results)
         try:
-            found = backward_of(seen, varied, zeros)
+            found = pass_gradients(seen, varied, zeros)
         except Exception as error:
             raise GradcheckError(
                 f"gradcheck: backward fails where outputs {sorted(missing)} receive no gradient: {error}. "
@@ -674,8 +674,8 @@ def check_batched(func: Callable, arguments: tuple, varied: list[Varied]) -> Non
     results = differentiable(results_of(func, arguments))
     rng = np.random.default_rng(13)
     for number, y in enumerate(results):
-        seeds = [tensor_of(rng.standard_normal(size_of(y)), y) for _ in range(2)]
-        single = [backward_of((y,), varied, (seed,)) for seed in seeds]
+        seeds = [tensor_from_reals(rng.standard_normal(size_of(y)), y) for _ in range(2)]
+        single = [pass_gradients((y,), varied, (seed,)) for seed in seeds]
         try:
             together = grad(
                 (y,),
@@ -716,7 +716,7 @@ def check_batched_forward(numerical: Numerical, varied: list[Varied]) -> None:
                 return tuple(CALLS["zeros_like"](t.primal) if t.tangent is None else t.tangent for t in tangents)
 
         try:
-            together = vmap(run)(CALLS["stack"](tuple(tensor_of(d, x) for d in directions), 0))
+            together = vmap(run)(CALLS["stack"](tuple(tensor_from_reals(d, x) for d in directions), 0))
         except Exception as error:
             raise GradcheckError(f"gradcheck: forward mode with a batch of tangents of input {position} fails: {error}") from error
         for j, number in enumerate(numerical.chosen):
@@ -795,7 +795,7 @@ def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0
     require_real(output)
     varied = [Varied(k, x) for k, x in enumerate(as_arguments(inputs)) if isinstance(x, Tensor) and requires_grad(x)]
     passes = [
-        [backward_of((output,), varied, (tensor_of(unit(k, size_of(output)), output),)) for k in range(size_of(output))]
+        [pass_gradients((output,), varied, (tensor_from_reals(unit(k, size_of(output)), output),)) for k in range(size_of(output))]
         for _ in range(2)
     ]
     found, again = (

@@ -48,7 +48,7 @@ def contains(tensors: tuple, x: Any) -> bool:
     return False
 
 
-def require_tensors(what: str, tensors: tuple) -> None:
+def require_marked(what: str, tensors: tuple) -> None:
     """Refuse marks on anything but tensors."""
     for x in tensors:
         if not isinstance(x, Tensor):
@@ -67,7 +67,7 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
     if dirty:
         note_writes(ctx, results)
     if marked:
-        require_tensors("mark_non_differentiable", marked)
+        require_marked("mark_non_differentiable", marked)
     ctx._outputs_, ctx._plan_ = len(results) or 1, FunctionPlan(results)
     wrapped = [finish_result(ctx, args, k, x, record) if isinstance(x, Tensor) else x for k, x in enumerate(results)]
     if record and to_save:
@@ -80,7 +80,7 @@ def finish_results(ctx: BackwardCFunction, args: tuple, results: tuple, record: 
 
 def note_writes(ctx: BackwardCFunction, results: tuple) -> None:
     """Count the declared writes."""
-    require_tensors("mark_dirty", ctx.dirty_tensors)
+    require_marked("mark_dirty", ctx.dirty_tensors)
     for x in ctx.dirty_tensors:
         if not contains(results, x):
             raise GradError(f"{ctx._rule_.name}: an input marked dirty was not returned by forward.")

@@ -11,7 +11,7 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.grad_mode import dual_levels, special
-from ..modes.batched import Batched, wrap
+from ..modes.batched import Batched, wrap_batched
 from ..modes.interpreters import Call, QuickCalls, quick_calls
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
@@ -62,7 +62,7 @@ def batched_elementwise(op: Any, operands: tuple) -> Any:
         return None
     if dual_levels and any(isinstance(x, Tensor) and x._meta_ is not None and exposed(x, levels) is not x for x in operands):
         return None
-    return wrap(CALLS[op.name](*values), levels)
+    return wrap_batched(CALLS[op.name](*values), levels)
 
 
 def are_open(levels: tuple) -> bool:
@@ -82,7 +82,7 @@ def batched_movement(op: Any, operands: tuple, attributes: dict) -> Any:
     if dual_levels and x._meta_ is not None and exposed(x, x._levels_) is not x:
         return None
     made = behind_batch(op)(x._value_, len(x._levels_), *values)
-    return tuple([wrap(each, x._levels_) for each in made]) if type(made) is tuple else wrap(made, x._levels_)
+    return tuple([wrap_batched(each, x._levels_) for each in made]) if type(made) is tuple else wrap_batched(made, x._levels_)
 
 
 def batched_general(op: Any, operands: tuple, attributes: dict) -> Any:

@@ -30,7 +30,7 @@ from ..dispatch.movements import Cotangents, movement_call
 from ..dispatch.operands import check_kinds, dtype_of_kinds, kinds_of
 from ..dispatch.out import write_out
 from ..graph.saved import count_write
-from ..modes.batched import Batched, element_layout, wrap
+from ..modes.batched import Batched, element_layout, wrap_batched
 from ..modes.interpreters import Call, register
 from ..ops.core import Elementwise, Movement
 from ..tensors.batch_levels import BatchingError, Level, hidden_levels
@@ -137,7 +137,7 @@ class Batch:
 
     def wrap(self, result: Any) -> Any:
         """A result that has all levels in front; several in a tuple."""
-        return tuple(map(self.wrap, result)) if type(result) is tuple else wrap(result, self.levels)
+        return tuple(map(self.wrap, result)) if type(result) is tuple else wrap_batched(result, self.levels)
 
 
 # ---- between tensors and the graph: NOTE [Batched], 3 ---------------------------------------------------------------
@@ -162,7 +162,7 @@ def lowered(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     batch = Batch(tuple(sorted({*own, *levels}, key=number_of)))
     value, rest = batch.full(x), tuple(level for level in batch.levels if level not in levels)
     value = moved_levels(value, batch.levels, (*rest, *levels))
-    return wrap(value, rest) if rest else value
+    return wrap_batched(value, rest) if rest else value
 
 
 def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
@@ -170,10 +170,10 @@ def lifted(x: Tensor, levels: tuple[Level, ...]) -> Tensor:
     if not levels:
         return x
     if type(x) is not Batched:
-        return wrap(x, levels)
+        return wrap_batched(x, levels)
     now = (*x._levels_, *levels)
     wanted = tuple(sorted(now, key=number_of))
-    return wrap(moved_levels(x._value_, now, wanted), wanted)
+    return wrap_batched(moved_levels(x._value_, now, wanted), wanted)
 
 
 def on_values(function: Callable, *tensors: Tensor, **options: Any) -> Any:
@@ -259,7 +259,7 @@ def elementwise(call: Call, batch: Batch) -> Any:
             check_kinds(call.op, kinds_of(operands))  # type: ignore[arg-type]
     aligned = [batch.loose(x, ndim) for x in (operands if len(operands) == 1 else promoted(call.op, operands))]
     if not call.form:
-        return wrap(CALLS[call.op.name](*aligned), batch.levels)
+        return wrap_batched(CALLS[call.op.name](*aligned), batch.levels)
     require_target(call, batch)
     CALLS[call.op.name + "_"](*aligned)
     return operands[0]
@@ -307,7 +307,7 @@ def write_batched(call: Call, batch: Batch) -> Any:
 def method(call: Call, batch: Batch) -> Any:
     """A method of Tensor that the table does not declare."""
     result = call.plain(call.operands[0]._value_)
-    return wrap(result, batch.levels) if isinstance(result, Tensor) else result
+    return wrap_batched(result, batch.levels) if isinstance(result, Tensor) else result
 
 
 # ---- movements -----------------------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ def formula_behind(op: Movement) -> Callable:
         element = element_layout(layout, depth)
         made = op.formula(element, *args)
         if op.unbounded:
-            require_inside(element, *made)
+            require_own_memory(element, *made)
         sizes, strides = layout.shape[:depth], layout.strides[:depth]
         if op.retype is not None:
             strides = retyped_strides(op, layout, strides, op.retype(layout.dtype, *args))
@@ -363,7 +363,7 @@ def formula_behind(op: Movement) -> Callable:
     return formula
 
 
-def require_inside(element: Layout, size: tuple, stride: tuple, offset: int) -> None:
+def require_own_memory(element: Layout, size: tuple, stride: tuple, offset: int) -> None:
     """Refuse a view of memory that is not the batch's element's own: it would show other elements, or none.
 
     Raises:
@@ -457,8 +457,8 @@ def stacked(results: list[Tensor], batch: Batch, any_element: bool) -> Batched:
     """The results of all positions, one behind the other."""
     shape = (*batch.sizes, *results[0].layout.shape)
     if not any_element:
-        return wrap(CALLS["new_full"](results[0].layout.like(shape=shape), 0), batch.levels)
-    return wrap(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
+        return wrap_batched(CALLS["new_full"](results[0].layout.like(shape=shape), 0), batch.levels)
+    return wrap_batched(CALLS["reshape"](CALLS["stack"](tuple(results), 0), shape), batch.levels)
 
 
 # ---- methods that are no operations --------------------------------------------------------------------------------
@@ -537,10 +537,10 @@ def new_of(name: str) -> Callable:
     def call(x, *sizes, **kwargs):
         if name == "new_full":
             given = [*sizes, *(kwargs.pop(key) for key in ("size", "fill_value") if key in kwargs)]
-            return wrap(x._value_.new_full((*batch_sizes(x), *given[0]), given[1], **kwargs), x._levels_)
+            return wrap_batched(x._value_.new_full((*batch_sizes(x), *given[0]), given[1], **kwargs), x._levels_)
         size = kwargs.pop("size", sizes)
         size = size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size
-        return wrap(getattr(x._value_, name)((*batch_sizes(x), *size), **kwargs), x._levels_)
+        return wrap_batched(getattr(x._value_, name)((*batch_sizes(x), *size), **kwargs), x._levels_)
 
     call.__name__ = call.__qualname__ = name
     return call

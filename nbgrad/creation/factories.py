@@ -20,7 +20,7 @@ from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
-from ..modes.batched import wrap
+from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..native.handle import from_blocks
@@ -843,7 +843,7 @@ def frombuffer(buffer: Any, *, dtype: DTypeLike, count: int = -1, offset: int = 
 
 def of_batch(factory, x: Any, *args, **kwargs) -> Tensor:
     """What a factory makes like the tensor that holds a batch, batched in turn."""
-    return wrap(factory(whole(x), *args, **kwargs), x._levels_)
+    return wrap_batched(factory(whole(x), *args, **kwargs), x._levels_)
 
 
 def zeros_like(

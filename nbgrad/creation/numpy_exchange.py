@@ -154,7 +154,7 @@ def to_real(x: Tensor, op: str):
 # ---- tensors where numbers belong ----------------------------------------------------------------------------------
 
 
-def constant(x: Tensor, op: str, name: str) -> Tensor:
+def constant_operand(x: Tensor, op: str, name: str) -> Tensor:
     """A tensor whose values an operation takes for constants: ``x`` without history.
 
     Raises:
@@ -168,8 +168,8 @@ def constant(x: Tensor, op: str, name: str) -> Tensor:
 
 
 def constant_number(x: Tensor, op: str, name: str) -> Any:
-    """The one element of such a tensor. Errors as of ``constant``."""
-    return item(constant(x, op, name))
+    """The one element of such a tensor. Errors as of ``constant_operand``."""
+    return item(constant_operand(x, op, name))
 
 
 def everywhere(x: Tensor) -> bool:
@@ -232,7 +232,7 @@ DOORS = {
     "__int__": to_int,
     "__complex__": to_complex,
     "__index__": to_index,
-    "_constant_": constant,
+    "_constant_": constant_operand,
     "_number_": constant_number,
     "_everywhere_": everywhere,
 }

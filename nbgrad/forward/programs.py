@@ -33,17 +33,17 @@ from ..ops.expr import Expr, constant as constant_of, evaluate, operation, symbo
 from ..tensors.tensor import Tensor, native
 from .tangents import below_level, lies_alike
 
-__all__ = ["Tracer", "program_of"]
+__all__ = ["CallTracer", "program_of"]
 
 
-class Tracer(Presence):
+class CallTracer(Presence):
     """Notes the calls of one thread that get past all interpreters, while it is a member of ``special``."""
 
     def __init__(self) -> None:
         self.thread = get_ident()
         self.steps: list[tuple] = []
 
-    def __enter__(self) -> Tracer:
+    def __enter__(self) -> CallTracer:
         special.append(self)
         return self
 
@@ -56,7 +56,7 @@ class Tracer(Presence):
             self.steps.append((op, operands, out, [x._storage_.version for x in tensors_in((operands, out))]))
 
 
-class Refused(Exception):
+class NoProgram(Exception):
     """There is no program for this call."""
 
 
@@ -65,7 +65,7 @@ class Step:
 
     Attributes:
         form: its text; ``{0}`` and so on are what it uses, ``{out}`` the name of its result.
-        uses: inputs and steps as numbers (``Value``), and objects that are bound (``Bound``).
+        uses: inputs and steps as numbers (``ProgramValue``), and objects that are bound (``Bound``).
         settled: whether layouts say where the result lies, and not elements.
         formula, layouts: of an elementwise call of large operands, which may be part of another one's kernel.
     """
@@ -77,7 +77,7 @@ class Step:
         self.form, self.uses, self.settled, self.formula = form, uses, settled, formula
 
 
-class Value:
+class ProgramValue:
     """A tensor of a program: a result of a step, one of several if ``part`` says which; without a step an input."""
 
     __slots__ = ("step", "part")
@@ -110,14 +110,14 @@ class Reader:
     """
 
     def __init__(self, inputs: list[Tensor]):
-        self.known: dict[tuple, tuple[Value | None, int]] = {}
+        self.known: dict[tuple, tuple[ProgramValue | None, int]] = {}
         self.storages: set[int] = set()
         self.constants: set[int] = set()
         self.kept: list[Any] = [inputs]
         for place, x in enumerate(inputs):
-            self.note(x, Value(None, place), x._storage_.version)
+            self.note(x, ProgramValue(None, place), x._storage_.version)
 
-    def note(self, x: Tensor, value: Value | None, version: int) -> None:
+    def note(self, x: Tensor, value: ProgramValue | None, version: int) -> None:
         """Remember that ``x`` is this value of the program from here on; None: of unknown origin."""
         self.known[same_tensor_key(x)] = value, version
         self.storages.add(id(x._storage_))
@@ -133,10 +133,10 @@ class Reader:
         after = versions[count:]
         try:
             if op.kind == "function" or op.integer_divisor:
-                raise Refused
+                raise NoProgram
             before = dict(zip(map(id, tensors_in(operands)), versions))
             made = self.step(op, operands, [self.rendered(x, before) for x in operands])
-        except Refused:
+        except NoProgram:
             if any(map(self.is_known, outs, after)):  # the steps within it have made the result
                 return
             made = None
@@ -144,7 +144,7 @@ class Reader:
             if any(x is y for y in operands):
                 self.note_written(x, version)
             else:
-                self.note(x, None if made is None else Value(made, k if several else None), version)
+                self.note(x, None if made is None else ProgramValue(made, k if several else None), version)
 
     def is_known(self, x: Tensor, version: int) -> bool:
         """Whether a program could compute a tensor, at this version."""
@@ -166,7 +166,7 @@ class Reader:
             return tuple([self.rendered(each, versions) for each in x])
         return Bound(x)
 
-    def value(self, x: Tensor, version: int) -> Value:
+    def value(self, x: Tensor, version: int) -> ProgramValue:
         """The value of the program that a tensor is.
 
         Raises:
@@ -175,14 +175,14 @@ class Reader:
         held = self.known.get(same_tensor_key(x))
         if held is None:
             if id(x._storage_) in self.storages:
-                raise Refused
-            made = Value(constant_maker(x))
+                raise NoProgram
+            made = ProgramValue(constant_maker(x))
             self.note(x, made, version)
             self.kept.append(x)
             self.constants.add(id(x._storage_))
             return made
         if held[0] is None or held[1] != version:
-            raise Refused
+            raise NoProgram
         return held[0]
 
     def step(self, op: Any, operands: tuple, rendered: list) -> Step:
@@ -202,14 +202,14 @@ class Reader:
             return render_view(op, operands, rendered)
         call, count = CALLS[op.name], len(op.operands)
         if not hasattr(op, "vjps") or len(operands) != len(op.signature.parameters):
-            raise Refused
+            raise NoProgram
         if hasattr(call, "plans"):
             plan = call.plans.get((*[x.layout for x in operands[:count]], *map(hashable, operands[count:])))
             if plan is not None:
                 return render_launch(plan, rendered[:count])
-            raise Refused
+            raise NoProgram
         if not hasattr(call, "run_prepared"):
-            raise Refused
+            raise NoProgram
         quick = call.prepared_for(operands)
         if quick is not None and hasattr(quick, "plan"):
             return render_launch(quick.plan, [*rendered[0]])
@@ -240,11 +240,11 @@ def render_launch(plan: Plan, rendered: list, formula: Formula | None = None) ->
 FUSED_FROM = 1 << 15
 
 
-def fuse(order: list[Step], results: list[Value]) -> list[Step]:
+def fuse(order: list[Step], results: list[ProgramValue]) -> list[Step]:
     """The steps, with elementwise ones put into the only step that reads their result: one kernel, one pass over memory."""
     reads: dict[Step, int] = {}
     for step in order:
-        for use in tensors_in(step.uses, Value):
+        for use in tensors_in(step.uses, ProgramValue):
             if use.step is not None:
                 reads[use.step] = reads.get(use.step, 0) + 1
     kept = {value.step for value in results}
@@ -265,7 +265,7 @@ def joined_place(step: Step, reads: dict[Step, int], kept: set) -> int | None:
         return None
     own = step.uses[0].it.outs[0].layout
     for place, use in enumerate(step.uses):
-        before = use.step if isinstance(use, Value) else None
+        before = use.step if isinstance(use, ProgramValue) else None
         if before is not None and before.formula is not None and reads[before] == 1 and before not in kept:
             if before.uses[0].it.outs[0].layout is own and len(step.uses) + len(before.uses) - 3 <= MOST_OPERANDS:
                 return place
@@ -323,13 +323,13 @@ def constant_maker(x: Tensor) -> Step:
     """
     layout = x.layout
     if layout.special or not layout.dense or layout.conj or layout.neg:
-        raise Refused
+        raise NoProgram
     elements = x._storage_.array
     if not elements.size or elements.dtype != layout.descr:
-        raise Refused
+        raise NoProgram
     as_bytes = elements.view("u1").reshape(elements.size, -1)
     if (as_bytes != as_bytes[0]).any():
-        raise Refused
+        raise NoProgram
     if layout.numel <= FEW:
         return Step("{out} = {0}", [Bound(x)])
     return Step("{out} = {0}({1}, {2})", [Bound(new_full), Bound(layout), Bound(elements.reshape(-1)[0].item())])
@@ -339,7 +339,7 @@ def constant_maker(x: Tensor) -> Step:
 
 
 def program_of(
-    tracer: Tracer, inputs: list[Tensor], result: Any, tangent: Tensor | None, constants: bool = True, fused: bool = False
+    tracer: CallTracer, inputs: list[Tensor], result: Any, tangent: Tensor | None, constants: bool = True, fused: bool = False
 ) -> tuple[Callable, bool] | None:
     """``program(*inputs) -> result, tangent``, and whether the tangent may be taken as it is; None where there is no program.
 
@@ -359,7 +359,7 @@ def program_of(
     try:
         values = [reader.value(x, x._storage_.version) for x in outs]
         last = None if tangent is None else reader.value(tangent, tangent._storage_.version)
-    except Refused:
+    except NoProgram:
         return None
     given = [id(x._storage_) for x in inputs]
     if any(id(x._storage_) in (*given, *reader.constants) for x in outs):
@@ -373,7 +373,9 @@ def program_of(
     return program, settled and memory not in (*given, *[id(x._storage_) for x in outs]) and lies_alike(tangent, outs[0])
 
 
-def program_text(outs: list[Value], several: bool, tangent: Value | None, count: int, fused: bool) -> tuple[Callable, bool]:
+def program_text(
+    outs: list[ProgramValue], several: bool, tangent: ProgramValue | None, count: int, fused: bool
+) -> tuple[Callable, bool]:
     """The generated function of the steps that the results need, and whether all of them are settled."""
     order: list[Step] = []
     results = [*outs, *(() if tangent is None else (tangent,))]
@@ -406,7 +408,7 @@ def collect(value: Any, order: list[Step]) -> None:
     pending = [value]
     while pending:
         x = pending[-1]
-        steps = x if isinstance(x, tuple) else (x.step,) if isinstance(x, Value) else x.uses if isinstance(x, Step) else ()
+        steps = x if isinstance(x, tuple) else (x.step,) if isinstance(x, ProgramValue) else x.uses if isinstance(x, Step) else ()
         missing = [each for each in steps if each is not None and not isinstance(each, Bound) and not is_done(each, order)]
         if missing:
             pending += missing
@@ -420,7 +422,7 @@ def is_done(x: Any, order: list[Step]) -> bool:
     """Whether everything that a use needs is there."""
     if isinstance(x, tuple):
         return all(is_done(each, order) for each in x)
-    if isinstance(x, Value):
+    if isinstance(x, ProgramValue):
         return x.step is None or x.step in order
     return isinstance(x, Bound) or x in order
 

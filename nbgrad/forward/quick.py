@@ -45,7 +45,7 @@ from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import apart
 from ..tensors.tensor import Tensor, native
 from ..views import is_view
-from .programs import Tracer, program_of
+from .programs import CallTracer, program_of
 from .rules import all_tangents, in_place_of, jvp_expression, tangents_of_call
 from .tangents import DualLevel, below_level, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
@@ -630,7 +630,7 @@ def dual_composite(op: Any, values: tuple, level: DualLevel) -> Any:
 
 def settled_composite(op: Any, values: tuple, level: DualLevel, key: tuple, x: Tensor, t: Tensor) -> Any:
     """Run the formula while a tracer notes its calls. A program is made if there are several results and the first is dual."""
-    with Tracer() as tracer:
+    with CallTracer() as tracer:
         result = op.formula(*values)
     if isinstance(result, tuple) and result and not is_marked(result):
         tangents = [tangent_of(each, level.number) for each in result]
@@ -661,7 +661,7 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
     """The call in full, while a tracer notes what it launches; later calls run the program that is made of it."""
     tangents = named_tangents(op, operands, level)
     plan = ordinary_plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
-    with Tracer() as tracer:
+    with CallTracer() as tracer:
         result = below_level(0, result_of, op, plan, operands, attributes)
         tracer.seen(op, (*operands, *attributes.values()), result)
         made = below_level(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)

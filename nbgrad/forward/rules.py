@@ -29,9 +29,9 @@ from ..dispatch.symbolic import apply, as_tensor_like, choose
 from ..engine import run_backward
 from ..graph.cotangents import plus
 from ..graph.edges import Node, edge_of, requires_grad
-from ..graph.saved import tensors_in, unseen
-from ..graph.task import Captures
-from ..modes.batched import Batched, wrap
+from ..graph.saved import tensors_in, without_hooks
+from ..graph.task import GradientCaptures
+from ..modes.batched import Batched, wrap_batched
 from ..modes.interpreters import Call
 from ..ops.core import Elementwise, General, Movement, Reduction
 from ..ops.expr import ZERO, Expr, evaluate, guarded
@@ -102,7 +102,7 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
         return fused_tangent(op, formula, used, layout)
     levels, inside = batch_of(used, layout.shape)
     if levels and may_be_fused(inside, tangents.values(), layout.dtype):
-        return wrap(fused_tangent(op, formula, inside, batched_layout(levels, layout)), levels)
+        return wrap_batched(fused_tangent(op, formula, inside, batched_layout(levels, layout)), levels)
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
     dtype = out.layout.dtype
     (made,) = evaluate(
@@ -275,7 +275,7 @@ def ones_like(layout: Layout) -> Tensor:
 FEW = 16
 
 
-class InternalCaptures(Captures):
+class InternalCaptures(GradientCaptures):
     """Those of the pass below."""
 
     __slots__ = ()
@@ -292,7 +292,7 @@ def transposed_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor | 
     try:
         g = new_full(out.layout.like(), 0)
         g._needs_grad_ = True
-        seeds = unseen(seeds_of, call, tangents, formula_values(call, out, g))
+        seeds = without_hooks(seeds_of, call, tangents, formula_values(call, out, g))
     finally:
         mode.enabled = enabled
     if not seeds:

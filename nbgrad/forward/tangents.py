@@ -34,7 +34,7 @@ from ..modes.traced import TRACED
 from ..tensors.batch_levels import Level, is_batched, whole
 from ..tensors.layout import layout_of
 from ..tensors.tensor import META_TEMPLATE, Meta, Tensor, meta_of, native
-from ..views import CopySlicesRule, replay
+from ..views import CopySlicesRule, replay_view
 
 __all__ = [
     "push_level",
@@ -203,7 +203,7 @@ def inherited(x: Tensor, meta: Meta, level: int) -> Tensor | None:
         return None
     enabled, mode.enabled = mode.enabled, True
     try:
-        part = below_level(level, replay, x, whole, meta)
+        part = below_level(level, replay_view, x, whole, meta)
     finally:
         mode.enabled = enabled
     hold(x, level, part)

@@ -16,12 +16,12 @@ from .transforms import (
     Argnums,
     chosen_arguments,
     depends_outside,
+    graph_value,
     pair_of,
     released,
     running,
     start,
     tensor_leaves,
-    value_of,
     with_arguments,
 )
 
@@ -103,7 +103,7 @@ def check_number(value: Any) -> None:
 
 def pulled_back(outputs: list[Tensor], starts: list[Tensor], cotangents: list, create_graph: bool) -> list[Tensor]:
     """The cotangents of the starts; zeros where no output depends on one."""
-    used = [k for k, x in enumerate(outputs) if requires_grad(value_of(x))]
+    used = [k for k, x in enumerate(outputs) if requires_grad(graph_value(x))]
     found: Any = (None,) * len(starts)
     if used and starts:
         found = gradients_of(
@@ -154,7 +154,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     def pull_back(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vectors = matching_cotangents(cotangents, outputs, out_tree)
         record = mode.enabled if create_graph is None else create_graph
-        outside = record and (depends_outside(outputs, run) or any(requires_grad(value_of(v)) for v in vectors))
+        outside = record and (depends_outside(outputs, run) or any(requires_grad(graph_value(v)) for v in vectors))
         with inference_mode(False):
             return tree.unflatten(pulled_back(outputs, starts, vectors, outside))
 

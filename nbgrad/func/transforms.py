@@ -42,7 +42,7 @@ __all__ = [
     "sealed",
     "start",
     "tensor_leaves",
-    "value_of",
+    "graph_value",
     "with_arguments",
 ]
 
@@ -159,14 +159,14 @@ def start(x: Any, run: TransformRun) -> Tensor:
     return lifted(alias, levels)
 
 
-def value_of(x: Tensor) -> Tensor:
+def graph_value(x: Tensor) -> Tensor:
     """The tensor that is in the graph."""
     return x._value_ if type(x) is Batched else x
 
 
 def depends_outside(tensors: Sequence[Any], run: TransformRun) -> bool:
     """Whether tensors depend on something that is differentiated outside of the run."""
-    roots = [target(value._edge_ or edge_of(value)) for value in map(value_of, tensors) if requires_grad(value)]
+    roots = [target(value._edge_ or edge_of(value)) for value in map(graph_value, tensors) if requires_grad(value)]
     for place in count_edges(root for root in roots if root is not None):
         if isinstance(place, Tensor):
             owner = place.__dict__.get("_run_")
@@ -179,14 +179,14 @@ def released(values: Any, run: TransformRun, outside: bool) -> Any:
     """Results as they are seen outside of the run: with history only where it leads outside; ``outside`` says if it may."""
 
     def release(x: Any) -> Any:
-        if not isinstance(x, Tensor) or not requires_grad(value_of(x)):
+        if not isinstance(x, Tensor) or not requires_grad(graph_value(x)):
             return x
-        return x if outside and depends_outside([x], run) else without_history(x)
+        return x if outside and depends_outside([x], run) else as_constant(x)
 
     return map_leaves(release, values)
 
 
-def without_history(x: Tensor) -> Tensor:
+def as_constant(x: Tensor) -> Tensor:
     """``x`` as a constant of reverse mode; tangents of enclosing ``jvp`` remain."""
     if not dual_levels:
         return x.detach()

@@ -331,7 +331,7 @@ class Nobody:
 NOBODY: Any = Nobody()
 
 
-def unseen(function: Callable, *args: Any) -> Any:
+def without_hooks(function: Callable, *args: Any) -> Any:
     """``function(*args)``, with the hooks of this thread off: it differentiates something of its own."""
     entered = _hook_stack.entered
     if not entered:

@@ -18,7 +18,7 @@ from .node import NodeMeta, Resting, add_hook, node_meta, visible_node
 
 __all__ = [
     "GraphTask",
-    "Captures",
+    "GradientCaptures",
     "PassState",
     "state",
     "Target",
@@ -125,7 +125,7 @@ def leader() -> Callable[[list, dict, set, dict], bool]:
     return native.leader(AccumulateGrad, target)
 
 
-class Captures:
+class GradientCaptures:
     """Where ``inputs`` ask for gradients: ``{node: ((output number, position), ...)}``, and what arrived.
 
     Attributes:
@@ -159,7 +159,7 @@ class GraphTask:
     """
 
     # Most passes leave these as they are: class attributes cost a pass nothing.
-    captures: Captures | None = None
+    captures: GradientCaptures | None = None
     wanted: dict[Target, tuple[tuple[int, int], ...]] = {}
     needed: Collection[Target] | None = None
     leading: dict[Target, bool] | None = None
@@ -172,7 +172,7 @@ class GraphTask:
     def __init__(self, keep_graph: bool, roots: list[Target]):
         self.id, self.keep_graph, self.roots = next(_task_ids), keep_graph, roots
 
-    def capture(self, captures: Captures) -> None:
+    def capture(self, captures: GradientCaptures) -> None:
         """Run only what leads to the places of ``captures``, and collect their gradients."""
         self.captures = captures
         wanted = self.wanted = captures.wanted

@@ -13,7 +13,7 @@ from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
-from ..modes.batched import wrap
+from ..modes.batched import wrap_batched
 from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
@@ -61,7 +61,7 @@ def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -
     """
     if open_levels and (levels := random_levels()):
         sizes = tuple(level.size for level in levels)
-        return wrap(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
+        return wrap_batched(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
     return drawn(distribution, layout, generator, a, b)
 
 

@@ -13,7 +13,7 @@ from ..base.grad_mode import mode
 from ..creation.factories import shape_of
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
-from ..modes.inference import is_inference, mark
+from ..modes.inference import is_inference, mark_inference
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
 from ..tensors.layout import contiguous_strides, layout_of, marked_layout
@@ -143,7 +143,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
     else:
         x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
     put_layout(x, source.layout)
-    return mark(x) if inferred else x
+    return mark_inference(x) if inferred else x
 
 
 def memory_of(x: Tensor, source: Any) -> Tensor:

@@ -30,7 +30,7 @@ from ..creation.numpy_exchange import flat_tensor
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
-from ..modes.batched import wrap
+from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
@@ -416,10 +416,10 @@ def multinomial(
         return write_out("multinomial", lambda: multinomial(input, num_samples, replacement, generator=generator), out)
     if open_levels and (levels := levels_to_draw(input)):
         # One row each, for every element of the batch.
-        alike = wrap(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
+        alike = wrap_batched(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
         value, shape = whole(CALLS["add"](input, alike)), input.layout.shape
         found = drawn_indices(CALLS["reshape"](value, (-1, shape[-1])) if shape else value, num_samples, replacement, generator)
-        return wrap(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
+        return wrap_batched(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
     return drawn_indices(input, num_samples, replacement, generator)
 
 

@@ -10,7 +10,7 @@ from ..tensors.batch_levels import BATCHED, BatchingError, Level
 from ..tensors.layout import Layout, layout_of, marked_layout
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["Batched", "element_layout", "shown_layout", "wrap"]
+__all__ = ["Batched", "element_layout", "shown_layout", "wrap_batched"]
 
 
 class Batched(Tensor):
@@ -49,7 +49,7 @@ class Batched(Tensor):
     __copy__ = __deepcopy__ = __reduce_ex__
 
 
-def wrap(value: Tensor, levels: tuple[Level, ...]) -> Batched:
+def wrap_batched(value: Tensor, levels: tuple[Level, ...]) -> Batched:
     """The tensor that shows the dimensions of ``value`` behind those of ``levels``."""
     layout = shown_layout(value.layout, len(levels))
     x: Any = native.tensor(layout.template, value._storage_, value._offset_, False, None)

@@ -24,7 +24,7 @@ from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
 from .interpreters import Call, register
 from .traced import TRACED
 
-__all__ = ["is_inference", "refuse_saving", "mark", "newly_made", "INFERENCE", "install_inference"]
+__all__ = ["is_inference", "refuse_saving", "mark_inference", "newly_made", "INFERENCE", "install_inference"]
 
 
 def is_inference(input: Tensor) -> bool:
@@ -39,7 +39,7 @@ def is_inference(input: Tensor) -> bool:
     return input.layout.special is INFERENCE
 
 
-def mark(x: Tensor) -> Tensor:
+def mark_inference(x: Tensor) -> Tensor:
     """Make a tensor an inference tensor: one that nobody else has seen."""
     if isinstance(x.layout.special, bool) or x.layout.special is TRACED:
         put_layout(x, marked_layout(x.layout, INFERENCE))
@@ -50,7 +50,7 @@ def mark(x: Tensor) -> Tensor:
 
 def newly_made(x: Tensor) -> Tensor:
     """A tensor that was just made from data: marked, inside of the mode."""
-    return mark(x) if mode.inference else x
+    return mark_inference(x) if mode.inference else x
 
 
 def refuse_saving(op: str) -> None:
@@ -182,10 +182,10 @@ def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
         owner = owners.get(id(x._storage_))
         if owner is None:  # new memory; a view of what was made on the way is nobody's view
             x._meta_, x._needs_grad_ = None, False
-            return mark(x)
+            return mark_inference(x)
         if owner.layout.special is INFERENCE:
             x._meta_, x._needs_grad_ = None, False
-            return mark(x)
+            return mark_inference(x)
         if x._needs_grad_ is ASK:
             x._meta_.creation = INFERENCE
         return x
@@ -202,7 +202,7 @@ def finish_outside(result: Any, stand_ins: StandIns) -> Any:
             return known[id(x)]
         if id(x._storage_) in storages:
             x._meta_, x._edge_, x._needs_grad_ = None, None, False
-            return mark(x)
+            return mark_inference(x)
         return x
 
     return replaced(result, finish)

@@ -80,9 +80,9 @@ class Expressions(Values):
         raise self.refuse(node, "is no operation of machine numbers")
 
     def shifted(self, node: ast.BinOp, x: str, bits: str) -> str:
-        """A shift as in Python:
+        """A shift as in Python: by more bits than a number has it gives 0, or -1.
 
-        by more bits than there are it gives 0, or -1. In raw code a negative number counts as a large one.
+        In raw code a negative count is a large one.
         """
         left = isinstance(node.op, ast.LShift)
         if bits.lstrip("-").isdigit():
