@@ -108,7 +108,7 @@ class Members(Operators):
     def _make_subclass(cls: _type, data: Tensor, require_grad: _bool = False) -> Tensor:
         """A leaf of a subclass on the memory of ``data``."""
     def _neg_view(self) -> Tensor: """The negative, as a view: see is_neg."""
-    def _number_(self, op: str, name: str) -> Any: """The one element of such a tensor. Errors as of ``constant``."""
+    def _number_(self, op: str, name: str) -> Any: """The one element of such a tensor. Errors as of ``constant_operand``."""
     _put_layout_: Any
     def abs(self) -> Tensor: """|x|; the derivative at 0 is 0."""
     def abs_(self) -> Self: """In place: |x|; the derivative at 0 is 0. See ``abs``."""
