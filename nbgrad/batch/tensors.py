@@ -346,6 +346,12 @@ def behind_batch(op: Movement) -> Callable:
     return movement_call(made)
 
 
+def movement_behind(op: Movement) -> Movement:
+    """The operation that ``behind_batch`` calls."""
+    behind_batch(op)
+    return next(made for made, own in _behind.items() if own is op)
+
+
 def formula_behind(op: Movement) -> Callable:
     """The formula of a movement, applied to a layout without its first dimensions, which are then put back."""
 

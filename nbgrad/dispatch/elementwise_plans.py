@@ -141,14 +141,22 @@ def forward_formula(op: Elementwise, dtype: DType | None = None) -> Formula:
     return Formula(op.name, op.params, (op.expression(),))
 
 
+def result_of(op: Elementwise, kinds: tuple) -> tuple[DType, Layout]:
+    """The dtype of computation of a call out of place, and the layout of its result.
+
+    Raises:
+        ArgumentError, DTypeError, ShapeError, DeviceError: the operands do not go together.
+    """
+    check_kinds(op, kinds)
+    dtype, tensors = dtype_of_kinds(op, kinds), [layout for layout in layouts_in(kinds) if layout is not None]
+    shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])
+    return dtype, result_layout(bool_ if op.predicate else dtype, shape, tensors)
+
+
 def make_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:
     """Plan a call out of place."""
-    check_kinds(op, kinds)
     layouts = layouts_in(kinds)
-    dtype = dtype_of_kinds(op, kinds)
-    tensors = [layout for layout in layouts if layout is not None]
-    shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])
-    out = result_layout(bool_ if op.predicate else dtype, shape, tensors)
+    dtype, out = result_of(op, kinds)
     plan = elementwise_plan(forward_formula(op, dtype), dtype, layouts, (out,), plan_type=ElementwisePlan, exact=op.exact)
     return finish_plan(plan, op, layouts, dtype, out)
 

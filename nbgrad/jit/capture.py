@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, Callable, Iterator, Sequence
 
+from ..base import config
 from ..base.calls import CALLS
 from ..base.errors import GraphError
 from ..base.grad_mode import mode, special, traces
@@ -30,6 +31,7 @@ from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
 from ..tensors.tensor import ASK, Tensor
+from .checker import check
 from .graph import Graph
 from .ir import Node, Value
 from .variables import Variables
@@ -279,6 +281,8 @@ def trace(fn: Callable, *examples: Tensor) -> Graph:
         result = fn(*[active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))])
         outs = result if isinstance(result, (tuple, list)) else (result,)
         active.graph.outputs = list(active.value(tuple(outs)))
+    if config.CHECK:
+        check(active.graph, "trace")
     return active.graph
 
 

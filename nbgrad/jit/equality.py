@@ -48,8 +48,13 @@ def difference(one: Graph, other: Graph) -> str:
     found = next(Pairs().blocks(one, other), None)
     if found is None:
         return ""
-    mine, theirs = ([line for line in str(graph).splitlines() if line.lstrip()[0] != "#"] for graph in (one, other))
-    return "\n".join([found, *unified_diff(mine, theirs, one.name, other.name, lineterm="")])
+    return f"{found}\n{text_difference(str(one), str(other), one.name, other.name)}"
+
+
+def text_difference(one: str, other: str, mine: str = "before", theirs: str = "after") -> str:
+    """What differs in the texts of two graphs, the lines of the program left out."""
+    lines = [[line for line in text.splitlines() if line.lstrip()[0] != "#"] for text in (one, other)]
+    return "\n".join(unified_diff(lines[0], lines[1], mine, theirs, lineterm=""))
 
 
 class Pairs:

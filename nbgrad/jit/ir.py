@@ -60,13 +60,14 @@ class Control:
 
     Attributes:
         name: ``cond``, ``while_loop``, ``scan``, ``linear``.
-        run: ``run(node, *operands) -> results`` by calls of operations.
+        run: ``run(node, values, *operands, **attributes) -> results`` by calls of operations.
+        check: ``check(node)`` gives what is wrong with its blocks and layouts, in sentences: see checker.py.
     """
 
     kind = "control"
 
-    def __init__(self, name: str, run: Callable):
-        self.name, self.run = name, run
+    def __init__(self, name: str, run: Callable, check: Callable[[Node], Iterator[str]] | None = None):
+        self.name, self.run, self.check = name, run, check
         CONTROLS[name] = self
 
     def __repr__(self) -> str:

@@ -237,19 +237,19 @@ def is_inline(constant: Value) -> bool:
 
 def constant_text(constant: Value) -> str:
     """How a constant that stands in the text is spelled."""
-    assert constant.layout is not None
-    kind, dtype = type_text(constant.layout, constant.requires_grad), constant.layout.dtype
-    if not isinstance(constant.data, Tensor):
-        return f"{kind}.full({number_text(constant.data, dtype)})"
-    array = array_of(constant.data)
-    text = ", ".join([number_text(python_type(dtype)(x), dtype) for x in array.flat])
-    return f"{kind}.of({text})" if reads_back(constant, text) else f"{kind}.bits({bytes_of(constant.data).hex()!r})"
+    data = constant.data
+    layout = data.layout.plain() if isinstance(data, Tensor) else constant.layout
+    kind = type_text(layout, constant.requires_grad)
+    if not isinstance(data, Tensor):
+        return f"{kind}.full({number_text(data, layout.dtype)})"
+    text = ", ".join([number_text(python_type(layout.dtype)(x), layout.dtype) for x in array_of(data).flat])
+    return f"{kind}.of({text})" if reads_back(data, text) else f"{kind}.bits({bytes_of(data).hex()!r})"
 
 
-def reads_back(constant: Value, text: str) -> bool:
+def reads_back(x: Tensor, text: str) -> bool:
     """Whether elements that are spelled so have the same bytes: those of some that are no numbers do not."""
     elements = eval(f"[{text}]", {"nan": math.nan, "inf": math.inf, "complex_number": complex})
-    return bytes_of(Type(constant.layout).value_of(elements).data) == bytes_of(constant.data)
+    return bytes_of(Type(x.layout.plain()).value_of(elements).data) == bytes_of(x)
 
 
 def digest_of(x: Tensor) -> str:

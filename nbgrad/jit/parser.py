@@ -24,7 +24,8 @@ from ..tensors.tensor import Tensor
 from .graph import Graph
 from .ir import Block, Control, Node, Value
 from .literals import KINDS, MEANINGS, Kind, Type, digest_of, type_text
-from .text import AUTOMATIC, operation_of
+from .operations import operation_of
+from .text import AUTOMATIC
 
 __all__ = ["parse"]
 

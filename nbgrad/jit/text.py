@@ -28,17 +28,15 @@ from hashlib import sha256
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 from ..base.calls import CALLS
-from ..ops.core import OPS, Elementwise, Op
+from ..ops.core import Op
 from ..tensors.tensor import Tensor
 from .ir import CONTROLS, Block, Control, Node, Value, map_values
 from .literals import MEANINGS, Type, constant_text, digest_of, is_inline, literal, type_text
+from .operations import gives_several, operation_names, operation_of
 
-__all__ = ["constants_of", "function_of", "gives_several", "namespace", "operation_of", "text_of"]
+__all__ = ["constants_of", "function_of", "namespace", "text_of"]
 
 WIDEST = 120
-COTANGENT = (
-    "_backward"  # what follows the operation in the names of cotangents that are operations: Elementwise.cotangent_operation
-)
 AUTOMATIC = re.compile(r"[vcu]\d+|\w+_block\d+")
 
 
@@ -138,7 +136,7 @@ class Printer:
             blocks.append(f"{node.name}_block{self.count('block')}")
             yield from self.function(block, blocks[-1], indent)
         arguments = [*map(self.argument, node.ins), *(f"{name}={self.argument(x)}" for name, x in ordered(node))]
-        if isinstance(node.op, Control):
+        if blocks:
             arguments.append(f"blocks=({', '.join(blocks)}{',' * (len(blocks) == 1)})")
         call = f"{node.name}({', '.join(arguments)})"
         typed = [f"{self.define(value)}: {type_of(value)}" for value in node.outs]
@@ -170,11 +168,6 @@ def ordered(node: Node) -> Iterable[tuple[str, Any]]:
     return sorted(node.attributes.items(), key=lambda item: (declared.index(item[0]) if item[0] in declared else 99, item[0]))
 
 
-def gives_several(op: Any) -> bool:
-    """Whether a call gives a sequence of tensors, of however many."""
-    return isinstance(op, Control) or bool(getattr(op, "multiple", False)) or (getattr(op, "outputs", None) or 1) > 1
-
-
 def is_free(name: str) -> bool:
     """Whether a name may be given to what the text defines."""
     return name.isidentifier() and not keyword.iskeyword(name) and name not in MEANINGS and operation_of(name) is None
@@ -194,19 +187,8 @@ def namespace() -> dict[str, Any]:
     [tensor([2., 4.])]
     """
     controls = {name: control_call(control) for name, control in CONTROLS.items()}
-    backward = [op.name + COTANGENT for op in OPS.values() if getattr(op, "backward_node", "")]
-    operations = [operation_of(name) for name in (*OPS, *backward)]
-    return {**MEANINGS, **controls, **{op.name: CALLS[op.name] for op in operations if op is not None}}
-
-
-def operation_of(name: str) -> Op | Control | None:
-    """What a text calls: an operation of the table, a cotangent that is one outside of it, a control node; None of other names."""
-    found = CONTROLS.get(name) or OPS.get(name)
-    base = OPS.get(name.removesuffix(COTANGENT))
-    if found is None and isinstance(base, Elementwise) and base.backward_node:
-        CALLS[base.name].cotangent()
-        return CALLS[name].caller.op
-    return found
+    operations = {name: CALLS[name] for name in operation_names() if operation_of(name) is not None}
+    return {**MEANINGS, **controls, **operations}
 
 
 def function_of(text: str) -> Callable:
