@@ -238,7 +238,7 @@ def is_inline(constant: Value) -> bool:
 def constant_text(constant: Value) -> str:
     """How a constant that stands in the text is spelled."""
     data = constant.data
-    layout = data.layout.plain() if isinstance(data, Tensor) else constant.layout
+    layout: Any = data.layout.plain() if isinstance(data, Tensor) else constant.layout
     kind = type_text(layout, constant.requires_grad)
     if not isinstance(data, Tensor):
         return f"{kind}.full({number_text(data, layout.dtype)})"
