@@ -15,6 +15,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering_of
 from ..native.plans import NUMBER_CODES, PARALLEL, Plan
 from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
+from .fusion import Group, Space, plan_of_group, space_of
 from .ir import Block, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Window
 from .variables import STOP
@@ -23,16 +24,76 @@ __all__ = ["launch_of", "schedule"]
 
 
 def schedule(graph: Block) -> Schedule:
-    """The steps of a graph."""
+    """The steps of a graph: NOTE [Stages] of fusion.py."""
     made = Schedule([], {})
+    calls, groups, after = staged(graph, made)
+    seen = {made.window(value).place.value for value in values_in(tuple(graph.outputs))}
+    for node, group in after.items():
+        for value in node.values():
+            if group is None or value not in group.inside:
+                seen.add(made.window(value).place.value)
+    steps: list[tuple[int, Launch | Host]] = []
+    for stage, node in calls:
+        steps.append((stage, launch_of(node, made) or host_of(node, made)))
+    for group in groups:
+        steps += [(group.stage, step) for step in steps_of(group, seen, made)]
+    steps.sort(key=lambda each: each[0])
+    made.steps.extend([step for _, step in steps])
+    return made
+
+
+def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[Group], dict[Node, Group | None]]:
+    """Calls with their stages, loops, and the loop of each call; windows of views are noted on the way."""
+    ready: dict[Value, int] = {}  # the stage in which a value is in memory
+    homes: dict[Value, Group] = {}
+    open_groups: dict[tuple[Space, int], Group] = {}
+    calls: list[tuple[int, Node]] = []
+    groups: list[Group] = []
+    after: dict[Node, Group | None] = {}
     for node in graph.nodes:
         if node.op is STOP:
             made.windows[node.outs[0]] = made.window(node.ins[0])
             continue
         if isinstance(node.op, Movement) and view(node, made):
             continue
-        made.steps.append(launch_of(node, made) or host_of(node, made))
-    return made
+        roots = [made.window(value).place.value for value in node.values()]
+        space = space_of(node)
+        if space is None:
+            stage = max([ready.get(root, 0) for root in roots], default=0)
+            calls.append((stage, node))
+            ready.update(dict.fromkeys(node.outs, stage + 1))
+            after[node] = None
+            continue
+        stage = 0
+        for value, root in zip(node.values(), roots):
+            home = homes.get(value)
+            joins = home is not None and home.space == space and value is root
+            stage = max(stage, home.stage if joins and home is not None else ready.get(root, 0))
+        group = open_groups.get((space, stage))
+        while group is not None and not group.takes(node):
+            stage += 1
+            group = open_groups.get((space, stage))
+        if group is None:
+            group = open_groups[space, stage] = Group(space, stage)
+            groups.append(group)
+        group.add(node)
+        homes[node.outs[0]] = group
+        ready[node.outs[0]] = group.stage + 1
+        after[node] = group
+    return calls, groups, after
+
+
+def steps_of(group: Group, seen: set[Value], made: Schedule) -> list[Launch | Host]:
+    """A loop, as one launch; a call that is alone in it, or what no one kernel can do, by the operations' own kernels."""
+    stored = [node.outs[0] for node in group.nodes if node.outs[0] in seen]
+    if len(group.nodes) > 1 and stored:
+        try:
+            plan, operands = plan_of_group(group, stored)
+        except NbgradError:
+            pass
+        else:
+            return [launch(plan, operands, stored, group.nodes, made)]
+    return [launch_of(node, made) or host_of(node, made) for node in group.nodes]
 
 
 def view(node: Node, made: Schedule) -> bool:
@@ -63,17 +124,20 @@ def launch_of(node: Node, made: Schedule) -> Launch | None:
     plan = plan_of(node)
     if plan is None or any(out.layout is not value.layout for out, value in zip(plan.outs, node.outs)):
         return None
+    return launch(plan, list(node.ins), node.outs, [node], made)
+
+
+def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node], made: Schedule) -> Launch:
+    """The launch of a plan: see NOTE [Plan record] in native/plans.py."""
     words = struct.unpack_from(f"{len(plan.record) // 8}q", plan.record)
     address, units, grain, _, count, flags, shared_from = words[:7]
     if units < 0:
         units = plan.outs[0].layout.numel
         flags |= units >= shared_from
-    reads = []
-    for x, code in zip(node.ins, words[8 : 8 + count]):
-        reads.append(made.window(x).place if isinstance(x, Value) else number(x, code))
-    return Launch(
-        address, units, tuple(node.outs), tuple(reads), plan.record[8 * (8 + count) :], grain, bool(flags & PARALLEL), (node,)
-    )
+    codes = words[8 : 8 + count]
+    reads = [made.window(x).place if isinstance(x, Value) else number(x, code) for x, code in zip(operands, codes)]
+    parameters = plan.record[8 * (8 + count) :]
+    return Launch(address, units, tuple(outs), tuple(reads), parameters, grain, bool(flags & PARALLEL), tuple(nodes))
 
 
 PACKED = {1: "f", 2: "d", 3: "q"}
