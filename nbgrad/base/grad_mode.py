@@ -37,6 +37,9 @@ dual_levels: list = []
 # formulas by calls, and creation functions tell of what they make.
 traces: list = []
 
+# The tracers of calls that run anywhere in the process (forward/programs.py). ``new_full`` tells them of what it has filled.
+call_tracers: list = []
+
 # Not empty while a call that is no operation may mean something else than usual: a transform of functions runs in some thread, a
 # batch is open, a function mode is active, types that override functions exist. Entry points test it before they look closer.
 unusual: list = []

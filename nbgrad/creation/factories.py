@@ -15,7 +15,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.functions import attach
-from ..base.grad_mode import note_leaf, special, unusual
+from ..base.grad_mode import call_tracers, note_leaf, special, unusual
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
@@ -94,8 +94,15 @@ def empty_of(layout: Layout) -> Tensor:
 
 def new_full(layout: Layout, value) -> Tensor:
     """A tensor of a layout's dtype, shape and (if dense) strides, filled with a number."""
-    if not layout.dense or layout.conj or layout.neg:
-        layout = layout.like()
+    out = filled(layout.like() if not layout.dense or layout.conj or layout.neg else layout, value)
+    if call_tracers:
+        for tracer in tuple(call_tracers):
+            tracer.note_filled(out)
+    return out
+
+
+def filled(layout: Layout, value) -> Tensor:
+    """The same, of a dense layout."""
     if value == 0 and not is_negative_zero(value):
         return allocated("zeros", layout, np.zeros)
     with np.errstate(over="ignore"):  # what is too large for a floating dtype becomes infinite

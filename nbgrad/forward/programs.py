@@ -7,7 +7,8 @@ function of the operands and tangents. Nothing in a program is recorded, and no 
   steps      An elementwise or planned call becomes the launch of its plan, a movement another layout of the same memory, a prepared
              run a call of that run. Of an operation of several steps the steps are taken; one that may look at elements is called
              again as a whole. Elementwise steps on large operands that follow one another become one kernel.
-  constants  A tensor that no call made must be filled with one number: zeros for a missing tangent, ones for a cotangent.
+  constants  A tensor that no call made must be one that ``new_full`` has filled: zeros for a missing tangent, ones for a cotangent.
+             What else comes from nowhere was made by a step that nobody saw, from what this call was given.
   refused    There is no program where something is written to on the way, where a result is of unknown origin, or where the program
              would not give the bits of the trace.
 What that saves is measured by benchmarks/test_forward.py ("amax").
@@ -17,10 +18,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from threading import get_ident
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ..base.calls import CALLS
-from ..base.grad_mode import special
+from ..base.grad_mode import call_tracers, special
 from ..creation.factories import new_full
 from ..dispatch.arguments import hashable
 from ..dispatch.elementwise_plans import find_plan, forward_formula
@@ -37,18 +38,26 @@ __all__ = ["CallTracer", "program_of"]
 
 
 class CallTracer(Presence):
-    """Notes the calls of one thread that get past all interpreters, while it is a member of ``special``."""
+    """Notes the calls of one thread that get past all interpreters, and what it fills with one number, while it is active."""
 
     def __init__(self) -> None:
         self.thread = get_ident()
         self.steps: list[tuple] = []
+        self.filled: list[Tensor] = []
 
     def __enter__(self) -> CallTracer:
         special.append(self)
+        call_tracers.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
+        call_tracers.remove(self)
         special.remove(self)
+
+    def note_filled(self, x: Tensor) -> None:
+        """Note a tensor that is filled with one number."""
+        if get_ident() == self.thread:
+            self.filled.append(x)
 
     def seen(self, op: Any, operands: tuple, out: Any) -> None:
         """Note a call, and at which versions its tensors are after it."""
@@ -105,11 +114,13 @@ class Reader:
 
     Attributes:
         known: by identity what a tensor is to the program, and the version at which it is that.
+        filled: the tensors that were filled with one number.
         storages, constants: all memory that is known; that which no call made.
         kept: all tensors, so that no identity is used twice.
     """
 
-    def __init__(self, inputs: list[Tensor]):
+    def __init__(self, inputs: list[Tensor], filled: Sequence[Tensor]):
+        self.filled = {id(x._storage_): x for x in filled}
         self.known: dict[tuple, tuple[ProgramValue | None, int]] = {}
         self.storages: set[int] = set()
         self.constants: set[int] = set()
@@ -170,11 +181,11 @@ class Reader:
         """The value of the program that a tensor is.
 
         Raises:
-            Refused: nothing that it could compute.
+            NoProgram: nothing that it could compute.
         """
         held = self.known.get(same_tensor_key(x))
         if held is None:
-            if id(x._storage_) in self.storages:
+            if id(x._storage_) in self.storages or id(x._storage_) not in self.filled or version:
                 raise NoProgram
             made = ProgramValue(constant_maker(x))
             self.note(x, made, version)
@@ -189,7 +200,7 @@ class Reader:
         """The step of one call.
 
         Raises:
-            Refused: there is none.
+            NoProgram: there is none.
         """
         if op.kind == "elementwise":
             plan = find_plan(op, operands)
@@ -316,19 +327,13 @@ FEW = 256
 
 
 def constant_maker(x: Tensor) -> Step:
-    """The step that makes a tensor filled with one number.
+    """The step that makes a tensor of memory that was filled with one number.
 
     Raises:
-        Refused: it is not.
+        NoProgram: it shows that memory otherwise than it was filled.
     """
-    layout = x.layout
-    if layout.special or not layout.dense or layout.conj or layout.neg:
-        raise NoProgram
-    elements = x._storage_.array
-    if not elements.size or elements.dtype != layout.descr:
-        raise NoProgram
-    as_bytes = elements.view("u1").reshape(elements.size, -1)
-    if (as_bytes != as_bytes[0]).any():
+    layout, elements = x.layout, x._storage_.array
+    if layout.special or not layout.dense or layout.conj or layout.neg or not elements.size or elements.dtype != layout.descr:
         raise NoProgram
     if layout.numel <= FEW:
         return Step("{out} = {0}", [Bound(x)])
@@ -350,7 +355,7 @@ def program_of(
         constants: whether it may use what no call made.
         fused: whether elementwise calls that follow one another are one kernel.
     """
-    reader = Reader(inputs)
+    reader = Reader(inputs, tracer.filled)
     for step in tracer.steps:
         reader.read(*step)
     if reader.constants and not constants:

@@ -462,9 +462,9 @@ HOLD_VIEWS_TEXT = "    for each, part in zip(out, t): hold(each, number, part)"
 def dual_movement(op: Movement) -> Any:
     """``call(op, operands, attributes, level, alone)`` for a movement: the view and that of the tangent.
 
-    It returns None where an interpreter must be asked.
+    It returns None where an interpreter must be asked, as for views as another dtype, which may have no derivatives.
     """
-    if op.severs or op.untracked:
+    if op.severs or op.untracked or "dtype" in op.signature.parameters:
         return lambda op, operands, attributes, level, alone: None
     values = "".join(f", attributes[{name!r}]" for name in list(op.signature.parameters)[1:])
     view = partial(several_of, op) if op.multiple else viewer(op)

@@ -20,7 +20,7 @@ from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
-from ..base.grad_mode import mode, traces
+from ..base.grad_mode import call_tracers, mode, traces
 from ..creation.factories import new_full
 from ..dispatch.lowerings import facts_of
 from ..dispatch.operands import kinds_of, layouts_in, no_derivative, no_derivative_by
@@ -269,7 +269,8 @@ def kept_ones(layout: Layout) -> Tensor:
 
 def ones_like(layout: Layout) -> Tensor:
     """Ones; where they are few always the same."""
-    return kept_ones(layout.like()) if layout.numel <= FEW and not traces else new_full(layout.like(), 1)
+    kept = layout.numel <= FEW and not traces and not call_tracers
+    return kept_ones(layout.like()) if kept else new_full(layout.like(), 1)
 
 
 FEW = 16
