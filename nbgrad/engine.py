@@ -70,6 +70,8 @@ def run_backward(
     if outer is not None:
         task.depth = outer.depth + 1
         make_room(task.depth)
+    for trace in tuple(traces):
+        trace.note_pass()
     unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None
     entered = hooks_entered()
     mode.enabled, current["task"] = create_graph, task

@@ -11,14 +11,14 @@ from typing import Callable, Sequence
 
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import traces
-from ..modes.traced import refuse_in_graph
+from ..modes.traced import capture_of_thread
 from ..ops.expr import Expr, constant, scalar, symbol
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .plans import Formula, elementwise_plan
 
-__all__ = ["fused_update"]
+__all__ = ["at_end", "changing", "fused_update"]
 
 
 @cache
@@ -55,10 +55,32 @@ def fused_update(
     >>> p
     tensor([0.5000, 0.5000, 0.5000])
     """
-    if traces:
-        refuse_in_graph("fused_update: writes to tensors", "compute the update with operations, and return it")
-    tensors = (*outputs, *inputs)
     scalars = scalars or {}
+    captured = capture_of_thread() if traces else None
+    if captured is not None:
+        captured.update(rule, outputs, inputs, scalars, lambda: run_update(rule, outputs, inputs, scalars))
+    else:
+        run_update(rule, outputs, inputs, scalars)
+
+
+def changing(numbers: Callable[[], dict[str, float]]) -> dict[str, float]:
+    """``numbers()``, the scalars of an update; a captured program computes them again in every run."""
+    captured = capture_of_thread() if traces else None
+    return numbers() if captured is None else captured.changing(numbers)
+
+
+def at_end(action: Callable[[], None]) -> None:
+    """Do something; a captured program does it at the end of every run."""
+    captured = capture_of_thread() if traces else None
+    if captured is None:
+        action()
+    else:
+        captured.after_runs(action)
+
+
+def run_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], scalars: dict[str, float]) -> None:
+    """The same, where no graph is captured."""
+    tensors = (*outputs, *inputs)
     plan = update_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars))
     for x in outputs:
         if not x._storage_.writable or x.layout.expanded:
@@ -69,8 +91,8 @@ def fused_update(
 
 
 @lru_cache(maxsize=1024)
-def update_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...]):
-    """The plan of one update."""
+def update_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...], inplace: bool = True):
+    """The plan of one update; if not ``inplace``, into new tensors of the layouts of the outputs."""
     first = layouts[0]
     if any(layout.shape != first.shape for layout in layouts):
         raise ShapeError(f"fused_update: shapes {[list(layout.shape) for layout in layouts]} differ.")
@@ -80,4 +102,4 @@ def update_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scala
     outs = layouts[:outputs]
     same = all(layout.strides == first.strides for layout in outs)
     operands = (*layouts, *(None for _ in scalars))
-    return elementwise_plan(formula, first.dtype, operands, outs, inplace=outputs if same else 0)
+    return elementwise_plan(formula, first.dtype, operands, outs, inplace=outputs if same and inplace else 0)

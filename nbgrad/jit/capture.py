@@ -21,19 +21,23 @@ from typing import Any, Callable, Iterator, Sequence
 
 from ..base import config
 from ..base.calls import CALLS
+from ..base.dtypes import dtype_of
 from ..base.errors import GraphError
 from ..base.grad_mode import mode, special, traces
 from ..func.captures import captured
-from ..graph.edges import Edge, Node as GraphNode, next_seq
+from ..graph.edges import Edge, Node as GraphNode, next_seq, requires_grad
 from ..graph.node import saved_values
+from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, Presence, register
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
 from ..tensors.tensor import ASK, Tensor
 from .checker import check
+from .effects import Effects, Numbers, Postponed
 from .graph import Graph
 from .ir import Node, Value
+from .updates import UPDATE, name_of_rule
 from .variables import Variables
 
 __all__ = ["Trace", "current_trace", "trace", "tracing"]
@@ -48,26 +52,37 @@ class Trace(Presence):
     Attributes:
         graph: what was written down.
         depth: whether the thread is beneath a call that is being written down.
+        effects: what the function changes that was there before; None where it may change nothing.
     """
 
     rank = "capture"
 
-    def __init__(self, known: Sequence[Tensor] = ()):
+    def __init__(self, known: Sequence[Tensor] = (), effects: bool = False):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
         self.variables = Variables(self.graph, known)
+        self.effects = Effects(self) if effects else None
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
         """A traced tensor in the place of an argument: a leaf, or part of the argument's graph, on memory of its own."""
         value = Value(x.layout.plain(), bool(x.requires_grad), name=name)
         self.graph.inputs.append(value)
         made = self.variables.copied(x)
+        fresh = self.variables.of(made) is None
         self.variables.define(made, value)
+        if fresh:
+            variable = self.variables.table[id(made._storage_.array)]
+            variable.target, variable.storage = value, made._storage_
         return mark(made)
 
     def note_made(self, storage: Storage) -> None:
         """Python code made a storage: of a creation function, whose elements are constants."""
         if not self.depth and get_ident() == self.thread:
             self.variables.born[id(storage.array)] = storage.array
+
+    def note_pass(self) -> None:
+        """A pass begins."""
+        if get_ident() == self.thread and self.effects is not None:
+            self.effects.refuse_hooks()
 
     def note_gradient(self, leaf: Tensor) -> None:
         """A pass accumulates the gradient of a leaf.
@@ -76,7 +91,22 @@ class Trace(Presence):
             GraphError: of one that the captured function does not make itself.
         """
         if get_ident() == self.thread and not self.variables.is_made(leaf):
-            self.refuse("backward: accumulates into .grad", "nbgrad.grad returns gradients, and a graph holds them")
+            if self.effects is None:
+                self.refuse("backward: accumulates into .grad", "nbgrad.grad returns gradients, and a graph holds them")
+            else:
+                self.effects.note_read(leaf)
+
+    def note_gradient_read(self, x: Tensor) -> None:
+        """The function looks at the gradient of a tensor."""
+        if self.effects is not None:
+            self.effects.note_read(x)
+
+    def note_gradient_set(self, x: Tensor) -> None:
+        """The function exchanges the gradient of a tensor."""
+        if self.effects is not None:
+            self.effects.note_set(x)
+        elif not self.variables.is_made(x):
+            self.refuse("grad: sets the gradient of a tensor that the function does not make", "return the gradient")
 
     def refuse(self, what: str, hint: str) -> None:
         """What no graph holds.
@@ -151,8 +181,7 @@ class Trace(Presence):
     def write(self, call: Call, ins: tuple, attributes: dict, below: Callable[[Call], Any]) -> Any:
         """Write the out-of-place call down, and give the storage that is written to a new value."""
         x, seq = call.operands[0], next_seq()
-        if not self.variables.is_made(x):
-            self.refuse(f"{call.op.public}_: writes to a tensor that the function does not make", "write to a clone, and return it")
+        self.admit_write(x, f"{call.op.public}_", (*call.operands, *call.attributes.values()))
         made = self.run_unmarked(call, out_of_place)
         out = self.run_unmarked(call, below)
         node = Node(call.op, ins, attributes, [made.layout], line=user_line())
@@ -160,6 +189,73 @@ class Trace(Presence):
         self.variables.write(x, node.outs[0])
         self.follow((x,), seq)
         return out
+
+    def admit_write(self, x: Tensor, name: str, operands: tuple) -> None:
+        """A write, to what the function makes, or to what was there before.
+
+        Raises:
+            GraphError: to what was there before, where the write is recorded or no effects are captured.
+        """
+        if self.variables.is_made(x):
+            return
+        what = f"{name}: writes to a tensor that the function does not make"
+        if self.effects is None:
+            self.refuse(what, "write to a clone, and return it")
+        elif mode.enabled and any(requires_grad(y) for y in tensors_in(operands)):
+            self.refuse(f"{what}, and is recorded", "write to a clone, and return it, or write under no_grad")
+        elif not (self.variables.of(x) or self.variables.admit(x)).root[1].dense:
+            self.refuse(f"{what}, and has gaps between its elements", "write to a clone, and copy that back outside")
+        else:
+            self.effects.keep(x)
+
+    def update(self, rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], numbers: dict, run: Callable) -> None:
+        """Write an update down: see ``fused_update`` of dispatch/updates.py.
+
+        Args:
+            run: does it.
+        """
+        tensors = (*outputs, *inputs)
+        for x in outputs:
+            self.admit_write(x, "fused_update", ())
+        layouts = [x.layout.plain() for x in outputs]
+        values = self.effects.values_of(numbers, dtype_of(layouts[0].dtype.compute)) if self.effects else tuple(numbers.values())
+        attributes = {"rule": name_of_rule(rule), "outputs": len(outputs), "names": tuple(numbers), "numbers": values}
+        node = Node(UPDATE, self.value(tensors), attributes, layouts, line=user_line(), flags=[False] * len(outputs))
+        marked = [unmark(x) for x in tensors if x.layout.special is TRACED]
+        self.depth += 1
+        try:
+            run()
+        finally:
+            self.depth -= 1
+            for x in marked:
+                mark(x)
+        self.graph.nodes.append(node)
+        for x, out in zip(outputs, node.outs):
+            self.variables.write(x, out)
+
+    def changing(self, again: Callable[[], dict[str, float]]) -> dict[str, float]:
+        """Numbers that every call of the program computes anew."""
+        return Numbers(again) if self.effects is not None else again()
+
+    def after_runs(self, action: Callable[[], None]) -> None:
+        """What every call does in the end, and this capture does not."""
+        if self.effects is not None:
+            self.effects.after.append(action)
+
+    def hold(self, names: list, tensors: Sequence[Tensor]) -> None:
+        """Let the program depend on further names, and use further tensors that these hold."""
+        if self.effects is not None:
+            self.effects.names += names
+        for x in tensors:
+            self.variables.known.setdefault(id(x._storage_.array), x)
+
+    def postpone(self, what: str) -> None:
+        """Leave the capture to a later call.
+
+        Raises:
+            Postponed: always.
+        """
+        raise Postponed(f"{what}, at {user_line()}: made in a first call. Hint: make it before the function is captured.")
 
     def follow(self, outs: Sequence[Any], seq: int) -> None:
         """Mark results, and what their nodes, younger than ``seq``, keep."""
@@ -239,13 +335,14 @@ register("capture", Captures())
 
 
 @contextmanager
-def tracing(known: Sequence[Tensor] = ()) -> Iterator[Trace]:
+def tracing(known: Sequence[Tensor] = (), effects: bool = False) -> Iterator[Trace]:
     """A capture of what this thread calls inside.
 
     Args:
         known: tensors that may be used without being made inside.
+        effects: whether it may change what was there before, which is taken back at the end: NOTE [Effects] of effects.py.
     """
-    active = Trace(known)
+    active = Trace(known, effects)
     traces.append(active)
     special.append(active)
     try:
@@ -253,6 +350,8 @@ def tracing(known: Sequence[Tensor] = ()) -> Iterator[Trace]:
     finally:
         special.remove(active)
         traces.remove(active)
+        if active.effects is not None:
+            active.effects.take_back()
 
 
 def trace(fn: Callable, *examples: Tensor) -> Graph:

@@ -13,7 +13,8 @@ from ..base.grad_mode import mode, special, unusual
 from ..base.nested import Tree, flatten
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
-from .variants import Variant
+from .effects import Postponed
+from .variants import MISSED, Variant
 
 __all__ = ["Compiled", "compile"]
 
@@ -70,34 +71,38 @@ class Compiled:
         if special or unusual:
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
-        key = (key_of_tree(tree), tuple([key_of(leaf, k) for k, leaf in enumerate(leaves)]), mode.enabled, get_default_dtype())
         tensors = [x for x in leaves if isinstance(x, Tensor)]
+        kinds = tuple([key_of(leaf, k) for k, leaf in enumerate(leaves)])
+        key = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
         if any(x.layout.special for x in tensors) or key in self._broken_:
             return self.fn(*args, **kwargs)
         group = self._variants_.setdefault(key, [])
-        variant = next((each for each in group if each.fits()), None)
+        variant = next((each for each in group if each.fits(tensors)), None)
         if variant is None:
             if self._count_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
-            variant = self._captured_(args, kwargs, leaves, tree)
+            variant = self._captured_(key, leaves, tree)
             if variant is None:
-                self._broken_[key] = "broken"
                 return self.fn(*args, **kwargs)
             group.append(variant)
             self._count_ += 1
         if not kwargs and len(args) == len(tensors):
             self._quick_ = variant.entry(self._positional_)
-        return variant(tensors)
+        made = variant(tensors)
+        return self.fn(*args, **kwargs) if made is MISSED else made
 
-    def _captured_(self, args: tuple, kwargs: dict, leaves: list, tree: Tree) -> Variant | None:
+    def _captured_(self, key: Any, leaves: list, tree: Tree) -> Variant | None:
         """The variant of a call; None where a graph cannot hold it."""
         try:
             return Variant(self.fn, leaves, tree, self.exact)
+        except Postponed:
+            return None
         except GraphError as error:
             if self.fullgraph:
                 raise
             name = getattr(self.fn, "__name__", "the function")
             warnings.warn(f"compile: {name} runs as it is, for a graph cannot hold it: {error}", stacklevel=4)
+            self._broken_[key] = str(error)
             return None
 
     def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
@@ -129,6 +134,12 @@ def key_of(leaf: Any, k: int) -> Any:
         f"compile: leaf {k} of the arguments is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, functions "
         "and tuples, lists and dicts of those. Hint: keep it in a variable that the function names."
     )
+
+
+def sharing(tensors: list[Tensor]) -> tuple[int, ...] | None:
+    """Which tensors have the memory of which other ones; None if all have their own."""
+    arrays = [id(x._storage_.array) for x in tensors]
+    return None if len(set(arrays)) == len(arrays) else tuple(map(arrays.index, arrays))
 
 
 def key_of_tree(tree: Tree) -> Any:

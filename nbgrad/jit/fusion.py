@@ -16,7 +16,7 @@ from ..dispatch.operands import dtype_of_kinds
 from ..dispatch.plans import Formula, elementwise_plan
 from ..native.plans import Plan
 from ..ops.core import Elementwise
-from ..ops.expr import Expr, evaluate, operation, symbol
+from ..ops.expr import Expr, constant, evaluate, operation, symbol
 from ..tensors.layout import Layout
 from .ir import Node, Value
 
@@ -110,7 +110,8 @@ def plan_of_group(group: Group, stored: list[Value]) -> tuple[Plan, list[Any]]:
     for node in group.nodes:
         op: Any = node.op
         values = {name: operand(x, name in op.boolean) for name, x in zip(op.operands, node.ins)}
-        (known[node.outs[0]],) = evaluate((op.expression(),), values, lambda name, xs: operation(name, *xs))
+        (made,) = evaluate((op.expression(),), values, lambda name, xs: operation(name, *xs))
+        known[node.outs[0]] = made if isinstance(made, Expr) else constant(made)
     formula = Formula("fused", tuple(params), tuple([known[value] for value in stored]))
     operands = [x if isinstance(x, Value) else x[2] for x in reads]
     layouts = tuple([x.layout if isinstance(x, Value) else None for x in operands])

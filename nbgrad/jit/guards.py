@@ -135,6 +135,10 @@ class Guards:
             method = getattr(kind, name, None)
             if isinstance(method, FunctionType):
                 yield method
+        parts = getattr(kind, "_captured_parts", None)
+        if isinstance(parts, FunctionType):  # it says itself, while a program is captured, what that depends on
+            yield from parts(value)
+            return
         held = getattr(value, "__dict__", None)
         if not isinstance(held, dict) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
             return

@@ -13,6 +13,7 @@ from ..graph.saved import freed_backward
 from ..tensors import layout as layouts
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
+from .commits import add_commits
 from .graph import Graph
 from .ir import Value
 from .replay import tensor_of
@@ -56,6 +57,8 @@ class Program:
         known: identities of the tensors that were there before the graph was captured.
         expected, slow, recorded: as of ``assemble``.
         freed: values whose history was used up while the graph was captured.
+        commits: inputs and constants that are overwritten in the end, with what.
+        given: how many of the inputs a call has; the others are found by whoever calls ``run``.
 
     Attributes:
         results: the values that the steps return.
@@ -72,17 +75,20 @@ class Program:
         slow: Callable = no_other_way,
         recorded: Callable | None = None,
         freed: Iterable[Value] = (),
+        commits: Row[tuple[Value, Value]] = (),
+        given: int | None = None,
     ):
         self.graph, self.schedule = graph, schedule(graph)
         self.results: list[Value] = []
         self.returned = [self.place(value, known) for value in values]
+        add_commits(self.schedule, commits, self.results)
         self.constants = [tensor_of(value) for value in graph.constants]
         if expected is None:
             expected = Expected([], [], False, (False,) * (len(graph.inputs) + len(graph.constants)))
         used_up = {self.schedule.window(value).place.value for value in freed}
         templates = [template_of(value, value in used_up) for value in self.results]
         self.assembled: Assembled = assemble(
-            graph.inputs, self.constants, graph.constants, self.results, templates, self.schedule, expected, slow, recorded
+            graph.inputs, self.constants, graph.constants, self.results, templates, self.schedule, expected, slow, recorded, given
         )
         own = [Returned(RESULT, k) for k in range(len(self.results))]
         self.direct = self.returned == own

@@ -18,9 +18,10 @@ from ..tensors.layout import Layout
 from .fusion import Group, Space, plan_of_group, space_of
 from .ir import Block, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Window
+from .updates import UPDATE, plan_of_update
 from .variables import STOP
 
-__all__ = ["launch_of", "schedule"]
+__all__ = ["launch", "launch_of", "schedule"]
 
 
 def schedule(graph: Block) -> Schedule:
@@ -119,12 +120,22 @@ def host_of(node: Node, made: Schedule) -> Host:
 
 def launch_of(node: Node, made: Schedule) -> Launch | None:
     """The launch that the operation's own plan is; None where a call takes something else than one launch."""
+    if node.op is UPDATE:
+        return launch_of_update(node, made)
     if any(type(x) in (tuple, list) for x in node.ins) or next(values_in(tuple(node.attributes.values())), None):
         return None
     plan = plan_of(node)
     if plan is None or any(out.layout is not value.layout for out, value in zip(plan.outs, node.outs)):
         return None
     return launch(plan, list(node.ins), node.outs, [node], made)
+
+
+def launch_of_update(node: Node, made: Schedule) -> Launch | None:
+    """The launch of an optimizer's update, into new memory; None where that would have gaps."""
+    plan = plan_of_update(node, False)
+    if any(not out.layout.dense for out in plan.outs):
+        return None
+    return launch(plan, [*node.ins, *node.attributes["numbers"]], node.outs, [node], made)
 
 
 def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node], made: Schedule) -> Launch:

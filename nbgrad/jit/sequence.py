@@ -82,6 +82,7 @@ def assemble(
     expected: Expected,
     slow: Callable,
     recorded: Callable | None,
+    given: int | None = None,
 ) -> Assembled:
     """Make the native function of a schedule.
 
@@ -90,13 +91,14 @@ def assemble(
         outs: values that steps write and that are returned; ``templates``: what they are copies of.
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
+        given: how many of the inputs a call has; None: all.
     """
     addresses = Addresses(outs, inputs, constants, schedule)
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses.offsets = plan.offsets
     table = 8 * len(addresses.owners)
     words, hosts, tail = list[int](), list[Host](), b""
-    size, gives_lock = 4 + sum(map(size_of, schedule.steps)), False
+    size, gives_lock = 5 + sum(map(size_of, schedule.steps)), False
     for step in schedule.steps:
         if isinstance(step, Launch):
             pairs = [addresses.of(Place(value)) for value in step.writes]
@@ -117,7 +119,7 @@ def assemble(
             hosts.append(step)
             gives_lock = True
     call, run = native.sequence(
-        (plan.size, len(schedule.steps), len(addresses.owners), int(gives_lock), *words),
+        (plan.size, len(schedule.steps), len(addresses.owners), int(gives_lock), len(inputs) if given is None else given, *words),
         tail,
         tuple(templates),
         tuple([value.layout for value in inputs]),

@@ -48,12 +48,17 @@ class Variable:
         root: place and layout of the tensor that ``value`` is the value of: the first that was seen, or the whole storage.
         windows: values of tensors on it that hold as long as nobody writes: by place and layout, then by history.
         external: a tensor of the program that was there before the capture; else None.
+        target: the input or constant that it began as; None of what the function makes.
+        storage: through which it was seen first, whose version counts; writes: how many there were, and how many through that.
     """
 
-    __slots__ = ("array", "root", "value", "windows", "external")
+    __slots__ = ("array", "root", "value", "windows", "external", "target", "storage", "writes", "counted")
 
     def __init__(self, array: Any, root: Key, value: Value, history: Any, external: Tensor | None = None):
         self.array, self.root, self.value, self.external = array, root, value, external
+        self.target: Value | None = value if external is not None else None
+        self.storage: Storage | None = None if external is None else external._storage_
+        self.writes = self.counted = 0
         self.windows: dict[Key, dict[Any, Value]] = {root: {history: value}}
 
 
@@ -128,6 +133,19 @@ class Variables:
             found = known[history] = self.stop(next(iter(known.values())), history)
         return found
 
+    def returned(self, x: Tensor) -> Value:
+        """What a result is: a window on what was there before, where that is written to; else its value."""
+        variable = self.of(x)
+        if variable is None or variable.target is None or not variable.writes:
+            return self.value(x)
+        key = key_of(x)
+        if key == variable.root:
+            return variable.target
+        self.require_inside(variable, key)
+        (offset, layout), (start, root) = key, variable.root
+        place = {"size": layout.shape, "stride": layout.strides, "offset": (offset - start) // root.dtype.itemsize}
+        return self.add("as_strided_from", (variable.target,), place, layout)
+
     def stop(self, value: Value, history: Any) -> Value:
         """The value of a tensor that has another history than the one of which it shares the memory."""
         if isinstance(history, tuple) or isinstance(history, GraphNode):
@@ -181,7 +199,8 @@ class Variables:
             size = root.dtype.itemsize
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
             value = self.add("as_strided_scatter", (variable.value, out), place, root)
-        variable.value = value
+        variable.value, variable.writes = value, variable.writes + 1
+        variable.counted += x._storage_ is variable.storage
         variable.windows = {variable.root: {WRITTEN: value}}
 
     def add(self, name: str, ins: tuple, attributes: dict, layout: Layout) -> Value:

@@ -13,7 +13,9 @@ from ..base.nested import Tree, flatten
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
 from ..tensors.tensor import Tensor
+from .acts import Acts
 from .capture import tracing
+from .effects import Effects
 from .graph import Graph
 from .guards import Guards
 from .program import Program
@@ -34,42 +36,63 @@ class Variant:
         guards: what it depends on beside the arguments.
         tree: the structure of the result.
         live: results with a history that a backward pass can go through.
+        acts: what it does beside computing its results; None if nothing.
         learned: tensors of the program, beside the arguments, into which gradients flow.
     """
 
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool):
         self.guards = Guards(fn)
-        self.graph, results, self.tree = captured(fn, leaves, tree, self.guards.tensors)
+        self.graph, results, self.tree, effects = captured(fn, leaves, tree, self.guards.tensors)
+        self.guards.names += effects.names
         histories = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
         outputs = iter(self.graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
-        tensors = [x for x in (*leaves, *(value.data for value in self.graph.constants)) if isinstance(x, Tensor)]
+        given = [x for x in leaves if isinstance(x, Tensor)]
+        tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
         flags = [isinstance(x, Tensor) and requires_grad(x) for x in leaves if isinstance(x, Tensor)]
         flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in self.graph.constants]
-        self.learned = [x for x in tensors[len(self.graph.inputs) :] if requires_grad(x)]
+        self.learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         live = [value for value, history in zip(values, histories) if history == "live"]
+        if live and effects.any():
+            raise GraphError(
+                "a function that changes what was there before gives results with a history: a graph cannot hold both."
+            )
+        self.acts = Acts(self.graph, effects, len(results)) if effects.any() else None
         self.program = Program(
             self.graph,
-            values,
-            {id(x) for x in self.guards.tensors},
+            [*values, *effects.values()],
+            {id(x) for x in effects.trace.variables.known.values()},
             Expected(self.guards.names, self.guards.cells, mode.enabled, tuple(flags)),
             self.missed,
-            self.recorded if live else None,
+            self.acting if self.acts else self.recorded if live else None,
             {value for value, history in zip(values, histories) if history == "freed"},
+            [(target, value) for target, value, _ in effects.writes],
+            len(given),
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in live}
         several = tree_of_several(self.tree)
-        self.direct = self.program.direct and (several if len(results) > 1 else self.tree.kind is None)
+        self.direct = self.acts is None and self.program.direct and (several if len(results) > 1 else self.tree.kind is None)
         self.slow: Callable | None = None
 
     def finish(self, outs: Any, inputs: Any) -> Any:
         """The result, of what native code returned."""
+        if self.acts is not None:
+            return outs if outs is MISSED else self.tree.unflatten(outs)
         return outs if self.direct else self.tree.unflatten(self.program.leaves(outs, inputs))
 
-    def fits(self) -> bool:
-        """Whether the program's names hold what they held."""
-        return self.guards.hold()
+    def fits(self, inputs: list[Tensor]) -> bool:
+        """Whether the program's names hold what they held, and what else it reads is there."""
+        return self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
+
+    def acting(self, *inputs: Tensor) -> Any:
+        """The leaves of the result; what the program does beside computing them is done."""
+        assert self.acts is not None
+        operands = self.acts.operands(inputs)
+        if operands is None:
+            return MISSED
+        leaves = self.program.leaves(self.program.assembled.run(*operands), operands)
+        return self.acts.do(operands, leaves)
 
     def missed(self, *inputs: Any) -> Any:
         """Native code found something else than expected."""
@@ -90,6 +113,8 @@ class Variant:
 
     def __call__(self, inputs: list[Tensor]) -> Any:
         """Run it on tensors that are as expected."""
+        if self.acts is not None:
+            return self.finish(self.acting(*inputs), inputs)
         outs = self.recorded(*inputs) if self.live and mode.enabled else self.program.assembled.run(*inputs)
         return self.finish(outs, inputs)
 
@@ -143,16 +168,22 @@ class CompiledCall(Function):
 # ---- capture ---------------------------------------------------------------------------------------------------------
 
 
-def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor]) -> tuple[Graph, list, Tree]:
-    """The graph of a call, the leaves of its result and their structure.
+def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor]) -> tuple[Graph, list, Tree, Effects]:
+    """The graph of a call, the leaves of its result, their structure, and what the function changes.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
     """
-    with tracing(known) as active:
+    with tracing(known, effects=True) as active:
+        effects = active.effects
+        assert effects is not None
         name = getattr(fn, "__name__", "graph")
         active.graph.name = name if name.isidentifier() else "graph"
         traced = [active.input(x) if isinstance(x, Tensor) else x for x in leaves]
+        for k, (x, made) in enumerate([(x, made) for x, made in zip(leaves, traced) if isinstance(x, Tensor)]):
+            effects.stand_in(x, made, k)
+        for x in known:
+            effects.stand_in(x, x, x)
         args, kwargs = tree.unflatten(traced)
         results, structure = flatten(fn(*args, **kwargs))
         for k, x in enumerate(results):
@@ -161,8 +192,11 @@ def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor]) -> tup
                     f"compile: leaf {k} of the result is of type {type(x).__name__}, expected tensors, numbers, strings and None, "
                     "in tuples, lists and dicts."
                 )
-        active.graph.outputs = [active.value(x) for x in results if isinstance(x, Tensor)]
-    return active.graph, results, structure
+        active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
+        effects.note()
+        active.graph.outputs += effects.values()
+        active.graph.outputs += [value for _, value, _ in effects.writes]
+    return active.graph, results, structure, effects
 
 
 def history_of(x: Tensor) -> str:

@@ -13,7 +13,7 @@ from ..autograd.entry import backward as run_backward
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
-from ..base.grad_mode import note_leaf, refuse_in_transform, unusual
+from ..base.grad_mode import note_leaf, refuse_in_transform, traces, unusual
 from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
 from ..dispatch import inference as _inference_calls  # noqa: F401  (they register themselves)
 from ..graph import edges as graph
@@ -21,6 +21,7 @@ from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_lea
 from ..graph.node import Node, node_meta, visible_node
 from ..graph.task import target
 from ..modes import inference, overrides
+from ..modes.traced import note_gradient_read, note_gradient_set
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
 from ..views import base_of, is_view, note_view_made_leaf
 from . import pickling, printing, random
@@ -134,6 +135,8 @@ def detach_(x: Tensor) -> Tensor:
 
 def get_grad(x: Tensor) -> Tensor | None:
     """The gradient accumulated so far; of leaves, and of tensors that retain it."""
+    if traces:
+        note_gradient_read(x)
     meta = x._meta_
     grad = None if meta is None else meta.grad
     if grad is None and not (meta is not None and meta.retains) and has_history(x):
@@ -148,6 +151,8 @@ def get_grad(x: Tensor) -> Tensor | None:
 
 def kept_grad(x: Tensor) -> Tensor | None:
     """The gradient accumulated so far, without a word where there can be none."""
+    if traces:
+        note_gradient_read(x)
     return None if x._meta_ is None else x._meta_.grad
 
 
@@ -160,6 +165,8 @@ def set_grad(x: Tensor, grad: Tensor | None) -> None:
     """
     if grad is not None:
         check_grad(x, grad)
+    if traces:
+        note_gradient_set(x)
     (x._meta_ or meta_of(x)).grad = grad
 
 

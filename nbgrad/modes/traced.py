@@ -7,13 +7,28 @@ themselves, whose marks are taken off meanwhile.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 from ..base.grad_mode import traces
 from ..tensors.layout import TRACED, marked_layout
 from ..tensors.tensor import Tensor, put_layout
 
-__all__ = ["TRACED", "is_traced", "mark", "refuse_in_graph", "unmark"]
+__all__ = [
+    "TRACED",
+    "Unfit",
+    "capture_of_thread",
+    "is_traced",
+    "mark",
+    "note_gradient_read",
+    "note_gradient_set",
+    "refuse_in_graph",
+    "unmark",
+]
+
+
+class Unfit(Exception):
+    """A captured program does not hold for a call, of which nothing has been done yet."""
 
 
 def is_traced(x: Any) -> bool:
@@ -33,6 +48,29 @@ def unmark(x: Tensor) -> Tensor:
     if x.layout.special is TRACED:
         put_layout(x, x.layout.unmarked())
     return x
+
+
+def capture_of_thread() -> Any:
+    """The innermost capture of this thread; None if it captures nothing, or is beneath a call that is being captured."""
+    this = get_ident()
+    for trace in reversed(traces):
+        if trace.thread == this:
+            return None if trace.depth else trace
+    return None
+
+
+def note_gradient_read(x: Tensor) -> None:
+    """A program looks at the gradient of a tensor."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_gradient_read(x)
+
+
+def note_gradient_set(x: Tensor) -> None:
+    """A program exchanges the gradient of a tensor, whatever it was."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_gradient_set(x)
 
 
 def refuse_in_graph(what: str, hint: str) -> None:

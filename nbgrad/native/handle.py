@@ -67,6 +67,8 @@ class _Lazy:
             "sequence",
             "pool",
             "apart",
+            "count_writes",
+            "may_write",
         ):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)

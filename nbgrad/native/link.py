@@ -47,6 +47,7 @@ UNBOUND = {
     recording: ("number_node", "requires_grad", "edge_of"),
     places: ("place", "watch"),
     calls: ("apart",),
+    sequences: ("count_writes", "may_write"),
 }
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")  # slots that a Viewer fills in

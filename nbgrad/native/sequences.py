@@ -1,8 +1,8 @@
 """Native code: a list of launches, which is what a compiled graph is.
 
 NOTE [Sequence words]: ``Sequence.words`` is a bytes object of int64 words: 0 bytes of memory that the steps share, 1 number of
-steps, 2 number of addresses that the steps know, 3 whether a step gives the interpreter's lock away, then the steps, one behind the
-other. A step begins with what it is and how many words it has:
+steps, 2 number of addresses that the steps know, 3 whether a step gives the interpreter's lock away, 4 how many of the operands a
+call has, then the steps, one behind the other. A step begins with what it is and how many words it has:
   LAUNCH  kernel, units, units that one thread claims at once, flags (1: the pool), place of its parameters, number of pointers;
           then for each the number of an address and bytes from there.
   HOST    which of ``hosts``, number of results; then for each the number of its address.
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
 from .calls import recording
-from .language import Row, bound, native
+from .language import Row, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
+from .places import note_write
 from .primitives import (
     address_of,
     address_of_bytes,
@@ -31,6 +32,7 @@ from .primitives import (
     get_int64,
     give_lock,
     new_array,
+    owns_memory,
     put_int64,
     run_kernel,
     take_lock,
@@ -47,7 +49,7 @@ else:
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
-__all__ = ["GUARD", "HOST", "LAUNCH", "Sequence"]
+__all__ = ["GUARD", "HOST", "LAUNCH", "Sequence", "count_writes", "may_write"]
 
 LAUNCH, HOST, GUARD = 0, 1, 2
 
@@ -55,6 +57,8 @@ LAUNCH, HOST, GUARD = 0, 1, 2
 @bound
 class Sequence:
     """``call(*operands)``: a compiled graph, for operands of the layouts that it was made for.
+
+    ``run`` may take more of them than a call does: what else the program reads, for example gradients of its parameters.
 
     Attributes:
         words: the steps: NOTE [Sequence words].
@@ -119,7 +123,8 @@ class Sequence:
         self.special, self.slow, self.recorded, self.mode = special, slow, recorded, mode
 
     def __call__(self, *operands):
-        if self.special or len(operands) != len(self.layouts):
+        code = words_of(self.words)
+        if self.special or len(operands) != code[4]:
             return self.slow(*operands)
         flags, wrong = words_of(self.flags), 0
         for k in range(len(operands)):
@@ -179,6 +184,34 @@ class Sequence:
         return outs
 
 
+@entry
+def may_write(targets: tuple, places: tuple, operands: tuple) -> bool:
+    """Whether all of some tensors can be written to, and surely no other operand lies on their memory.
+
+    Args:
+        places: which of the operands each of them is; -1: none.
+    """
+    for k in range(len(targets)):
+        target: Tensor = targets[k]
+        if target._storage_.writable is not True or not owns_memory(array_of(target)):
+            return False
+        for j in range(len(operands)):
+            x: Tensor = operands[j]
+            if j != int(places[k]) and (array_of(x) is array_of(target) or not owns_memory(array_of(x))):
+                return False
+    return True
+
+
+@entry
+def count_writes(targets: tuple, times: tuple) -> None:
+    """Move the versions of tensors, each by a number of writes."""
+    for k in range(len(targets)):
+        target: Tensor = targets[k]
+        storage = target._storage_
+        note_write(storage)
+        storage.version = int(storage.version) + int(times[k])
+
+
 @native
 def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
     """Run the steps; False where a guard finds something else than expected."""
@@ -188,7 +221,7 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
     held: list | None = None
     if code[3] != 0:  # other threads may exchange what the tensors have while the lock is away
         held = arrays_of(outs, operands, sequence.constants)
-    pointers, at, start = words(128), 4, address_of_bytes(sequence.words)
+    pointers, at, start = words(128), 5, address_of_bytes(sequence.words)
     for _step in range(code[1]):
         kind, size = code[at], code[at + 1]
         if kind == 0:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from .. import Tensor, view_as_real, zeros_like
 from ..base.errors import ArgumentError
-from ..dispatch.updates import fused_update
+from ..dispatch.updates import at_end, changing, fused_update
+from ..modes.traced import Unfit, capture_of_thread
 from . import rules
 from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 
@@ -94,10 +96,18 @@ class Adam(Optimizer):
         for index, beta in enumerate(group["betas"]):
             require(0 <= beta < 1, self._name, f"betas[{index}]", beta, "a number from 0 to below 1")
 
+    varying = ("lr", "betas", "eps", "weight_decay", "maximize", "decoupled_weight_decay")
+
+    def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
+        """Whether there are the running means."""
+        return ("max_exp_avg_sq" if group["amsgrad"] else "exp_avg") in self.state.get(p, ())
+
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
         rule: rules.Rule = rules.amsgrad if group["amsgrad"] else rules.adam
         scalars: dict[int, dict[str, float]] = {}
+        members: dict[int, list[dict[str, Any]]] = {}
+        is_captured = capture_of_thread() is not None
         for p in params:
             state = self.state[p]
             tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
@@ -105,9 +115,14 @@ class Adam(Optimizer):
                 tensors = list(map(as_pairs, tensors))
             step = state["step"] + 1
             if step not in scalars:
-                scalars[step] = self._scalars(step, group)
+                members[step] = []
+                scalars[step] = changing(partial(self._next_scalars, members[step], group, step))
+            members[step].append(state)
             fused_update(rule, tensors[:-1], tensors[-1:], scalars[step])
-            state["step"] = step
+            if not is_captured:
+                state["step"] = step
+        for states in members.values() if is_captured else ():
+            at_end(partial(count_step, states))
 
     def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
         """The running means that the rule updates, zeros at first."""
@@ -118,6 +133,17 @@ class Adam(Optimizer):
         if "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = zeros_like(p)
         return [state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]]
+
+    def _next_scalars(self, states: list[dict[str, Any]], group: dict[str, Any], first: int) -> dict[str, float]:
+        """The numbers of the step that parameters with these states take next, ``first`` where there are none yet.
+
+        Raises:
+            Unfit: they have taken different numbers of steps.
+        """
+        steps = {state["step"] + 1 for state in states} or {first}
+        if len(steps) > 1:
+            raise Unfit
+        return self._scalars(steps.pop(), group)
 
     def _scalars(self, step: int, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""
@@ -134,6 +160,12 @@ class Adam(Optimizer):
             "weight_decay": 0.0 if decoupled else decay,
             "sign": -1.0 if group["maximize"] else 1.0,
         }
+
+
+def count_step(states: list[dict[str, Any]]) -> None:
+    """A step was taken."""
+    for state in states:
+        state["step"] += 1
 
 
 class AdamW(Adam):

@@ -13,7 +13,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError, require_callable
 from ..base.grad_mode import traces
-from ..modes.traced import refuse_in_graph
+from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 
 __all__ = ["Optimizer", "refuse_differentiable", "require"]
@@ -31,12 +31,16 @@ class Optimizer:
         param_groups: a list of dictionaries: "params", their names as "param_names" where they were given, and every option.
             Options may be changed between steps.
         state: what the optimizer keeps, a dictionary for each parameter.
+        varying: the options that enter a step as numbers alone, so that a captured step may run again with others; None where
+            steps are not to be captured.
 
     Raises:
         ArgumentError: something that is no tensor, or a set (whose order is not reproducible).
         LeafError: a tensor that is the result of an operation; a ValueError too.
         RangeError: no parameters, or one in two groups.
     """
+
+    varying: tuple[str, ...] | None = None
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -71,7 +75,7 @@ class Optimizer:
             What ``closure`` returned, or None.
         """
         if traces:
-            refuse_in_graph(f"{self._name}.step: writes to parameters", "compile what computes the gradients, and step outside")
+            self._be_captured()
         loss = None
         if closure is not None:
             require_callable(f"{self._name}.step", closure)
@@ -81,6 +85,51 @@ class Optimizer:
             for group in self.param_groups:
                 self.update([p for p in group["params"] if p.grad is not None], group)
         return loss
+
+    def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
+        """Whether there is all of the state that a step needs; to be defined by subclasses that have some."""
+        return True
+
+    def _captured_parts(self) -> Iterable[Tensor]:
+        """What a captured program may name by the optimizer; see ``_be_captured`` for what it depends on."""
+        return self._params()
+
+    def _be_captured(self) -> None:
+        """Tell the capture of this thread, if there is one, what a step depends on: all but the numbers of ``varying``.
+
+        Raises:
+            GraphError: the optimizer does not say which numbers these are, or has not made its state yet.
+        """
+        capture = capture_of_thread()
+        if capture is None:
+            return
+        varying = self.varying
+        if varying is None:
+            capture.refuse(f"{self._name}.step: its class has no varying", "name the options that update hands to fused_update")
+            return
+        held = vars(self)
+        names: list[Any] = [held, "state", self.state, held, "param_groups", self.param_groups]
+        tensors: list[Tensor] = []
+        for k, group in enumerate(self.param_groups):
+            names += self.param_groups, k, group
+            for name, value in group.items():
+                if name not in varying:
+                    names += group, name, value
+            for number, p in enumerate(group["params"]):
+                if p.grad is None:
+                    continue
+                if not self.is_ready(p, group):
+                    capture.postpone(f"{self._name}.step: the state of a parameter")
+                names += group["params"], number, p
+                tensors.append(p)
+                state = self.state.get(p, {})
+                if state:
+                    names += self.state, p, state
+                for name, value in state.items():
+                    if isinstance(value, Tensor):
+                        names += state, name, value
+                        tensors.append(value)
+        capture.hold(names, tensors)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients; with ``set_to_none=False``, detach them and fill them with zeros."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import Tensor, zeros_like
-from ..dispatch.updates import fused_update
+from ..dispatch.updates import changing, fused_update
 from . import rules
 from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 
@@ -76,22 +76,35 @@ class SGD(Optimizer):
             require(group["momentum"] > 0, "SGD", "momentum", group["momentum"], "a positive number with nesterov")
             require(group["dampening"] == 0, "SGD", "dampening", group["dampening"], "0 with nesterov")
 
+    varying = ("lr", "weight_decay", "dampening")
+
+    def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
+        """Whether there is a running sum, where one is kept."""
+        return not group["momentum"] or "momentum_buffer" in self.state.get(p, ())
+
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
-        scalars = {"lr": group["lr"], "weight_decay": group["weight_decay"], "sign": -1.0 if group["maximize"] else 1.0}
         if group["momentum"]:
-            self._update_with_momentum(params, group, scalars)
-        else:
-            for p in params:
-                gradient: Any = p.grad
-                fused_update(rules.sgd, [p], [gradient], scalars)
+            self._update_with_momentum(params, group)
+            return
+        scalars = changing(lambda: self._scalars(group))
+        for p in params:
+            gradient: Any = p.grad
+            fused_update(rules.sgd, [p], [gradient], scalars)
 
-    def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any], scalars: dict[str, float]) -> None:
-        rule: rules.Rule = rules.sgd_momentum
-        if group["nesterov"]:
-            rule, scalars = rules.nesterov, {**scalars, "momentum": group["momentum"]}
-        first = {**scalars, "keep": 0.0, "take": 1.0}
-        later = {**scalars, "keep": group["momentum"], "take": 1.0 - group["dampening"]}
+    def _scalars(self, group: dict[str, Any]) -> dict[str, float]:
+        """The numbers of every rule."""
+        return {"lr": group["lr"], "weight_decay": group["weight_decay"], "sign": -1.0 if group["maximize"] else 1.0}
+
+    def _scalars_of_sum(self, group: dict[str, Any], is_first: bool) -> dict[str, float]:
+        """The numbers of a rule that keeps a running sum."""
+        keep, take = (0.0, 1.0) if is_first else (group["momentum"], 1.0 - group["dampening"])
+        looked_ahead = {"momentum": group["momentum"]} if group["nesterov"] else {}
+        return {**self._scalars(group), **looked_ahead, "keep": keep, "take": take}
+
+    def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        rule: rules.Rule = rules.nesterov if group["nesterov"] else rules.sgd_momentum
+        first, later = self._scalars_of_sum(group, True), changing(lambda: self._scalars_of_sum(group, False))
         for p in params:
             state = self.state[p]
             is_first = "momentum_buffer" not in state

@@ -1,0 +1,85 @@
+"""What a compiled program does beside computing its results: NOTE [Effects] of effects.py."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ..modes.traced import Unfit
+from ..tensors.overlap import overlapping
+from ..tensors.tensor import Tensor, meta_of, native
+from .effects import Effects
+from .graph import Graph
+
+__all__ = ["Acts"]
+
+
+class Acts:
+    """The effects of a program.
+
+    Args:
+        graph: of the program, its inputs those of a call and those of ``effects.sources``.
+        effects: what a capture has seen.
+        count: how many leaves the result has; those behind are gradients.
+
+    Attributes:
+        needed: leaves (see ``Standin.owner``) whose gradient the program reads or adds to, and whether there was one.
+        places: which input each target is; -1: none.
+        targets, times: tensors, or numbers of inputs, that are written, and how often; whether all are ``fixed``, tensors.
+        gradients: leaves whose gradient is exchanged, and the number of the leaf of the result, or None for none.
+    """
+
+    def __init__(self, graph: Graph, effects: Effects, count: int):
+        self.sources, self.after, self.count = effects.sources, effects.after, count
+        self.layouts = [value.layout for value in graph.inputs[len(graph.inputs) - len(self.sources) :]]
+        self.needed = [(standin.owner, standin.made is not None) for standin in effects.needed.values()]
+        found = [graph.inputs.index(target) if target in graph.inputs else target.data for target, _, _ in effects.writes]
+        self.targets, self.times = tuple(found), tuple([times for _, _, times in effects.writes])
+        self.places = tuple([target if isinstance(target, int) else -1 for target in found])
+        self.fixed = not any(isinstance(target, int) for target in found)
+        places = iter(range(count, count + len(effects.gradients)))
+        self.gradients = [(owner, None if value is None else next(places)) for owner, value in effects.gradients]
+
+    def operands(self, inputs: Sequence[Tensor]) -> tuple | None:
+        """The inputs of a call, and what else the program reads; None where it does not hold for them."""
+        try:
+            found = [source.find(inputs) for source in self.sources]
+        except Unfit:
+            return None
+        if any(x.layout is not layout for x, layout in zip(found, self.layouts)):
+            return None
+        for owner, had in self.needed:
+            meta = (inputs[owner] if isinstance(owner, int) else owner)._meta_
+            if (meta is not None and meta.grad is not None) is not had:
+                return None
+        operands = (*inputs, *found)
+        if self.targets:
+            targets = self.written(operands)
+            if not native.may_write(targets, self.places, operands) and not may_write(targets, self.places, operands):
+                return None
+        return operands
+
+    def written(self, operands: tuple) -> tuple[Tensor, ...]:
+        """The tensors that are written to."""
+        targets: tuple[Any, ...] = self.targets
+        return targets if self.fixed else tuple([operands[x] if isinstance(x, int) else x for x in targets])
+
+    def do(self, operands: tuple, leaves: list) -> list:
+        """Count the writes, exchange gradients; the leaves of the result."""
+        if self.targets:
+            native.count_writes(self.written(operands), self.times)
+        for owner, place in self.gradients:
+            leaf = operands[owner] if isinstance(owner, int) else owner
+            (leaf._meta_ or meta_of(leaf)).grad = None if place is None else leaves[place]
+        for action in self.after:
+            action()
+        return leaves[: self.count]
+
+
+def may_write(targets: Sequence[Tensor], places: Sequence[int], operands: Sequence[Tensor]) -> bool:
+    """Whether what is written is memory that nothing else is read from: where native code does not see that at once."""
+    for target, place in zip(targets, places):
+        if target._storage_.writable is not True:
+            return False
+        if any(k != place and overlapping(x, target) for k, x in enumerate(operands)):
+            return False
+    return True

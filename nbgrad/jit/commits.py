@@ -1,0 +1,67 @@
+"""The last steps of a program: what it writes to memory that was there before (NOTE [Effects] of effects.py)."""
+
+from __future__ import annotations
+
+from typing import Iterable, Sequence
+
+from ..lowering.copy import copy_plan
+from .ir import Value
+from .schedule import launch
+from .steps import Host, Launch, Place, Schedule, Window
+from .updates import UPDATE, plan_of_update
+
+__all__ = ["add_commits"]
+
+
+def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], returned: Iterable[Value]) -> None:
+    """Have every target, an input or a constant, hold a value when all steps are done.
+
+    Args:
+        commits: targets, each once, and values.
+        returned: values that the program returns.
+    """
+    seen = {schedule.window(value).place.value for value in returned}
+    waiting = dict(commits)
+    for at, step in enumerate(schedule.steps):
+        if isinstance(step, Launch) and step.nodes and step.nodes[0].op is UPDATE:
+            made = update_in_place(at, step, waiting, seen, schedule)
+            if made is not None:
+                schedule.steps[at] = made
+                for target in made.writes:
+                    del waiting[target]
+    copies = []
+    for target, value in waiting.items():
+        window = schedule.window(value)
+        if window.place.value in waiting:  # it was there before, too: the copy must come before any commit
+            kept = Value(window.layout.like())
+            schedule.steps.append(copy(window, value, kept, schedule))
+            value, window = kept, schedule.window(kept)
+        copies.append(copy(window, value, target, schedule))
+    schedule.steps.extend(copies)
+
+
+def copy(window: Window, value: Value, target: Value, schedule: Schedule) -> Launch:
+    """The launch that copies a value."""
+    assert target.layout is not None
+    return launch(copy_plan(window.layout, target.layout), [value], [target], [], schedule)
+
+
+def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: set[Value], schedule: Schedule) -> Launch | None:
+    """The launch that writes an update over what it updates; None where somebody would see that too early."""
+    (node,) = step.nodes
+    count = node.attributes["outputs"]
+    targets = [schedule.window(value).place.value for value in node.ins[:count]]
+    for target, value, out in zip(targets, node.ins, node.outs):
+        assert target.layout is not None
+        if commits.get(target) is not out or schedule.window(value) != Window(Place(target), target.layout) or out in seen:
+            return None
+    late = [*targets, *node.outs]
+    for later in schedule.steps[at + 1 :]:
+        if isinstance(later, Host) or any(isinstance(read, Place) and read.value in late for read in later.reads):
+            return None
+    operands = [*node.ins, *node.attributes["numbers"]]
+    rest = [schedule.window(x).place.value for x in operands[count:] if isinstance(x, Value)]
+    if any(x in rest for x in targets):
+        return None
+    plan = plan_of_update(node, True)
+    return launch(plan, operands[len(operands) - len(plan.layouts) :], targets, [node], schedule)

@@ -1,0 +1,259 @@
+"""What a captured function changes that was there before it: memory, gradients of leaves, numbers that go on from call to call.
+
+NOTE [Effects]: a graph has no writes. What a program writes to memory that it was given, or that its names hold, is an output, and
+the program that runs it copies it there at the very end; gradients of leaves and counters are set behind that. While the function
+is captured the writes are done truly, so that it sees them, and are taken back at the end of the capture: the call that captured
+runs the program like any other.
+  memory    what an argument, or a tensor that the function knows, holds; its version moves as in eager mode.
+  gradients while a function is captured, a leaf has a gradient of its own, an input of the graph, in place of the one that it has.
+  numbers   an optimizer's learning rate and its corrections are computed again in every call, and are elements of an input.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple
+
+import numpy as np
+
+from ..base.errors import GraphError
+from ..graph.edges import requires_grad
+from ..modes.traced import Unfit
+from ..tensors.layout import layout_of
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, meta_of, native
+from .ir import Value
+
+if TYPE_CHECKING:
+    from ..base.dtypes import DType
+    from .capture import Trace
+    from .variables import Variable
+
+__all__ = ["Effects", "GradientOf", "Numbers", "NumbersOf", "Postponed"]
+
+
+class Postponed(GraphError):
+    """What is captured makes its state in the first call, which runs as it is: the next one may be captured."""
+
+
+class Numbers(dict):
+    """Numbers by name, and ``again() -> numbers``, which computes them for another call."""
+
+    def __init__(self, again: Callable[[], dict[str, float]]):
+        super().__init__(again())
+        self.again = again
+
+
+class GradientOf(NamedTuple):
+    """An input of a graph that is a leaf's gradient: of an argument by its number, or of a tensor that the function knows."""
+
+    leaf: Any
+
+    def find(self, inputs: tuple) -> Tensor:
+        """The gradient, for a call.
+
+        Raises:
+            Unfit: there is none.
+        """
+        leaf = inputs[self.leaf] if isinstance(self.leaf, int) else self.leaf
+        grad = None if leaf._meta_ is None else leaf._meta_.grad
+        if grad is None:
+            raise Unfit
+        return grad
+
+
+class NumbersOf:
+    """An input of a graph that holds numbers which every call computes anew."""
+
+    def __init__(self, numbers: Numbers, dtype: DType):
+        self.again = numbers.again
+        self.tensor = tensor_of(list(numbers.values()), dtype)
+        self.elements = self.tensor._storage_.array
+
+    def find(self, inputs: tuple) -> Tensor:
+        """The numbers, for a call."""
+        self.elements[:] = list(self.again().values())
+        return self.tensor
+
+
+def tensor_of(numbers: list[float], dtype: DType) -> Tensor:
+    """Numbers as a tensor of one dimension."""
+    return native.tensor(layout_of(dtype, (len(numbers),)).template, wrap_array(np.array(numbers, dtype.numpy)), 0, False, None)
+
+
+def has_hooks(leaf: Tensor) -> bool:
+    """Whether a pass that reaches a leaf calls functions of the program."""
+    meta = leaf._meta_
+    if meta is None:
+        return False
+    node = None if meta.accumulator is None else meta.accumulator()
+    return bool(meta.hooks or meta.post_hooks) or node is not None and node._meta_ is not None
+
+
+class Standin(NamedTuple):
+    """A leaf in the capture.
+
+    Attributes:
+        original: the leaf; ``leaf``: what the function sees; ``owner``: the number of the argument, or the leaf itself.
+        before: its gradient; ``made``: what it was given in the place of that; ``value``: an input of the graph.
+    """
+
+    original: Tensor
+    leaf: Tensor
+    owner: Any
+    before: Tensor | None
+    made: Tensor | None
+    value: Value | None
+
+
+class Effects:
+    """The effects of a function that is being captured.
+
+    Attributes:
+        sources: for every input behind the arguments, where a call has it from.
+        after: what is called behind every run.
+        names: further names that the program depends on, as ``Guards.names`` has them.
+        needed: leaves, by identity, of which it matters whether they have a gradient.
+        gradients: leaves whose gradient is exchanged: an owner (see ``Standin``), and a value of the graph or None.
+        writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
+    """
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.sources: list[Any] = []
+        self.after: list[Callable[[], None]] = []
+        self.names: list[Any] = []
+        self.gradients: list[tuple[Any, Value | None]] = []
+        self.writes: list[tuple[Value, Value, int]] = []
+        self.standins: dict[int, Standin] = {}
+        self.exchanged: set[int] = set()
+        self.needed: dict[int, Standin] = {}
+        self.saved: dict[int, tuple[Any, Any, Any]] = {}
+        self.numbers: dict[tuple[int, str], tuple[Numbers, list[Value]]] = {}
+
+    # ---- gradients -------------------------------------------------------------------------------------------------
+
+    def stand_in(self, original: Tensor, leaf: Tensor, owner: Any) -> None:
+        """Give a leaf of the capture a gradient of its own, like the original's."""
+        made, value = None, None
+        grad = None if original._meta_ is None else original._meta_.grad
+        if grad is not None:
+            if grad.layout.special or requires_grad(grad):
+                raise GraphError("the gradient of a leaf has a history, or is a batch: a graph cannot hold it. Hint: detach it.")
+            made = self.trace.input(grad, "")
+            value = self.trace.graph.inputs[-1]
+            self.sources.append(GradientOf(owner))
+        self.standins[id(leaf)] = Standin(original, leaf, owner, None if leaf is not original else grad, made, value)
+        if made is not None:
+            (leaf._meta_ or meta_of(leaf)).grad = made
+
+    def refuse_hooks(self) -> None:
+        """Refuse passes while a leaf has hooks from outside: what these do beside computing would be done once.
+
+        Raises:
+            GraphError: one has.
+        """
+        for standin in self.standins.values():
+            if has_hooks(standin.original):
+                what = "backward: a leaf has hooks, which may do more than compute"
+                self.trace.refuse(what, "register them within the function, or use it as it is")
+
+    def note_read(self, leaf: Tensor) -> None:
+        """What the program does depends on the gradient that a leaf has."""
+        standin = self.standins.get(id(leaf))
+        if standin is not None and id(leaf) not in self.exchanged:
+            self.needed[id(leaf)] = standin
+        elif (
+            standin is None and leaf._meta_ is not None and leaf._meta_.grad is not None and not self.trace.variables.is_made(leaf)
+        ):
+            self.trace.refuse("grad: is read of a tensor that no argument and no name holds", "name the tensor")
+
+    def note_set(self, leaf: Tensor) -> None:
+        """From here on nothing depends on the gradient that it had."""
+        if id(leaf) in self.standins:
+            self.exchanged.add(id(leaf))
+        elif not self.trace.variables.is_made(leaf):
+            self.trace.refuse("grad: is set of a tensor that no argument and no name holds", "name the tensor")
+
+    def note_gradients(self) -> None:
+        """See which gradients the function has left."""
+        for standin in self.standins.values():
+            leaf = standin.leaf
+            now = None if leaf._meta_ is None else leaf._meta_.grad
+            if now is standin.made:
+                continue
+            if now is None:
+                self.gradients.append((standin.owner, None))
+                continue
+            if requires_grad(now):
+                raise GraphError(
+                    "backward: create_graph leaves a gradient with a history: a graph cannot hold it. Hint: nbgrad.grad."
+                )
+            self.gradients.append((standin.owner, self.trace.variables.value(now)))
+
+    # ---- memory ----------------------------------------------------------------------------------------------------
+
+    def keep(self, x: Tensor) -> None:
+        """Remember what the memory of a tensor holds that was there before."""
+        array = x._storage_.array
+        if id(array) not in self.saved:
+            self.saved[id(array)] = x._storage_, array.copy(), x._storage_.version
+
+    def note_writes(self, variables: Iterable[Variable]) -> None:
+        """See what the function has left in memory that was there before."""
+        for variable in variables:
+            if variable.target is not None and variable.writes:
+                self.writes.append((variable.target, variable.value, variable.counted))
+
+    # ---- numbers ---------------------------------------------------------------------------------------------------
+
+    def values_of(self, numbers: dict[str, float], dtype: DType) -> tuple[Any, ...]:
+        """Numbers as operands: those that change from call to call as values of the graph."""
+        if not isinstance(numbers, Numbers):
+            return tuple(numbers.values())
+        found = self.numbers.get((id(numbers), dtype.name))
+        if found is None:
+            source = NumbersOf(numbers, dtype)
+            self.sources.append(source)
+            self.trace.input(source.tensor, "")
+            whole, number = self.trace.graph.inputs[-1], layout_of(dtype, ())
+            add = self.trace.variables.add
+            places = [{"size": (), "stride": (), "offset": k} for k in range(len(numbers))]
+            found = numbers, [add("as_strided_from", (whole,), place, number) for place in places]
+            self.numbers[id(numbers), dtype.name] = found
+        return tuple(found[1])
+
+    def any(self) -> bool:
+        """Whether the function changes anything."""
+        return bool(self.writes or self.gradients or self.after or self.sources or self.needed)
+
+    def values(self) -> list[Value]:
+        """The gradients that leaves are given."""
+        return [value for _, value in self.gradients if value is not None]
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
+
+    def note(self) -> None:
+        """See what the function has changed."""
+        self.note_gradients()
+        self.note_writes(self.trace.variables.table.values())
+        self.drop_inputs()
+
+    def drop_inputs(self) -> None:
+        """Take out the inputs behind the arguments that nothing reads."""
+        graph = self.trace.graph
+        read = {value for node in graph.nodes for value in node.values()}
+        read |= {target for target, _, _ in self.writes} | {value for _, value, _ in self.writes}
+        read |= {*self.values(), *(x for x in graph.outputs if isinstance(x, Value))}
+        count = len(graph.inputs) - len(self.sources)
+        kept = [(value, source) for value, source in zip(graph.inputs[count:], self.sources) if value in read]
+        graph.inputs[count:] = [value for value, _ in kept]
+        self.sources = [source for _, source in kept]
+
+    def take_back(self) -> None:
+        """Put back what was there before the capture."""
+        for standin in self.standins.values():
+            if standin.leaf._meta_ is not None:
+                standin.leaf._meta_.grad = standin.before
+        for storage, copy, version in self.saved.values():
+            storage.array[:] = copy
+            storage.version = version
