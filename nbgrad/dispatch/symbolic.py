@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, complex128, float64
+from ..modes.traced import unseen
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import OPERATIONS
 from ..tensors.layout import layout_of
@@ -47,7 +48,7 @@ def of_numbers(name: str, numbers: tuple) -> Any:
     if op.of_numbers is not None:
         return op.of_numbers(*numbers)
     as_floats = isinstance(op, Elementwise) and op.policy in ("float", "floating") or float in map(type, numbers)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), unseen():
         return CALLS[name](native_number(numbers[0], as_floats), *numbers[1:]).item()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from .capture import trace
 from .checker import check
 from .compile import compile
+from .control_flow import map, scan
 from .equality import difference, same
 from .graph import Graph
 from .parser import parse
 
-__all__ = ["Graph", "check", "compile", "difference", "parse", "same", "trace"]
+__all__ = ["Graph", "check", "compile", "difference", "map", "parse", "same", "scan", "trace"]

@@ -5,6 +5,9 @@ arrives at its interpreter, the last of them. That takes the marks off, runs the
 marks the results. What transforms, hooks, Functions and the engine do arrives as the operations that they are made of; passes
 evaluate formulas by calls meanwhile. No rule is written a second time.
 
+NOTE [Controls]: a Function class with ``_control_(*args) -> (control, attributes, blocks, constants)`` is written down as one node,
+whose operands are the tensors among its arguments; its forward runs beneath the capture. Replays of the node call the Function.
+
 NOTE [Values of a graph]: a tensor is what its storage, its place there and its layout say. A storage is a variable, tensors are
 windows on it: see variables.py. Storages come from the arguments (inputs of the graph), from calls that were written down, from
 creation functions, which announce what they make, and from tensors that the function is known to use (func/captures.py): both are
@@ -19,6 +22,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, Callable, Iterator, Sequence
 
+from ..autograd.function_context import BackwardCFunction
 from ..base import config
 from ..base.calls import CALLS
 from ..base.dtypes import dtype_of
@@ -36,7 +40,7 @@ from ..tensors.tensor import ASK, Tensor
 from .checker import check
 from .effects import Effects, Numbers, Postponed
 from .graph import Graph
-from .ir import Node, Value
+from .ir import Block, Control, Node, Value
 from .updates import UPDATE, name_of_rule
 from .variables import Variables
 
@@ -128,6 +132,8 @@ class Trace(Presence):
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Run a call and write it down."""
         if call.op.kind == "function":
+            if hasattr(function_of(call), "_control_"):
+                return self.run_control(call, below)
             return below(call)  # what it calls is captured
         if call.form == "out":
             raise GraphError(f"{call.op.public}: a graph does not capture out=. Hint: use the result.")
@@ -155,6 +161,17 @@ class Trace(Presence):
             self.follow((out,), next_seq())
         return out
 
+    def run_control(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """A Function that is a control node: NOTE [Controls]."""
+        control, attributes, blocks, constants = function_of(call)._control_(*call.operands)
+        for x in constants:
+            self.variables.known.setdefault(id(x._storage_.array), x)
+        ins = tuple([self.value(x) for x in call.operands if isinstance(x, Tensor)])
+        seq, outs = next_seq(), self.run_unmarked(call, below)
+        self.add(control, ins, attributes, outs, blocks)
+        self.follow(outs, seq)
+        return outs
+
     def run_unmarked(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """The call on its tensors, and those that they are views of, without their marks."""
         marked = {id(x): x for x in involved(call) if x.layout.special is TRACED}
@@ -168,10 +185,10 @@ class Trace(Presence):
             for x in marked.values():
                 mark(x)
 
-    def add(self, op: Op, ins: tuple, attributes: dict, outs: Sequence[Tensor]) -> Node:
+    def add(self, op: Op | Control, ins: tuple, attributes: dict, outs: Sequence[Tensor], blocks: tuple[Block, ...] = ()) -> Node:
         """Write a call down, whose results are these."""
         layouts = [x.layout.plain() for x in outs]
-        node = Node(op, ins, attributes, layouts, line=user_line())
+        node = Node(op, ins, attributes, layouts, blocks, line=user_line())
         self.graph.nodes.append(node)
         for x, value in zip(outs, node.outs):
             value.requires_grad = bool(x.requires_grad)
@@ -269,11 +286,24 @@ class Trace(Presence):
             for edge in edges:
                 node = edge.node if type(edge) is Edge else edge
                 if isinstance(node, GraphNode) and node._seq_ > seq:
-                    for saved in saved_values(node):
+                    for saved in kept_by(node):
                         if isinstance(saved, Tensor) and self.variables.is_own(saved):
                             mark(saved)
             if self.variables.is_own(x):
                 mark(x)
+
+
+def function_of(call: Call) -> Any:
+    """The class of a call of a Function."""
+    op: Any = call.op
+    return op.function
+
+
+def kept_by(node: GraphNode) -> list:
+    """The values that a node has saved."""
+    if isinstance(node, BackwardCFunction):
+        return [saved.value for saved in node._s0_ or ()]
+    return saved_values(node)
 
 
 def holds_tensors(x: tuple | list) -> bool:

@@ -26,7 +26,7 @@ class Graph(Block):
         name: of the captured function.
     """
 
-    __slots__ = ("constants", "name", "__weakref__")
+    __slots__ = ("constants", "name")
 
     def __init__(
         self,

@@ -128,7 +128,7 @@ class Block:
         outputs: what it returns; of a block of numbers, too.
     """
 
-    __slots__ = ("inputs", "nodes", "outputs")
+    __slots__ = ("inputs", "nodes", "outputs", "__weakref__")
 
     def __init__(self, inputs: list[Value] | None = None, nodes: list[Node] | None = None, outputs: list[Any] | None = None):
         self.inputs: list[Value] = inputs or []

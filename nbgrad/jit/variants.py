@@ -199,6 +199,11 @@ def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor]) -> tup
     return active.graph, results, structure, effects
 
 
+def is_control(node: Any) -> bool:
+    """Whether the node of a Function is that of a control node, which replays record again."""
+    return hasattr(type(node)._forward_cls, "_control_")
+
+
 def history_of(x: Tensor) -> str:
     """Of a result: "" without a history, "freed" with one that a pass within the function has used up, "live"."""
     if not requires_grad(x):
@@ -210,7 +215,7 @@ def history_of(x: Tensor) -> str:
         if isinstance(node, Node) and node not in seen:
             if node._backward_ is freed_backward:
                 return "freed"
-            if isinstance(node._rule_, FunctionRule):
+            if isinstance(node._rule_, FunctionRule) and not is_control(node):
                 raise GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
             seen.add(node)
             waiting += node._edges_

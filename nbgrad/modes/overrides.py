@@ -103,7 +103,9 @@ class Overrides:
     """The interpreter of overriding types and modes."""
 
     def concerns(self, call: Call) -> bool:
-        """Whether a mode is active in this thread, or an argument is of an overriding type."""
+        """Whether a mode is active in this thread, or an argument is of an overriding type; Functions are asked call by call."""
+        if call.op.kind == "function":
+            return False
         return bool(_state.modes and not _state.off) or call.marked and bool(overriding_types(arguments_of(call)))
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:

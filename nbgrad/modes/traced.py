@@ -7,8 +7,9 @@ themselves, whose marks are taken off meanwhile.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from threading import get_ident
-from typing import Any
+from typing import Any, Iterator
 
 from ..base.grad_mode import traces
 from ..tensors.layout import TRACED, marked_layout
@@ -24,6 +25,7 @@ __all__ = [
     "note_gradient_set",
     "refuse_in_graph",
     "unmark",
+    "unseen",
 ]
 
 
@@ -71,6 +73,19 @@ def note_gradient_set(x: Tensor) -> None:
     capture = capture_of_thread()
     if capture is not None:
         capture.note_gradient_set(x)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Inside, this thread's captures write nothing down: for what is known before a graph runs."""
+    found = [trace for trace in tuple(traces) if trace.thread == get_ident()]
+    for trace in found:
+        trace.depth += 1
+    try:
+        yield
+    finally:
+        for trace in found:
+            trace.depth -= 1
 
 
 def refuse_in_graph(what: str, hint: str) -> None:

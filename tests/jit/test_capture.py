@@ -165,3 +165,9 @@ def test_a_function_is_captured_as_what_it_calls():
 
     graph = agree(lambda x: nbgrad.grad(Cube.apply(x * 2).sum(), x)[0], leaf(OTHER))
     assert all(node.op.kind != "function" for node in graph.nodes)
+
+
+def test_formulas_fold_numbers():
+    """What a formula makes of a number alone is no part of the graph."""
+    graph = trace(nbgrad.func.grad(lambda x: (x**4).sum()), nbgrad.ones(2))
+    assert graph(nbgrad.tensor([1.0, 2.0]))[0].tolist() == [4, 32] and len(graph.constants) <= 1

@@ -409,3 +409,28 @@ def test_what_is_written_to_keeps_its_type(write):
     x = nbgrad.ones(3)
     write(x, nbgrad.ones(3).as_subclass(Metres))
     assert type(x) is nbgrad.Tensor
+
+
+def test_functions_are_asked_call_by_call():
+    """Modes and types see what a custom Function calls, and not the Function, as in torch."""
+    names = []
+
+    class Names(nbgrad.overrides.FunctionMode):
+        def __nbgrad_function__(self, func, types, args, kwargs):
+            names.append(func.__name__)
+            return func(*args, **kwargs)
+
+    class Square(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    x = nbgrad.ones(2).as_subclass(Metres).requires_grad_()
+    with Names():
+        y = Square.apply(x)
+    assert names == ["mul"] and type(y) is Metres and nbgrad.grad(y.sum(), x)[0].tolist() == [2, 2]

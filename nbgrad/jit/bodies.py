@@ -1,0 +1,247 @@
+"""Bodies of loops and branches: blocks that take all that they use as inputs, and what is derived of them.
+
+NOTE [Bodies]: a function of the program becomes a closed block: what it captures is put in the place of its inputs while it is
+traced, and constants become inputs too. So whatever a loop means (derivatives, batches) is another loop over another closed block,
+which is traced from a replay of the first: no rule is written a second time. All inputs of a dtype that has gradients are traced
+as if they needed one, so that a block knows where gradients are stopped, and nothing else of them.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base import config
+from ..base.calls import CALLS
+from ..base.grad_mode import inference_mode
+from ..base.nested import map_leaves
+from ..forward.tangents import ALL_LEVELS, sight
+from ..modes.batched import Batched
+from ..modes.overrides import FunctionMode
+from ..tensors.arrays import tensor_of as tensor_like, values_of
+from ..tensors.batch_levels import state as batches
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import Tensor, native
+from .capture import Trace, tracing
+from .checker import check
+from .graph import Graph
+from .ir import Block, Value, copy_block, values_in
+from .program import Program
+from .replay import run_block, tensor_of
+
+__all__ = [
+    "Body",
+    "active_values",
+    "block_for_node",
+    "body_of",
+    "example_from",
+    "example_of",
+    "fitted",
+    "plain_layout",
+    "traced_body",
+    "values_in_first",
+]
+
+
+class Body:
+    """A closed block that runs.
+
+    Attributes:
+        block: its inputs are those of the function, then what it captures, then ``bound``.
+        bound: the constants that it uses.
+        derived: other bodies, made from it: by what they are.
+    """
+
+    __slots__ = ("block", "bound", "derived", "program", "__weakref__")
+
+    def __init__(self, block: Block, bound: Sequence[Tensor] = ()):
+        self.block, self.bound = block, list(bound)
+        self.derived: dict[Any, Any] = {}
+        self.program: Program | None = None
+
+    def layouts(self) -> list[Layout]:
+        """Of its outputs, row-major."""
+        return [plain_layout(value) for value in self.block.outputs]
+
+    def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """The outputs for plain tensors of the layouts of the inputs; nothing is recorded."""
+        program = self.program
+        if program is None:
+            block = self.block
+            program = self.program = Program(Graph(block.inputs, block.nodes, block.outputs), block.outputs)
+        return program.run(inputs)
+
+    def replay(self, inputs: Sequence[Any]) -> list:
+        """The outputs by calls, for tensors of any kind; gradients flow where they do in the block."""
+        return run_block(self.block, inputs, {}, flags=True)
+
+    def derive(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Something that is made of it once."""
+        found = self.derived.get(key)
+        if found is None:
+            found = self.derived[key] = make()
+        return found
+
+
+bodies: WeakKeyDictionary[Block, Body] = WeakKeyDictionary()
+
+
+def block_for_node(body: Body) -> Block:
+    """A copy of a body's block, for a node of another graph, whose operands the constants are."""
+    made: Block = copy_block(body.block, Block(), {})
+    bodies[made] = body.derive("closed", lambda: Body(body.block)) if body.bound else body
+    return made
+
+
+def body_of(block: Block) -> Body:
+    """The body of a node's block."""
+    body = bodies.get(block)
+    if body is None:
+        body = bodies[block] = Body(copy_block(block, Block(), {}))
+    return body
+
+
+def plain_layout(value: Value) -> Layout:
+    """The row-major layout of a value's dtype and shape."""
+    assert value.layout is not None
+    return layout_of(value.layout.dtype, value.layout.shape)
+
+
+def fitted(x: Tensor, layout: Layout) -> Tensor:
+    """A plain tensor in a row-major layout of its shape and dtype: on its own memory where that is so."""
+    if x.layout is layout:
+        return x
+    if x.layout.contiguous and not (x.layout.conj or x.layout.neg):
+        return native.tensor(layout.template, x._storage_, x._offset_, False, None)
+    return CALLS["clone_like"](x, layout)
+
+
+# ---- tracing ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """As if no batch were open, with recording on and all tangents seen: what a body means does not depend on who runs it."""
+    before, batches.levels = batches.levels, ()
+    limit, sight.below = sight.below, ALL_LEVELS
+    try:
+        with inference_mode(False):
+            yield
+    finally:
+        batches.levels, sight.below = before, limit
+
+
+class Substitution(FunctionMode):
+    """While a function is traced, what it captures stands for inputs of its block.
+
+    Attributes:
+        found: the tensors that it captures, by identity; those that it uses, in the order of first use, are ``used``.
+    """
+
+    def __init__(self, trace: Trace, found: Sequence[Tensor]):
+        self.trace, self.found = trace, {id(x): x for x in found}
+        self.twins: dict[int, Tensor] = {}
+        self.used: list[Tensor] = []
+
+    def __nbgrad_function__(self, func: Callable, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
+        """The call, of twins."""
+        return func(*map_leaves(self.change, args), **map_leaves(self.change, kwargs))
+
+    def change(self, x: Any) -> Any:
+        """The twin of a captured tensor; everything else itself."""
+        if id(x) not in self.found:
+            return x
+        twin = self.twins.get(id(x))
+        if twin is None:
+            twin = self.twins[id(x)] = self.trace.input(example_of(x))
+            self.used.append(x)
+        return twin
+
+
+def traced_body(
+    fn: Callable[..., Sequence[Tensor]], examples: Sequence[Tensor], found: Sequence[Tensor] = ()
+) -> tuple[Body, list[Tensor]]:
+    """The body that a function is, and which of the tensors that it captures it uses.
+
+    Args:
+        fn: takes tensors like the examples, returns a list of tensors.
+        examples: as ``example_of`` makes them.
+        found: tensors that the function captures.
+
+    Raises:
+        GraphError: the function does what a graph cannot hold.
+    """
+    with alone(), tracing(found) as active:
+        inputs = [active.input(x) for x in examples]
+        if found:
+            substitution = Substitution(active, found)
+            with substitution:
+                outs = fn(*inputs)
+            used, outs = substitution.used, [substitution.change(x) for x in outs]
+        else:
+            used, outs = [], list(fn(*inputs))
+        graph = active.graph
+        graph.outputs = [active.value(x) for x in outs]
+    drop_unused(graph)
+    bound = [tensor_of(value) for value in graph.constants]
+    for value in graph.constants:
+        value.data = None
+    graph.inputs, graph.constants = graph.inputs + graph.constants, []
+    if config.CHECK:
+        check(graph, "trace")
+    return Body(Block(graph.inputs, graph.nodes, graph.outputs), bound), used
+
+
+def drop_unused(graph: Graph) -> None:
+    """Leave out the nodes and constants that no output depends on."""
+    needed, kept = set(values_in(tuple(graph.outputs))), []
+    for node in reversed(graph.nodes):
+        if any(out in needed for out in node.outs):
+            needed.update(node.values())
+            needed.update(value for block in node.blocks for value in block.free())
+            kept.append(node)
+    graph.nodes = kept[::-1]
+    graph.constants = [value for value in graph.constants if value in needed]
+
+
+def example_of(x: Tensor) -> Tensor:
+    """A leaf of the dtype and shape of a tensor of any kind, with its values; of a batched one those of the first element."""
+    return example_from(x, values_in_first(x), x.layout.shape)
+
+
+def values_in_first(x: Tensor) -> np.ndarray:
+    """The values of a tensor of any kind; of a batched one those of the first element. Read by nobody's calls."""
+    shape, depth = x.layout.shape, 0
+    if type(x) is Batched:
+        depth, x = len(x._levels_), x._value_
+    array = values_of(native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None))
+    return array[(0,) * depth] if array.size else np.zeros(shape, array.dtype)
+
+
+def example_from(x: Tensor, array: np.ndarray, shape: tuple[int, ...]) -> Tensor:
+    """A leaf of the dtype of a tensor and of a shape, with these values; ones where there are none."""
+    layout = layout_of(x.layout.dtype, shape)
+    if not array.size:
+        array = np.ones(shape, array.dtype)
+    made = tensor_like(np.broadcast_to(array, shape), x, layout.dtype)
+    return native.tensor(layout.template, made._storage_, 0, bool(layout.dtype.differentiable), None)
+
+
+# ---- what depends on what ----------------------------------------------------------------------------------------------
+
+
+def active_values(block: Block, flags: Sequence[bool], gradients: bool = True) -> set[Value]:
+    """The values that depend on chosen inputs; with ``gradients`` as far as gradients flow."""
+    active = {value for value, flag in zip(block.inputs, flags) if flag}
+    for node in block.nodes:
+        if any(value in active for value in node.values()):
+            active.update(out for out in node.outs if not gradients or flows(out))
+    return active
+
+
+def flows(value: Value) -> bool:
+    """Whether gradients may flow through a value."""
+    return value.requires_grad is not False and (value.layout is None or value.layout.dtype.differentiable)
