@@ -19,7 +19,7 @@ from ..base.dtypes import uint8
 from ..base.errors import ArgumentError, RangeError
 from ..base.grad_mode import traces
 from ..base.locks import new_lock
-from ..modes.traced import refuse_in_graph
+from ..modes.traced import capture_of_thread, refuse_in_graph
 from ..tensors.arrays import array_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
@@ -56,6 +56,8 @@ class Generator:
     def __init__(self, device="cpu"):
         on_device("Generator", device)
         self._seed, self._calls, self._lock = 0, 0, new_lock()
+        if traces and (trace := capture_of_thread()) is not None:
+            trace.draws.note_made(self)
 
     @property
     def device(self):
@@ -74,21 +76,27 @@ class Generator:
             raise ArgumentError(f"manual_seed: expected an integer, got {type(seed).__name__}.") from None
         if not -WORD // 2 <= value < WORD:
             raise RangeError(f"manual_seed: {value} is out of range, -2**63 to 2**64 - 1.")
+        self._refuse_to_change("manual_seed")
         with self._lock:
             self._seed, self._calls = value % WORD, 0
         return self
 
     def seed(self) -> int:
         """Start again from a seed that the operating system draws, and return it."""
+        if traces:
+            refuse_in_graph("seed: the operating system draws", "seed the generator outside")
         self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
         """The seed."""
+        self._refuse_to_change("initial_seed")
         return self._seed
 
     def get_state(self) -> Tensor:
         """The state: a uint8 tensor of 16 elements, for ``set_state``."""
+        if traces and (trace := capture_of_thread()) is not None and not trace.draws.is_made(self):
+            return trace.draws.state(self)
         with self._lock:
             state = struct.pack("<2Q", self._seed, self._calls)
         return flat_tensor(np.frombuffer(state, np.uint8).copy(), uint8, (16,))
@@ -101,6 +109,9 @@ class Generator:
         """
         if not isinstance(state, Tensor) or state.layout.dtype is not uint8 or state.layout.shape != (16,):
             raise ArgumentError("set_state: expected the uint8 tensor of 16 elements that get_state returns.")
+        if traces and (trace := capture_of_thread()) is not None and trace.draws.restore(self, state):
+            return self
+        self._refuse_to_change("set_state")
         seed, calls = struct.unpack("<2Q", array_of(state).tobytes())
         with self._lock:
             self._seed, self._calls = seed, calls
@@ -118,6 +129,30 @@ class Generator:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD
         return signed(seed), signed(call)
+
+    def reserve(self, count: int) -> tuple[int, int]:
+        """Seed and number of the next call, of ``count`` calls that nobody else draws; of none, what a call would be."""
+        with self._lock:
+            seed, call = self._seed, self._calls
+            self._calls = (call + count) % WORD
+        return seed, call
+
+    def give_back(self, call: int, count: int) -> None:
+        """Nothing was drawn in the ``count`` calls from ``call`` on: later ones have these numbers, if nobody drew meanwhile."""
+        with self._lock:
+            if self._calls == (call + count) % WORD:
+                self._calls = call
+
+    def _refuse_to_change(self, what: str) -> None:
+        """Refuse, in a thread that captures a graph, what the graph would do but once.
+
+        Raises:
+            GraphError: the generator is not one that the captured function has made.
+        """
+        if traces:
+            trace = capture_of_thread()
+            if trace is None or not trace.draws.is_made(self):
+                refuse_in_graph(f"{what}, of a random generator", "draw outside, or from a Generator that the function makes")
 
     def __reduce__(self):
         return generator_in_state, (self._seed, self._calls)

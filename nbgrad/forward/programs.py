@@ -212,7 +212,7 @@ class Reader:
         if op.kind == "movement":
             return render_view(op, operands, rendered)
         call, count = CALLS[op.name], len(op.operands)
-        if not hasattr(op, "vjps") or len(operands) != len(op.signature.parameters):
+        if not hasattr(op, "vjps") or op.draws or len(operands) != len(op.signature.parameters):
             raise NoProgram
         if hasattr(call, "plans"):
             plan = call.plans.get((*[x.layout for x in operands[:count]], *map(hashable, operands[count:])))

@@ -27,6 +27,7 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .capture import Trace, tracing
 from .checker import check
+from .draws import refuse_draws
 from .graph import Graph
 from .ir import Block, Value, copy_block, values_in
 from .program import Program
@@ -185,6 +186,7 @@ def traced_body(
             used, outs = [], list(fn(*inputs))
         graph = active.graph
         graph.outputs = [active.value(x) for x in outs]
+    refuse_draws(graph)
     drop_unused(graph)
     bound = [tensor_of(value) for value in graph.constants]
     for value in graph.constants:

@@ -36,8 +36,9 @@ from ..modes.interpreters import Call, Presence, register
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
-from ..tensors.tensor import ASK, Tensor
+from ..tensors.tensor import ASK, Tensor, native
 from .checker import check
+from .draws import Draws
 from .effects import Effects, Numbers, Postponed
 from .graph import Graph
 from .ir import Block, Control, Node, Value
@@ -63,7 +64,7 @@ class Trace(Presence):
 
     def __init__(self, known: Sequence[Tensor] = (), effects: bool = False):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
-        self.variables = Variables(self.graph, known)
+        self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
@@ -139,6 +140,8 @@ class Trace(Presence):
             raise GraphError(f"{call.op.public}: a graph does not capture out=. Hint: use the result.")
         if call.op.kind == "method":
             return self.run_method(call, below)
+        if call.op.draws:
+            return below(call.with_operands(call.map(plain)))
         if call.op.sized_by_values:
             self.refuse(
                 f"{call.op.public}: the shape of its result depends on values", "nbgrad.where keeps shapes; or call it outside"
@@ -311,6 +314,11 @@ def holds_tensors(x: tuple | list) -> bool:
     return any(isinstance(y, Tensor) or isinstance(y, (tuple, list)) and holds_tensors(y) for y in x)
 
 
+def plain(x: Tensor) -> Tensor:
+    """A tensor of which only the layout is looked at, without its mark."""
+    return native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
+
+
 def out_of_place(call: Call) -> Tensor:
     """The result of a call in place, as a new tensor."""
     enabled, mode.enabled = mode.enabled, False
@@ -377,6 +385,7 @@ def tracing(known: Sequence[Tensor] = (), effects: bool = False) -> Iterator[Tra
     special.append(active)
     try:
         yield active
+        active.draws.finish()
     finally:
         special.remove(active)
         traces.remove(active)

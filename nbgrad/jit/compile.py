@@ -11,6 +11,7 @@ from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError, GraphError, require_callable
 from ..base.grad_mode import mode, special, unusual
 from ..base.nested import Tree, flatten
+from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .effects import Postponed
@@ -128,7 +129,7 @@ def key_of(leaf: Any, k: int) -> Any:
         return leaf.layout, requires_grad(leaf), type(leaf)
     if isinstance(leaf, PLAIN):
         return type(leaf), repr(leaf)
-    if callable(leaf):
+    if callable(leaf) or isinstance(leaf, Generator):
         return leaf
     raise ArgumentError(
         f"compile: leaf {k} of the arguments is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, functions "

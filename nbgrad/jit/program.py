@@ -59,6 +59,7 @@ class Program:
         freed: values whose history was used up while the graph was captured.
         commits: inputs and constants that are overwritten in the end, with what.
         given: how many of the inputs a call has; the others are found by whoever calls ``run``.
+        kept: values that the steps return behind those.
 
     Attributes:
         results: the values that the steps return.
@@ -77,10 +78,14 @@ class Program:
         freed: Iterable[Value] = (),
         commits: Row[tuple[Value, Value]] = (),
         given: int | None = None,
+        kept: Iterable[Value] = (),
     ):
         self.graph, self.schedule = graph, schedule(graph)
         self.results: list[Value] = []
         self.returned = [self.place(value, known) for value in values]
+        own = [Returned(RESULT, k) for k in range(len(self.results))]
+        self.direct = self.returned == own
+        self.results += kept
         add_commits(self.schedule, commits, self.results)
         self.constants = [tensor_of(value) for value in graph.constants]
         if expected is None:
@@ -90,8 +95,6 @@ class Program:
         self.assembled: Assembled = assemble(
             graph.inputs, self.constants, graph.constants, self.results, templates, self.schedule, expected, slow, recorded, given
         )
-        own = [Returned(RESULT, k) for k in range(len(self.results))]
-        self.direct = self.returned == own
 
     def place(self, value: Any, known: Container[int]) -> Returned:
         """Where a leaf comes from."""

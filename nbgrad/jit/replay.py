@@ -32,15 +32,21 @@ def tensor_of(constant: Value) -> Any:
     return data
 
 
-def run_block(block: Block, inputs: Sequence[Any], values: dict[Value, Any], flags: bool = False) -> list:
+def run_block(
+    block: Block, inputs: Sequence[Any], values: dict[Value, Any], flags: bool = False, given: dict | None = None
+) -> list:
     """The outputs of a block.
 
     Args:
         values: what enclosing blocks have computed; what this one computes is entered.
+        given: results of nodes that need not run.
         flags: let gradients flow only where they did in the program: what was computed with nothing recorded is detached.
     """
     values.update(zip(block.inputs, inputs))
     for node in block.nodes:
+        if given is not None and node.outs and node.outs[0] in given:
+            values.update(given)
+            continue
         for value, x in zip(node.outs, run_node(node, values)):
             values[value] = x.detach() if flags and value.requires_grad is False else x
     return [map_values(x, values.__getitem__) for x in block.outputs]

@@ -15,6 +15,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering_of
 from ..native.plans import NUMBER_CODES, PARALLEL, Plan
 from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
+from .draws import DRAW, plan_of_draw
 from .fusion import Group, Space, plan_of_group, space_of
 from .ir import Block, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Window
@@ -122,6 +123,8 @@ def launch_of(node: Node, made: Schedule) -> Launch | None:
     """The launch that the operation's own plan is; None where a call takes something else than one launch."""
     if node.op is UPDATE:
         return launch_of_update(node, made)
+    if node.op is DRAW:
+        return launch(*plan_of_draw(node), node.outs, [node], made)
     if any(type(x) in (tuple, list) for x in node.ins) or next(values_in(tuple(node.attributes.values())), None):
         return None
     plan = plan_of(node)

@@ -15,6 +15,7 @@ from ..graph.saved import freed_backward
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .capture import tracing
+from .draws import words_of
 from .effects import Effects
 from .graph import Graph
 from .guards import Guards
@@ -37,6 +38,7 @@ class Variant:
         tree: the structure of the result.
         live: results with a history that a backward pass can go through.
         acts: what it does beside computing its results; None if nothing.
+        words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
         learned: tensors of the program, beside the arguments, into which gradients flow.
     """
 
@@ -58,6 +60,7 @@ class Variant:
                 "a function that changes what was there before gives results with a history: a graph cannot hold both."
             )
         self.acts = Acts(self.graph, effects, len(results)) if effects.any() else None
+        self.words = words_of(self.graph) if live else []
         self.program = Program(
             self.graph,
             [*values, *effects.values()],
@@ -68,6 +71,7 @@ class Variant:
             {value for value, history in zip(values, histories) if history == "freed"},
             [(target, value) for target, value, _ in effects.writes],
             len(given),
+            self.words,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in live}
@@ -138,7 +142,8 @@ class CompiledCall(Function):
         inputs = tensors[: len(variant.graph.inputs)]
         outs = variant.program.assembled.run(*inputs)
         outs = outs if type(outs) is tuple else (outs,)
-        ctx.own, ctx.count = variant, len(inputs)
+        ctx.own, ctx.count, count = variant, len(inputs), len(outs) - len(variant.words)
+        ctx.words, outs = outs[count:], outs[:count]
         ctx.save_for_backward(*tensors)
         ctx.mark_non_differentiable(*[x for x, value in zip(outs, variant.program.results) if value not in variant.live])
         ctx.set_materialize_grads(False)
@@ -151,7 +156,7 @@ class CompiledCall(Function):
         wanted = [k for k, x in enumerate(tensors) if requires_grad(x) and ctx.needs_input_grad[1 + k]]
         with enable_grad():
             values = {value: tensor_of(value) for value in variant.graph.constants}
-            run_block(variant.graph, tensors[: ctx.count], values, flags=True)
+            run_block(variant.graph, tensors[: ctx.count], values, flags=True, given=dict(zip(variant.words, ctx.words)))
             roots = [
                 (values[v], g) for v, g in zip(variant.program.results, cotangents) if g is not None and requires_grad(values[v])
             ]

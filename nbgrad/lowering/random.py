@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
+from typing import Any
 
 from ..base.calls import CALLS
 from ..base.dtypes import bfloat16, float16, float32, float64, int64
 from ..base.errors import DTypeError
+from ..base.grad_mode import traces
 from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
 from ..modes.batched import wrap_batched
+from ..modes.traced import capture_of_thread
 from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
@@ -67,14 +70,22 @@ def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -
 
 def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
     """The numbers of one call."""
-    numbers = generator_of(generator).next_call()
+    source = generator_of(generator)
+    trace: Any = capture_of_thread() if traces else None
+    numbers = source.next_call() if trace is None else None
     if not layout.numel:
+        if trace is not None:
+            trace.draws.words(source)
         return empty_of(layout)
     dtype = layout.dtype
     work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
     if distribution == "uniform" and dtype in (float16, bfloat16):
         distribution = f"uniform_{dtype.name}"  # fewer bits: none may round to 1
-    out = native.fresh(random_plan(distribution, layout_of(work, layout.shape)), *numbers, a, b)
+    target = layout_of(work, layout.shape)
+    if numbers is None:
+        out = trace.draws.numbers(distribution, target, source, a, b)
+    else:
+        out = native.fresh(random_plan(distribution, target), *numbers, a, b)
     if work is not dtype:
         out = CALLS["to_dtype"](out, dtype)
     return out if layout.contiguous else CALLS["clone_like"](out, layout)

@@ -32,6 +32,7 @@ from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
+from ..modes.traced import is_traced
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -70,7 +71,7 @@ def draw_floating(op: str, distribution: str, layout: Layout, generator, a: floa
     if not layout.dtype.is_complex:
         return draw(distribution, layout, generator, a, b)
     pairs = draw(distribution, layout_of(layout.dtype.to_real(), (*layout.shape, 2)), generator, a, b)
-    if open_levels:
+    if open_levels or is_traced(pairs):
         return CALLS["view_as_complex"](pairs)
     out = new_tensor(wrap_array(pairs._storage_.array.view(layout.descr)), layout.like())
     return out if layout.contiguous else CALLS["clone_like"](out, layout)
@@ -299,7 +300,7 @@ def randperm(
         raise RangeError(f"randperm: {n - 1} does not fit {layout.dtype}.")
     # The order of random keys of 64 bits; equal ones (1 in 10**7 for a million) keep theirs.
     keys = draw("integers", layout_of(int64, layout.shape), generator, 0, 0)
-    if open_levels:
+    if open_levels or is_traced(keys):
         return CALLS["to_dtype"](CALLS["argsort"](keys, 0), layout.dtype)
     order = np.argsort(values_of(keys), kind="stable").astype(layout.descr)
     return leaf("randperm", flat_tensor(order, layout.dtype, layout.shape), requires_grad)

@@ -80,7 +80,7 @@ class Op:
 
     kind = "op"
     # What only some kinds declare.
-    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = False
+    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = draws = False
     integer_divisor: str | None = None
     rounds, cheap = True, False
     of_numbers: Callable | None = None
@@ -370,6 +370,7 @@ class General(Op):
         finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were; of complex
             numbers, of each part.
         sized_by_values: the shape of the result depends on the operands' values, so that no graph can hold it.
+        draws: of the operand only the layout matters: it draws random numbers.
         gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
             are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
 
@@ -403,10 +404,11 @@ class General(Op):
         finish: Callable | None = None,
         gives: str = "same",
         sized_by_values: bool = False,
+        draws: bool = False,
         **options,
     ):
         super().__init__(name, formula, operands, out=out, **options)
-        self.sized_by_values = sized_by_values
+        self.sized_by_values, self.draws = sized_by_values, draws
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed = renamed or {}

@@ -11,7 +11,14 @@ from .kinds import constant_number
 
 __all__: list[str] = []
 
-general("dropout_mask", lambda x, keep: x, {}, function=False, doc="A tensor like x: 1 / keep with probability keep, else 0.")
+general(
+    "dropout_mask",
+    lambda x, keep: x,
+    {},
+    function=False,
+    draws=True,
+    doc="A tensor like x: 1 / keep with probability keep, else 0.",
+)
 
 SATURATED = -1.0507009873554805 * 1.6732632423543772  # what selu tends to far below 0
 

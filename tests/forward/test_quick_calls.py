@@ -504,6 +504,17 @@ def test_escaped_tensors_are_refused_quickly_too():
 # ---- random numbers and classes in a batch ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"])
+def test_forward_mode_takes_one_call_of_the_generator(name):
+    """Whatever is prepared for later calls, each of them draws once."""
+    draw = getattr(nbgrad, name)
+    before = nbgrad.random.default_generator.clone_state()
+    for _ in range(4):
+        nbgrad.func.jvp(lambda x: draw(x, 0.5, True) * x, (nbgrad.ones(2, 5),), (nbgrad.ones(2, 5),))
+        nbgrad.rand(1, generator=before)
+    assert nbgrad.get_rng_state().tolist() == before.get_state().tolist()
+
+
 def test_classes_of_a_batch():
     """``one_hot`` of a known number of classes keeps its shape for every element."""
     classes = nbgrad.tensor([[0, 2], [1, 1]])

@@ -1,0 +1,206 @@
+"""Random numbers in graphs: which calls of its generators a captured program takes, and what is drawn in them.
+
+NOTE [Draws]: the numbers of a call depend on the generator's seed and the number of the call alone (creation/generators.py). In a
+graph a node ``reserve`` takes a call from a generator, whenever the graph runs; its results are these two words, of which ``draw``
+computes the numbers. So a graph gives the numbers that the program would, and leaves generators as the program would. A node
+``reserve`` is never dropped, merged or moved behind another one of its generator; ``draw`` is as pure as a product.
+
+While a program is captured, generators do not move: the capture counts, so that what the program does is done by the graph alone.
+States that were read in between (a checkpoint, ``fork_rng``) are places in that count, and calls that the program takes again are
+the same values again. Generators that the program makes itself, and seeds, are constants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base.dtypes import DTYPES, int64, uint8
+from ..base.errors import GraphError
+from ..creation.generators import WORD, Generator, generator_of, signed
+from ..graph.edges import next_seq
+from ..lowering.random import random_plan
+from ..modes.traced import capture_of_thread
+from ..native.plans import Plan
+from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native, new_tensor
+from .ir import Block, Control, Node, Value
+
+if TYPE_CHECKING:
+    from .capture import Trace
+
+__all__ = ["DRAW", "RESERVE", "Draws", "plan_of_draw", "refuse_draws", "words_of"]
+
+WORD_LAYOUT = layout_of(int64, ())
+BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+
+
+def word_tensor(word: int) -> Tensor:
+    """A word of a generator as a tensor."""
+    return new_tensor(wrap_array(np.array([signed(word % WORD)])), WORD_LAYOUT)
+
+
+def word_of(x: Tensor) -> int:
+    """The word in a tensor, whatever marks it has."""
+    return int(x._storage_.array.view(np.int64)[x._offset_ // 8])
+
+
+def reserved(node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None) -> tuple[Tensor, Tensor]:
+    """Seed and number of the next call of a generator.
+
+    Args:
+        ahead: do not take it, and give that of a later one.
+    """
+    trace, source = capture_of_thread(), generator_of(generator)
+    if trace is not None:
+        return trace.draws.words(source)
+    seed, call = source.reserve(1 if ahead is None else 0)
+    return word_tensor(seed), word_tensor(call + (ahead or 0))
+
+
+def drawn(node: Any, values: Any, seed: Tensor, call: Tensor, **attributes: Any) -> tuple[Tensor]:
+    """The numbers of a call."""
+    trace = capture_of_thread()
+    made = native.fresh(plan_for(**attributes), word_of(seed), word_of(call), attributes["a"], attributes["b"])
+    if trace is not None:
+        trace.add(DRAW, (trace.value(seed), trace.value(call)), attributes, (made,))
+        trace.follow((made,), next_seq())
+    return (made,)
+
+
+RESERVE = Control("reserve", reserved, effect="random")
+DRAW = Control("draw", drawn)
+
+
+def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any) -> Plan:
+    """The launch of a draw."""
+    return random_plan(distribution, layout_of(BY_NAME[dtype], shape))
+
+
+def plan_of_draw(node: Node) -> tuple[Plan, list[Any]]:
+    """The launch of a node, and what it reads."""
+    return plan_for(**node.attributes), [*node.ins, node.attributes["a"], node.attributes["b"]]
+
+
+def words_of(graph: Block) -> list[Value]:
+    """The words of all calls that a graph takes: with the same ones it draws the same numbers."""
+    return [value for node in graph.nodes if node.op is RESERVE for value in node.outs]
+
+
+def refuse_draws(graph: Block) -> None:
+    """Refuse that calls are taken in a block that runs several times, and whose derivatives run it again.
+
+    Raises:
+        GraphError: they are.
+    """
+    for node in graph.nodes:
+        if node.op is RESERVE:
+            raise GraphError(
+                f"random numbers are drawn in the body of a loop or a branch, at {node.line}: a graph cannot hold it. "
+                "Hint: draw them outside, and give them to the loop as slices."
+            )
+
+
+class Stream:
+    """The calls that a captured program takes from a generator.
+
+    Attributes:
+        seed, start: of the generator, when the program began.
+        taken: the words of every call.
+        nodes: where these are taken.
+        place: how many calls lie behind the program.
+    """
+
+    __slots__ = ("seed", "start", "taken", "nodes", "place")
+
+    def __init__(self, generator: Generator):
+        self.seed, self.start = generator.reserve(0)
+        self.taken: list[tuple[Tensor, Tensor]] = []
+        self.nodes: list[Node] = []
+        self.place = 0
+
+
+class Draws:
+    """What a captured program draws.
+
+    Attributes:
+        streams: by generator.
+        states: states that the program has read: the generators, and their places.
+        made: generators that the program makes.
+    """
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.streams: dict[Generator, Stream] = {}
+        self.states: list[tuple[Tensor, Generator, int]] = []
+        self.made: WeakKeyDictionary[Generator, None] = WeakKeyDictionary()
+
+    def note_made(self, generator: Generator) -> None:
+        """The program makes a generator."""
+        self.made[generator] = None
+
+    def is_made(self, generator: Generator) -> bool:
+        """Whether the program makes a generator."""
+        return generator in self.made
+
+    def stream(self, generator: Generator) -> Stream:
+        """What is taken from a generator."""
+        found = self.streams.get(generator)
+        if found is None:
+            found = self.streams[generator] = Stream(generator)
+        return found
+
+    def words(self, generator: Generator) -> tuple[Tensor, Tensor]:
+        """Seed and number of the program's next call."""
+        if generator in self.made:
+            seed, call = generator.reserve(1)
+            return word_tensor(seed), word_tensor(call)
+        stream = self.stream(generator)
+        stream.place += 1
+        if stream.place > len(stream.taken):
+            stream.nodes.append(self.reserve(generator, stream))
+        return stream.taken[stream.place - 1]
+
+    def reserve(self, generator: Generator, stream: Stream) -> Node:
+        """Write down that a call is taken."""
+        self.trace.depth += 1  # what is made here is no constant
+        words = word_tensor(stream.seed), word_tensor(stream.start + len(stream.taken))
+        self.trace.depth -= 1
+        node = self.trace.add(RESERVE, (), {} if generator is generator_of(None) else {"generator": generator}, words)
+        self.trace.follow(words, next_seq())
+        stream.taken.append(words)
+        return node
+
+    def numbers(self, distribution: str, layout: Layout, generator: Generator, a: Any, b: Any) -> Tensor:
+        """The numbers of the program's next call, in a layout that a kernel can fill."""
+        attributes = {"distribution": distribution, "dtype": layout.dtype.name, "shape": layout.shape, "a": a, "b": b}
+        return drawn(None, None, *self.words(generator), **attributes)[0]
+
+    def state(self, generator: Generator) -> Tensor:
+        """Something that stands for the state of a generator: ``restore`` knows it, and values it has none."""
+        state = native.tensor(layout_of(uint8, (16,)).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
+        self.states.append((state, generator, self.stream(generator).place))
+        return state
+
+    def restore(self, generator: Generator, state: Tensor) -> bool:
+        """Return to a state that the program has read; False of any other one.
+
+        Raises:
+            GraphError: another generator's.
+        """
+        for known, owner, place in self.states:
+            if known is state:
+                if owner is not generator:
+                    self.trace.refuse("set_state: gets the state of another generator", "use that generator")
+                self.stream(generator).place = place
+                return True
+        return False
+
+    def finish(self) -> None:
+        """The program has ended: calls that it has taken back are not taken by the graph."""
+        for stream in self.streams.values():
+            for k in range(stream.place, len(stream.nodes)):
+                stream.nodes[k].attributes["ahead"] = k - stream.place

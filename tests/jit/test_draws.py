@@ -1,0 +1,185 @@
+"""Graphs draw the numbers that the program would draw, and leave generators as it would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nbgrad
+from nbgrad.errors import GraphError
+from nbgrad.jit import compile, parse, trace
+from tests.helpers import leaf
+
+G = nbgrad.Generator()
+F = nbgrad.nn.functional
+X = nbgrad.tensor(np.linspace(-2, 2, 12).reshape(3, 4)).requires_grad_()
+
+
+def forked(x):
+    with nbgrad.fork_rng():
+        inside = nbgrad.rand(3)
+    return inside, nbgrad.rand(2), nbgrad.rand(2)
+
+
+def own(x):
+    """From a generator that the function makes, which gives the same numbers in every call."""
+    generator = nbgrad.Generator().manual_seed(7)
+    return x * nbgrad.rand(4, generator=generator) + nbgrad.rand(4, generator=generator.clone_state())
+
+
+def leaf_inside(x):
+    y = nbgrad.rand(3, 4, dtype=nbgrad.float64, requires_grad=True)
+    return nbgrad.grad((y * y * x).sum(), (x, y))
+
+
+PROGRAMS = {
+    "rand": lambda x: x * nbgrad.rand(3, 4),
+    "randn_like": lambda x: nbgrad.randn_like(x) + x,
+    "randint": lambda x: nbgrad.randint(5, (3,)),
+    "randint_like": lambda x: nbgrad.randint_like(x, 7),
+    "randperm": lambda x: x[:, nbgrad.randperm(4)],
+    "float16": lambda x: nbgrad.rand(3, 5, dtype=nbgrad.float16),
+    "bfloat16 and strides": lambda x: nbgrad.rand_like(x.t(), dtype=nbgrad.bfloat16),
+    "complex": lambda x: nbgrad.randn(3, dtype=nbgrad.complex128),
+    "nothing": lambda x: (nbgrad.rand(0), nbgrad.rand(2)),
+    "unused": lambda x: (nbgrad.rand(5), x * 2)[1],
+    "normal": lambda x: nbgrad.normal(0.5, 2.0, (3,)),
+    "normal of tensors": lambda x: nbgrad.normal(x.detach(), 2.0),
+    "in place": lambda x: x.clone().normal_(1.0, 2.0) + nbgrad.empty(3, 4).uniform_(2, 3),
+    "exponential_": lambda x: x.clone().exponential_(2.0),
+    "bernoulli_": lambda x: x.clone().bernoulli_(0.4),
+    "random_": lambda x: x.clone().random_(3, 9),
+    "a part in place": lambda x: (y := x.clone(), y[:, 1].normal_())[0],
+    "out": lambda x: nbgrad.rand(3, out=nbgrad.zeros(3)),
+    "dropout": lambda x: nbgrad.dropout(x, 0.3),
+    "dropout in place": lambda x: nbgrad.dropout(x * 2, 0.3, inplace=True),
+    "alpha_dropout": lambda x: F.alpha_dropout(x, 0.5, True),
+    "feature_dropout": lambda x: nbgrad.feature_dropout(x[None], 0.5, True),
+    "rrelu": lambda x: F.rrelu(x, training=True),
+    "explicit": lambda x: x + nbgrad.rand(3, 4, generator=G) * nbgrad.rand(4),
+    "explicit in place": lambda x: x.clone().normal_(generator=G),
+    "own": own,
+    "forked": forked,
+    "gradient": lambda x: nbgrad.grad((nbgrad.dropout(x, 0.3) * x).sum(), x),
+    "gradient of a leaf": leaf_inside,
+    "checkpoint": lambda x: nbgrad.grad(
+        nbgrad.checkpoint(lambda y: nbgrad.dropout(y.sin(), 0.5) * y, x, use_reentrant=False).sum() + nbgrad.rand(1).sum(), x
+    ),
+    "vmap": lambda x: nbgrad.vmap(lambda y: nbgrad.dropout(y) + nbgrad.rand(4), randomness="different")(x),
+    "vmap of the same": lambda x: nbgrad.vmap(lambda y: nbgrad.dropout(y), randomness="same")(x),
+    "jvp": lambda x: nbgrad.func.jvp(lambda y: nbgrad.dropout(y) * y, (x.detach(),), (x.detach(),)),
+}
+
+
+def drawn(fn, x, times=3) -> list:
+    """The results of some calls from the same start, and the generators behind them."""
+    nbgrad.manual_seed(1)
+    G.manual_seed(2)
+    found = [nbgrad.utils._pytree.tree_flatten(fn(x))[0] for _ in range(times)]
+    states = [np.array(each.get_state().tolist()) for each in (nbgrad.random.default_generator, G)]
+    return [y.detach().numpy() for outs in found for y in outs] + states
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_numbers_are_those_of_the_program(name):
+    """Compiled, and replayed by calls, from the same state of the generators, call after call."""
+    fn = PROGRAMS[name]
+    graph, compiled = trace(fn, X), compile(fn, fullgraph=True, exact=True)
+    want = drawn(fn, X)
+    for other in (compiled, graph):
+        found = drawn(other, X)
+        assert len(found) == len(want)
+        for a, b in zip(found, want):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_capture_moves_no_generator():
+    """What the capture has drawn, the first run of the graph draws."""
+    nbgrad.manual_seed(3)
+    before = nbgrad.get_rng_state().tolist()
+    trace(PROGRAMS["dropout"], X)
+    with pytest.raises(GraphError):
+        trace(lambda x: (nbgrad.rand(2), x.detach().numpy())[0], X)
+    assert nbgrad.get_rng_state().tolist() == before
+
+
+def test_a_pass_through_a_compiled_function_has_its_numbers():
+    """The gradient of a result knows what was drawn; it draws nothing itself."""
+    w = leaf([1.0, 2.0, -3.0, 0.5], dtype=nbgrad.float64)
+
+    def fn(x):
+        h = nbgrad.dropout(x * w, 0.5)
+        return (h * h).sum(), nbgrad.rand(2) * h[0, :2]
+
+    compiled, found = compile(fn, fullgraph=True, exact=True), []
+    for each in (fn, compiled, compiled):
+        nbgrad.manual_seed(4)
+        a, b = each(X)
+        between = nbgrad.rand(1)
+        found.append([x.tolist() for x in (a, b, between, *nbgrad.grad(a + 3 * b.sum(), [X, w]), nbgrad.rand(1))])
+    assert found[0] == found[1] == found[2]
+    assert any(x != 0 for row in found[0][3] for x in row)
+
+
+def test_training_steps_draw():
+    """A net with dropout and its optimizer as one compiled step."""
+    losses = []
+    for wrap in (lambda f: f, lambda f: compile(f, fullgraph=True, exact=True)):
+        nbgrad.manual_seed(5)
+        net = nbgrad.nn.Sequential(nbgrad.nn.Linear(4, 8), nbgrad.nn.Dropout(0.5), nbgrad.nn.ReLU(), nbgrad.nn.Linear(8, 1))
+        optimizer = nbgrad.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x, net=net, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        step = wrap(step)
+        losses.append([step(X.detach().float()).item() for _ in range(5)])
+    assert losses[0] == losses[1] and len(set(losses[0])) == 5
+
+
+def test_generators_may_be_arguments():
+    """Each is a variant of its own."""
+    compiled = compile(lambda x, generator: x + nbgrad.rand(4, generator=generator), fullgraph=True)
+    for seed in (1, 2):
+        generator = nbgrad.Generator().manual_seed(seed)
+        twin = generator.clone_state()
+        for _ in range(2):
+            assert compiled(X, generator).tolist() == (X + nbgrad.rand(4, generator=twin)).tolist()
+    assert len(compiled.variants) == 2
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: (nbgrad.manual_seed(1), x * 2)[1],
+        lambda x: x * nbgrad.initial_seed(),
+        lambda x: x * nbgrad.Generator().seed(),
+        lambda x: (G.set_state(nbgrad.zeros(16, dtype=nbgrad.uint8)), x * 2)[1],
+        lambda x: (G.set_state(nbgrad.get_rng_state()), x * 2)[1],
+    ],
+)
+def test_what_generators_hold_is_no_part_of_a_graph(fn):
+    """Seeds that are set or read would be those of the capture."""
+    with pytest.raises(GraphError, match="Hint"):
+        trace(fn, X)
+
+
+def test_bodies_of_loops_do_not_draw():
+    """Their derivatives would run them again, and draw other numbers."""
+    step = lambda c, x: (nbgrad.dropout(c), c)
+    with pytest.raises(GraphError, match="body of a loop"):
+        nbgrad.jit.scan(step, X, None, length=3)
+
+
+def test_texts_of_graphs_that_draw():
+    """A call that is taken, and what is drawn in it, are two statements, that read back."""
+    graph = trace(PROGRAMS["dropout"], X)
+    assert [node.name for node in graph.nodes] == ["reserve", "draw", "mul"]
+    assert str(parse(str(graph))) == str(graph)
+    want = drawn(graph, X)
+    for a, b in zip(drawn(parse(str(graph)), X), want):
+        np.testing.assert_array_equal(a, b)
