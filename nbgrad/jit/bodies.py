@@ -41,6 +41,7 @@ __all__ = [
     "example_from",
     "example_of",
     "fitted",
+    "joined",
     "plain_layout",
     "traced_body",
     "values_in_first",
@@ -85,6 +86,19 @@ class Body:
         if found is None:
             found = self.derived[key] = make()
         return found
+
+
+def joined(first: Body, second: Body, common: int) -> tuple[Body, Body]:
+    """Two bodies as bodies of the same operands: so many common ones, then the others of the first, then those of the second."""
+    one, other = first.block, second.block
+    own, others = one.inputs[common:], other.inputs[common:]
+    made = Block([*one.inputs, *map(unread, others)], one.nodes, one.outputs)
+    return Body(made), Body(Block([*other.inputs[:common], *map(unread, own), *others], other.nodes, other.outputs))
+
+
+def unread(value: Value) -> Value:
+    """An input of the same layout that nothing reads."""
+    return Value(value.layout, value.requires_grad)
 
 
 bodies: WeakKeyDictionary[Block, Body] = WeakKeyDictionary()

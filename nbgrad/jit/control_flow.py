@@ -1,187 +1,30 @@
-"""Loops and branches as operations: ``scan``, ``map``."""
+"""Loops and branches as operations: ``scan``, ``map``, ``while_loop``, ``cond``, ``associative_scan``.
+
+NOTE [Control flow]: what the program writes as a function becomes a body (bodies.py), and the loop or the branch one Function of it
+(loops.py, branches.py), which is one node of a graph (``Control`` of ir.py) where one is captured. Everything that is derived from
+it is such a Function again.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
-from weakref import WeakKeyDictionary
+from typing import Any, Callable
 
-from ..base.dtypes import get_default_dtype
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError, require_callable
-from ..base.nested import Tree, flatten
-from ..creation.factories import tensor
-from ..func.captures import captured
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.errors import ArgumentError, GraphError, RangeError, ShapeError, require_callable
+from ..base.nested import flatten
+from ..batch.vmap import vmap
+from ..modes.batched import Batched
+from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
-from .bodies import example_of, traced_body
-from .guards import Guards
-from .loops import Step, example_slice, scanned
+from .bodies import example_of, joined
+from .branches import Choice, chosen
+from .loop_steps import Loop, Step, example_slice
+from .loops import looped
+from .traced_functions import TracedFunction, traced_function
+from .trees import Leaves, check_carry, check_same, shown
 
-__all__ = ["map", "scan"]
-
-NUMBERS = (bool, int, float, complex)
-
-
-class Leaves:
-    """A nested value of tensors, numbers and None: its tensors, and what rebuilds it.
-
-    Attributes:
-        tensors: numbers among the leaves are tensors here.
-        tree: the structure; None is a leaf of it, by ``kinds``.
-        kinds: for every leaf whether it is a tensor.
-    """
-
-    __slots__ = ("tensors", "tree", "kinds")
-
-    def __init__(self, op: str, what: str, value: Any):
-        leaves, self.tree = flatten(value)
-        self.kinds = tuple([x is not None for x in leaves])
-        places = places_of(self.tree, what)
-        self.tensors = [member(op, x, place) for x, place in zip(leaves, places) if x is not None]
-
-    @property
-    def structure(self) -> tuple[Tree, tuple[bool, ...]]:
-        """What rebuilds it."""
-        return self.tree, self.kinds
-
-    def places(self, what: str) -> list[str]:
-        """What messages call the tensors."""
-        return [place for place, kind in zip(places_of(self.tree, what), self.kinds) if kind]
-
-
-def member(op: str, x: Any, place: str) -> Tensor:
-    """A leaf as a tensor.
-
-    Raises:
-        ArgumentError: it is no tensor and no number.
-    """
-    if isinstance(x, Tensor):
-        return x
-    if isinstance(x, NUMBERS):
-        return tensor(x)
-    raise ArgumentError(
-        f"{op}: {place} is of type {type(x).__name__}, expected a tensor, a number or None, in tuples, lists and dicts. "
-        "Hint: what does not change from trip to trip can be a variable that the function names."
-    )
-
-
-def places_of(tree: Tree, what: str) -> list[str]:
-    """The place of each leaf, as one would write it."""
-    if tree.kind is None:
-        return [what]
-    found: list[str] = []
-    for k, child in enumerate(tree.children):
-        key = tree.keys[k] if isinstance(tree.keys, tuple) else k
-        found += places_of(child, f"{what}[{key!r}]")
-    return found
-
-
-def rebuilt(structure: tuple[Tree, tuple[bool, ...]], tensors: Sequence[Tensor]) -> Any:
-    """The nested value of a structure."""
-    tree, kinds = structure
-    rest = iter(tensors)
-    return tree.unflatten([next(rest) if kind else None for kind in kinds])
-
-
-def shown(x: Tensor) -> str:
-    """A tensor in a message."""
-    return f"{x.layout.dtype.name} {list(x.layout.shape)}"
-
-
-# ---- scan --------------------------------------------------------------------------------------------------------------
-
-
-class Traced:
-    """A step of the program, traced.
-
-    Attributes:
-        guards: what it depends on beside its arguments.
-        step: what it does; ``used``: the captured tensors that are its whole tensors.
-        slices: the structure of the slices that it gives.
-    """
-
-    __slots__ = ("key", "guards", "step", "used", "slices")
-
-    def __init__(self, key: Any, fn: Callable, carry: Leaves, xs: Leaves):
-        self.key, self.guards = key, Guards(fn)
-
-        def run(*inputs: Tensor) -> list[Tensor]:
-            n = len(carry.tensors)
-            result = fn(rebuilt(carry.structure, inputs[:n]), rebuilt(xs.structure, inputs[n:]))
-            if not isinstance(result, tuple) or len(result) != 2:
-                kind = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
-                raise ArgumentError(f"scan: step returned {kind}, expected a pair: the next carry, and a slice or None.")
-            after, ys = Leaves("scan", "the carry that step returned", result[0]), Leaves("scan", "the slice", result[1])
-            check_carry("scan", "step", carry, after)
-            self.slices = ys.structure
-            return [*after.tensors, *ys.tensors]
-
-        examples = [*map_tensors(example_of, carry.tensors), *map_tensors(example_slice, xs.tensors)]
-        found = list({id(x): x for x in (*captured(fn), *self.guards.tensors)}.values())
-        body, self.used = traced_body(run, examples, found)
-        self.guards.seen.clear()  # or the function, which is among them, would never be forgotten
-        self.step = Step(body, len(carry.tensors), len(xs.tensors))
-
-    def fits(self, key: Any) -> bool:
-        """Whether the program's names hold what they held."""
-        return key == self.key and self.guards.hold()
-
-
-def map_tensors(fn: Callable, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """A function of each."""
-    return [fn(x) for x in tensors]
-
-
-def check_carry(op: str, name: str, before: Leaves, after: Leaves) -> None:
-    """Refuse carries that change.
-
-    Raises:
-        ArgumentError: structure. ShapeError: a shape. DTypeError: a dtype.
-    """
-    if before.structure != after.structure:
-        raise ArgumentError(
-            f"{op}: {name} returned a carry of the structure {structure_text(after)}, expected that of init, "
-            f"{structure_text(before)}."
-        )
-    for x, y, place in zip(before.tensors, after.tensors, before.places("carry")):
-        if x.layout.shape != y.layout.shape:
-            raise ShapeError(f"{op}: {place} is {shown(x)}, and {name} returned {shown(y)}; expected the same shape in every trip.")
-        if x.layout.dtype is not y.layout.dtype or x.layout.device is not y.layout.device:
-            raise DTypeError(
-                f"{op}: {place} is {shown(x)}, and {name} returned {shown(y)}; expected the same dtype in every trip. "
-                f"Hint: init of that dtype, or .to(nbgrad.{x.layout.dtype.name}) at the end of {name}."
-            )
-
-
-def structure_text(leaves: Leaves) -> str:
-    """A structure in a message."""
-    return repr(leaves.tree.unflatten([Star() if kind else None for kind in leaves.kinds]))
-
-
-class Star:
-    """Stands for a tensor."""
-
-    def __repr__(self) -> str:
-        return "*"
-
-
-MOST_VARIANTS = 16
-traced_steps: WeakKeyDictionary[Callable, list[Traced]] = WeakKeyDictionary()
-
-
-def traced_step(fn: Callable, carry: Leaves, xs: Leaves) -> Traced:
-    """The step of a function: traced once for every structure, dtypes and shapes, as long as what it names is the same."""
-    parts = [(x.layout.dtype, x.layout.shape) for x in carry.tensors] + [(x.layout.dtype, x.layout.shape[1:]) for x in xs.tensors]
-    key = (repr(carry.structure), repr(xs.structure), tuple(parts), get_default_dtype())
-    try:
-        known = traced_steps.setdefault(fn, [])
-    except TypeError:  # a callable that is not hashable, or not to be referred to weakly
-        known = []
-    for each in known:
-        if each.fits(key):
-            return each
-    made = Traced(key, fn, carry, xs)
-    known.append(made)
-    del known[:-MOST_VARIANTS]
-    return made
+__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 
 def scan(step: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
@@ -214,10 +57,24 @@ def scan(step: Callable, init: Any, xs: Any = None, length: int | None = None, r
     require_callable("scan", step)
     carry, slices = Leaves("scan", "init", init), Leaves("scan", "xs", xs)
     trips = length_of("scan", slices, length)
-    traced = traced_step(step, carry, slices)
-    outs = scanned(traced.step, trips, reverse, [*carry.tensors, *slices.tensors, *traced.used])
     n = len(carry.tensors)
-    return rebuilt(carry.structure, outs[:n]), rebuilt(traced.slices, outs[n:])
+
+    def run(*inputs: Tensor) -> Leaves:
+        result = step(carry.rebuilt(inputs[:n]), slices.rebuilt(inputs[n:]))
+        if not isinstance(result, tuple) or len(result) != 2:
+            kind = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
+            raise ArgumentError(f"scan: step returned {kind}, expected a pair: the next carry, and a slice or None.")
+        check_carry("scan", "step", carry, Leaves("scan", "the carry that step returned", result[0]))
+        Leaves("scan", "the slice that step returned", result[1])
+        return Leaves("scan", "the result", result)
+
+    def examples() -> list[Tensor]:
+        return [*(example_of(x) for x in carry.tensors), *(example_slice(x) for x in slices.tensors)]
+
+    traced = traced_function(step, ("scan", *carry.key(), *slices.key(1)), run, examples)
+    loop = Loop(Step(traced.body, n, len(slices.tensors)), trips, reverse)
+    result: tuple[Any, Any] = traced.result.rebuilt(looped(loop, [*carry.tensors, *slices.tensors, *traced.used]))
+    return result
 
 
 def length_of(op: str, xs: Leaves, length: int | None) -> int:
@@ -258,4 +115,253 @@ def map(fn: Callable, xs: Any) -> Any:
     tensor([0., 1., 4., 9.])
     """
     require_callable("map", fn)
-    return scan(lambda _, x: (None, fn(x)), None, xs)[1]
+    slices = Leaves("map", "xs", xs)
+    trips = length_of("map", slices, None)
+
+    def run(*inputs: Tensor) -> Leaves:
+        return Leaves("map", "the result of fn", fn(slices.rebuilt(inputs)))
+
+    def examples() -> list[Tensor]:
+        return [example_slice(x) for x in slices.tensors]
+
+    traced = traced_function(fn, ("map", *slices.key(1)), run, examples)
+    outs = looped(Loop(Step(traced.body, 0, len(slices.tensors)), trips), [*slices.tensors, *traced.used])
+    return traced.result.rebuilt(outs)
+
+
+# ---- while_loop --------------------------------------------------------------------------------------------------------
+
+
+def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None = 1 << 30) -> Any:
+    """A loop that goes on while a predicate of what it carries is true.
+
+    What ``while cond(carry): carry = body(carry)`` computes. Both functions run once, on copies of ``init``, to see what they
+    compute; the trips then run that. Reverse mode keeps the carries of all trips; forward mode and ``vmap`` are loops too, where
+    the elements of a batch that have ended keep their carries.
+
+    Args:
+        cond: ``cond(carry) ->`` a 0-d tensor of bools.
+        body: ``body(carry) -> carry``.
+        init: tensors, or nested tuples, lists and dicts of them. Numbers are 0-d tensors.
+        memory: how many bytes the carries may take that reverse mode keeps; None: any number.
+
+    Returns:
+        The last carry. Without trips: ``init``.
+
+    Raises:
+        ArgumentError: what is no tensor; a carry that changes its structure; a predicate that is no 0-d bool.
+        ShapeError, DTypeError: its shape, its dtype. GradError: more memory in reverse mode. GraphError: the functions do what
+            a graph cannot hold; a gradient within a graph.
+
+    >>> import nbgrad
+    >>> nbgrad.jit.while_loop(lambda x: x < 100, lambda x: 2 * x, nbgrad.tensor(3.0))
+    tensor(192.)
+    """
+    require_callable("while_loop", cond)
+    require_callable("while_loop", body)
+    carry = Leaves("while_loop", "init", init)
+    if not carry.tensors:
+        raise ArgumentError("while_loop: init holds no tensor, expected what the predicate depends on.")
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, int) or memory < 0):
+        raise RangeError(f"while_loop: memory is {memory!r}, expected a number of bytes, or None.")
+
+    def run(*inputs: Tensor) -> Leaves:
+        after = Leaves("while_loop", "the carry that body returned", body(carry.rebuilt(inputs)))
+        check_carry("while_loop", "body", carry, after)
+        return after
+
+    def goes_on(*inputs: Tensor) -> Leaves:
+        return Leaves("while_loop", "the predicate", checked_predicate("while_loop", "cond returned", cond(carry.rebuilt(inputs))))
+
+    def examples() -> list[Tensor]:
+        return [example_of(x) for x in carry.tensors]
+
+    traced, test = (
+        traced_function(body, ("body", *carry.key()), run, examples),
+        traced_function(cond, ("test", *carry.key()), goes_on, examples),
+    )
+    n = len(carry.tensors)
+    both = traced.body.derive(("joined", test.body), lambda: joined(traced.body, test.body, n))
+    loop = Loop(Step(both[0], n, 0), None, test=both[1], memory=memory)
+    return carry.rebuilt(looped(loop, [*carry.tensors, *traced.operands, *test.operands]))
+
+
+def checked_predicate(op: str, what: str, x: Any) -> Any:
+    """A bool, or a 0-d tensor of bools.
+
+    Raises:
+        ArgumentError: neither.
+    """
+    if isinstance(x, bool):
+        return x
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"{op}: {what} {type(x).__name__}, expected a 0-d tensor of bools.")
+    if x.layout.shape or x.layout.dtype.name != "bool":
+        raise ArgumentError(
+            f"{op}: {what} {shown(x)}, expected a 0-d tensor of bools. Hint: a comparison; .all() or .any() of many."
+        )
+    return x
+
+
+# ---- cond --------------------------------------------------------------------------------------------------------------
+
+MOST_AGREEMENTS = 1024
+agreed: dict[Any, Any] = {}  # what branches return, by their codes and the layouts of their operands
+
+
+def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> Any:
+    """One of two functions, by a predicate: one node of a graph, which holds for either value.
+
+    In eager mode the function that is meant is called, and the other one traced, when the two meet for the first time, to see that
+    it returns the same structure. Under ``vmap`` with a predicate of the batch both are called, and ``where`` chooses.
+
+    Args:
+        pred: a 0-d tensor of bools, or a bool.
+        true_fn, false_fn: of the operands; return tensors, or nested tuples, lists and dicts of them, of the same structure, shapes
+            and dtypes.
+        operands: tensors, or nested tuples, lists and dicts of them.
+
+    Raises:
+        ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:
+            of different shapes, of different dtypes.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor(-2.0)
+    >>> nbgrad.jit.cond(x > 0, lambda x: x, lambda x: x * x, x)
+    tensor(4.)
+    """
+    require_callable("cond", true_fn)
+    require_callable("cond", false_fn)
+    checked_predicate("cond", "pred is", pred)
+    if type(pred) is Batched:
+        first, second = results_of(true_fn, operands), results_of(false_fn, operands)
+        check_branches(first, second)
+        return first.rebuilt([CALLS["where"](pred, x, y) for x, y in zip(first.tensors, second.tensors)])
+    if isinstance(pred, Tensor) and capture_of_thread() is not None:
+        return captured_cond(pred, true_fn, false_fn, operands)
+    fn = true_fn if pred else false_fn
+    result = results_of(fn, operands)
+    check_agreement(true_fn, false_fn, operands, fn, result)
+    return result.rebuilt(result.tensors)
+
+
+def results_of(fn: Callable, operands: tuple) -> Leaves:
+    """What a branch returns."""
+    return Leaves("cond", "the result", fn(*operands))
+
+
+def check_branches(first: Leaves, second: Leaves) -> None:
+    """Refuse branches of different results.
+
+    Raises:
+        ArgumentError: structure. ShapeError: a shape. DTypeError: a dtype.
+    """
+    check_same("cond", "true_fn returned", first, "false_fn", second, "the result", "from both functions")
+
+
+def traced_branch(fn: Callable, operands: tuple) -> TracedFunction:
+    """A branch as a body of the tensors among its operands."""
+    leaves, tree = flatten(operands)
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    others = [None if isinstance(x, Tensor) else x for x in leaves]
+    parts = tuple([(x.layout.dtype, x.layout.shape) for x in tensors])
+
+    def run(*inputs: Tensor) -> Leaves:
+        rest = iter(inputs)
+        return results_of(fn, tree.unflatten([next(rest) if isinstance(x, Tensor) else x for x in leaves]))
+
+    return traced_function(fn, ("cond", repr(tree), parts, repr(others)), run, lambda: [example_of(x) for x in tensors])
+
+
+def captured_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:
+    """A choice that a graph holds."""
+    first, second = traced_branch(true_fn, operands), traced_branch(false_fn, operands)
+    check_branches(first.result, second.result)
+    tensors = [x for x in flatten(operands)[0] if isinstance(x, Tensor)]
+    both = first.body.derive(("joined", second.body), lambda: Choice(*joined(first.body, second.body, len(tensors))))
+    return first.result.rebuilt(chosen(both, pred, [*tensors, *first.operands, *second.operands]))
+
+
+def check_agreement(true_fn: Callable, false_fn: Callable, operands: tuple, fn: Callable, result: Leaves) -> None:
+    """See that the function that was not called returns what the other one has returned: once for every pair of codes.
+
+    Raises:
+        As ``check_branches``.
+    """
+    codes = getattr(true_fn, "__code__", true_fn), getattr(false_fn, "__code__", false_fn)
+    layouts = [(x.layout.dtype, x.layout.shape) for x in flatten(operands)[0] if isinstance(x, Tensor)]
+    key, kind = (*codes, *layouts), result.key()
+    if agreed.get(key) == kind:
+        return
+    try:
+        other = traced_branch(false_fn if fn is true_fn else true_fn, operands).result
+    except GraphError:
+        pass  # what no graph can hold is seen when it is called
+    else:
+        check_branches(*((result, other) if fn is true_fn else (other, result)))
+    keep(agreed, key, kind, MOST_AGREEMENTS)
+
+
+# ---- associative_scan ----------------------------------------------------------------------------------------------------
+
+
+def associative_scan(fn: Callable, xs: Any, *, reverse: bool = False) -> Any:
+    """All sums of the first slices, of any associative ``fn`` in the place of a sum, in about 2 log(n) calls for n slices.
+
+    Args:
+        fn: ``fn(x, y) -> `` the same structure, of two slices; called under ``vmap``. Associative: else the result is some
+            bracketing of it.
+        xs: tensors whose first dimension is the slices, or nested tuples, lists and dicts of them.
+        reverse: sums of the last slices.
+
+    Returns:
+        Tensors like ``xs``: slice k is ``fn(fn(xs[0], xs[1]), ...)`` up to ``xs[k]``.
+
+    Raises:
+        ArgumentError: what is no tensor; another structure than that of ``xs``. ShapeError, DTypeError: other shapes, other
+            dtypes. RangeError: different lengths.
+
+    >>> import nbgrad
+    >>> nbgrad.jit.associative_scan(lambda x, y: x * y, nbgrad.arange(1.0, 6.0))
+    tensor([  1.,   2.,   6.,  24., 120.])
+    """
+    require_callable("associative_scan", fn)
+    slices = Leaves("associative_scan", "xs", xs)
+    n = length_of("associative_scan", slices, None)
+
+    def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
+        def element(*inputs: Tensor) -> tuple:
+            count = len(slices.tensors)
+            before, after = slices.rebuilt(inputs[:count]), slices.rebuilt(inputs[count:])
+            result = Leaves("associative_scan", "the result of fn", fn(before, after))
+            check_same("associative_scan", "a slice is", Leaves("", "xs", before), "fn", result, "xs", "of what fn returns")
+            return tuple(result.tensors)
+
+        return list(vmap(element)(*first, *second))
+
+    def flipped(tensors: list[Tensor]) -> list[Tensor]:
+        return [CALLS["flip"](x, (0,)) for x in tensors] if reverse else tensors
+
+    return slices.rebuilt(flipped(sums_of(combine, flipped(slices.tensors), n)))
+
+
+def sums_of(combine: Callable, xs: list[Tensor], n: int) -> list[Tensor]:
+    """``associative_scan``: pairs first, their sums, then those that lie between."""
+    if n < 2:
+        return xs
+    pairs = combine([x[0 : n - 1 : 2] for x in xs], [x[1:n:2] for x in xs])
+    odd = sums_of(combine, pairs, n // 2)
+    count = (n - 1) // 2
+    even = [x[:1] for x in xs]
+    if count:
+        between = combine([x[:count] for x in odd], [x[2:n:2] for x in xs])
+        even = [CALLS["cat"]([x, y]) for x, y in zip(even, between)]
+    return [interleaved(x, y, n) for x, y in zip(even, odd)]
+
+
+def interleaved(even: Tensor, odd: Tensor, n: int) -> Tensor:
+    """Slices of two tensors in turn."""
+    half = n // 2
+    made = CALLS["stack"]([even[:half], odd], 1)
+    made = made.reshape(2 * half, *made.shape[2:])
+    return CALLS["cat"]([made, even[half:]]) if n % 2 else made

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import ArgumentError, DTypeError, GraphError, RangeError, ShapeError
+from nbgrad.errors import ArgumentError, DTypeError, GradError, GraphError, RangeError, ShapeError
 from nbgrad.func import grad, hessian, jvp
-from nbgrad.jit import map as map_slices, scan
+from nbgrad.jit import associative_scan, cond, map as map_slices, scan, while_loop
 
 TRIPS = [0, 1, 2, 100]
 W = nbgrad.tensor([0.9, 1.1, 0.3], dtype=nbgrad.float64, requires_grad=True)
@@ -290,12 +290,12 @@ def test_map():
         (lambda c, xs: scan(step, "c", xs), ArgumentError, "init is of type str"),
         (lambda c, xs: scan(lambda c, x: c, c, xs), ArgumentError, "step returned Tensor, expected a pair"),
         (lambda c, xs: scan(lambda c, x: (c, x, x), c, xs), ArgumentError, "a tuple of 3"),
-        (lambda c, xs: scan(lambda c, x: ((c, c), x), c, xs), ArgumentError, r"structure \(\*, \*\), expected that of init, \*"),
-        (lambda c, xs: scan(lambda c, x: (c, {1}), c, xs), ArgumentError, "the slice is of type set"),
+        (lambda c, xs: scan(lambda c, x: ((c, c), x), c, xs), ArgumentError, r"init is \*, and step returned \(\*, \*\)"),
+        (lambda c, xs: scan(lambda c, x: (c, {1}), c, xs), ArgumentError, "the slice that step returned is of type set"),
         (
             lambda c, xs: scan(lambda c, x: ({"a": c["a"][:2]}, x), {"a": c}, xs),
             ShapeError,
-            r"carry\['a'\] is float64 \[3\], and step",
+            r"carry\['a'\]: init is float64 \[3\], and step",
         ),
         (lambda c, xs: scan(lambda c, x: (c.float(), x), c, xs), DTypeError, "returned float32"),
         (lambda c, xs: scan(lambda c, x: (W.detach().add_(1) * c, x), c, xs), GraphError, "writes"),
@@ -306,6 +306,245 @@ def test_bad_input(call, error, message):
     """Names the leaf, what came, what was expected."""
     with pytest.raises(error, match=message):
         call(drawn(1, 3), drawn(2, 4, 3))
+
+
+# ---- while_loop --------------------------------------------------------------------------------------------------------
+
+
+def grown(carry):
+    """A trip."""
+    x, k = carry
+    return (x * W + 0.1).sin() + x, k + 1
+
+
+def counted(n):
+    """Whether there is another trip."""
+    return lambda carry: carry[1] < n
+
+
+def python_while(test, body, carry):
+    """What ``while_loop`` stands for."""
+    while test(carry):
+        carry = body(carry)
+    return carry
+
+
+@pytest.mark.parametrize("n", TRIPS)
+def test_while_loops(n):
+    """Values, gradients of two orders, forward mode."""
+    x, k = drawn(1, 3).requires_grad_(), nbgrad.tensor(0)
+    results = []
+    for loop in (while_loop, python_while):
+        y, count = loop(counted(n), grown, (x, k))
+        assert int(count) == n
+        gs = nbgrad.grad((y * y).sum(), [x, W], create_graph=True, allow_unused=True, materialize_grads=True)
+        hs = nbgrad.grad(sum((g * g).sum() for g in gs), [x, W], allow_unused=True, materialize_grads=True)
+        moved = jvp(lambda x: loop(counted(n), grown, (x, k))[0], (x.detach(),), (x.detach(),))[1]  # noqa: B023
+        results.append([y, *gs, *hs, moved])
+    close(*results)
+
+
+def test_elements_of_a_batch_end_when_they_end():
+    """``vmap`` of loops of different lengths, and of their gradients."""
+    x = nbgrad.tensor([[0.1, 0.2, 0.1], [3.0, 0.5, 0.1], [30.0, 1.0, 1.0]], dtype=nbgrad.float64)
+
+    def norm(loop, x):
+        return loop(lambda c: (c[0] * c[0]).sum() < 10, lambda c: (c[0] * 1.5, c[1] + 1), (x, nbgrad.tensor(0)))
+
+    y, count = nbgrad.vmap(lambda x: norm(while_loop, x))(x)
+    assert count.tolist() == [7, 1, 0]
+    close([y], [nbgrad.stack([norm(python_while, row)[0] for row in x])])
+    slopes = nbgrad.vmap(grad(lambda x: norm(while_loop, x)[0].prod()))(x)
+    close([slopes], [nbgrad.stack([grad(lambda x: norm(python_while, x)[0].prod())(row) for row in x])])
+
+
+def test_captured_while_loops_are_one_node():
+    """The number of trips is that of the operands, in forward mode and in batches too; so it is when compiled."""
+
+    def fn(x, w):
+        def last(x, w):
+            return while_loop(lambda x: x.sum() < 10, lambda x: x * w + 0.1, x)
+
+        return last(x, w), jvp(lambda x: last(x, w), (x,), (w,))[1], nbgrad.vmap(last, (0, None))(nbgrad.stack([x, w]), w)
+
+    def expected(x, w):
+        def last(x, w):
+            return python_while(lambda x: x.sum() < 10, lambda x: x * w + 0.1, x)
+
+        return last(x, w), jvp(lambda x: last(x, w), (x,), (w,))[1], nbgrad.stack([last(x, w), last(w, w)])
+
+    x, w = drawn(1, 3).abs(), drawn(2, 3).abs() + 1
+    graph, compiled = nbgrad.jit.trace(fn, x, w), nbgrad.jit.compile(fn, fullgraph=True)
+    nbgrad.jit.check(graph)
+    assert sum(node.name == "while_loop" for node in graph.nodes) >= 3
+    for factor in (1.0, 0.01, 20.0):
+        for run in (graph, compiled):
+            close(run(x * factor, w), expected(x * factor, w))
+    with pytest.raises(GraphError, match="its gradient is taken within a graph"):
+        nbgrad.jit.trace(grad(lambda x: fn(x, w)[0].sum()), x)
+
+
+def test_gradients_of_compiled_while_loops():
+    """Backward from outside."""
+    x = drawn(1, 3).abs().requires_grad_()
+
+    def fn(x):
+        return while_loop(lambda x: x.sum() < 10, lambda x: x * 1.5, x).prod()
+
+    close(nbgrad.grad(nbgrad.jit.compile(fn, fullgraph=True)(x), x), nbgrad.grad(fn(x), x))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda x: while_loop(1, grown, x), ArgumentError, "while_loop"),
+        (lambda x: while_loop(lambda x: x > 0, lambda x: x, x), ArgumentError, r"cond returned bool \[3\], expected a 0-d"),
+        (lambda x: while_loop(lambda x: x.sum(), lambda x: x, x), ArgumentError, "cond returned float64"),
+        (lambda x: while_loop(lambda x: 1.0, lambda x: x, x), ArgumentError, "cond returned float"),
+        (lambda x: while_loop(lambda x: True, lambda x: x, None), ArgumentError, "init holds no tensor"),
+        (lambda x: while_loop(lambda x: x.sum() < 1, lambda x: (x,), x), ArgumentError, r"init is \*, and body returned \(\*,\)"),
+        (lambda x: while_loop(lambda x: x.sum() < 1, lambda x: x[:2], x), ShapeError, "body returned float64"),
+        (lambda x: while_loop(lambda x: x.sum() < 1, lambda x: x.float(), x), DTypeError, "body returned float32"),
+        (lambda x: while_loop(lambda x: x.sum() < 1, lambda x: x, x, memory=-1), RangeError, "memory is -1"),
+        (
+            lambda x: while_loop(lambda x: x.sum() < 1e3, lambda x: x + 1, x.requires_grad_(), memory=100),
+            GradError,
+            "5 carries of 24 bytes.*more than the 100 bytes",
+        ),
+    ],
+)
+def test_bad_while_loops(call, error, message):
+    """What came, what was expected."""
+    with pytest.raises(error, match=message):
+        call(drawn(1, 3))
+
+
+# ---- cond --------------------------------------------------------------------------------------------------------------
+
+
+def up(x, y):
+    """A branch."""
+    return {"a": x * y * W, "b": (x + 1).sum()}
+
+
+def down(x, y):
+    """The other."""
+    return {"a": (x - y).exp(), "b": (W * y).sum()}
+
+
+def python_cond(pred, true_fn, false_fn, *operands):
+    """What ``cond`` stands for."""
+    return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def conditional(choose, x, y):
+    """Values and gradients of two orders."""
+
+    def value(x, y):
+        out = choose(x.sum() > 0, up, down, x, y)
+        return (out["a"] * out["a"]).sum() + out["b"]
+
+    second = grad(lambda x: sum((g * g).sum() for g in grad(value, (0, 1))(x, y)))(x)
+    return value(x, y), *grad(value, (0, 1))(x, y), second, jvp(value, (x, y), (y, x))[1]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_branches(sign):
+    """Values, gradients of two orders, forward mode; the captured tensors of the branch that was taken."""
+    x, y = sign * drawn(1, 3).abs(), drawn(2, 3)
+    close(conditional(cond, x, y), conditional(python_cond, x, y))
+    assert cond(nbgrad.tensor(sign > 0), up, down, x, y)["b"].requires_grad == (sign < 0)
+
+
+def test_branches_of_a_batch():
+    """A predicate of the batch, and one of all of it."""
+    x, y = nbgrad.stack([drawn(1, 3).abs(), -drawn(1, 3).abs()]), drawn(2, 3)
+    expected = [nbgrad.stack(each) for each in zip(*[conditional(python_cond, row, y) for row in x], strict=True)]
+    close(nbgrad.vmap(lambda x: conditional(cond, x, y))(x), expected)
+    found = nbgrad.vmap(lambda x: cond(y.sum() > 0, up, down, x, y)["a"])(x)
+    close([found], [nbgrad.stack([python_cond(y.sum() > 0, up, down, row, y)["a"] for row in x])])
+
+
+def test_captured_branches_are_one_node():
+    """A graph holds for either value, in derivatives too, in batches and when compiled."""
+    x, y = drawn(1, 3).abs(), drawn(2, 3)
+    w = W.detach()
+
+    def fn(x, y):
+        def value(x, y):
+            return cond(x.sum() > 0, lambda x, y: (x * y * w).sum(), lambda x, y: ((x - y) * w).exp().sum(), x, y)
+
+        second = grad(lambda x: sum((g * g).sum() for g in grad(value, (0, 1))(x, y)))(x)
+        rows = nbgrad.vmap(grad(value), (0, None))(nbgrad.stack([x, -x]), y)
+        mapped = nbgrad.vmap(lambda x: cond(y.sum() > 0, nbgrad.sin, nbgrad.cos, x))(nbgrad.stack([x, -x]))
+        return value(x, y), *grad(value, (0, 1))(x, y), second, jvp(value, (x, y), (y, x))[1], rows, mapped
+
+    graph, compiled = nbgrad.jit.trace(fn, x, y), nbgrad.jit.compile(fn, fullgraph=True)
+    nbgrad.jit.check(graph)
+    assert sum(node.name == "cond" for node in graph.nodes) >= 4
+    for a, b in ((x, y), (-x, y), (x, -y), (-x, -y)):
+        for run in (graph, compiled):
+            close(run(a, b), fn(a, b))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda x: cond(x, up, down, x, x), ArgumentError, r"pred is float64 \[3\], expected a 0-d tensor of bools"),
+        (lambda x: cond(1, up, down, x, x), ArgumentError, "pred is int"),
+        (lambda x: cond(True, 3, down, x, x), ArgumentError, "cond"),
+        (
+            lambda x: cond(True, lambda x: x, lambda x: (x,), x),
+            ArgumentError,
+            r"true_fn returned \*, and false_fn returned \(\*,\)",
+        ),
+        (lambda x: cond(False, lambda x: x, lambda x: x[:2], x), ShapeError, r"true_fn returned float64 \[3\], and false_fn"),
+        (lambda x: cond(True, lambda x: x, lambda x: x.float(), x), DTypeError, "false_fn returned float32"),
+        (lambda x: cond(True, lambda x: {1}, lambda x: x, x), ArgumentError, "type set"),
+        (
+            lambda x: nbgrad.jit.trace(lambda x: cond(x.sum() > 0, lambda x: x, lambda x: (x,), x), x),
+            ArgumentError,
+            "expected the same structure",
+        ),
+    ],
+)
+def test_bad_branches(call, error, message):
+    """What came, what was expected, whichever branch is taken."""
+    with pytest.raises(error, match=message):
+        call(drawn(1, 3))
+
+
+# ---- associative_scan --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 13])
+def test_associative_scans(n, reverse):
+    """Products of matrices, with their gradients; affine maps in a tree."""
+    xs = (drawn(1, n, 2, 2) * 0.5).requires_grad_()
+
+    def loop(xs):
+        order = range(n - 1, -1, -1) if reverse else range(n)
+        ys: dict = {}
+        for k in order:
+            before = k + 1 if reverse else k - 1
+            ys[k] = ys[before] @ xs[k] if before in ys else xs[k]
+        return nbgrad.stack([ys[k] for k in range(n)]) if n else xs
+
+    one, other = associative_scan(nbgrad.matmul, xs, reverse=reverse), loop(xs)
+    close([one], [other])
+    close(*[nbgrad.grad((y * y).sum(), xs) for y in (one, other)])
+
+
+def test_associative_scans_of_trees():
+    """A linear recurrence is a scan of affine maps."""
+    a, b = drawn(1, 9), drawn(2, 9)
+    _, sums = associative_scan(lambda f, g: (f[0] * g[0], f[1] * g[0] + g[1]), (a, b))
+    close([sums], [scan(lambda c, x: (c * x[0] + x[1],) * 2, nbgrad.tensor(0.0, dtype=nbgrad.float64), (a, b))[1]])
+    with pytest.raises(ShapeError, match="fn returned"):
+        associative_scan(lambda x, y: nbgrad.stack([x, y]), a)
+    with pytest.raises(RangeError, match="slices, expected 9"):
+        associative_scan(lambda x, y: x, (a, b[:3]))
 
 
 # ---- in graphs ---------------------------------------------------------------------------------------------------------
