@@ -146,7 +146,7 @@ def size_of(step: Launch | Host) -> int:
 
 
 def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int, int], constants: tuple) -> Callable:
-    """``host(block, results, held, *operands)``: the call of an operation in the middle of a sequence.
+    """``host(block, results, held, operands)``: the call of an operation in the middle of a sequence.
 
     Args:
         table: bytes in front of the shared values.
@@ -156,7 +156,7 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
     places = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
     targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
 
-    def host(block: Any, results: tuple, held: list, *operands: Any) -> tuple:
+    def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple:
         shared = wrap_array(block)
         begin = -block.ctypes.data % ALIGNED + table
         owners = (None, results, operands, constants, None, [x for made in held[arrays:] for x in made])

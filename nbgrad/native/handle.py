@@ -60,6 +60,7 @@ class _Lazy:
             "steps",
             "surveyor",
             "leader",
+            "speller",
             "writer",
             "place",
             "watch",

@@ -6,7 +6,8 @@ same text; ``link`` loads that and hands it to the package. There is no second v
 
     @native     a function that native code calls
     @entry      one that Python calls too
-    @bound      a class whose methods are entries; its fields never change once an object is made
+    @bound      a class whose methods are entries; its fields never change once an object is made; ``MOST_OPERANDS`` of them are
+                taken by a method with ``*``
     @raw        a function of numbers alone, which cannot fail and runs without the interpreter
     @c_entry    the same, called from C, or by its address
 

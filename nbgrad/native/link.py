@@ -21,13 +21,14 @@ from ..base import config
 from ..base.dtypes import DType
 from ..kernels.cpu import LARGE
 from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
-from . import calls, language, launches, nans, objects, places, plans, primitives, recording, sequences, steps, support
+from . import calls, language, launches, nans, objects, places, plans, primitives, recording, sequences, steps, support, surveys
 from .calls import Caller, Differentiator, Writer
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
 from .recording import Builder, Recorder, Viewer
 from .sequences import Sequence
 from .steps import Leader, Steps, Surveyor
+from .surveys import Speller
 
 __all__ = ["Functions", "Native", "Uncompiled"]
 
@@ -36,7 +37,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, launches, places, calls, recording, steps, nans, sequences)
+MODULES = (threads, launches, places, calls, recording, steps, nans, sequences, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -169,6 +170,11 @@ class Functions:
     def leader(self, accumulator: type, target: Callable) -> Callable:
         """See ``Leader``."""
         return self.method(Leader(accumulator, target, Leader(accumulator, target, None).choose))
+
+    def speller(self, *parts: Any) -> tuple[Callable, Callable]:
+        """``spell`` and ``free``: see ``Speller``, which the arguments make."""
+        owner = Speller(*parts)
+        return self.method(owner), self.method(owner, "free")
 
     def nan_finder(self, searches: dict, slow: Callable) -> Callable:
         """See ``NanFinder``."""

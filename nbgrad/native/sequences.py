@@ -66,7 +66,7 @@ class Sequence:
         layouts: for every operand its layout; a number's code (``NUMBER_CODES``) for a Python number.
         constants: tensors that the steps read beside the operands.
         constant_layouts: their layouts.
-        hosts: ``host(block, results, held, *operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
+        hosts: ``host(block, results, held, operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
             results of the hosts before.
         block: under 0 the memory that the steps share, while nobody uses it.
         size: how much of it there must be, as bytes of an int64; ``descr`` is NumPy's dtype of bytes.
@@ -80,6 +80,7 @@ class Sequence:
         mode: the thread's modes.
     """
 
+    MOST_OPERANDS = 1 << 20
     __slots__ = (
         "words",
         "outs",
@@ -238,7 +239,8 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
                 take_lock(thread)
         elif kind == 1:
             host: Callable = sequence.hosts[code[at + 2]]
-            made = cast(tuple, host(block, outs, held, *operands))
+            given = tuple([operands[k] for k in range(len(operands))])
+            made = cast(tuple, host(block, outs, held, given))
             if held is not None:
                 held.append(made)
             for k in range(code[at + 3]):

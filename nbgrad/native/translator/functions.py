@@ -63,7 +63,7 @@ class Body(Statements):
             tree.name if self.style == "c" else f"n.{owner.__name__ + '.' if owner else ''}{tree.name}",
             tuple(params.values()),
             unit.kind(tree.returns or object, self.scope),
-            bool(star),
+            getattr(owner, "MOST_OPERANDS", unit.most) if star else 0,
             new=not self.borrows,
             raises=not self.raw,
             yields=not self.raw and not self.borrows,

@@ -62,12 +62,12 @@ class Value(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A translated function or a primitive; see NOTE [Flags] of ``language``."""
+    """A translated function or a primitive; see NOTE [Flags] of ``language``. ``star``: how many further operands it may be given."""
 
     symbol: str
     kinds: tuple[Kind, ...]
     result: Kind
-    star: bool = False
+    star: int = 0
     new: bool = True
     raises: bool = True
     yields: bool = True

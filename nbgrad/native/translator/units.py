@@ -144,7 +144,7 @@ class Unit:
         lines = [
             f"define ptr @e.{name}(ptr %self, ptr %args, i64 %count) {{",
             f"  %rest = sub i64 %count, {len(kinds)}",
-            f"  %bad = icmp ugt i64 %rest, {self.most if made.star else 0}",
+            f"  %bad = icmp ugt i64 %rest, {made.star}",
             "  br i1 %bad, label %refuse, label %go, !prof !0",
             "refuse:",
             f"  call void @wrong_count(ptr {self.string(name)}, i64 %count)",

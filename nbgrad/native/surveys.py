@@ -1,0 +1,133 @@
+"""Native code: what a live graph is, spelled so that two passes that do the same are spelled alike (jit/live.py).
+
+NOTE [Spelling]: ``words`` is a list of objects that are compared by ``==``. For every node, in the order of finding: its rule, plan
+and ``backward``, its other arguments, for every edge the number of what it leads to (nodes and leaves count in the order of
+finding; -1: nowhere), and for every slot what kind of value it keeps: the layout of a tensor, a spelling of anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from .language import bound, native
+from .steps import stands_for_itself
+
+if TYPE_CHECKING:
+    from ..graph.node import Node
+    from ..tensors.tensor import Tensor
+
+__all__ = ["Speller"]
+
+
+@bound
+class Speller:
+    """``spell(nodes, leaves, words, values) -> bool``: the spelling of the graph below ``nodes``, which grows by what it leads to.
+
+    False: there is something that no program can stand for; ``words`` and ``values`` are of no use then.
+
+    Attributes:
+        accumulator, target: as of ``Surveyor``.
+        freed: the ``backward`` of nodes that were freed.
+        other: ``other(node, words, values) -> bool`` for nodes with hooks, or with more saved values than a Node has slots.
+        spelled: ``spelled(value) -> key`` for what is neither tensor nor None; None where there is no key.
+        nowhere: what stands for an edge that leads nowhere.
+    """
+
+    __slots__ = ("accumulator", "target", "freed", "other", "spelled", "nowhere")
+    accumulator: type
+    target: Callable
+    freed: Callable
+    other: Callable
+    spelled: Callable
+    nowhere: Any
+
+    def __init__(self, accumulator, target, freed, other, spelled, nowhere):
+        self.accumulator, self.target, self.freed, self.other = accumulator, target, freed, other
+        self.spelled, self.nowhere = spelled, nowhere
+
+    def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list) -> bool:
+        for found in nodes:  # grows meanwhile
+            node = cast(Node, found)
+            if node._backward_ is self.freed:
+                return False
+            words.append(node._rule_)
+            words.append(node._plan_)
+            words.append(node._backward_)
+            if not self.spell_edges(node, seen, nodes, leaves, words):
+                return False
+            if type(node) is not Node or node._meta_ is not None:
+                if self.other(node, words, values) is not True:
+                    return False
+                continue
+            if node._attrs_ is not None:
+                spelled = self.spelled(node._attrs_)
+                if spelled is None:
+                    return False
+                words.append(spelled)
+            if not self.spell_value(node._s0_, node._v0_, words, values):
+                return False
+            if not self.spell_value(node._s1_, node._v1_, words, values):
+                return False
+            if not self.spell_value(node._s2_, node._v2_, words, values):
+                return False
+        return True
+
+    def free(self, nodes: list) -> None:
+        """Let go of what nodes saved, where their rules say so."""
+        for found in nodes:
+            node = cast(Node, found)
+            frees = node._rule_.frees
+            if frees is not True:
+                if frees is not False:
+                    frees(node)
+                continue
+            first, second, third, attrs, backward = node._s0_, node._s1_, node._s2_, node._attrs_, node._backward_
+            node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
+            node._backward_ = self.freed
+            del first, second, third, attrs, backward
+
+    @native(inline=True)
+    def spell_edges(self, node: Node, seen: dict, nodes: list, leaves: list, words: list) -> bool:
+        """Where the edges of a node lead; False where one leads to one of several results."""
+        edges = node._edges_
+        for k in range(len(edges)):
+            edge = edges[k]
+            if edge is None:
+                words.append(self.nowhere)
+                continue
+            if not stands_for_itself(edge, self.accumulator):
+                if isinstance(edge, Node):
+                    edge = self.target(edge)
+                else:
+                    return False
+            number: int | None = seen.get(edge)
+            if number is None:
+                count = len(nodes) + len(leaves)
+                seen[edge] = count
+                words.append(count)
+                if isinstance(edge, Tensor):
+                    leaves.append(edge)
+                else:
+                    nodes.append(edge)
+            else:
+                words.append(int(number))
+        return True
+
+    @native(inline=True)
+    def spell_value(self, value, version, words: list, values: list) -> bool:
+        """What a node keeps in a slot; False for a tensor that was written to, is marked, or is behind hooks."""
+        if value is None:
+            words.append(None)
+            return True
+        if isinstance(value, Tensor):
+            if value.layout.special is not False or value._storage_.version is not version:
+                return False
+            words.append(value.layout)
+            values.append(value)
+            return True
+        spelled = self.spelled(value)
+        if spelled is None:
+            return False
+        words.append(spelled)
+        return True
