@@ -383,7 +383,8 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     with _switch:
         _mode.enabled, _mode.check_nan = enabled, check_nan
         native.watch(watcher() if enabled else None)
-        engine.walks[1:] = [watched_walk] if enabled else []
+        others = [each for each in engine.walks if each is not watched_walk]
+        engine.walks[:] = [*others, watched_walk] if enabled else others
 
 
 class set_detect_anomaly:  # torch's name

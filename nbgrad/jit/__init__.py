@@ -8,19 +8,21 @@ from .compile import compile
 from .control_flow import associative_scan, cond, map, scan, while_loop
 from .equality import difference, same
 from .graph import Graph
+from .live import compiled_autograd
 from .parser import parse
 
 __all__ = [
-    "associative_scan",
-    "cond",
-    "while_loop",
     "Graph",
+    "associative_scan",
     "check",
     "compile",
+    "compiled_autograd",
+    "cond",
     "difference",
     "map",
     "parse",
     "same",
     "scan",
     "trace",
+    "while_loop",
 ]

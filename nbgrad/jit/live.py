@@ -16,12 +16,11 @@ from collections import OrderedDict
 from functools import cache
 from typing import Any, Callable, Iterator
 
-from ..base.errors import GraphError
 from ..base.grad_mode import dual_levels, mode, special, traces
 from ..engine import settle, walk, walks, watchers
 from ..graph.edges import requires_grad
-from ..graph.node import AccumulateGrad, Node, saved_values
-from ..graph.saved import freed_backward
+from ..graph.node import AccumulateGrad, Edge, Node, saved_values
+from ..graph.saved import Guarded, freed_backward, tensors_in, with_tensors
 from ..graph.task import GraphTask, target
 from ..modes.traced import mark
 from ..native.handle import native
@@ -143,18 +142,18 @@ def taken(results: list, place: int) -> Tensor:
 @cache
 def speller() -> tuple[Callable, Callable]:
     """``spell`` and ``free``: see ``Speller`` of native/surveys.py."""
-    made: tuple[Callable, Callable] = native.speller(AccumulateGrad, target, freed_backward, spell_other, spelled, -1)
+    made: tuple[Callable, Callable] = native.speller(
+        AccumulateGrad, parts_of, freed_backward, spell_other, spell_attributes, spelled, -1
+    )
     return made
 
 
 def spell_other(node: Node, words: list, values: list) -> bool:
-    """The spelling of a node that is not of the class Node itself; False with hooks, or of what keeps more than tensors and numbers."""
+    """The spelling of a node that has hooks, which nothing stands for yet, or is of another class than Node itself."""
     if node._meta_ is not None:
         return False
-    if node._attrs_ is not None:
-        words.append(spelled(node._attrs_))
-        if words[-1] is None:
-            return False
+    if node._attrs_ is not None and not spell_attributes(node._attrs_, words, values):
+        return False
     for k, value in enumerate(saved_values(node)):
         if isinstance(value, Tensor):
             if value.layout.special or value._storage_.version is not getattr(node, f"_v{k}_"):
@@ -166,6 +165,23 @@ def spell_other(node: Node, words: list, values: list) -> bool:
             if value is not None and words[-1] is None:
                 return False
     return True
+
+
+def parts_of(edge: Any) -> tuple[Any, Any]:
+    """Node or leaf behind an edge that is no node itself, and a key for which of its results is meant."""
+    return (edge.node, ("result", edge.nr)) if type(edge) is Edge else (target(edge), "leaf")
+
+
+def spell_attributes(value: Any, words: list, values: list) -> bool:
+    """The spelling of a node's other arguments, tensors among them; False where there is none."""
+    if type(value) is not Guarded:
+        words.append(spelled(value))
+        return words[-1] is not None
+    if value.versions is None or any(x._storage_.version is not version or x.layout.special for x, version in value.versions):
+        return False
+    words.append(spelled({name: with_tensors(x, lambda x: x.layout, Tensor) for name, x in value.attributes.items()}))
+    values += tensors_in(value.attributes.values())
+    return words[-1] is not None
 
 
 def spelled(value: Any) -> Any:
@@ -202,7 +218,7 @@ class Settled:
 
 
 def captured_pass(nodes: list[Node], leaves: list[Tensor], words: list, values: list[Tensor]) -> LiveProgram:
-    """The program of a pass that starts with ``values[0]`` at ``nodes[0]``; none where a graph cannot hold it."""
+    """The program of a pass that starts with ``values[0]`` at ``nodes[0]``; none where a graph cannot hold it, or it fails."""
     try:
         with tracing() as active:
             found = traced_pass(active, nodes, values)
@@ -210,7 +226,7 @@ def captured_pass(nodes: list[Node], leaves: list[Tensor], words: list, values: 
             outs = [None if g is None else active.variables.value(g) for _, g in found]
             graph = active.graph
             graph.outputs = [x for x in outs if x is not None]
-    except GraphError:
+    except Exception:  # whatever it is, the engine says it in its own words
         return LiveProgram(words)
     places = iter(range(len(outs)))
     order = tuple([(numbers[id(leaf)], None if out is None else next(places)) for (leaf, _), out in zip(found, outs)])
@@ -220,33 +236,43 @@ def captured_pass(nodes: list[Node], leaves: list[Tensor], words: list, values: 
 def traced_pass(active: Trace, nodes: list[Node], values: list[Tensor]) -> list[tuple[Tensor, Tensor | None]]:
     """The engine's pass with traced tensors for all that nodes keep: what arrives at leaves."""
     inputs = iter([own_input(active, x) for x in values])
-    g = next(inputs)
-    kept = [(node, slot, getattr(node, slot), getattr(node, version)) for node, slot, version in slots_with_tensors(nodes)]
+    g, kept = next(inputs), list[tuple[Node, str, Any]]()
     settled, task = Settled(), GraphTask(True, [nodes[0]])
     enabled, mode.enabled = mode.enabled, False
     try:
-        for node, slot, _, _ in kept:
-            x = next(inputs)
-            setattr(node, slot, x)
-            setattr(node, slot.replace("s", "v"), x._storage_.version)
+        for node in nodes:
+            exchange(node, inputs, kept)
         watchers.append(settled)
         walk(task, [(nodes[0], g)], True, {})
     finally:
         if settled in watchers:
             watchers.remove(settled)
         mode.enabled = enabled
-        for node, slot, value, version in kept:
+        for node, slot, value in kept:
             setattr(node, slot, value)
-            setattr(node, slot.replace("s", "v"), version)
     return settled.found
 
 
-def slots_with_tensors(nodes: list[Node]) -> Iterator[tuple[Node, str, str]]:
-    """The slots in which nodes keep tensors, and those of their versions, in the order in which they are spelled."""
-    for node in nodes:
-        for k, value in enumerate(saved_values(node)):
-            if isinstance(value, Tensor):
-                yield node, f"_s{k}_", f"_v{k}_"
+def exchange(node: Node, inputs: Iterator[Tensor], kept: list[tuple[Node, str, Any]]) -> None:
+    """Give a node other tensors in the place of those that it keeps, in the order in which they are spelled.
+
+    Args:
+        kept: where what was there is added, by node and slot.
+    """
+
+    def put(slot: str, value: Any) -> None:
+        kept.append((node, slot, getattr(node, slot)))
+        setattr(node, slot, value)
+
+    attributes = node._attrs_
+    if type(attributes) is Guarded:
+        made = {name: with_tensors(x, lambda _: next(inputs), Tensor) for name, x in attributes.attributes.items()}
+        put("_attrs_", Guarded(attributes.op, made, tensors_in(made.values())))
+    for k, value in enumerate(saved_values(node)):
+        if isinstance(value, Tensor):
+            x = next(inputs)
+            put(f"_s{k}_", x)
+            put(f"_v{k}_", x._storage_.version)
 
 
 def own_input(active: Trace, x: Tensor) -> Tensor:

@@ -27,24 +27,27 @@ class Speller:
     False: there is something that no program can stand for; ``words`` and ``values`` are of no use then.
 
     Attributes:
-        accumulator, target: as of ``Surveyor``.
+        accumulator: the class of leaves' nodes.
+        parts: ``parts(edge)``: what an edge leads to that is not that itself, and what is behind it is told by.
         freed: the ``backward`` of nodes that were freed.
         other: ``other(node, words, values) -> bool`` for nodes with hooks, or with more saved values than a Node has slots.
+        attributes: ``attributes(value, words, values) -> bool`` for a node's other arguments.
         spelled: ``spelled(value) -> key`` for what is neither tensor nor None; None where there is no key.
         nowhere: what stands for an edge that leads nowhere.
     """
 
-    __slots__ = ("accumulator", "target", "freed", "other", "spelled", "nowhere")
+    __slots__ = ("accumulator", "parts", "freed", "other", "attributes", "spelled", "nowhere")
     accumulator: type
-    target: Callable
+    parts: Callable
     freed: Callable
     other: Callable
+    attributes: Callable
     spelled: Callable
     nowhere: Any
 
-    def __init__(self, accumulator, target, freed, other, spelled, nowhere):
-        self.accumulator, self.target, self.freed, self.other = accumulator, target, freed, other
-        self.spelled, self.nowhere = spelled, nowhere
+    def __init__(self, accumulator, parts, freed, other, attributes, spelled, nowhere):
+        self.accumulator, self.parts, self.freed, self.other = accumulator, parts, freed, other
+        self.attributes, self.spelled, self.nowhere = attributes, spelled, nowhere
 
     def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list) -> bool:
         for found in nodes:  # grows meanwhile
@@ -54,17 +57,13 @@ class Speller:
             words.append(node._rule_)
             words.append(node._plan_)
             words.append(node._backward_)
-            if not self.spell_edges(node, seen, nodes, leaves, words):
-                return False
+            self.spell_edges(node, seen, nodes, leaves, words)
             if type(node) is not Node or node._meta_ is not None:
                 if self.other(node, words, values) is not True:
                     return False
                 continue
-            if node._attrs_ is not None:
-                spelled = self.spelled(node._attrs_)
-                if spelled is None:
-                    return False
-                words.append(spelled)
+            if node._attrs_ is not None and self.attributes(node._attrs_, words, values) is not True:
+                return False
             if not self.spell_value(node._s0_, node._v0_, words, values):
                 return False
             if not self.spell_value(node._s1_, node._v1_, words, values):
@@ -88,8 +87,8 @@ class Speller:
             del first, second, third, attrs, backward
 
     @native(inline=True)
-    def spell_edges(self, node: Node, seen: dict, nodes: list, leaves: list, words: list) -> bool:
-        """Where the edges of a node lead; False where one leads to one of several results."""
+    def spell_edges(self, node: Node, seen: dict, nodes: list, leaves: list, words: list) -> None:
+        """Where the edges of a node lead."""
         edges = node._edges_
         for k in range(len(edges)):
             edge = edges[k]
@@ -97,10 +96,9 @@ class Speller:
                 words.append(self.nowhere)
                 continue
             if not stands_for_itself(edge, self.accumulator):
-                if isinstance(edge, Node):
-                    edge = self.target(edge)
-                else:
-                    return False
+                pair = cast(tuple, self.parts(edge))
+                edge = pair[0]
+                words.append(pair[1])
             number: int | None = seen.get(edge)
             if number is None:
                 count = len(nodes) + len(leaves)
@@ -112,7 +110,6 @@ class Speller:
                     nodes.append(edge)
             else:
                 words.append(int(number))
-        return True
 
     @native(inline=True)
     def spell_value(self, value, version, words: list, values: list) -> bool:
