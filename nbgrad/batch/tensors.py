@@ -29,6 +29,7 @@ from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
 from ..dispatch.operands import check_kinds, dtype_of_kinds, kinds_of
 from ..dispatch.out import write_out
+from ..dispatch.writes import require_fit
 from ..graph.saved import count_write
 from ..modes.batched import Batched, element_layout, wrap_batched
 from ..modes.interpreters import Call, register
@@ -257,11 +258,17 @@ def elementwise(call: Call, batch: Batch) -> Any:
             ndim = max(ndim, x.layout.ndim)
         elif isinstance(x, (tuple, list)):
             check_kinds(call.op, kinds_of(operands))  # type: ignore[arg-type]
-    aligned = [batch.loose(x, ndim) for x in (operands if len(operands) == 1 else promoted(call.op, operands))]
+    given = operands if len(operands) == 1 else promoted(call.op, operands)
+    aligned = [batch.loose(x, ndim) for x in given]
     if not call.form:
         return wrap_batched(CALLS[call.op.name](*aligned), batch.levels)
     require_target(call, batch)
-    CALLS[call.op.name + "_"](*aligned)
+    if given[0] is operands[0]:
+        CALLS[call.op.name + "_"](*aligned)
+    else:  # computed in a wider dtype than what it is written to
+        out, own = CALLS[call.op.name](*aligned), operands[0].layout
+        require_fit(call.op.public + "_", own, own.shape, out.layout.dtype)
+        CALLS["copy_"](batch.loose(operands[0], ndim), out)
     return operands[0]
 
 

@@ -193,6 +193,8 @@ def as_item(item: Any):
         return slice(*(None if end is None else as_int(end) for end in (item.start, item.stop, item.step)))
     if isinstance(item, Tensor):
         return scalar_item(item) if not item.layout.ndim and item.layout.special is not BATCHED else item
+    if isinstance(item, np.ndarray) and not item.ndim:
+        item = item[()]
     if isinstance(item, (np.bool_, np.integer)):
         return item.item()
     if isinstance(item, (list, tuple, range, np.ndarray)):

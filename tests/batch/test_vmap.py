@@ -651,3 +651,30 @@ def test_positions_of_different_numbers_have_no_batch():
     """As many elements of each must be found."""
     with pytest.raises(nbgrad.NbgradError):
         vmap(nbgrad.argwhere)(nbgrad.tensor([[1.0, 1.0], [0.0, 1.0]]))
+
+
+WIDER = ["add_", "sub_", "mul_", "pow_", "clamp_min_", "remainder_", "eq_", "logical_and_", "copysign_"]
+OF_BOTH = [nbgrad.bool, nbgrad.uint8, nbgrad.int8, nbgrad.int64, nbgrad.float16, nbgrad.float32, nbgrad.float64]
+
+
+@pytest.mark.parametrize("name", WIDER)
+def test_writes_by_wider_numbers_reach_the_batch(name):
+    """Of a batch of 0-d tensors each is written to as it is alone, or refused as it is alone."""
+    for own in OF_BOTH:
+        for other in OF_BOTH:
+            y = nbgrad.tensor(2).to(other)
+
+            def write(x, y=y):
+                x = x.clone()
+                getattr(x, name)(y)
+                return x
+
+            xs = nbgrad.tensor([0, 1, 3]).to(own)
+            try:
+                want = nbgrad.stack([write(x) for x in xs])
+            except nbgrad.NbgradError as error:
+                with pytest.raises(type(error)):
+                    nbgrad.vmap(write)(xs)
+            else:
+                got = nbgrad.vmap(write)(xs)
+                assert got.dtype is want.dtype and str(got) == str(want), (own, other)

@@ -852,3 +852,17 @@ def test_a_mask_of_the_same_layout_may_be_too_large():
         with pytest.raises(nbgrad.ShapeError, match="selects 3 elements, source has 2"):
             x.masked_scatter(many, source)
     assert x.tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("item", [np.array(1), np.array(-1, np.int8), np.array(True), np.array(False)], ids=repr)
+@pytest.mark.parametrize(
+    "key", [lambda i: i, lambda i: (i, 1), lambda i: (slice(None), i), lambda i: (..., i), lambda i: (None, i)]
+)
+def test_arrays_without_dimensions_are_numbers(item, key):
+    """As NumPy has it: they take a dimension away, or add one if they are truth values; in reads and in writes."""
+    array = np.arange(12.0).reshape(3, 4)
+    x = nbgrad.tensor(array)
+    assert np.array_equal(x[key(item)].numpy(), array[key(item)])
+    x[key(item)] = 7
+    array[key(item)] = 7
+    assert np.array_equal(x.numpy(), array)
