@@ -37,6 +37,16 @@ dual_levels: list = []
 # formulas by calls, and creation functions tell of what they make.
 traces: list = []
 
+
+def capture_of_thread() -> Any:
+    """The innermost capture of this thread; None if it captures nothing, or is beneath a call that is being captured."""
+    this = threading.get_ident()
+    for trace in reversed(traces):
+        if trace.thread == this:
+            return None if trace.depth else trace
+    return None
+
+
 # The tracers of calls that run anywhere in the process (forward/programs.py). ``new_full`` tells them of what it has filled.
 call_tracers: list = []
 

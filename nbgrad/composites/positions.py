@@ -9,13 +9,14 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, ShapeError
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 from ..dispatch.lowerings import prepared
 from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
 from ..lowering.index_walks import array_of, positions_tensor
 from ..lowering.masks import positions_finder
 from ..modes.inference import newly_made
+from ..modes.traced import is_watched
 from ..ops.core import OPS, composite
 from ..ops.shapes import wrap
 from ..tensors.tensor import Tensor, native
@@ -26,6 +27,9 @@ __all__: list[str] = []
 def nonzero(x, *, as_tuple=False):
     """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
     check_is_tensor("nonzero", x)
+    if traces and is_watched(x):
+        places = CALLS["nonzero_places"](CALLS["unsqueeze"](x, 0) if as_tuple and not x.layout.ndim else x)
+        return CALLS["unbind"](places, 1) if as_tuple else places
     find = positions_finder(x.layout, bool(as_tuple))
     if find is not None:
         found = find(x)

@@ -17,11 +17,12 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode, special, traces
 from ..graph.edges import requires_grad
 from ..lowering.index_walks import array_of, points_shape, positions_tensor
 from ..lowering.index_writers import scalar_values
 from ..lowering.masks import positions_finder
+from ..modes.traced import is_watched
 from ..ops.core import OPS, composite
 from ..ops.shapes import view_strides
 from ..tensors.batch_levels import BATCHED
@@ -67,6 +68,9 @@ def getitem(x, key):
 
 def true_positions(mask: Tensor) -> Tensor:
     """Where a mask is true, seen as one row."""
+    if traces and is_watched(mask):
+        row = CALLS["reshape"](mask, (-1,)) if mask.layout.numel else mask
+        return CALLS["select"](CALLS["nonzero_places"](row), 1, 0)
     find = positions_finder(mask.layout, True, True)
     return positions_tensor(np.flatnonzero(array_of(mask))) if find is None else find(mask)
 
@@ -284,6 +288,8 @@ def index_tensors(item: Tensor, x: Tensor, dim: int) -> tuple[Tensor, tuple[Tens
 def mask_indices(mask: Tensor, x: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Where a mask is true: an index for each dimension that it meets from ``dim`` on."""
     check_mask(mask, x, dim)
+    if traces and is_watched(mask):
+        return CALLS["unbind"](CALLS["nonzero_places"](mask), 1)
     find = positions_finder(mask.layout, True)
     if find is None:
         return tuple(map(positions_tensor, np.nonzero(array_of(mask))))

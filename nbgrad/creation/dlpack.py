@@ -14,8 +14,10 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import bfloat16
 from ..base.errors import ArgumentError, DeviceError, GradError, GraphError, NotSupportedError
+from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of
+from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import layout_of
 from ..tensors.storage import Device
 from ..tensors.tensor import Tensor, new_tensor
@@ -64,6 +66,8 @@ def to_dlpack(
         raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. Hint: x.resolve_conj().resolve_neg().")
     if stream is not None:
         raise BufferError(f"__dlpack__: a tensor on the CPU has no stream, got {stream!r}.")
+    if traces:
+        leave_graph("__dlpack__", x)
     array, narrow = array_of(x), x.layout.dtype is bfloat16
     capsule = export(array.view(np.int16) if narrow else array, max_version, dl_device, copy)
     if narrow:

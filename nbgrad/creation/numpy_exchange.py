@@ -12,13 +12,13 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import ArgumentError, GradError, NumberError, RangeError, ShapeError
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import capture_of_thread, mode, special, traces
 from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..tensors.arrays import array_of, values_of
-from ..tensors.batch_levels import require_values, whole
+from ..tensors.batch_levels import BATCHED, ask_values, leave_graph, require_values, whole
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
@@ -42,6 +42,8 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     >>> nbgrad.ones(2).numpy()
     array([1., 1.], dtype=float32)
     """
+    if traces:
+        leave_graph("numpy", x)
     if force:
         return values_of(x)
     if x._needs_grad_ and mode.enabled and requires_grad(x):
@@ -109,8 +111,8 @@ def item(x: Tensor) -> Any:
     layout = x.layout
     if layout.numel != 1:
         raise ShapeError(f"item: the tensor has {layout.numel} elements, expected 1. Hint: x.tolist().")
-    if layout.special:
-        require_values("item", layout)
+    if layout.special or traces:
+        ask_values("item", x)
     array = x._storage_.array
     if array.dtype is layout.descr and not (layout.conj or layout.neg):
         return array.item(x._offset_ // layout.descr.itemsize)  # without a view of the array
@@ -120,7 +122,7 @@ def item(x: Tensor) -> Any:
 def tolist(x: Tensor) -> Any:
     """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     layout, array = x.layout, x._storage_.array
-    if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special):
+    if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special or traces):
         first = x._offset_ // layout.descr.itemsize
         return array[first : first + layout.numel].reshape(layout.shape).tolist()  # the same of all
     return values_of(x).tolist()
@@ -161,7 +163,8 @@ def constant_operand(x: Tensor, op: str, name: str) -> Tensor:
         NotSupportedError: gradients flow into it, or it has a tangent: there is no derivative by the argument ``name`` of ``op``.
         BatchingError: it is a batch.
     """
-    require_values(op, x.layout)
+    if x.layout.special is BATCHED:
+        require_values(op, x.layout)
     if x._needs_grad_ and mode.enabled and requires_grad(x) or x._meta_ is not None and has_tangent(x):
         raise no_derivative_by(op, name)
     return native.alias(x)
@@ -195,6 +198,8 @@ def to_float(x: Tensor) -> float:
 
 def to_int(x: Tensor) -> int:
     """``int(x)``."""
+    if traces and (trace := capture_of_thread()) is not None:
+        x = trace.whole_number(x)
     return int(to_real(x, "int"))
 
 

@@ -21,17 +21,18 @@ from ..base.nested import map_leaves
 from ..forward.tangents import ALL_LEVELS, sight
 from ..modes.batched import Batched
 from ..modes.overrides import FunctionMode
+from ..modes.traced import unseen
 from ..tensors.arrays import tensor_of as tensor_like, values_of
 from ..tensors.batch_levels import state as batches
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .capture import Trace, tracing
 from .checker import check
-from .draws import refuse_draws
 from .graph import Graph
 from .ir import Block, Value, copy_block, values_in
 from .program import Program
 from .replay import run_block, tensor_of
+from .values import refuse_in_body
 
 __all__ = [
     "Body",
@@ -200,7 +201,7 @@ def traced_body(
             used, outs = [], list(fn(*inputs))
         graph = active.graph
         graph.outputs = [active.value(x) for x in outs]
-    refuse_draws(graph)
+    refuse_in_body(graph)
     drop_unused(graph)
     bound = [tensor_of(value) for value in graph.constants]
     for value in graph.constants:
@@ -233,7 +234,8 @@ def values_in_first(x: Tensor) -> np.ndarray:
     shape, depth = x.layout.shape, 0
     if type(x) is Batched:
         depth, x = len(x._levels_), x._value_
-    array = values_of(native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None))
+    with unseen():
+        array = values_of(native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None))
     return array[(0,) * depth] if array.size else np.zeros(shape, array.dtype)
 
 

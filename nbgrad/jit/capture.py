@@ -25,7 +25,7 @@ from typing import Any, Callable, Iterator, Sequence
 from ..autograd.function_context import BackwardCFunction
 from ..base import config
 from ..base.calls import CALLS
-from ..base.dtypes import dtype_of
+from ..base.dtypes import bool_, dtype_of, int64
 from ..base.errors import GraphError
 from ..base.grad_mode import mode, special, traces
 from ..func.captures import captured
@@ -43,12 +43,14 @@ from .effects import Effects, Numbers, Postponed
 from .graph import Graph
 from .ir import Block, Control, Node, Value
 from .updates import UPDATE, name_of_rule
+from .values import ask, elements_of, numbers_for
 from .variables import Variables
 
 __all__ = ["Trace", "current_trace", "trace", "tracing"]
 
 PACKAGE = str(Path(__file__).parents[1])
 GENERATED = "<nbgrad "  # how files of generated functions are called
+LARGE = 2.0**62
 
 
 class Trace(Presence):
@@ -56,6 +58,7 @@ class Trace(Presence):
 
     Attributes:
         graph: what was written down.
+        asked: values that Python has read.
         depth: whether the thread is beneath a call that is being written down.
         effects: what the function changes that was there before; None where it may change nothing.
     """
@@ -64,6 +67,7 @@ class Trace(Presence):
 
     def __init__(self, known: Sequence[Tensor] = (), effects: bool = False):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
+        self.asked: set[Value] = set()
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
 
@@ -128,6 +132,31 @@ class Trace(Presence):
             return self.variables.value(x)
         return tuple([self.value(y) for y in x]) if isinstance(x, (tuple, list)) and holds_tensors(x) else x
 
+    # ---- values ----------------------------------------------------------------------------------------------------
+
+    def ask(self, op: str, x: Tensor) -> None:
+        """Python reads the elements of a tensor: see values.py."""
+        ask(self, op, x)
+
+    def truth(self, x: Tensor) -> Tensor:
+        """The truth value of a tensor of one element, as a tensor."""
+        return x if x.layout.dtype is bool_ or not self.variables.is_watched(x) else CALLS["ne"](x, 0)
+
+    def whole_number(self, x: Tensor) -> Tensor:
+        """A tensor of one floating element without the digits behind the point, if there are integers so large."""
+        if not x.layout.dtype.is_floating_point or x.layout.numel != 1 or not self.variables.is_watched(x):
+            return x
+        return CALLS["to_dtype"](x.detach(), int64) if abs(float(elements_of(x).item())) < LARGE else x
+
+    def leave(self, op: str, x: Tensor) -> None:
+        """Python gets hold of the memory of a tensor.
+
+        Raises:
+            GraphError: always, but for constants.
+        """
+        if x.layout.is_traced() or self.variables.is_watched(x):
+            self.refuse(f"{op}: gives the memory of a tensor to Python", "call it outside")
+
     # ---- calls -----------------------------------------------------------------------------------------------------
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
@@ -142,10 +171,8 @@ class Trace(Presence):
             return self.run_method(call, below)
         if call.op.draws:
             return below(call.with_operands(call.map(plain)))
-        if call.op.sized_by_values:
-            self.refuse(
-                f"{call.op.public}: the shape of its result depends on values", "nbgrad.where keeps shapes; or call it outside"
-            )
+        if call.op.kind == "movement" and call.marked:
+            call = call.with_operands(call.operands, {name: numbers_for(x) for name, x in call.attributes.items()})
         ins, attributes = self.value(call.operands), {name: self.value(x) for name, x in call.attributes.items()}
         if call.form:
             return self.write(call, ins, attributes, below)

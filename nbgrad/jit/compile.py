@@ -78,18 +78,22 @@ class Compiled:
         if any(x.layout.special for x in tensors) or key in self._broken_:
             return self.fn(*args, **kwargs)
         group = self._variants_.setdefault(key, [])
-        variant = next((each for each in group if each.fits(tensors)), None)
-        if variant is None:
+        made = MISSED
+        for variant in group:
+            if variant.fits(tensors) and (made := variant(tensors)) is not MISSED:
+                break
+        else:
             if self._count_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
-            variant = self._captured_(key, leaves, tree)
-            if variant is None:
+            captured = self._captured_(key, leaves, tree)
+            if captured is None:
                 return self.fn(*args, **kwargs)
+            variant = captured
             group.append(variant)
             self._count_ += 1
+            made = variant(tensors)
         if not kwargs and len(args) == len(tensors):
             self._quick_ = variant.entry(self._positional_)
-        made = variant(tensors)
         return self.fn(*args, **kwargs) if made is MISSED else made
 
     def _captured_(self, key: Any, leaves: list, tree: Tree) -> Variant | None:
@@ -110,7 +114,7 @@ class Compiled:
         """A call behind the limit of variants."""
         if not self._full_:
             self._full_ = True
-            why = group[-1].guards.changed() if group else "layouts, flags or values of arguments"
+            why = group[-1].guards.changed() or group[-1].asks() if group else "layouts, flags or values of arguments"
             warnings.warn(
                 f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
                 f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call.",

@@ -12,13 +12,13 @@ the same values again. Generators that the program makes itself, and seeds, are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from threading import local
+from typing import TYPE_CHECKING, Any, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..base.dtypes import DTYPES, int64, uint8
-from ..base.errors import GraphError
 from ..creation.generators import WORD, Generator, generator_of, signed
 from ..graph.edges import next_seq
 from ..lowering.random import random_plan
@@ -28,11 +28,12 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .ir import Block, Control, Node, Value
+from .steps import Words
 
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["DRAW", "RESERVE", "Draws", "plan_of_draw", "refuse_draws", "words_of"]
+__all__ = ["DRAW", "RESERVE", "Draws", "plan_of_draw", "steps_of_reserve", "words_of"]
 
 WORD_LAYOUT = layout_of(int64, ())
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
@@ -80,6 +81,47 @@ def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: A
     return random_plan(distribution, layout_of(BY_NAME[dtype], shape))
 
 
+class Reserved:
+    """The calls that a graph takes from a generator, as the words of its nodes, in every run.
+
+    Attributes:
+        count: how many are taken; ``ahead``: the places of calls that are not taken, behind those.
+        last: what the thread has taken last.
+    """
+
+    def __init__(self, generator: Generator | None, nodes: list[Node]):
+        self.generator = generator_of(generator)
+        self.ahead = [node.attributes.get("ahead") for node in nodes]
+        self.count = self.ahead.count(None)
+        self.last = local()
+
+    def __call__(self) -> tuple[int, ...]:
+        """Seed and number of each call, in the order of the nodes."""
+        seed, first = self.generator.reserve(self.count)
+        self.last.call = first
+        if len(self.ahead) == 1:
+            return signed(seed), signed(first)
+        numbers: tuple[int, ...] = ()
+        taken = 0
+        for ahead in self.ahead:
+            call = first + (taken if ahead is None else self.count + ahead)
+            taken += ahead is None
+            numbers += (signed(seed), signed(call % WORD))
+        return numbers
+
+    def give_back(self) -> None:
+        """The run of this thread has stopped, and nothing was drawn."""
+        self.generator.give_back(self.last.call, self.count)
+
+
+def steps_of_reserve(nodes: Sequence[Node]) -> list[Words]:
+    """One step for each generator of which nodes take calls."""
+    found: dict[Any, list[Node]] = {}
+    for node in nodes:
+        found.setdefault(node.attributes.get("generator"), []).append(node)
+    return [Words(Reserved(generator, each), tuple([x for node in each for x in node.outs])) for generator, each in found.items()]
+
+
 def plan_of_draw(node: Node) -> tuple[Plan, list[Any]]:
     """The launch of a node, and what it reads."""
     return plan_for(**node.attributes), [*node.ins, node.attributes["a"], node.attributes["b"]]
@@ -88,20 +130,6 @@ def plan_of_draw(node: Node) -> tuple[Plan, list[Any]]:
 def words_of(graph: Block) -> list[Value]:
     """The words of all calls that a graph takes: with the same ones it draws the same numbers."""
     return [value for node in graph.nodes if node.op is RESERVE for value in node.outs]
-
-
-def refuse_draws(graph: Block) -> None:
-    """Refuse that calls are taken in a block that runs several times, and whose derivatives run it again.
-
-    Raises:
-        GraphError: they are.
-    """
-    for node in graph.nodes:
-        if node.op is RESERVE:
-            raise GraphError(
-                f"random numbers are drawn in the body of a loop or a branch, at {node.line}: a graph cannot hold it. "
-                "Hint: draw them outside, and give them to the loop as slices."
-            )
 
 
 class Stream:

@@ -62,13 +62,14 @@ class Control:
         name: ``cond``, ``while_loop``, ``scan``, ``linear``.
         run: ``run(node, values, *operands, **attributes) -> results`` by calls of operations.
         check: ``check(node)`` gives what is wrong with its blocks and layouts, in sentences: see checker.py.
-        effect: "pure"; "random": it takes something that others then do not get; "host": the program sees it. Nodes with an effect
-            are neither dropped nor merged, and keep their order.
+        effect: "pure"; "random": it takes something that others then do not get; "guard": the run may stop there; "host": the
+            program sees it. Nodes with an effect are neither dropped nor merged, and keep their order.
     """
 
     kind = "control"
 
     def __init__(self, name: str, run: Callable, check: Callable[[Node], Iterator[str]] | None = None, effect: str = "pure"):
+        self.sized_by_values = False
         self.name, self.run, self.check, self.effect = name, run, check, effect
         CONTROLS[name] = self
 

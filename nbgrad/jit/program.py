@@ -137,7 +137,12 @@ class Program:
 
     def run(self, inputs: Row[Tensor]) -> list:
         """The leaves for inputs of the layouts of the graph's, without histories."""
-        return self.leaves(self.assembled.run(*inputs), inputs)
+        outs = self.assembled.run(*inputs)
+        if outs is None:
+            raise GraphError(
+                "a compiled graph stopped, for a value that the program asked for is another one. Hint: capture it again."
+            )
+        return self.leaves(outs, inputs)
 
 
 def memory_of(layout: Layout) -> Layout:

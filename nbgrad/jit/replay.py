@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, GraphError
 from ..creation.factories import new_full
 from .ir import Block, Control, Node, Value, map_values
 
@@ -52,11 +52,32 @@ def run_block(
     return [map_values(x, values.__getitem__) for x in block.outputs]
 
 
-def run_node(node: Node, values: dict[Value, Any]) -> tuple:
-    """The results of a node."""
+def run_node(node: Node, values: dict[Value, Any], checks: bool = True) -> tuple:
+    """The results of a node.
+
+    Args:
+        checks: refuse results of other shapes than the node's, of an operation whose values decide about them.
+    """
     operands = [map_values(x, values.__getitem__) for x in node.ins]
     attributes = {name: map_values(x, values.__getitem__) for name, x in node.attributes.items()}
     if isinstance(node.op, Control):
         return node.op.run(node, values, *operands, **attributes)
     out = CALLS[node.op.name](*operands, **attributes)
-    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    if checks and node.op.sized_by_values:
+        require_sizes(node, outs)
+    return outs
+
+
+def require_sizes(node: Node, outs: tuple) -> None:
+    """Refuse results of other shapes than those of the capture.
+
+    Raises:
+        GraphError: they are others.
+    """
+    for value, x in zip(node.outs, outs):
+        if value.layout is not None and x.layout.shape != value.layout.shape:
+            raise GraphError(
+                f"{node.name}: its values give a result of shape {list(x.layout.shape)}, those of the capture gave "
+                f"{list(value.layout.shape)}, at {node.line or 'an unknown line'}. Hint: trace it again."
+            )

@@ -15,11 +15,12 @@ from ..dispatch.lowerings import GeneralPlan, lowering_of
 from ..native.plans import NUMBER_CODES, PARALLEL, Plan
 from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
-from .draws import DRAW, plan_of_draw
+from .draws import DRAW, RESERVE, plan_of_draw, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
 from .ir import Block, Node, Value, values_in
-from .steps import Host, Launch, Place, Schedule, Window
+from .steps import Host, Launch, Place, Schedule, Step, Window
 from .updates import UPDATE, plan_of_update
+from .values import GUARD, guards_of
 from .variables import STOP
 
 __all__ = ["launch", "launch_of", "schedule"]
@@ -34,9 +35,12 @@ def schedule(graph: Block) -> Schedule:
         for value in node.values():
             if group is None or value not in group.inside:
                 seen.add(made.window(value).place.value)
-    steps: list[tuple[int, Launch | Host]] = []
+    steps: list[tuple[int, Step]] = [(0, step) for step in steps_of_reserve([node for _, node in calls if node.op is RESERVE])]
     for stage, node in calls:
-        steps.append((stage, launch_of(node, made) or host_of(node, made)))
+        if node.op is GUARD:
+            steps += [(stage, guard) for guard in guards_of(node, made.window(node.ins[0]))]
+        elif node.op is not RESERVE:
+            steps.append((stage, launch_of(node, made) or host_of(node, made)))
     for group in groups:
         steps += [(group.stage, step) for step in steps_of(group, seen, made)]
     steps.sort(key=lambda each: each[0])
@@ -52,6 +56,7 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
     calls: list[tuple[int, Node]] = []
     groups: list[Group] = []
     after: dict[Node, Group | None] = {}
+    answered = 0  # the stage of the last guard
     for node in graph.nodes:
         if node.op is STOP:
             made.windows[node.outs[0]] = made.window(node.ins[0])
@@ -62,6 +67,10 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
         space = space_of(node)
         if space is None:
             stage = max([ready.get(root, 0) for root in roots], default=0)
+            if node.op is GUARD:
+                answered = stage = max(stage, answered)
+            elif node.op is not RESERVE:
+                stage = max(stage, answered)  # it may raise what the program does not, behind another answer
             calls.append((stage, node))
             ready.update(dict.fromkeys(node.outs, stage + 1))
             after[node] = None

@@ -6,13 +6,13 @@ from typing import Any, Callable, NamedTuple, Sequence as Row
 
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
-from ..native.sequences import HOST, LAUNCH
+from ..native.sequences import FILL, GUARD, HOST, LAUNCH
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
 from .ir import Value
 from .memory import plan_memory
 from .replay import run_node
-from .steps import Host, Launch, Place, Schedule
+from .steps import Guard, Host, Launch, Place, Schedule, Step, Words
 
 __all__ = ["Assembled", "Expected", "assemble"]
 
@@ -24,7 +24,7 @@ class Assembled:
 
     Attributes:
         call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
-        run: the same, where inputs are known to fit and nothing is recorded.
+        run: the same, where inputs are known to fit and nothing is recorded; None where a guard has stopped the steps.
         steps, bytes: how many there are, and how much memory they share.
     """
 
@@ -97,7 +97,7 @@ def assemble(
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses.offsets = plan.offsets
     table = 8 * len(addresses.owners)
-    words, hosts, tail = list[int](), list[Host](), b""
+    words, hosts, tail = list[int](), list[Host | Words](), b""
     size, gives_lock = 5 + sum(map(size_of, schedule.steps)), False
     for step in schedule.steps:
         if isinstance(step, Launch):
@@ -113,6 +113,13 @@ def assemble(
             words += [word for pair in pairs for word in pair]
             tail += step.parameters
             gives_lock |= step.shared
+        elif isinstance(step, Guard):
+            words += [GUARD, size_of(step), *addresses.of(step.reads[0]), step.mask, step.expected]
+        elif isinstance(step, Words):
+            pairs = [addresses.of(Place(value)) for value in step.writes]
+            words += [FILL, size_of(step), len(hosts), len(pairs), *(word for pair in pairs for word in pair)]
+            hosts.append(step)
+            gives_lock = True
         else:
             numbers = [addresses.numbers[value] for value in step.writes]
             words += [HOST, size_of(step), len(hosts), len(numbers), *numbers]
@@ -124,7 +131,14 @@ def assemble(
         tuple(templates),
         tuple([value.layout for value in inputs]),
         tuple(data),
-        tuple([host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data)) for step in hosts]),
+        tuple(
+            [
+                step.source
+                if isinstance(step, Words)
+                else host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data))
+                for step in hosts
+            ]
+        ),
         ALIGNED + table + plan.size,
         expected.names,
         expected.cells,
@@ -133,6 +147,7 @@ def assemble(
         slow,
         recorded,
         mode,
+        stopped_of([step.source for step in hosts if isinstance(step, Words)]),
     )
     return Assembled(call, run, len(schedule.steps), plan.size)
 
@@ -140,9 +155,21 @@ def assemble(
 ALIGNED = 64
 
 
-def size_of(step: Launch | Host) -> int:
+def size_of(step: Step) -> int:
     """Words of a step."""
-    return 8 + 2 * (len(step.writes) + len(step.reads)) if isinstance(step, Launch) else 4 + len(step.writes)
+    if isinstance(step, Launch):
+        return 8 + 2 * (len(step.writes) + len(step.reads))
+    return 6 if isinstance(step, Guard) else 4 + (2 if isinstance(step, Words) else 1) * len(step.writes)
+
+
+def stopped_of(sources: Row[Any]) -> Callable[[], None]:
+    """What is called where a run has stopped: what it has taken is given back."""
+
+    def stopped() -> None:
+        for source in sources:
+            source.give_back()
+
+    return stopped
 
 
 def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int, int], constants: tuple) -> Callable:
@@ -156,7 +183,7 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
     places = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
     targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
 
-    def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple:
+    def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple | None:
         shared = wrap_array(block)
         begin = -block.ctypes.data % ALIGNED + table
         owners = (None, results, operands, constants, None, [x for made in held[arrays:] for x in made])
@@ -169,7 +196,11 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
             else:
                 storage, start = owner[k]._storage_, owner[k]._offset_
             given[value] = native.tensor(layout.template, storage, start + offset, False, None)
-        made = zip(run_node(node, given), step.writes, targets)
+        outs = run_node(node, given, False)
+        for x, value in zip(outs, node.outs):
+            if x.layout is not value.layout and value.layout is not None and x.layout.shape != value.layout.shape:
+                return None  # which depends on values
+        made = zip(outs, step.writes, targets)
         return tuple([placed(x, value, shared, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
 
     return host

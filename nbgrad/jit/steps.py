@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..tensors.layout import Layout
 from .ir import Node, Value
 
-__all__ = ["Host", "Launch", "Place", "Schedule", "Window"]
+__all__ = ["Guard", "Host", "Launch", "Place", "Schedule", "Step", "Window", "Words"]
 
 
 class Place(NamedTuple):
@@ -59,7 +59,8 @@ class Host:
 
     Attributes:
         node: what is called.
-        writes: its results, each in its own layout, on memory that the call makes.
+        writes: its results, each in its own layout, on memory that the call makes. Where the operation's results have shapes that
+            depend on values, the run stops at others.
         reads: where its operands are, in the order of ``node.values()``.
     """
 
@@ -69,10 +70,43 @@ class Host:
         self.node, self.writes, self.reads = node, writes, reads
 
 
+class Words:
+    """Integers that change from run to run.
+
+    Attributes:
+        source: ``source() -> tuple of integers``; ``source.give_back()`` where the run has stopped.
+        writes: values of one int64 each.
+    """
+
+    __slots__ = ("source", "writes")
+    reads: tuple = ()
+
+    def __init__(self, source: Any, writes: tuple[Value, ...]):
+        self.source, self.writes = source, writes
+
+
+class Guard:
+    """A word that the run stops at if it is another one.
+
+    Attributes:
+        place: where it is.
+        mask, expected: which bits count, and what they are.
+    """
+
+    __slots__ = ("reads", "mask", "expected")
+    writes: tuple = ()
+
+    def __init__(self, place: Place, mask: int, expected: int):
+        self.reads, self.mask, self.expected = (place,), mask, expected
+
+
+Step = Launch | Host | Words | Guard
+
+
 class Schedule(NamedTuple):
     """The steps of a graph, and where values are that have no memory of their own."""
 
-    steps: list[Launch | Host]
+    steps: list[Step]
     windows: dict[Value, Window]
 
     def window(self, value: Value) -> Window:

@@ -109,6 +109,13 @@ class Variables:
             return id(x._storage_.array) in self.born
         return variable.external is None and id(variable.array) not in self.given
 
+    def is_watched(self, x: Tensor) -> bool:
+        """Whether another run may find other elements in a tensor's memory."""
+        variable = self.of(x)
+        if variable is None:
+            return id(x._storage_.array) in self.known
+        return not variable.value.is_constant or variable.external is not None
+
     def value(self, x: Tensor) -> Value:
         """The value that a tensor has now.
 

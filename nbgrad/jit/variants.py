@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ..autograd.entry import grad
 from ..autograd.function import Function
@@ -12,6 +12,7 @@ from ..base.grad_mode import enable_grad, mode
 from ..base.nested import Tree, flatten
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
+from ..modes.traced import Unfit
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .capture import tracing
@@ -22,6 +23,7 @@ from .guards import Guards
 from .program import Program
 from .replay import run_block, tensor_of
 from .sequence import Expected
+from .values import GUARD
 
 __all__ = ["MISSED", "Variant"]
 
@@ -95,8 +97,16 @@ class Variant:
         operands = self.acts.operands(inputs)
         if operands is None:
             return MISSED
-        leaves = self.program.leaves(self.program.assembled.run(*operands), operands)
+        outs = self.program.assembled.run(*operands)
+        if outs is None:
+            return MISSED
+        leaves = self.program.leaves(outs, operands)
         return self.acts.do(operands, leaves)
+
+    def asks(self) -> str:
+        """The first place where the program asks for values, for people."""
+        node = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
+        return "" if node is None else f"values that are asked for, at {node.line}"
 
     def missed(self, *inputs: Any) -> Any:
         """Native code found something else than expected."""
@@ -116,15 +126,23 @@ class Variant:
         return entry
 
     def __call__(self, inputs: list[Tensor]) -> Any:
-        """Run it on tensors that are as expected."""
+        """Run it on tensors that are as expected; ``MISSED`` where values that the program asks for are others."""
         if self.acts is not None:
             return self.finish(self.acting(*inputs), inputs)
-        outs = self.recorded(*inputs) if self.live and mode.enabled else self.program.assembled.run(*inputs)
-        return self.finish(outs, inputs)
+        outs = self.applied(inputs) if self.live and mode.enabled else self.program.assembled.run(*inputs)
+        return MISSED if outs is None else self.finish(outs, inputs)
 
     def recorded(self, *inputs: Tensor) -> Any:
-        """The results of the steps as those of one node."""
-        outs = CompiledCall.apply(self, *inputs, *self.learned)
+        """The results of the steps as those of one node, or what ``missed`` says."""
+        outs = self.applied(inputs)
+        return self.missed(*inputs) if outs is None else outs
+
+    def applied(self, inputs: Sequence[Tensor]) -> Any:
+        """The results of the steps as those of one node; None where values that the program asks for are others."""
+        try:
+            outs = CompiledCall.apply(self, *inputs, *self.learned)
+        except Unfit:
+            return None
         return outs[0] if type(outs) is tuple and len(outs) == 1 else outs
 
 
@@ -141,6 +159,8 @@ class CompiledCall(Function):
         """The steps."""
         inputs = tensors[: len(variant.graph.inputs)]
         outs = variant.program.assembled.run(*inputs)
+        if outs is None:
+            raise Unfit
         outs = outs if type(outs) is tuple else (outs,)
         ctx.own, ctx.count, count = variant, len(inputs), len(outs) - len(variant.words)
         ctx.words, outs = outs[count:], outs[:count]

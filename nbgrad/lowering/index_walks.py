@@ -16,6 +16,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, float32, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..base.grad_mode import traces
 from ..dispatch.lowerings import GeneralPlan
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
@@ -23,7 +24,7 @@ from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
 from ..native.plans import PARALLEL, pack_record
 from ..ops import shapes
-from ..tensors.batch_levels import require_values
+from ..tensors.batch_levels import ask_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
@@ -45,7 +46,8 @@ def remembered(key: tuple, make: Callable[[], Any]) -> Any:
 def array_of(x: Tensor) -> np.ndarray:
     """The elements as a read-only strided array on the tensor's memory."""
     layout, size = x.layout, x.layout.dtype.itemsize
-    require_values("index, nonzero, mask", layout)
+    if layout.special or traces:
+        ask_values("index, nonzero, mask", x)
     array = (
         np.ndarray(
             layout.shape,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, float32, float64, int64, require_floating
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode, special, traces
 from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
 from ..creation.generators import (
     WORD,
@@ -337,11 +337,17 @@ def uniform_below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     """Truth values: whether uniform numbers of a shape are below the probabilities ``p``."""
     if open_levels:
         levels_to_draw(p)
-    values = values_of(whole(p))
-    if values.size and not bool(((values >= 0) & (values <= 1)).all()):
+    if not holds(whole(p), lambda x: (x >= 0) & (x <= 1)):
         raise RangeError(f"{op}: probabilities must be from 0 to 1.")
     work = float64 if p.layout.dtype is float64 else float32
     return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0), p.detach())
+
+
+def holds(x: Tensor, condition: Callable) -> bool:
+    """Whether a condition, a function of arrays and tensors alike, is true of all elements."""
+    if traces:
+        return bool(condition(x.detach()).all())
+    return bool(condition(values_of(x)).all())
 
 
 def normal(
@@ -370,7 +376,7 @@ def normal(
     """
     if out is not None:
         return into(out, normal, mean, std, size, generator=generator, dtype=dtype, device=device)
-    if values_of(whole(std)).min(initial=0.0) < 0 if isinstance(std, Tensor) else not std >= 0:
+    if not (holds(whole(std), lambda x: ~(x < 0)) if isinstance(std, Tensor) else std >= 0):
         raise RangeError(f"normal: std must be >= 0, got {std}.")
     tensors = [v.detach() for v in (mean, std) if isinstance(v, Tensor)]
     if not tensors:

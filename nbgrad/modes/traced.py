@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Iterator
 
-from ..base.grad_mode import traces
+from ..base.grad_mode import capture_of_thread, traces
+from ..tensors.batch_levels import BATCHED
 from ..tensors.layout import TRACED, marked_layout
 from ..tensors.tensor import Tensor, put_layout
 
@@ -20,6 +21,7 @@ __all__ = [
     "Unfit",
     "capture_of_thread",
     "is_traced",
+    "is_watched",
     "mark",
     "note_gradient_read",
     "note_gradient_set",
@@ -38,6 +40,12 @@ def is_traced(x: Any) -> bool:
     return isinstance(x, Tensor) and x.layout.is_traced()
 
 
+def is_watched(x: Tensor) -> bool:
+    """Whether a capture of this thread follows the elements of a tensor, which is no batch: they may be others in another run."""
+    trace = capture_of_thread() if traces else None
+    return trace is not None and x.layout.special is not BATCHED and trace.variables.is_watched(x)
+
+
 def mark(x: Tensor) -> Tensor:
     """Have the captures follow a tensor."""
     if x.layout.special is not TRACED:
@@ -50,15 +58,6 @@ def unmark(x: Tensor) -> Tensor:
     if x.layout.special is TRACED:
         put_layout(x, x.layout.unmarked())
     return x
-
-
-def capture_of_thread() -> Any:
-    """The innermost capture of this thread; None if it captures nothing, or is beneath a call that is being captured."""
-    this = get_ident()
-    for trace in reversed(traces):
-        if trace.thread == this:
-            return None if trace.depth else trace
-    return None
 
 
 def note_gradient_read(x: Tensor) -> None:

@@ -196,6 +196,7 @@ class Functions:
         slow: Callable,
         recorded: Callable | None,
         mode: Any,
+        stopped: Callable,
     ) -> tuple[Callable, Callable]:
         """``call`` and ``run``: see ``Sequence``.
 
@@ -205,7 +206,7 @@ class Functions:
             size: bytes of a block.
         """
         words, own = pack_words(*steps) + parameters, (outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8))
-        owner = Sequence(words, *own, names, cells, pack_words(*flags), special, slow, recorded, mode)
+        owner = Sequence(words, *own, names, cells, pack_words(*flags), special, slow, recorded, mode, stopped)
         return self.method(owner), self.method(owner, "run")
 
 

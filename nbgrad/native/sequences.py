@@ -6,6 +6,7 @@ call has, then the steps, one behind the other. A step begins with what it is an
   LAUNCH  kernel, units, units that one thread claims at once, flags (1: the pool), place of its parameters, number of pointers;
           then for each the number of an address and bytes from there.
   HOST    which of ``hosts``, number of results; then for each the number of its address.
+  FILL    which of ``hosts``, which gives so many integers; for each the number of an address and bytes from there.
   GUARD   address number and bytes of what was computed, which bits count, what they are expected to be.
 Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
 shared memory, then those of the results, of the operands, of the constants, of the words, and of what hosts return.
@@ -49,9 +50,9 @@ else:
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
-__all__ = ["GUARD", "HOST", "LAUNCH", "Sequence", "count_writes", "may_write"]
+__all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "count_writes", "may_write"]
 
-LAUNCH, HOST, GUARD = 0, 1, 2
+LAUNCH, HOST, GUARD, FILL = 0, 1, 2, 3
 
 
 @bound
@@ -67,7 +68,7 @@ class Sequence:
         constants: tensors that the steps read beside the operands.
         constant_layouts: their layouts.
         hosts: ``host(block, results, held, operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
-            results of the hosts before.
+            results of the hosts before. ``host() -> tuple of integers`` of FILL.
         block: under 0 the memory that the steps share, while nobody uses it.
         size: how much of it there must be, as bytes of an int64; ``descr`` is NumPy's dtype of bytes.
         names: a dict or list of the program, a key, and the object that is expected there; the next three; and so on.
@@ -75,9 +76,10 @@ class Sequence:
         flags: of every operand, then of every constant, whether it is expected to need a gradient; whether that matters is told by
             the first word: 0 if this thread is expected not to record, 1 if it is.
         special: while it is not empty, everything goes to ``slow``.
-        slow: ``slow(*operands)`` for all that is not as expected, in a special mode, and where a guard stops the steps.
+        slow: ``slow(*operands)`` for all that is not as expected, in a special mode, and where a guard has stopped the steps.
         recorded: None, or ``recorded(*operands)``, called in the place of the steps.
         mode: the thread's modes.
+        stopped: ``stopped()`` where a guard has stopped the steps.
     """
 
     MOST_OPERANDS = 1 << 20
@@ -98,6 +100,7 @@ class Sequence:
         "slow",
         "recorded",
         "mode",
+        "stopped",
     )
     words: bytes
     outs: tuple
@@ -115,13 +118,17 @@ class Sequence:
     slow: Callable
     recorded: Any
     mode: Any
+    stopped: Callable
 
-    def __init__(self, words, outs, layouts, constants, hosts, size, descr, names, cells, flags, special, slow, recorded, mode):
+    def __init__(
+        self, words, outs, layouts, constants, hosts, size, descr, names, cells, flags, special, slow, recorded, mode, stopped
+    ):
         self.words, self.outs, self.layouts, self.constants, self.hosts = words, outs, layouts, constants, hosts
         self.constant_layouts = tuple([x.layout for x in constants])
         self.block, self.size, self.descr = {}, size, descr
         self.names, self.cells, self.flags = names, cells, flags
         self.special, self.slow, self.recorded, self.mode = special, slow, recorded, mode
+        self.stopped = stopped
 
     def __call__(self, *operands):
         code = words_of(self.words)
@@ -149,7 +156,10 @@ class Sequence:
             return self.slow(*operands)
         if self.recorded is not None:
             return self.recorded(*operands)
-        return self.run(*operands)
+        made = self.run(*operands)
+        if made is None:
+            return self.slow(*operands)
+        return made
 
     def as_expected(self) -> bool:
         """Whether the names and cells of the program hold what they held."""
@@ -169,7 +179,7 @@ class Sequence:
         return True
 
     def run(self, *operands):
-        """The same, where operands are known to have their layouts, and nothing is recorded."""
+        """The same, where operands are known to have their layouts, and nothing is recorded; None where a guard stops the steps."""
         outs = tuple([make(cast(Tensor, self.outs[k])) for k in range(len(self.outs))])
         block = self.block.get(0)
         if block is None:
@@ -179,7 +189,8 @@ class Sequence:
         good = run_steps(self, block, outs, operands)
         self.block[0] = block
         if not good:
-            return self.slow(*operands)
+            self.stopped()
+            return None
         if len(outs) == 1:
             return outs[0]
         return outs
@@ -240,14 +251,25 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
         elif kind == 1:
             host: Callable = sequence.hosts[code[at + 2]]
             given = tuple([operands[k] for k in range(len(operands))])
-            made = cast(tuple, host(block, outs, held, given))
+            answer = host(block, outs, held, given)
+            if answer is None:
+                return False
+            made = cast(tuple, answer)
             if held is not None:
                 held.append(made)
             for k in range(code[at + 3]):
                 value: Tensor = made[k]
                 put_int64(table + 8 * code[at + 4 + k], data(value))
+        elif kind == 3:
+            source: Callable = sequence.hosts[code[at + 2]]
+            numbers = cast(tuple, source())
+            pair = at + 4
+            for k in range(code[at + 3]):
+                put_int64(get_int64(table + 8 * code[pair]) + code[pair + 1], int(numbers[k]))
+                pair = pair + 2
         else:
-            found = get_int64(get_int64(table + 8 * code[at + 2]) + code[at + 3])
+            place = get_int64(table + 8 * code[at + 2]) + code[at + 3]
+            found = get_int64(place & -8) >> (8 * (place & 7))  # words never cross a page
             if (found ^ code[at + 5]) & code[at + 4] != 0:
                 return False
         at = at + size

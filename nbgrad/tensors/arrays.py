@@ -6,7 +6,8 @@ import numpy as np
 
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import DeviceError
-from .batch_levels import require_values
+from ..base.grad_mode import traces
+from .batch_levels import ask_values
 from .layout import layout_of
 from .storage import wrap_array
 from .tensor import Tensor, new_tensor
@@ -17,7 +18,8 @@ __all__ = ["array_of", "limits_of", "tensor_of", "typed", "values_of"]
 def array_of(x: Tensor) -> np.ndarray:
     """An array on the tensor's memory, whatever autograd says; lazy conjugation and negation are not seen by it."""
     layout, storage = x.layout, x._storage_
-    require_values("numpy", layout)
+    if layout.special or traces:
+        ask_values("numpy", x)
     if layout.device.type != "cpu":
         raise DeviceError(f"numpy: the tensor is on {layout.device}. Hint: x.cpu().")
     size = layout.descr.itemsize

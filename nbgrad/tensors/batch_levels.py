@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Iterator, TypeGuard
 
 from ..base.errors import GraphError, NotSupportedError
-from ..base.grad_mode import transforming, unusual
+from ..base.grad_mode import capture_of_thread, traces, transforming, unusual
 from .layout import Layout
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ __all__ = [
     "BatchingError",
     "Level",
     "LevelState",
+    "ask_values",
+    "leave_graph",
     "open_levels",
     "state",
     "opened",
@@ -62,6 +64,34 @@ def require_values(op: str, layout: Layout) -> None:
             f"{op}: vmap: it would read values, and the batch has others for each of its elements. Results whose "
             "shape depends on values cannot be batched. Hint: nbgrad.where keeps shapes; or call it outside."
         )
+
+
+def ask_values(op: str, x: Any) -> None:
+    """Python is about to read the elements of a tensor: in a capture of this thread what follows depends on them.
+
+    Raises:
+        BatchingError: it is batched. GraphError: a capture cannot follow.
+    """
+    trace = capture_of_thread() if traces and x.layout.special is not BATCHED else None
+    if trace is None:
+        if x.layout.special:
+            require_values(op, x.layout)
+    else:
+        trace.ask(op, x)
+
+
+def leave_graph(op: str, x: Any) -> None:
+    """The program gets hold of the memory of a tensor, which no capture can follow.
+
+    Raises:
+        GraphError: in a capture, where the memory is not made of constants.
+    """
+    trace = capture_of_thread() if traces else None
+    if trace is None:
+        if x.layout.special:
+            require_values(op, x.layout)
+    else:
+        trace.leave(op, x)
 
 
 class Level:

@@ -22,13 +22,14 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..base.grad_mode import capture_of_thread, traces
 from ..base.locks import made_once
 from ..base.size import Size
 from ..kernels.cpu import LARGE
 from ..native.handle import known, native, use_blocks
 from ..ops.expr import Operators
 from . import layout as layouts
-from .batch_levels import require_values
+from .batch_levels import leave_graph
 from .layout import Layout
 from .memory_format import order_of, strides_agree, strides_of
 from .storage import CPU, Storage, wrap_array
@@ -250,8 +251,8 @@ class Tensor(Members):
 
     def data_ptr(self) -> int:
         """Address of the first element."""
-        if self.layout.special and self.layout.is_traced():
-            require_values("data_ptr", self.layout)
+        if traces or self.layout.special and self.layout.is_traced():
+            leave_graph("data_ptr", self)
         return self._storage_.array.ctypes.data + self._offset_
 
     def is_contiguous(self, memory_format=None) -> bool:
@@ -279,6 +280,8 @@ class Tensor(Members):
     def __bool__(self) -> bool:
         if self.layout.numel != 1:
             raise ShapeError(f"bool: the truth value of {self.layout.numel} elements is ambiguous. Hint: use any() or all().")
+        if traces and (trace := capture_of_thread()) is not None:
+            return bool(trace.truth(self).item())
         return bool(self.item())
 
     def _apply(self, name: str, operands: tuple) -> Any:
