@@ -29,6 +29,7 @@ from ..tensors.tensor import Tensor
 from .capture import Trace, tracing
 from .ir import Value
 from .program import Program
+from .values import refuse_in_body
 
 __all__ = ["compiled_autograd"]
 
@@ -226,6 +227,7 @@ def captured_pass(nodes: list[Node], leaves: list[Tensor], words: list, values: 
             outs = [None if g is None else active.variables.value(g) for _, g in found]
             graph = active.graph
             graph.outputs = [x for x in outs if x is not None]
+        refuse_in_body(graph)
     except Exception:  # whatever it is, the engine says it in its own words
         return LiveProgram(words)
     places = iter(range(len(outs)))
