@@ -78,15 +78,21 @@ utils = _install_namespaces()
 
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
-    **{name: name for name in ("nn", "optim", "func", "testing", "cuda", "linalg", "special")},
+    **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
+
+
+# Functions of ``nbgrad.jit`` that are names of the package too.
+_of_graphs = ("compile", "associative_scan", "cond", "map", "scan", "while_loop")
 
 
 def __getattr__(name: str):
     """Subpackages, imported when first used, and functions that were declared since."""
     if name in _lazy:
         return _import_module(f"{__name__}.{_lazy[name]}")
+    if name in _of_graphs:
+        return getattr(_import_module(f"{__name__}.jit"), name)
     try:
         return _functions[name]
     except KeyError:
@@ -94,7 +100,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_functions, *_lazy})
+    return sorted({*globals(), *_functions, *_lazy, *_of_graphs})
 
 
 from .debug import activate as _activate

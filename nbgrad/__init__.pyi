@@ -4,8 +4,8 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, autograd as autograd, cache as cache, cuda as cuda, func as func, graph as graph, linalg as linalg, nn as nn,
-    optim as optim, special as special, testing as testing, utils as utils,
+    _C as _C, autograd as autograd, cache as cache, cuda as cuda, func as func, graph as graph, jit as jit, linalg as linalg,
+    nn as nn, optim as optim, special as special, testing as testing, utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -69,6 +69,8 @@ from .graph.task import (
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,
     set_multithreading_enabled as set_multithreading_enabled,
 )
+from .jit.compile import compile as compile
+from .jit.control_flow import associative_scan as associative_scan, cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
 from .methods.install import declare as declare
