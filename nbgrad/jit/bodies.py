@@ -39,6 +39,7 @@ __all__ = [
     "active_values",
     "block_for_node",
     "body_of",
+    "drop_unused",
     "example_from",
     "example_of",
     "fitted",

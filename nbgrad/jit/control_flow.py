@@ -17,8 +17,10 @@ from ..batch.vmap import vmap
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
+from . import rewinding as _rewinding  # noqa: F401  (it registers itself)
 from .bodies import example_of, joined
 from .branches import Choice, chosen
+from .checkpoints import checked_policy, policy_of
 from .loop_steps import Loop, Step, example_slice
 from .loops import looped
 from .traced_functions import TracedFunction, traced_function
@@ -27,7 +29,9 @@ from .trees import Leaves, check_carry, check_same, shown
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 
-def scan(step: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
+def scan(
+    step: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, checkpoint: Any = "auto"
+) -> tuple[Any, Any]:
     """A loop whose every trip takes what the last one has carried on, and a slice of ``xs``.
 
     What ``for x in xs: carry, y = step(carry, x); ys.append(y)`` computes, with the ``ys`` stacked. The step runs once, on copies
@@ -40,13 +44,16 @@ def scan(step: Callable, init: Any, xs: Any = None, length: int | None = None, r
         xs: tensors whose first dimension is the trips; None: no slices, ``length`` says how many trips.
         length: how many trips.
         reverse: from the last slice to the first; ``ys`` lie as ``xs`` do.
+        checkpoint: which carries reverse mode keeps; it computes the others again. ``"all"``; a number k for every k-th, ``"sqrt"``
+            for the k that keeps the fewest, ``("binomial", slots)`` for never more than so many, ``"binomial"`` for about log2
+            of the trips; ``"auto"``: all if they take less than 256 MiB, else ``"sqrt"``.
 
     Returns:
         The last carry, and the stacked ``ys``. Without trips: ``init``, and empty ``ys``.
 
     Raises:
         ArgumentError: what is no tensor; a carry that changes its structure. ShapeError, DTypeError: its shape, its dtype.
-        RangeError: ``xs`` of different lengths, a ``length`` that contradicts them, neither of both.
+        RangeError: ``xs`` of different lengths, a ``length`` that contradicts them, neither of both; ``checkpoint`` less than 1.
         GraphError: the step does what a graph cannot hold.
 
     >>> import nbgrad
@@ -57,6 +64,7 @@ def scan(step: Callable, init: Any, xs: Any = None, length: int | None = None, r
     require_callable("scan", step)
     carry, slices = Leaves("scan", "init", init), Leaves("scan", "xs", xs)
     trips = length_of("scan", slices, length)
+    checked_policy("scan", checkpoint)
     n = len(carry.tensors)
 
     def run(*inputs: Tensor) -> Leaves:
@@ -72,7 +80,8 @@ def scan(step: Callable, init: Any, xs: Any = None, length: int | None = None, r
         return [*(example_of(x) for x in carry.tensors), *(example_slice(x) for x in slices.tensors)]
 
     traced = traced_function(step, ("scan", *carry.key(), *slices.key(1)), run, examples)
-    loop = Loop(Step(traced.body, n, len(slices.tensors)), trips, reverse)
+    policy = policy_of(checkpoint, trips, traced.body.layouts()[:n])
+    loop = Loop(Step(traced.body, n, len(slices.tensors)), trips, reverse, policy=policy)
     result: tuple[Any, Any] = traced.result.rebuilt(looped(loop, [*carry.tensors, *slices.tensors, *traced.used]))
     return result
 

@@ -7,8 +7,10 @@ from typing import Any, Callable, Sequence
 from ..base.calls import CALLS
 from ..batch.vmap import vmap
 from ..tensors.tensor import Tensor
-from .bodies import Body, active_values, example_from, example_of, joined, traced_body, values_in_first
+from .bodies import Body, active_values, drop_unused, example_from, example_of, joined, traced_body, values_in_first
+from .checkpoints import ALL, Policy
 from .derived import batched, example_like, pulled, pushed
+from .graph import Graph
 from .ir import Block, Value
 
 __all__ = [
@@ -65,6 +67,18 @@ class Step:
 
         return self.body.derive("history", make)
 
+    def carrying(self) -> Step:
+        """The same, which gives carries alone."""
+
+        def make() -> Step:
+            block = self.body.block
+            graph = Graph(block.inputs, block.nodes, block.outputs[: self.carries])
+            drop_unused(graph)
+            return Step(Body(Block(graph.inputs, graph.nodes, graph.outputs), self.body.bound), self.carries, self.slices)
+
+        made: Step = self.body.derive("carrying", make)
+        return made
+
     def derived(self, key: Any, fn: Callable[..., list], examples: Callable[[], list], carries: int, slices: int) -> Step:
         """The step of another loop, traced once."""
         return self.body.derive(key, lambda: Step(traced_body(fn, examples())[0], carries, slices))
@@ -78,11 +92,12 @@ class Loop:
         length: how many trips; None of a loop that a test ends.
         reverse: whether it goes from the last slice to the first.
         history: whether the carries that the trips took are further slices; so does ``step``, which is ``base`` otherwise.
+        policy: how carries are kept for reverse mode; with ``stops`` those at these trips are further results.
         test: of carries and whole tensors: whether there is another trip; None of a loop that is counted.
         memory: how many bytes of history there may be.
     """
 
-    __slots__ = ("base", "length", "reverse", "history", "step", "test", "memory")
+    __slots__ = ("base", "length", "reverse", "history", "step", "test", "memory", "policy", "stops")
 
     def __init__(
         self,
@@ -92,17 +107,28 @@ class Loop:
         history: bool = False,
         test: Body | None = None,
         memory: int | None = None,
+        policy: Policy = ALL,
+        stops: tuple[int, ...] | None = None,
     ):
         self.base, self.length, self.reverse, self.history, self.test, self.memory = base, length, reverse, history, test, memory
+        self.policy, self.stops = policy, stops
         self.step = base.with_history() if history else base
 
-    def with_history(self) -> Loop:
-        """The same, with its history."""
-        return Loop(self.base, self.length, self.reverse, True, self.test, self.memory)
+    @property
+    def keeps(self) -> bool:
+        """Whether reverse mode finds what it needs."""
+        return self.history or self.stops is not None
+
+    def kept(self) -> Loop:
+        """The same, with what reverse mode needs, by its policy."""
+        if self.policy is None or self.length is None:
+            return Loop(self.base, self.length, self.reverse, True, self.test, self.memory)
+        stops = tuple(self.policy.stops(0, self.length, None))
+        return Loop(self.base, self.length, self.reverse, policy=self.policy, stops=stops)
 
     def like(self, base: Step, test: Body | None = None) -> Loop:
         """Another loop that goes the same way."""
-        return Loop(base, self.length, self.reverse, self.history, test, self.memory)
+        return Loop(base, self.length, self.reverse, self.history, test, self.memory, self.policy, self.stops)
 
 
 # ---- the steps of other loops ------------------------------------------------------------------------------------------

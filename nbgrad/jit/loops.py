@@ -9,7 +9,7 @@ same with a history of as many trips as there were.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from ..autograd.function import Function
 from ..base.calls import CALLS
@@ -22,6 +22,7 @@ from ..modes.overrides import handle_function, has_function
 from ..tensors.tensor import Tensor
 from .bodies import Body, active_values, block_for_node, body_of, plain_layout
 from .capture import current_trace
+from .checkpoints import literal_of, policy_from
 from .derived import widened, zeros_of
 from .ir import Control, Node
 from .loop_steps import (
@@ -38,7 +39,7 @@ from .loop_steps import (
 )
 from .trips import run_trips
 
-__all__ = ["Scan", "While", "looped"]
+__all__ = ["Scan", "WayBack", "While", "loop_function", "looped", "way_back"]
 
 
 def looped(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
@@ -49,19 +50,72 @@ def looped(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     """
     operands = [*operands, *loop.base.body.bound]
     recorded = mode.enabled and any(requires_grad(graph_value(x)) for x in operands)
-    if loop.history or not recorded or loop.test is not None and current_trace() is not None:
+    if loop.keeps or not recorded or loop.test is not None and current_trace() is not None:
         return applied(loop, *operands)  # within a graph only a run tells how many trips a test allows
-    outs = applied(loop.with_history(), *operands)
-    return outs[: len(outs) - loop.base.carries]
+    return applied(loop.kept(), *operands)[: len(loop.base.body.block.outputs)]
 
 
 def applied(loop: Loop, *operands: Tensor) -> list[Tensor]:
     """A loop of operands; types and modes that override functions are asked about it as about any function."""
     if has_function(*operands):
         return handle_function(applied, operands, loop, *operands)
-    return list((Scan if loop.test is None else While).apply(loop, *operands))
+    kind = "while" if loop.test is not None else "scan" if loop.stops is None else "kept"
+    return list(FUNCTIONS[kind].apply(loop, *operands))
 
 
+# By kind of loop: those that a count ends, those that a test ends, those that keep few carries (rewinding.py).
+FUNCTIONS: dict[str, type[Function]] = {}
+
+
+def loop_function(kind: str) -> Callable[[type], type]:
+    """Register the decorated Function of a kind of loops."""
+
+    def enter(cls: type) -> type:
+        FUNCTIONS[kind] = cls
+        return cls
+
+    return enter
+
+
+class WayBack(NamedTuple):
+    """What goes into the loop of the cotangents.
+
+    Attributes:
+        step: of the loop itself.
+        flags: the operands of which cotangents are wanted. given: the outputs of a trip of which there are cotangents.
+        starts: cotangents of the last carries, and zeros to which those of whole tensors are added.
+        others: cotangents of slices.
+    """
+
+    step: Step
+    flags: list[bool]
+    given: list[bool]
+    starts: list[Tensor]
+    others: list[Tensor]
+
+    def in_order(self, found: Sequence[Tensor]) -> tuple:
+        """The results of that loop, in the order of the operands."""
+        n, m, rest = self.step.carries, self.step.carries + self.step.slices, iter(found)
+        flags = self.flags
+        first = [next(rest) if flag else None for flag in (*flags[:n], *flags[m:], *flags[n:m])]
+        behind = n + len(flags) - m
+        return (*first[:n], *first[behind:], *first[n:behind])
+
+
+def way_back(step: Step, needs: Sequence[bool], operands: Sequence[Tensor], gs: Sequence[Tensor | None]) -> WayBack | None:
+    """What goes into the loop of the cotangents; None where there are none."""
+    flags, outs = step.active(needs)
+    n, m = step.carries, step.carries + step.slices
+    given = [*outs[:n], *(g is not None and out for g, out in zip(gs[n:], outs[n:]))]
+    if not any(given):
+        return None
+    starts = [zeros_of(x) if g is None else g for x, g, flag in zip(operands, gs, flags[:n]) if flag]
+    sums = [zeros_of(x) for x, flag in zip(operands[m:], flags[m:]) if flag]
+    others = [g for g, flag in zip(gs[n:], given[n:]) if flag and g is not None]
+    return WayBack(step, flags, given, starts + sums, others)
+
+
+@loop_function("scan")
 class Scan(Function):
     """``apply(loop, *operands)``: see NOTE [Scans]."""
 
@@ -77,35 +131,29 @@ class Scan(Function):
         ctx.loop = loop
         ctx.set_materialize_grads(False)
         ctx.save_for_forward(*operands)
-        if loop.history:
-            history = output[len(output) - loop.base.carries :]
-            ctx.length = loop.length if loop.test is None else history[0].layout.shape[0]
-            ctx.save_for_backward(*operands, *history)
+        if loop.keeps:
+            kept = output[len(output) - loop.base.carries :]
+            ctx.length = loop.length if loop.test is None else kept[0].layout.shape[0]
+            ctx.save_for_backward(*operands, *kept)
 
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The scan of the cotangents, the other way round."""
         loop, step = ctx.loop, ctx.loop.step
-        if not loop.history:
+        if not loop.keeps:
             raise GraphError(
                 "while_loop: its gradient is taken within a graph, which does not know how many trips there will be. Hint: scan "
                 "with a length, and nbgrad.where; or take the gradient outside."
             )
-        saved, n, m = ctx.saved_tensors, step.carries, step.carries + step.slices
-        operands, history = saved[: len(saved) - n], saved[len(saved) - n :]
-        flags, outs = step.active(ctx.needs_input_grad[1:])
-        given = [*outs[:n], *(g is not None and out for g, out in zip(gs[n:], outs[n:]))]
-        if not any(given):
+        saved = ctx.saved_tensors
+        operands, history = saved[: len(saved) - step.carries], saved[len(saved) - step.carries :]
+        way = way_back(step, ctx.needs_input_grad[1:], operands, gs)
+        if way is None:
             return (None,) * (1 + len(operands))
-        carries, slices, whole = step.split(operands)
-        starts: list[Any] = [zeros_of(x) if g is None else g for x, g, flag in zip(carries, gs, flags) if flag]
-        sums = [zeros_of(x) for x, flag in zip(whole, flags[m:]) if flag]
-        others: list[Any] = [g for g, flag in zip(gs[n:], given[n:]) if flag]
-        made = Loop(cotangent_step(step, flags, given, operands), ctx.length, not loop.reverse)
-        found = iter(looped(made, [*starts, *sums, *history, *slices, *others, *whole]))
-        first = [next(found) if flag else None for flag in (*flags[:n], *flags[m:], *flags[n:m])]
-        behind = n + len(whole)
-        return (None, *first[:n], *first[behind:], *first[n:behind])
+        _, slices, whole = step.split(operands)
+        made = Loop(cotangent_step(step, way.flags, way.given, operands), ctx.length, not loop.reverse, policy=loop.policy)
+        found = looped(made, [*way.starts, *history, *slices, *way.others, *whole])
+        return (None, *way.in_order(found))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor | None) -> tuple:
@@ -123,7 +171,7 @@ class Scan(Function):
         own = found[step.carries : step.carries + sum(outs)]
         kept = found[len(found) - sum(flags[: step.carries]) :] if loop.history else []
         results = iter([*own, *kept])
-        every = [*outs, *flags[: step.carries]] if loop.history else outs
+        every = [*outs, *flags[: step.carries]] if loop.history else [*outs, *[False] * step.carries] if loop.keeps else outs
         return tuple([next(results) if out else None for out in every])
 
     @staticmethod
@@ -139,7 +187,7 @@ class Scan(Function):
         starts = [widened(x, size) if flag and dim is None else x for x, flag, dim in carries]
         stacked = [x if dim is None else CALLS["movedim"](x, 0, 1) for x, _, dim in slices]
         found = looped(loop.like(made, test), [*starts, *stacked, *(x for x, _, _ in whole)])
-        every = [*outs, *flags[: step.carries]] if loop.history else outs
+        every = [*outs, *flags[: step.carries]] if loop.keeps else outs
         return tuple(found), tuple([(0 if k < step.carries else 1) if out else None for k, out in enumerate(every)])
 
     @staticmethod
@@ -147,9 +195,11 @@ class Scan(Function):
         """The node of a graph that it is."""
         base = loop.base
         attributes = {"carries": base.carries, "slices": base.slices, "length": loop.length, "reverse": loop.reverse}
-        return SCAN, {**attributes, "history": loop.history}, (block_for_node(base.body),), base.body.bound
+        attributes |= {"keeps": loop.keeps, "checkpoint": literal_of(loop.policy)}
+        return SCAN, attributes, (block_for_node(base.body),), base.body.bound
 
 
+@loop_function("while")
 class While(Scan):
     """A loop that a test ends: the same but for its node."""
 
@@ -180,11 +230,11 @@ def batched_while(
 # ---- nodes of graphs ---------------------------------------------------------------------------------------------------
 
 
-def run_scan(
-    node: Node, values: dict, *operands: Tensor, carries: int, slices: int, length: int, reverse: bool, history: bool
-) -> tuple:
+def run_scan(node: Node, values: dict, *operands: Tensor, carries: int, slices: int, keeps: bool, **rest: Any) -> tuple:
     """A scan of a graph, by calls."""
-    return tuple(looped(Loop(Step(body_of(node.blocks[0]), carries, slices), length, reverse, history), operands))
+    step = Step(body_of(node.blocks[0]), carries, slices)
+    loop = Loop(step, rest["length"], rest["reverse"], policy=policy_from(rest["checkpoint"]))
+    return tuple(looped(loop.kept() if keeps else loop, operands))
 
 
 def run_while(node: Node, values: dict, *operands: Tensor, carries: int, memory: int | None) -> tuple:
@@ -198,7 +248,7 @@ def check_scan(node: Node) -> Iterator[str]:
     carries, slices, block = node.attributes["carries"], node.attributes["slices"], node.blocks[0]
     if len(node.ins) != len(block.inputs) or len(block.inputs) < carries + slices:
         yield f"it has {len(node.ins)} operands, its block takes {len(block.inputs)}"
-    if len(node.outs) != len(block.outputs) + carries * node.attributes["history"]:
+    if len(node.outs) != len(block.outputs) + carries * node.attributes["keeps"]:
         yield f"it has {len(node.outs)} results, its block gives {len(block.outputs)}"
     for k, (before, after) in enumerate(zip(block.inputs[:carries], block.outputs)):
         if before.layout is not None and after.layout is not None and plain_layout(before) is not plain_layout(after):

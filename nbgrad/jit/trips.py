@@ -12,7 +12,7 @@ from ..tensors.tensor import Tensor, native
 from .bodies import fitted, plain_layout
 from .loop_steps import Loop
 
-__all__ = ["owned", "run_trips"]
+__all__ = ["owned", "room_for", "run_trips", "slice_of", "store"]
 
 
 def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
@@ -29,13 +29,16 @@ def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     stacked = [fitted(x, layout_of(layout.dtype, (loop.length, *layout.shape))) for x, layout in zip(slices, layouts[n:m])]
     made = body.layouts()
     results = [room_for(each, loop.length) for each in made[n:]]
-    trips = range(loop.length)
-    for k in reversed(trips) if loop.reverse else trips:
+    stops = {trip: k for k, trip in enumerate(loop.stops or ())}
+    kept = [room_for(each, len(stops)) for each in made[:n]] if loop.stops is not None else []
+    for trip in range(loop.length):
+        k = loop.length - 1 - trip if loop.reverse else trip
+        if trip in stops:
+            store(kept, made, carries, stops[trip])
         outs = body.run([*carries, *(slice_of(x, layout, k) for x, layout in zip(stacked, layouts[n:m])), *whole])
-        for x, layout, out in zip(results, made[n:], outs[n:]):
-            CALLS["copy_"](slice_of(x, layout, k), out)
+        store(results, made[n:], outs[n:], k)
         carries = [fitted(x, layout) for x, layout in zip(outs[:n], made)]
-    return [*owned(carries, operands), *results]
+    return [*owned(carries, operands), *results, *kept]
 
 
 def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
@@ -60,8 +63,7 @@ def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: 
         carries = [fitted(x, layout) for x, layout in zip(body.run([*carries, *whole]), layouts)]
     results = [room_for(layout, count) for layout in layouts] if loop.history else []
     for k, kept in enumerate(history):
-        for x, layout, carry in zip(results, layouts, kept):
-            CALLS["copy_"](slice_of(x, layout, k), carry)
+        store(results, layouts, kept, k)
     return [*owned(carries, operands), *results]
 
 
@@ -69,6 +71,12 @@ def room_for(layout: Layout, count: int) -> Tensor:
     """Memory of so many slices."""
     made: Tensor = CALLS["new_full"](layout_of(layout.dtype, (count, *layout.shape)), 0)
     return made
+
+
+def store(stacks: Sequence[Tensor], layouts: Sequence[Layout], slices: Sequence[Tensor], k: int) -> None:
+    """Write slices into stacks of them."""
+    for x, layout, y in zip(stacks, layouts, slices):
+        CALLS["copy_"](slice_of(x, layout, k), y)
 
 
 def slice_of(x: Tensor, layout: Layout, k: int) -> Tensor:

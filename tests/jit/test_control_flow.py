@@ -13,6 +13,9 @@ import nbgrad
 from nbgrad.errors import ArgumentError, DTypeError, GradError, GraphError, RangeError, ShapeError
 from nbgrad.func import grad, hessian, jvp
 from nbgrad.jit import associative_scan, cond, map as map_slices, scan, while_loop
+from nbgrad.jit.bodies import Body
+from nbgrad.jit.rewinding import Trips
+from nbgrad.recomputing.revolve import fewest_steps
 
 TRIPS = [0, 1, 2, 100]
 W = nbgrad.tensor([0.9, 1.1, 0.3], dtype=nbgrad.float64, requires_grad=True)
@@ -287,6 +290,10 @@ def test_map():
         (lambda c, xs: scan(step, c, xs, length=True), RangeError, "length is True"),
         (lambda c, xs: scan(step, c, (xs, xs[:2])), RangeError, r"xs\[1\] has 2 slices, expected 4"),
         (lambda c, xs: scan(step, c, c.sum()), ShapeError, "xs has no dimension"),
+        (lambda c, xs: scan(step, c, xs, checkpoint=0), RangeError, "checkpoint is 0"),
+        (lambda c, xs: scan(step, c, xs, checkpoint=("binomial", 0)), RangeError, "checkpoint is"),
+        (lambda c, xs: scan(step, c, xs, checkpoint="none"), ArgumentError, "checkpoint is 'none', expected one of 'auto'"),
+        (lambda c, xs: scan(step, c, xs, checkpoint=2.0), ArgumentError, "checkpoint is 2.0"),
         (lambda c, xs: scan(step, "c", xs), ArgumentError, "init is of type str"),
         (lambda c, xs: scan(lambda c, x: c, c, xs), ArgumentError, "step returned Tensor, expected a pair"),
         (lambda c, xs: scan(lambda c, x: (c, x, x), c, xs), ArgumentError, "a tuple of 3"),
@@ -306,6 +313,82 @@ def test_bad_input(call, error, message):
     """Names the leaf, what came, what was expected."""
     with pytest.raises(error, match=message):
         call(drawn(1, 3), drawn(2, 4, 3))
+
+
+# ---- checkpoints -------------------------------------------------------------------------------------------------------
+
+SCHEDULES = ["auto", "all", 1, 3, 7, 1000, "sqrt", "binomial", ("binomial", 1), ("binomial", 3)]
+
+
+@pytest.mark.parametrize("checkpoint", SCHEDULES)
+@pytest.mark.parametrize("n", TRIPS)
+def test_schedules(n, checkpoint):
+    """Gradients do not depend on which carries are kept, to the bit; nor do those of the second order."""
+    c, xs = drawn(1, 3).requires_grad_(), drawn(2, n, 3).requires_grad_()
+    for reverse in (False, True):
+        found = []
+        for loop in (partial(scan, checkpoint=checkpoint), scan):
+            gs = nbgrad.grad(total(loop, c, xs, reverse), [c, xs, W], create_graph=n < 10, materialize_grads=True)
+            found.append(gs)
+            if n < 10:
+                second = nbgrad.grad(sum((g * g).sum() for g in gs), [c, xs, W], allow_unused=True, materialize_grads=True)
+                found[-1] = (*gs, *second)
+        for x, y in zip(found[0][:3], found[1][:3], strict=True):
+            np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
+        close(found[0][3:], found[1][3:])
+
+
+@pytest.mark.parametrize("checkpoint", [2, ("binomial", 2)])
+def test_schedules_under_transforms(checkpoint):
+    """Forward over reverse, batches, graphs, compiled functions."""
+    c, xs, w = drawn(1, 3), drawn(2, 5, 3), drawn(3, 3)
+
+    def value(loop, c, xs, w):
+        c, ys = loop(lambda c, x: ((c * w + x).sin(), (c * x).sum()), c, xs)
+        return (c * c).sum() + (ys * ys).sum()
+
+    def several(loop, c, xs, w):
+        slope = grad(partial(value, loop), (0, 1, 2))
+        second = grad(lambda w: sum((g * g).sum() for g in slope(c, xs, w)))(w)
+        rows = nbgrad.vmap(slope, (0, None, None))(nbgrad.stack([c, w]), xs, w)
+        return *slope(c, xs, w), second, *jvp(lambda c: slope(c, xs, w), (c,), (w,))[1], *rows
+
+    loop = partial(scan, checkpoint=checkpoint)
+    expected = several(unrolled, c, xs, w)
+    close(several(loop, c, xs, w), expected)
+    close(nbgrad.jit.compile(partial(several, loop), fullgraph=True)(c, xs, w), expected)
+    graph = nbgrad.jit.trace(lambda c, xs, w: several(loop, c, xs, w), c * 2, xs * 2, w * 2)
+    nbgrad.jit.check(graph)
+    assert any(node.name == "rewind" for node in graph.nodes)
+    close(graph(c, xs, w), expected)
+    batch = nbgrad.stack([c, w])
+    outs, pull = nbgrad.func.vjp(lambda c: loop(step, c, xs)[0], c)
+    others, expected_pull = nbgrad.func.vjp(lambda c: unrolled(step, c, xs)[0], c)
+    close(nbgrad.vmap(pull)(batch), nbgrad.vmap(expected_pull)(batch))
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 5, 10])
+def test_binomial_schedules_run_as_few_trips_as_can_be(slots, monkeypatch):
+    """As many trips again as the theory says, and no more carries held than slots."""
+    runs, held, carries_at = [], [], Trips.carries_at
+
+    def counted_run(self, inputs, run=Body.run):
+        runs.append(len(self.block.outputs))
+        return run(self, inputs)
+
+    def watched(self, trip):
+        found = carries_at(self, trip)
+        held.append(len(self.stack))
+        return found
+
+    monkeypatch.setattr(Body, "run", counted_run)
+    monkeypatch.setattr(Trips, "carries_at", watched)
+    x = nbgrad.tensor(1.0, requires_grad=True)
+    y, _ = scan(lambda x, _: (x + 0.01 * x.sin(), None), x, length=10, checkpoint=("binomial", slots))
+    del runs[:]
+    y.backward()
+    assert len(runs) - 1 == fewest_steps(10, slots)  # which counts the first run, but for the last trip
+    assert max(held[1:]) <= slots
 
 
 # ---- while_loop --------------------------------------------------------------------------------------------------------
