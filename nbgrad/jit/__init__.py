@@ -8,6 +8,7 @@ from .compile import compile
 from .control_flow import associative_scan, cond, map, scan, while_loop
 from .equality import difference, same
 from .graph import Graph
+from .hosts import print
 from .live import compiled_autograd
 from .parser import parse
 
@@ -21,6 +22,7 @@ __all__ = [
     "difference",
     "map",
     "parse",
+    "print",
     "same",
     "scan",
     "trace",

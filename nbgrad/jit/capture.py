@@ -41,6 +41,7 @@ from .checker import check
 from .draws import Draws
 from .effects import Effects, Numbers, Postponed
 from .graph import Graph
+from .hosts import call_python
 from .ir import Block, Control, Node, Value
 from .updates import UPDATE, name_of_rule
 from .values import ask, elements_of, numbers_for
@@ -156,6 +157,11 @@ class Trace(Presence):
         """
         if x.layout.is_traced() or self.variables.is_watched(x):
             self.refuse(f"{op}: gives the memory of a tensor to Python", "call it outside")
+
+    def call_python(self, function: Callable, tensors: tuple, attributes: dict) -> Tensor:
+        """The result of a function that reads arrays: NOTE [Host steps] of hosts.py."""
+        made: Tensor = call_python(self, function, tensors, attributes)[0]
+        return made
 
     # ---- calls -----------------------------------------------------------------------------------------------------
 

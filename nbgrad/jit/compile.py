@@ -19,6 +19,7 @@ from .variants import MISSED, Variant
 
 __all__ = ["Compiled", "compile"]
 
+MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 PLAIN = (int, float, complex, bool, str, bytes, type(None), DType)
 
 
@@ -93,7 +94,10 @@ class Compiled:
             self._count_ += 1
             made = variant(tensors)
         if not kwargs and len(args) == len(tensors):
-            self._quick_ = variant.entry(self._positional_)
+            quick = self._positional_
+            for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
+                quick = each.entry(quick)
+            self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
 
     def _captured_(self, key: Any, leaves: list, tree: Tree) -> Variant | None:
@@ -117,7 +121,8 @@ class Compiled:
             why = group[-1].guards.changed() or group[-1].asks() if group else "layouts, flags or values of arguments"
             warnings.warn(
                 f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
-                f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call.",
+                f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
+                "scan hold branches and loops that depend on values.",
                 stacklevel=4,
             )
         return self.fn(*args, **kwargs)

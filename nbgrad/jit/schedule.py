@@ -17,6 +17,7 @@ from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
 from .draws import DRAW, RESERVE, plan_of_draw, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
+from .hosts import SHOW
 from .ir import Block, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Step, Window
 from .updates import UPDATE, plan_of_update
@@ -24,6 +25,9 @@ from .values import GUARD, guards_of
 from .variables import STOP
 
 __all__ = ["launch", "launch_of", "schedule"]
+
+
+LAST = 1 << 40  # the stage behind all others
 
 
 def schedule(graph: Block) -> Schedule:
@@ -67,10 +71,12 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
         space = space_of(node)
         if space is None:
             stage = max([ready.get(root, 0) for root in roots], default=0)
-            if node.op is GUARD:
-                answered = stage = max(stage, answered)
-            elif node.op is not RESERVE:
+            if node.op is not RESERVE:
                 stage = max(stage, answered)  # it may raise what the program does not, behind another answer
+            if node.op is GUARD or node.op.sized_by_values:
+                answered = stage
+            elif node.op is SHOW:
+                stage = LAST
             calls.append((stage, node))
             ready.update(dict.fromkeys(node.outs, stage + 1))
             after[node] = None

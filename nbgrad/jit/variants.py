@@ -41,6 +41,7 @@ class Variant:
         live: results with a history that a backward pass can go through.
         acts: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
+        asking: the first node that depends on values; None if the program asks for none.
         learned: tensors of the program, beside the arguments, into which gradients flow.
     """
 
@@ -80,6 +81,7 @@ class Variant:
         several = tree_of_several(self.tree)
         self.direct = self.acts is None and self.program.direct and (several if len(results) > 1 else self.tree.kind is None)
         self.slow: Callable | None = None
+        self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
 
     def finish(self, outs: Any, inputs: Any) -> Any:
         """The result, of what native code returned."""
@@ -105,8 +107,7 @@ class Variant:
 
     def asks(self) -> str:
         """The first place where the program asks for values, for people."""
-        node = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
-        return "" if node is None else f"values that are asked for, at {node.line}"
+        return f"values that are asked for, at {self.asking.line}" if self.asking else ""
 
     def missed(self, *inputs: Any) -> Any:
         """Native code found something else than expected."""

@@ -32,7 +32,7 @@ from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
-from ..modes.traced import is_traced
+from ..modes.traced import capture_of_thread, is_traced
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -447,23 +447,6 @@ def levels_to_draw(x: Tensor) -> tuple:
 
 def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Generator | None) -> Tensor:
     """``multinomial`` of ordinary weights."""
-    weights = multinomial_weights(x, num_samples, replacement)
-    rows, columns = weights.shape
-    if replacement:
-        totals = weights.cumsum(-1)
-        uniform = values_of(drawn("uniform", layout_of(float64, (rows, num_samples)), generator, 0.0, 1.0))
-        found = np.stack([row.searchsorted(u * row[-1], side="right") for row, u in zip(totals, uniform)])
-        # The product may round up to the total, beyond the last index that has a weight.
-        found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])
-    else:
-        race = values_of(drawn("exponential", layout_of(float64, weights.shape), generator, 1.0, 0.0))
-        found = np.argsort(-weights / race, -1, kind="stable")[:, :num_samples]
-    shape = (*x.layout.shape[:-1], num_samples)
-    return newly_made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))
-
-
-def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.ndarray:
-    """The weights in float64, a row each, checked."""
     layout = x.layout
     if not layout.dtype.is_floating_point:
         raise DTypeError(f"multinomial: weights must be floating, got {layout.dtype}.")
@@ -471,7 +454,37 @@ def multinomial_weights(x: Tensor, num_samples: int, replacement: bool) -> np.nd
         raise ShapeError(f"multinomial: expected weights (n,) or (rows, n) with n > 0, got {list(layout.shape)}.")
     if num_samples <= 0 or (not replacement and num_samples > layout.shape[-1]):
         raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. Hint: replacement=True.")
-    weights = values_of(x).astype(np.float64).reshape(-1, layout.shape[-1])
+    trace: Any = capture_of_thread() if traces else None
+    if trace is None:
+        multinomial_weights(x)  # refuses what no numbers are drawn by
+    rows = layout.numel // layout.shape[-1]
+    if replacement:
+        numbers = drawn("uniform", layout_of(float64, (rows, num_samples)), generator, 0.0, 1.0)
+    else:
+        numbers = drawn("exponential", layout_of(float64, (rows, layout.shape[-1])), generator, 1.0, 0.0)
+    if trace is None:
+        return chosen_indices(x, numbers, num_samples, replacement)
+    found: Tensor = trace.call_python(chosen_indices, (x.detach(), numbers), {"count": num_samples, "replacement": replacement})
+    return found
+
+
+def chosen_indices(x: Tensor, numbers: Tensor, count: int, replacement: bool) -> Tensor:
+    """The indices that random numbers choose by weights."""
+    weights = multinomial_weights(x)
+    if replacement:
+        totals, uniform = weights.cumsum(-1), values_of(numbers)
+        found = np.stack([row.searchsorted(u * row[-1], side="right") for row, u in zip(totals, uniform)])
+        # The product may round up to the total, beyond the last index that has a weight.
+        found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])
+    else:
+        found = np.argsort(-weights / values_of(numbers), -1, kind="stable")[:, :count]
+    shape = (*x.layout.shape[:-1], count)
+    return newly_made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))
+
+
+def multinomial_weights(x: Tensor) -> np.ndarray:
+    """The weights in float64, a row each, checked."""
+    weights = values_of(x).astype(np.float64).reshape(-1, x.layout.shape[-1])
     if not (np.isfinite(weights) & (weights >= 0)).all() or not (weights.sum(-1) > 0).all():
         raise RangeError("multinomial: weights must be finite and >= 0, and one in each row > 0.")
     return weights

@@ -70,6 +70,7 @@ PROGRAMS = {
     "a name's number": lambda x: x * FACTOR.item(),
     "draws on both sides": lambda x: nbgrad.rand(2) if (x.sum() + nbgrad.rand(1)) > 0 else (nbgrad.rand(3), nbgrad.rand(1)),
     "bernoulli": lambda x: nbgrad.bernoulli(x.sigmoid()),
+    "multinomial": lambda x: (nbgrad.multinomial(x.abs() + 0.1, 2), nbgrad.multinomial(x.exp()[0], 5, replacement=True)),
     "normal": lambda x: nbgrad.normal(x.detach(), x.detach().abs()),
     "clip_grad_norm_": lambda x: (y := (x * 1).detach().requires_grad_(), nbgrad.nn.utils.clip_grad_norm_([y], 1.0))[1],
     "in a vmap of more": lambda x: nbgrad.vmap(lambda row: row * FACTOR.item())(x),
