@@ -34,6 +34,8 @@ HEADLINES = (
     "Lotka-Volterra, 100 steps, gradient",
     "double backward, 16 elements",
     "chain of 1,000,000 nodes: backward",
+    "compiled: MLP 64x8-16-1, value and gradients",
+    "compiled: MLP 64x8-16-1, training step with Adam",
     "import nbgrad",
 )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from dis import get_instructions
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, Iterator
 
 from ..tensors.tensor import Tensor
 
@@ -81,6 +82,17 @@ NO_HOLDERS = (FunctionType, BuiltinFunctionType, ModuleType, type)
 
 @functools.lru_cache(maxsize=1024)
 def global_names(code: CodeType) -> tuple[str, ...]:
-    """The names that a code and the functions defined in it look up, beside their own variables."""
-    inner = (each for each in code.co_consts if isinstance(each, CodeType))
-    return tuple(dict.fromkeys((*code.co_names, *(name for each in inner for name in global_names(each)))))
+    """The global names that a code and the functions defined in it look up."""
+    own = (each.argval for each in get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    return tuple(dict.fromkeys((*own, *(name for each in inner_codes(code) for name in global_names(each)))))
+
+
+def inner_codes(code: CodeType) -> Iterator[CodeType]:
+    """The codes of functions that are defined in a code."""
+    return (each for each in code.co_consts if isinstance(each, CodeType))
+
+
+@functools.lru_cache(maxsize=1024)
+def all_names(code: CodeType) -> frozenset[str]:
+    """All names but those of variables in a code and the functions defined in it, attributes among them."""
+    return frozenset(code.co_names).union(*map(all_names, inner_codes(code)))

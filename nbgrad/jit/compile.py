@@ -44,6 +44,10 @@ class Compiled:
         self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
         self._quick_: Callable = self._positional_
 
+    def _captured_parts(self) -> tuple[Callable]:
+        """What programs that call it depend on."""
+        return (self.fn,)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._dispatch_(args, kwargs) if kwargs else self._quick_(*args)
 

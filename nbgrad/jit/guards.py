@@ -13,10 +13,10 @@ import sys
 import sysconfig
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 from ..base.dtypes import get_default_dtype
-from ..func.captures import global_names
+from ..func.captures import all_names, global_names
 from ..tensors.tensor import Tensor
 
 __all__ = ["Guards"]
@@ -45,7 +45,6 @@ class Guards:
         self.cells: list[Any] = []
         self.tensors: list[Tensor] = []
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
-        self.words: set[str] = set()
         waiting = [function]
         while waiting:
             waiting += self.parts(waiting.pop())
@@ -120,13 +119,25 @@ class Guards:
         if not follows:
             return
         words = global_names(function.__code__)
-        self.words.update(words)
         known = function.__globals__
         for name in words:
-            if name in known and not isinstance(known[name], ModuleType):
-                self.names += (known, name, known[name])
-                yield known[name]
+            if name in known:
+                if isinstance(known[name], ModuleType):
+                    yield from self.parts_of_module(known[name], all_names(function.__code__))
+                else:
+                    self.names += (known, name, known[name])
+                    yield known[name]
         yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+
+    def parts_of_module(self, module: ModuleType, words: Iterable[str]) -> Iterator[Any]:
+        """What a function may look up in a module of the program."""
+        held, path = vars(module), getattr(module, "__file__", None)
+        if path is None or path.startswith((OWN, *LIBRARIES)) or "site-packages" in path:
+            return
+        for name in sorted(held.keys() & words):
+            if not isinstance(held[name], ModuleType):
+                self.names += (held, name, held[name])
+                yield held[name]
 
     def parts_of_object(self, value: Any) -> Iterator[Any]:
         """The attributes of an object, and the methods of its class that make it callable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -258,6 +259,19 @@ def test_globals_and_closures_are_noticed():
     finally:
         FACTOR = float("2.0")
     assert compiled(x).tolist() == [6.0, 6.0] and len(compiled.variants) == 3
+
+
+def test_modules_of_the_program_are_noticed():
+    """What a function looks up in a module; a global that is named like an attribute is no name of the function."""
+    global mean
+    settings = ModuleType("settings")
+    settings.__file__, settings.scale, settings.other = "/program/settings.py", 2.0, 1.0
+    compiled = compile(FunctionType((lambda x: (x * settings_.scale).mean()).__code__, {"settings_": settings}), fullgraph=True)
+    x, mean = nbgrad.ones(2), 0
+    for scale, other in ((2.0, 1.0), (3.0, 1.0), (3.0, 2.0)):
+        settings.scale, settings.other, mean = scale, other, mean + 1
+        assert compiled(x).item() == scale
+    assert len(compiled.variants) == 2
 
 
 def test_attributes_lists_and_dicts_are_noticed():
