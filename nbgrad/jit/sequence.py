@@ -6,6 +6,7 @@ from typing import Any, Callable, NamedTuple, Sequence as Row
 
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
+from ..native.objects import pack_words
 from ..native.sequences import FILL, GUARD, HOST, LAUNCH
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
@@ -26,12 +27,17 @@ class Assembled:
         call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
         run: the same, where inputs are known to fit and nothing is recorded; None where a guard has stopped the steps.
         steps, bytes: how many there are, and how much memory they share.
+        code: NOTE [Sequence words] of native/sequences.py; ``launches``: whether the steps are nothing else.
+        addresses: how many the steps know; ``room``: bytes of a block.
     """
 
-    __slots__ = ("call", "run", "steps", "bytes")
+    __slots__ = ("call", "run", "steps", "bytes", "code", "launches", "addresses", "room")
 
-    def __init__(self, call: Callable, run: Callable, steps: int, size: int):
+    def __init__(
+        self, call: Callable, run: Callable, steps: int, size: int, code: bytes, launches: bool, addresses: int, room: int
+    ):
         self.call, self.run, self.steps, self.bytes = call, run, steps, size
+        self.code, self.launches, self.addresses, self.room = code, launches, addresses, room
 
 
 class Expected(NamedTuple):
@@ -125,9 +131,11 @@ def assemble(
             words += [HOST, size_of(step), len(hosts), len(numbers), *numbers]
             hosts.append(step)
             gives_lock = True
+    count, known = len(schedule.steps), len(addresses.owners)
+    code = pack_words(plan.size, count, known, int(gives_lock), len(inputs) if given is None else given, *words) + tail
+    room = ALIGNED + table + plan.size
     call, run = native.sequence(
-        (plan.size, len(schedule.steps), len(addresses.owners), int(gives_lock), len(inputs) if given is None else given, *words),
-        tail,
+        code,
         tuple(templates),
         tuple([value.layout for value in inputs]),
         tuple(data),
@@ -139,7 +147,7 @@ def assemble(
                 for step in hosts
             ]
         ),
-        ALIGNED + table + plan.size,
+        room,
         expected.names,
         expected.cells,
         (int(expected.records), *map(int, expected.flags)),
@@ -149,7 +157,8 @@ def assemble(
         mode,
         stopped_of([step.source for step in hosts if isinstance(step, Words)]),
     )
-    return Assembled(call, run, len(schedule.steps), plan.size)
+    launches = all(isinstance(step, Launch) for step in schedule.steps)
+    return Assembled(call, run, count, plan.size, code, launches, known, room)
 
 
 ALIGNED = 64

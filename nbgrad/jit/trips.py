@@ -6,18 +6,20 @@ from typing import Any, Sequence
 
 from ..base.calls import CALLS
 from ..base.errors import GradError
+from ..creation.factories import empty_of
 from ..tensors.arrays import values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .bodies import fitted, plain_layout
 from .loop_steps import Loop
+from .repeats import Move, Repeated, along, repeated
 
 __all__ = ["owned", "room_for", "run_trips", "slice_of", "store"]
 
 
 def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     """The results for plain tensors, each on memory of its own."""
-    step, body = loop.step, loop.step.body
+    step, body = loop.base, loop.base.body
     layouts = [plain_layout(value) for value in body.block.inputs]
     carries, slices, whole = step.split(operands)
     n, m = step.carries, step.carries + step.slices
@@ -29,16 +31,57 @@ def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     stacked = [fitted(x, layout_of(layout.dtype, (loop.length, *layout.shape))) for x, layout in zip(slices, layouts[n:m])]
     made = body.layouts()
     results = [room_for(each, loop.length) for each in made[n:]]
+    history = [room_for(each, loop.length) for each in made[:n]] if loop.history else []
+    kept = [room_for(each, len(loop.stops)) for each in made[:n]] if loop.stops is not None else []
+    plan = repeated(body) if loop.length else None
+    if plan is not None:
+        last = run_repeated(loop, plan, carries, stacked, whole, results, history, kept)
+        return [*last, *results, *history, *kept]
     stops = {trip: k for k, trip in enumerate(loop.stops or ())}
-    kept = [room_for(each, len(stops)) for each in made[:n]] if loop.stops is not None else []
     for trip in range(loop.length):
         k = loop.length - 1 - trip if loop.reverse else trip
+        store(history, made, carries, k)
         if trip in stops:
             store(kept, made, carries, stops[trip])
         outs = body.run([*carries, *(slice_of(x, layout, k) for x, layout in zip(stacked, layouts[n:m])), *whole])
         store(results, made[n:], outs[n:], k)
         carries = [fitted(x, layout) for x, layout in zip(outs[:n], made)]
-    return [*owned(carries, operands), *results, *kept]
+    return [*owned(carries, operands), *results, *history, *kept]
+
+
+def run_repeated(
+    loop: Loop,
+    plan: Repeated,
+    carries: Sequence[Tensor],
+    stacked: Sequence[Tensor],
+    whole: Sequence[Tensor],
+    results: Sequence[Tensor],
+    history: Sequence[Tensor],
+    kept: Sequence[Tensor],
+) -> list[Tensor]:
+    """The last carries; results, history and kept carries are filled in."""
+    step, count, reverse = loop.base, loop.length, loop.reverse
+    assert count is not None
+    n, m = step.carries, step.carries + step.slices
+    made, layouts = step.body.layouts(), [plain_layout(value) for value in step.body.block.inputs]
+    even = [empty_of(layout) for layout in made[:n]]
+    odd = [empty_of(layout) for layout in made[:n]]
+    if history:
+        store(history, made, carries, count - 1 if reverse else 0)
+        moves = [along(h, layout, count, reverse, 1, last=x) for h, layout, x in zip(history, made, even)]
+    else:
+        moves = [Move(x, y) for x, y in zip(even, odd)]
+    moves += [along(x, layout, count, reverse) for x, layout in zip(results, made[n:])]
+    if history:
+        moves += [along(h, layout, count, reverse) for h, layout in zip(history, made)]
+    else:
+        moves += [Move(y, x, first=c) for x, y, c in zip(even, odd, carries)]
+    moves += [along(x, layout, count, reverse) for x, layout in zip(stacked, layouts[n:m])]
+    moves += [Move(x) for x in whole]
+    for k, trip in enumerate(plan.run(moves, count, loop.stops or ())):
+        if k < len(loop.stops or ()):
+            store(kept, made, even if trip % 2 else odd, k)
+    return even if history or count % 2 else odd
 
 
 def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
@@ -69,8 +112,7 @@ def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: 
 
 def room_for(layout: Layout, count: int) -> Tensor:
     """Memory of so many slices."""
-    made: Tensor = CALLS["new_full"](layout_of(layout.dtype, (count, *layout.shape)), 0)
-    return made
+    return empty_of(layout_of(layout.dtype, (count, *layout.shape)))
 
 
 def store(stacks: Sequence[Tensor], layouts: Sequence[Layout], slices: Sequence[Tensor], k: int) -> None:

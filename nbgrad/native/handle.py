@@ -70,6 +70,7 @@ class _Lazy:
             "apart",
             "count_writes",
             "may_write",
+            "repeat",
         ):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)

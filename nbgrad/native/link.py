@@ -21,7 +21,22 @@ from ..base import config
 from ..base.dtypes import DType
 from ..kernels.cpu import LARGE
 from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
-from . import calls, language, launches, nans, objects, places, plans, primitives, recording, sequences, steps, support, surveys
+from . import (
+    calls,
+    language,
+    launches,
+    nans,
+    objects,
+    places,
+    plans,
+    primitives,
+    recording,
+    repeats,
+    sequences,
+    steps,
+    support,
+    surveys,
+)
 from .calls import Caller, Differentiator, Writer
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
@@ -37,7 +52,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, launches, places, calls, recording, steps, nans, sequences, surveys)
+MODULES = (threads, launches, places, calls, recording, steps, nans, sequences, repeats, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -49,6 +64,7 @@ UNBOUND = {
     places: ("place", "watch"),
     calls: ("apart",),
     sequences: ("count_writes", "may_write"),
+    repeats: ("repeat",),
 }
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")  # slots that a Viewer fills in
@@ -182,8 +198,7 @@ class Functions:
 
     def sequence(
         self,
-        steps: tuple[int, ...],
-        parameters: bytes,
+        code: bytes,
         outs: tuple,
         layouts: tuple,
         constants: tuple,
@@ -201,12 +216,11 @@ class Functions:
         """``call`` and ``run``: see ``Sequence``.
 
         Args:
-            steps: the first four words, and the steps.
-            parameters: of launches, behind them.
+            code: NOTE [Sequence words] of sequences.py.
             size: bytes of a block.
         """
-        words, own = pack_words(*steps) + parameters, (outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8))
-        owner = Sequence(words, *own, names, cells, pack_words(*flags), special, slow, recorded, mode, stopped)
+        own = outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8)
+        owner = Sequence(code, *own, names, cells, pack_words(*flags), special, slow, recorded, mode, stopped)
         return self.method(owner), self.method(owner, "run")
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
 from .calls import recording
-from .language import Row, bound, entry, native
+from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .places import note_write
 from .primitives import (
@@ -237,17 +237,7 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
     for _step in range(code[1]):
         kind, size = code[at], code[at + 1]
         if kind == 0:
-            pointers[0] = start + 8 * code[at + 6]
-            pair = at + 8
-            for k in range(code[at + 7]):
-                pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
-                pair = pair + 2
-            if code[at + 5] == 0:
-                run_kernel(code[at + 2], code[at + 3], pointers)
-            else:
-                thread = give_lock()
-                parallel(code[at + 2], code[at + 3], code[at + 4], address_of(pointers))
-                take_lock(thread)
+            launch_step(code, at, table, start, pointers)
         elif kind == 1:
             host: Callable = sequence.hosts[code[at + 2]]
             given = tuple([operands[k] for k in range(len(operands))])
@@ -274,6 +264,27 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
                 return False
         at = at + size
     return number >= 0
+
+
+@native(inline=True)
+def launch_step(code: Words, at: int, table: int, start: int, pointers: Words) -> None:
+    """A step that is a launch.
+
+    Args:
+        at: where it is among the words. table: of the addresses. start: of the words.
+        pointers: for the kernel's.
+    """
+    pointers[0] = start + 8 * code[at + 6]
+    pair = at + 8
+    for k in range(code[at + 7]):
+        pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
+        pair = pair + 2
+    if code[at + 5] == 0:
+        run_kernel(code[at + 2], code[at + 3], pointers)
+    else:
+        thread = give_lock()
+        parallel(code[at + 2], code[at + 3], code[at + 4], address_of(pointers))
+        take_lock(thread)
 
 
 @native

@@ -697,3 +697,28 @@ def test_batches_of_captured_loops():
     close(graph(c, xs), [expected])
     graph = nbgrad.jit.trace(lambda c, xs: last(scan, c, xs), c[0], xs)
     close([nbgrad.vmap(lambda c: graph(c, xs)[0])(c)], [expected])
+
+
+# ---- native trips ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [*TRIPS, 5000])
+@pytest.mark.parametrize("checkpoint", ["all", 3])
+def test_native_trips_are_those_of_python(n, checkpoint, monkeypatch):
+    """Carries that are given on, exchanged and views; slices twice: to the bit what one call a trip gives."""
+
+    def fn(carry, x):
+        a, b, t, k = carry
+        return (b, a * 0.5 + x, t.t(), k + 1), (x, x, a[::2], k)
+
+    init = drawn(1, 3), drawn(2, 3), drawn(3, 2, 2), nbgrad.tensor(0)
+    xs = drawn(4, n, 3).requires_grad_()
+    found = []
+    for native in (True, False):
+        if not native:
+            monkeypatch.setattr("nbgrad.jit.trips.repeated", lambda body: None)
+        carry, ys = scan(fn, init, xs, checkpoint=checkpoint)
+        (g,) = nbgrad.grad((carry[0] * carry[1]).sum() + (ys[2] * ys[2]).sum(), xs, create_graph=True, materialize_grads=True)
+        found.append([*carry, *ys, g])
+    for x, y in zip(*found, strict=True):
+        np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
