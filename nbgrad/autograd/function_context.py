@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError, VersionError
-from ..base.grad_mode import mode
+from ..base.grad_mode import capture_of_thread, mode, traces
 from ..engine import owned, validate_gradient
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
 from ..graph.node import Node, Rule, name_of
@@ -363,6 +363,12 @@ def call_backward(ctx: BackwardCFunction, grads: tuple) -> Any:
 
 def handed_over(cls: Any, ctx: Any, grads: tuple) -> Any:
     """What the ``backward`` of a Function class returns for cotangents, one by one or in one list, as the class wants them."""
+    if traces and (trace := capture_of_thread()) is not None and trace.turns.get(id(ctx)) is not ctx:
+        trace.turns[id(ctx)] = ctx
+        try:
+            return trace.run_backward(cls, ctx, grads)
+        finally:
+            del trace.turns[id(ctx)]
     backward = cls._backward_method()
     if cls.boxed_grads_call:
         return backward(ctx, list(grads))

@@ -40,6 +40,7 @@ from ..tensors.tensor import ASK, Tensor, native
 from .checker import check
 from .draws import Draws
 from .effects import Effects, Numbers, Postponed
+from .functions import Hosted, run_backward, run_function
 from .graph import Graph
 from .hosts import call_python
 from .ir import Block, Control, Node, Value
@@ -47,7 +48,7 @@ from .updates import UPDATE, name_of_rule
 from .values import ask, elements_of, numbers_for
 from .variables import Variables
 
-__all__ = ["Trace", "current_trace", "trace", "tracing"]
+__all__ = ["Trace", "beginning_again", "current_trace", "trace", "tracing"]
 
 PACKAGE = str(Path(__file__).parents[1])
 GENERATED = "<nbgrad "  # how files of generated functions are called
@@ -60,15 +61,20 @@ class Trace(Presence):
     Attributes:
         graph: what was written down.
         asked: values that Python has read.
+        hosted: Functions that are steps in Python; ``arrays``: those that a ctx holds, as tensors; ``turns``: contexts whose
+            ``backward`` runs. See functions.py.
         depth: whether the thread is beneath a call that is being written down.
         effects: what the function changes that was there before; None where it may change nothing.
     """
 
     rank = "capture"
 
-    def __init__(self, known: Sequence[Tensor] = (), effects: bool = False):
+    def __init__(self, known: Sequence[Tensor] = (), effects: bool = False, hosted: set | None = None):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
         self.asked: set[Value] = set()
+        self.hosted = set() if hosted is None else hosted
+        self.arrays: dict[tuple[int, str], tuple[Any, Tensor]] = {}
+        self.turns: dict[int, Any] = {}
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
 
@@ -158,6 +164,10 @@ class Trace(Presence):
         if x.layout.is_traced() or self.variables.is_watched(x):
             self.refuse(f"{op}: gives the memory of a tensor to Python", "call it outside")
 
+    def run_backward(self, function: Any, ctx: Any, grads: tuple) -> Any:
+        """The ``backward`` of a Function: see functions.py."""
+        return run_backward(self, function, ctx, grads)
+
     def call_python(self, function: Callable, tensors: tuple, attributes: dict) -> Tensor:
         """The result of a function that reads arrays: NOTE [Host steps] of hosts.py."""
         made: Tensor = call_python(self, function, tensors, attributes)[0]
@@ -170,7 +180,7 @@ class Trace(Presence):
         if call.op.kind == "function":
             if hasattr(function_of(call), "_control_"):
                 return self.run_control(call, below)
-            return below(call)  # what it calls is captured
+            return run_function(self, call, below)
         if call.form == "out":
             raise GraphError(f"{call.op.public}: a graph does not capture out=. Hint: use the result.")
         if call.op.kind == "method":
@@ -406,14 +416,15 @@ register("capture", Captures())
 
 
 @contextmanager
-def tracing(known: Sequence[Tensor] = (), effects: bool = False) -> Iterator[Trace]:
+def tracing(known: Sequence[Tensor] = (), effects: bool = False, hosted: set | None = None) -> Iterator[Trace]:
     """A capture of what this thread calls inside.
 
     Args:
         known: tensors that may be used without being made inside.
         effects: whether it may change what was there before, which is taken back at the end: NOTE [Effects] of effects.py.
+        hosted: Functions that are steps in Python.
     """
-    active = Trace(known, effects)
+    active = Trace(known, effects, hosted)
     traces.append(active)
     special.append(active)
     try:
@@ -445,7 +456,24 @@ def trace(fn: Callable, *examples: Tensor) -> Graph:
     >>> graph(nbgrad.tensor([3.0, 4.0]))
     [tensor([7., 9.])]
     """
-    with tracing(captured(fn)) as active:
+    return beginning_again(lambda hosted: traced(fn, examples, hosted))
+
+
+def beginning_again(capture: Callable[[set], Any]) -> Any:
+    """What ``capture(hosted)`` returns, which begins again where a Function has left the graph."""
+    hosted: set[Any] = set()
+    while True:
+        try:
+            return capture(hosted)
+        except Hosted as left:
+            if left.function in hosted:
+                raise
+            hosted.add(left.function)
+
+
+def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
+    """The graph of a function."""
+    with tracing(captured(fn), hosted=hosted) as active:
         active.graph.name = getattr(fn, "__name__", "graph")
         if not active.graph.name.isidentifier():
             active.graph.name = "graph"

@@ -23,22 +23,26 @@ from .steps import Guard, Place, Window
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["GUARD", "ask", "elements_of", "guards_of", "numbers_for", "refuse_in_body"]
+__all__ = ["GUARD", "Changed", "ask", "elements_of", "guards_of", "numbers_for", "refuse_in_body"]
 
 MOST = 64  # elements that a program may ask for at once
+
+
+class Changed(GraphError):
+    """Values are others than those that the capture went on with."""
 
 
 def guarded(node: Node, values: dict, x: Tensor, expected: Any) -> tuple:
     """Go on if the elements of a tensor are as expected.
 
     Raises:
-        GraphError: they are not.
+        Changed: they are not.
     """
     trace = capture_of_thread()
     if trace is not None:
         trace.add(GUARD, (trace.value(x),), {"expected": expected}, ())
     elif elements_of(x).tobytes() != expected_bytes(expected, x.layout):
-        raise GraphError(
+        raise Changed(
             f"guard: the program asked for values at {node.line or 'an unknown line'}, and went on as it does for {expected!r}; "
             f"now there is {elements_of(x).ravel().tolist()!r}. Hint: trace it again."
         )

@@ -15,7 +15,7 @@ from ..graph.saved import freed_backward
 from ..modes.traced import Unfit
 from ..tensors.tensor import Tensor
 from .acts import Acts
-from .capture import tracing
+from .capture import beginning_again, tracing
 from .draws import words_of
 from .effects import Effects
 from .graph import Graph
@@ -47,7 +47,8 @@ class Variant:
 
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool):
         self.guards = Guards(fn)
-        self.graph, results, self.tree, effects = captured(fn, leaves, tree, self.guards.tensors)
+        known = self.guards.tensors
+        self.graph, results, self.tree, effects = beginning_again(lambda hosted: captured(fn, leaves, tree, known, hosted))
         self.guards.names += effects.names
         histories = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
         outputs = iter(self.graph.outputs)
@@ -194,13 +195,13 @@ class CompiledCall(Function):
 # ---- capture ---------------------------------------------------------------------------------------------------------
 
 
-def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor]) -> tuple[Graph, list, Tree, Effects]:
+def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set) -> tuple[Graph, list, Tree, Effects]:
     """The graph of a call, the leaves of its result, their structure, and what the function changes.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
     """
-    with tracing(known, effects=True) as active:
+    with tracing(known, effects=True, hosted=hosted) as active:
         effects = active.effects
         assert effects is not None
         name = getattr(fn, "__name__", "graph")
