@@ -5,8 +5,11 @@ alike computes alike. The first pass of its kind is captured: nodes are given tr
 engine runs as ever. The program's inputs are saved values and the root's cotangent, its results what arrives at leaves; these are
 settled by the engine's own function, with their hooks, for ``inputs=``, and in its order.
 
-Left to the engine: passes that are recorded or return gradients of results of operations; nodes with hooks, of custom Functions, of
-what was freed, written to, or kept behind hooks; special modes. Nothing that such a pass does is different.
+Hooks of nodes are part of the program where they can only compute, and are called in the middle of it, in the engine's order, where
+they may do more (live_hooks.py); where that happens too often to be worth it, the pass is the engine's.
+
+Left to the engine: passes that are recorded or return gradients of results of operations; nodes of custom Functions, of what was
+freed, written to, or kept behind hooks; special modes. Nothing that such a pass does is different.
 """
 
 from __future__ import annotations
@@ -28,12 +31,14 @@ from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor
 from .capture import Trace, tracing
 from .ir import Value
+from .live_hooks import HOOKS, running, spell_hooks, stand_in_hooks
 from .program import Program
 from .values import refuse_in_body
 
 __all__ = ["compiled_autograd"]
 
 MOST_PROGRAMS = 64
+WORTH = 24  # nodes of a program that save as much time as the call of hooks in the middle of it takes
 
 
 class LiveProgram:
@@ -105,7 +110,14 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
     if create_graph or ways or not programs.depth or special or dual_levels or traces or watchers or len(seeds) != 1:
         return walk(task, seeds, create_graph, current, *ways)
     (edge, g), captures = seeds[0], task.captures
-    if type(edge) is not Node or edge._outputs_ != 1 or g is None or g.layout.special or (captures is not None and not task.plain):
+    if (
+        not isinstance(edge, Node)
+        or type(edge) is AccumulateGrad
+        or edge._outputs_ != 1
+        or g is None
+        or g.layout.special
+        or (captures is not None and not task.plain)
+    ):
         return walk(task, seeds, create_graph, current)
     nodes, leaves, words, values = [edge], list[Tensor](), [g.layout], [g]
     spell, free = speller()
@@ -119,7 +131,11 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
         return walk(task, seeds, create_graph, current)
     edge = g = None
     del seeds[:]
-    results = live.program.run(values)
+    running.passes.append(nodes)
+    try:
+        results = live.program.run(values)
+    finally:
+        running.passes.pop()
     values.clear()
     if not task.keep_graph:
         free(nodes)
@@ -144,15 +160,13 @@ def taken(results: list, place: int) -> Tensor:
 def speller() -> tuple[Callable, Callable]:
     """``spell`` and ``free``: see ``Speller`` of native/surveys.py."""
     made: tuple[Callable, Callable] = native.speller(
-        AccumulateGrad, parts_of, freed_backward, spell_other, spell_attributes, spelled, -1
+        AccumulateGrad, parts_of, freed_backward, spell_hooks, spell_other, spell_attributes, spelled, -1
     )
     return made
 
 
 def spell_other(node: Node, words: list, values: list) -> bool:
-    """The spelling of a node that has hooks, which nothing stands for yet, or is of another class than Node itself."""
-    if node._meta_ is not None:
-        return False
+    """The spelling of what a node of another class than Node itself keeps."""
     if node._attrs_ is not None and not spell_attributes(node._attrs_, words, values):
         return False
     for k, value in enumerate(saved_values(node)):
@@ -230,6 +244,8 @@ def captured_pass(nodes: list[Node], leaves: list[Tensor], words: list, values: 
         refuse_in_body(graph)
     except Exception:  # whatever it is, the engine says it in its own words
         return LiveProgram(words)
+    if WORTH * len([node for node in graph.nodes if node.op is HOOKS]) > len(nodes):
+        return LiveProgram(words)
     places = iter(range(len(outs)))
     order = tuple([(numbers[id(leaf)], None if out is None else next(places)) for (leaf, _), out in zip(found, outs)])
     return LiveProgram(words, Program(graph, graph.outputs), order)
@@ -242,8 +258,11 @@ def traced_pass(active: Trace, nodes: list[Node], values: list[Tensor]) -> list[
     settled, task = Settled(), GraphTask(True, [nodes[0]])
     enabled, mode.enabled = mode.enabled, False
     try:
-        for node in nodes:
+        for number, node in enumerate(nodes):
             exchange(node, inputs, kept)
+            if node._meta_ is not None:
+                kept.append((node, "_meta_", node._meta_))
+                node._meta_ = stand_in_hooks(active, number, node._meta_)
         watchers.append(settled)
         walk(task, [(nodes[0], g)], True, {})
     finally:

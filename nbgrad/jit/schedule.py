@@ -60,7 +60,7 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
     calls: list[tuple[int, Node]] = []
     groups: list[Group] = []
     after: dict[Node, Group | None] = {}
-    answered = 0  # the stage of the last guard
+    answered = 0  # the stage of the last guard, or of what users see
     for node in graph.nodes:
         if node.op is STOP:
             made.windows[node.outs[0]] = made.window(node.ins[0])
@@ -73,10 +73,10 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
             stage = max([ready.get(root, 0) for root in roots], default=0)
             if node.op is not RESERVE:
                 stage = max(stage, answered)  # it may raise what the program does not, behind another answer
-            if node.op is GUARD or node.op.sized_by_values:
-                answered = stage
-            elif node.op is SHOW:
+            if node.op is SHOW:
                 stage = LAST
+            elif node.op is GUARD or node.op.sized_by_values or getattr(node.op, "effect", "") == "host":
+                answered = stage
             calls.append((stage, node))
             ready.update(dict.fromkeys(node.outs, stage + 1))
             after[node] = None

@@ -190,22 +190,23 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
         counts: numbers of results, operands and constants, whose arrays lie in ``held`` first.
     """
     node, arrays = step.node, sum(counts)
-    places = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
+    found = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
+    places = [(value, *addresses.owners[number], offset, layout.template) for value, (number, offset), layout in found]
     targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
 
     def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple | None:
         shared = wrap_array(block)
         begin = -block.ctypes.data % ALIGNED + table
-        owners = (None, results, operands, constants, None, [x for made in held[arrays:] for x in made])
         given: dict[Value, Any] = {}
-        for value, (number, offset), layout in places:
-            kind, k = addresses.owners[number]
-            owner: Any = owners[kind]
+        for value, kind, k, offset, template in places:
             if kind == BLOCK:
-                storage, start = shared, begin
+                given[value] = native.tensor(template, shared, begin + offset, False, None)
+                continue
+            if kind == RETURNED:
+                owner: Any = [x for made in held[arrays:] for x in made]
             else:
-                storage, start = owner[k]._storage_, owner[k]._offset_
-            given[value] = native.tensor(layout.template, storage, start + offset, False, None)
+                owner = (None, results, operands, constants)[kind]
+            given[value] = native.tensor(template, owner[k]._storage_, owner[k]._offset_ + offset, False, None)
         try:
             outs = run_node(node, given, False)
         except Changed:

@@ -233,6 +233,7 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
     held: list | None = None
     if code[3] != 0:  # other threads may exchange what the tensors have while the lock is away
         held = arrays_of(outs, operands, sequence.constants)
+    given: tuple | None = None
     pointers, at, start = words(128), 5, address_of_bytes(sequence.words)
     for _step in range(code[1]):
         kind, size = code[at], code[at + 1]
@@ -240,7 +241,8 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
             launch_step(code, at, table, start, pointers)
         elif kind == 1:
             host: Callable = sequence.hosts[code[at + 2]]
-            given = tuple([operands[k] for k in range(len(operands))])
+            if given is None:
+                given = tuple([operands[k] for k in range(len(operands))])
             answer = host(block, outs, held, given)
             if answer is None:
                 return False

@@ -30,23 +30,25 @@ class Speller:
         accumulator: the class of leaves' nodes.
         parts: ``parts(edge)``: what an edge leads to that is not that itself, and what is behind it is told by.
         freed: the ``backward`` of nodes that were freed.
-        other: ``other(node, words, values) -> bool`` for nodes with hooks, or with more saved values than a Node has slots.
+        hooks: ``hooks(meta) -> key`` of a node's hooks.
+        other: ``other(node, words, values) -> bool`` for nodes of other classes, which may save more than a Node has slots for.
         attributes: ``attributes(value, words, values) -> bool`` for a node's other arguments.
         spelled: ``spelled(value) -> key`` for what is neither tensor nor None; None where there is no key.
         nowhere: what stands for an edge that leads nowhere.
     """
 
-    __slots__ = ("accumulator", "parts", "freed", "other", "attributes", "spelled", "nowhere")
+    __slots__ = ("accumulator", "parts", "freed", "hooks", "other", "attributes", "spelled", "nowhere")
     accumulator: type
     parts: Callable
     freed: Callable
+    hooks: Callable
     other: Callable
     attributes: Callable
     spelled: Callable
     nowhere: Any
 
-    def __init__(self, accumulator, parts, freed, other, attributes, spelled, nowhere):
-        self.accumulator, self.parts, self.freed, self.other = accumulator, parts, freed, other
+    def __init__(self, accumulator, parts, freed, hooks, other, attributes, spelled, nowhere):
+        self.accumulator, self.parts, self.freed, self.hooks, self.other = accumulator, parts, freed, hooks, other
         self.attributes, self.spelled, self.nowhere = attributes, spelled, nowhere
 
     def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list) -> bool:
@@ -58,7 +60,9 @@ class Speller:
             words.append(node._plan_)
             words.append(node._backward_)
             self.spell_edges(node, seen, nodes, leaves, words)
-            if type(node) is not Node or node._meta_ is not None:
+            if node._meta_ is not None:
+                words.append(self.hooks(node._meta_))
+            if type(node) is not Node:
                 if self.other(node, words, values) is not True:
                     return False
                 continue
