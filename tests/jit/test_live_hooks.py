@@ -105,7 +105,7 @@ def with_default(k):
 
 def test_numbers_of_hooks_are_noticed():
     """Closures, globals and defaults of hooks that only compute."""
-    for hooks in ([with_default(1.0), with_default(2.0)], [(lambda k: lambda g: g * k)(k) for k in (1.0, 2.0)]):
+    for hooks in ([with_default(1.0), with_default(2.0)], [partial_of(1.0), partial_of(2.0)]):
         programs.found.clear()
         for hook in hooks * 2:
             want = passes(lambda y, hook=hook: y.register_hook(hook))
