@@ -15,7 +15,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.functions import attach
-from ..base.grad_mode import call_tracers, note_leaf, special, unusual
+from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
@@ -633,6 +633,9 @@ def tensor(
     if dtype is None and device is None and (out := of_alike(data)) is not None:
         return leaf("tensor", out, requires_grad)
     on_device("tensor", device)
+    if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
+        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape))
+        return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
     array = plain_array(data)

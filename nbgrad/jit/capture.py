@@ -22,12 +22,15 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, Callable, Iterator, Sequence
 
+import numpy as np
+
 from ..autograd.function_context import BackwardCFunction
 from ..base import config
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, dtype_of, int64
 from ..base.errors import GraphError
 from ..base.grad_mode import mode, special, traces
+from ..creation.numpy_exchange import from_numpy
 from ..func.captures import captured
 from ..graph.edges import Edge, Node as GraphNode, next_seq, requires_grad
 from ..graph.node import saved_values
@@ -45,7 +48,7 @@ from .graph import Graph
 from .hosts import call_python
 from .ir import Block, Control, Node, Value
 from .updates import UPDATE, name_of_rule
-from .values import ask, elements_of, numbers_for
+from .values import MOST, ask, elements_of, numbers_for
 from .variables import Variables
 
 __all__ = ["Trace", "beginning_again", "current_trace", "trace", "tracing"]
@@ -61,6 +64,7 @@ class Trace(Presence):
     Attributes:
         graph: what was written down.
         asked: values that Python has read.
+        named_arrays: NumPy arrays that the program names and may write to.
         hosted: Functions that are steps in Python; ``arrays``: those that a ctx holds, as tensors; ``turns``: contexts whose
             ``backward`` runs. See functions.py.
         depth: whether the thread is beneath a call that is being written down.
@@ -72,6 +76,7 @@ class Trace(Presence):
     def __init__(self, known: Sequence[Tensor] = (), effects: bool = False, hosted: set | None = None):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
         self.asked: set[Value] = set()
+        self.named_arrays: list[np.ndarray] = []
         self.hosted = set() if hosted is None else hosted
         self.arrays: dict[tuple[int, str], tuple[Any, Tensor]] = {}
         self.turns: dict[int, Any] = {}
@@ -94,6 +99,8 @@ class Trace(Presence):
         """Python code made a storage: of a creation function, whose elements are constants."""
         if not self.depth and get_ident() == self.thread:
             self.variables.born[id(storage.array)] = storage.array
+            if self.named_arrays and self.is_named(storage.array):
+                self.variables.foreign[id(storage.array)] = storage.array
 
     def note_pass(self) -> None:
         """A pass begins."""
@@ -140,6 +147,17 @@ class Trace(Presence):
         return tuple([self.value(y) for y in x]) if isinstance(x, (tuple, list)) and holds_tensors(x) else x
 
     # ---- values ----------------------------------------------------------------------------------------------------
+
+    def note_arrays(self, arrays: Sequence[np.ndarray]) -> None:
+        """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded."""
+        self.named_arrays = [x for x in arrays if x.flags.writeable and x.dtype.kind in "biufc" and x.dtype.isnative and x.size]
+        for x in self.named_arrays:
+            if x.size <= MOST and min(x.strides, default=0) >= 0:
+                self.ask("array", from_numpy(x))
+
+    def is_named(self, array: np.ndarray) -> bool:
+        """Whether an array lies on the memory of one that the program names."""
+        return any(np.may_share_memory(array, x) for x in self.named_arrays)
 
     def ask(self, op: str, x: Tensor) -> None:
         """Python reads the elements of a tensor: see values.py."""

@@ -1,19 +1,23 @@
 """What a captured function depends on beside its arguments: names that it looks up, and the objects that they name.
 
 NOTE [Guards]: a captured program holds as long as every name that its functions look up (globals, variables of closures, defaults,
-attributes of objects that these name, members of their lists and dicts) holds the object that it held when the program was
-captured. Functions of the program are followed, those of libraries are not. Native code compares the objects; numbers and strings
-that are equal count as the same, which Python finds out where native code has not.
+attributes of objects and classes that these name, members of their lists and dicts) holds the object that it held when the program
+was captured. Functions of the program are followed, those of libraries are not. Native code compares the objects; numbers and
+strings that are equal count as the same, which Python finds out where native code has not. The elements of arrays are looked at by
+the program itself: see ``note_arrays`` of capture.py.
 """
 
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import sysconfig
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Iterable, Iterator
+
+import numpy as np
 
 from ..base.dtypes import get_default_dtype
 from ..func.captures import all_names, global_names
@@ -22,6 +26,8 @@ from ..tensors.tensor import Tensor
 __all__ = ["Guards"]
 
 MOST_MEMBERS = 64  # of a collection, or attributes of an object, that are looked through
+# Methods of Functions and modules that no code of the program calls by name.
+CALLED = frozenset({"forward", "backward", "vjp", "setup_context", "jvp", "vmap"})
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 LIBRARIES = tuple(
     dict.fromkeys(
@@ -37,17 +43,24 @@ class Guards:
     Attributes:
         names: a dict or list, a key, and the object that it holds; the next three; and so on.
         cells: a cell of a closure, and what it holds; the next two; and so on.
-        tensors: those among the objects.
+        tensors, arrays: those among the objects.
+        words: the names in all of the functions.
+        classes: of the program, with those of their attributes that were noted.
     """
 
     def __init__(self, function: Any):
         self.names: list[Any] = [get_default_dtype.__globals__, "_default", get_default_dtype()]
         self.cells: list[Any] = []
         self.tensors: list[Tensor] = []
+        self.arrays: list[np.ndarray] = []
+        self.words: set[str] = set()
+        self.classes: dict[type, set[str]] = {}
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
         waiting = [function]
         while waiting:
-            waiting += self.parts(waiting.pop())
+            while waiting:
+                waiting += self.parts(waiting.pop())
+            waiting += self.parts_of_classes()
 
     def hold(self) -> bool:
         """Whether all names hold what they held; what is equal is taken for the same from now on."""
@@ -89,11 +102,20 @@ class Guards:
                 self.seen[id(value)] = value
                 self.tensors.append(value)
             return
-        if id(value) in self.seen or isinstance(value, (*PLAIN, ModuleType, BuiltinFunctionType, type)):
+        if isinstance(value, type):
+            self.note_class(value)
+            return
+        if id(value) in self.seen or isinstance(value, (*PLAIN, ModuleType, BuiltinFunctionType)):
             return
         self.seen[id(value)] = value
         if isinstance(value, FunctionType):
             yield from self.parts_of_function(value)
+        elif isinstance(value, (staticmethod, classmethod)):
+            yield value.__func__
+        elif isinstance(value, property):
+            yield from (value.fget, value.fset)
+        elif isinstance(value, np.ndarray):
+            self.arrays.append(value)
         elif isinstance(value, MethodType):
             yield from (value.__func__, value.__self__)
         elif isinstance(value, functools.partial):
@@ -119,6 +141,7 @@ class Guards:
         if not follows:
             return
         words = global_names(function.__code__)
+        self.words |= all_names(function.__code__)
         known = function.__globals__
         for name in words:
             if name in known:
@@ -131,17 +154,35 @@ class Guards:
 
     def parts_of_module(self, module: ModuleType, words: Iterable[str]) -> Iterator[Any]:
         """What a function may look up in a module of the program."""
-        held, path = vars(module), getattr(module, "__file__", None)
-        if path is None or path.startswith((OWN, *LIBRARIES)) or "site-packages" in path:
+        held = vars(module)
+        if not is_programs(module):
             return
         for name in sorted(held.keys() & words):
             if not isinstance(held[name], ModuleType):
                 self.names += (held, name, held[name])
                 yield held[name]
 
+    def note_class(self, kind: type) -> None:
+        """A class that a function names, or of an object that one names, and what it inherits from."""
+        for each in kind.__mro__:
+            if is_programs(sys.modules.get(each.__module__)):
+                self.classes.setdefault(each, set())
+
+    def parts_of_classes(self) -> Iterator[Any]:
+        """Attributes of classes that functions may look up: those of which they have the names, and what Python calls by itself."""
+        for kind, noted in tuple(self.classes.items()):
+            held = dict_of(kind)
+            for name, member in tuple(held.items()):
+                called = isinstance(member, (FunctionType, staticmethod, classmethod)) and (name in CALLED or name.startswith("__"))
+                if name not in noted and (called or name in self.words and not name.startswith("__")):
+                    noted.add(name)
+                    self.names += (held, name, member)
+                    yield member
+
     def parts_of_object(self, value: Any) -> Iterator[Any]:
         """The attributes of an object, and the methods of its class that make it callable."""
         kind = type(value)
+        self.note_class(kind)
         for name in ("__call__", "forward"):
             method = getattr(kind, name, None)
             if isinstance(method, FunctionType):
@@ -185,6 +226,18 @@ def content_of(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return MISSING
+
+
+def dict_of(kind: type) -> dict[str, Any]:
+    """The dict of a class, which native code can look into."""
+    found = gc.get_referents(vars(kind))
+    return found[0] if found and type(found[0]) is dict else dict(vars(kind))
+
+
+def is_programs(module: ModuleType | None) -> bool:
+    """Whether a module is the program's, and no library's."""
+    path = getattr(module, "__file__", None)
+    return path is not None and not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
 
 
 def is_users(code: CodeType) -> bool:

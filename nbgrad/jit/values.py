@@ -23,7 +23,7 @@ from .steps import Guard, Place, Window
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["GUARD", "Changed", "ask", "elements_of", "guards_of", "numbers_for", "refuse_in_body"]
+__all__ = ["GUARD", "MOST", "Changed", "ask", "elements_of", "guards_of", "numbers_for", "refuse_in_body"]
 
 MOST = 64  # elements that a program may ask for at once
 

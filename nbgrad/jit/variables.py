@@ -74,12 +74,14 @@ class Variables:
         graph: where windows and writes are written down.
         known: tensors that the program may use without making them.
         born: memory that creation functions made, by identity.
+        foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
         self.graph = graph
         self.known = {id(x._storage_.array): x for x in known}
         self.born: dict[int, Any] = {}
+        self.foreign: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, Storage] = {}
         self.given: set[int] = set()
@@ -113,7 +115,7 @@ class Variables:
         """Whether another run may find other elements in a tensor's memory."""
         variable = self.of(x)
         if variable is None:
-            return id(x._storage_.array) in self.known
+            return id(x._storage_.array) in self.known or id(x._storage_.array) in self.foreign
         return not variable.value.is_constant or variable.external is not None
 
     def value(self, x: Tensor) -> Value:
@@ -166,7 +168,9 @@ class Variables:
     def admit(self, x: Tensor) -> Variable:
         """A storage that is seen for the first time: of a constant."""
         array = x._storage_.array
-        if id(array) in self.born and not is_traced(x):
+        if id(array) in self.foreign:
+            self.known[id(array)] = native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
+        if id(array) in self.born and id(array) not in self.foreign and not is_traced(x):
             whole = whole_storage(x)
             constant = Value(whole.layout, False, data=number_of(whole))
             variable = Variable(array, key_of(whole), constant, None)

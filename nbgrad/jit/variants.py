@@ -48,7 +48,9 @@ class Variant:
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool):
         self.guards = Guards(fn)
         known = self.guards.tensors
-        self.graph, results, self.tree, effects = beginning_again(lambda hosted: captured(fn, leaves, tree, known, hosted))
+        self.graph, results, self.tree, effects = beginning_again(
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays)
+        )
         self.guards.names += effects.names
         histories = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
         outputs = iter(self.graph.outputs)
@@ -195,7 +197,9 @@ class CompiledCall(Function):
 # ---- capture ---------------------------------------------------------------------------------------------------------
 
 
-def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set) -> tuple[Graph, list, Tree, Effects]:
+def captured(
+    fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list
+) -> tuple[Graph, list, Tree, Effects]:
     """The graph of a call, the leaves of its result, their structure, and what the function changes.
 
     Raises:
@@ -211,6 +215,7 @@ def captured(fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted
             effects.stand_in(x, made, k)
         for x in known:
             effects.stand_in(x, x, x)
+        active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
         results, structure = flatten(fn(*args, **kwargs))
         for k, x in enumerate(results):

@@ -13,9 +13,11 @@ import numpy as np
 
 from ..base.dtypes import dtype_of
 from ..base.errors import GradError
+from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
 from ..graph.node import name_of
 from ..modes.inference import newly_made
+from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import Layout, marked_layout
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Parameter, Tensor, native, new_meta, put_layout
@@ -51,6 +53,8 @@ def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
 
 def reduce_tensor(x: Tensor, protocol):
     """Storage, layout and the state that makes a leaf; hooks, gradient and history stay behind."""
+    if traces:
+        leave_graph("pickle", x)
     warn_if_has_hooks(x)
     return tensor_of, (type(x), x._storage_, x.layout, x._offset_, bool(requires_grad(x)), attributes_of(x))
 
@@ -90,6 +94,8 @@ def deepcopy_tensor(x: Tensor, memo: dict) -> Tensor:
     Raises:
         GradError: ``x`` is no leaf.
     """
+    if traces:
+        leave_graph("deepcopy", x)
     found = memo.get(id(x))
     if found is not None:
         return found

@@ -11,10 +11,12 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, DeviceError, ShapeError
+from ..base.grad_mode import traces
 from ..base.size import Size
 from ..creation.factories import empty, empty_strided, tensor
 from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
+from ..tensors.batch_levels import leave_graph
 from ..tensors.storage import UntypedStorage
 from ..tensors.tensor import Tensor
 from .elements import apply_, fill_diagonal_, map2_, map_
@@ -31,6 +33,8 @@ __all__ = ["UntypedStorage", "install_forms"]
 
 def untyped_storage(x: Tensor) -> UntypedStorage:
     """The memory behind the tensor."""
+    if traces:
+        leave_graph("untyped_storage", x)
     return UntypedStorage(x._storage_)
 
 

@@ -15,9 +15,10 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.errors import GradError
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 from ..graph.edges import Edge, Node, accumulator_of, requires_grad
 from ..graph.node import saved_values
+from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import marked_layout
 from ..tensors.storage import IN_INFERENCE_MODE
 from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
@@ -234,6 +235,8 @@ def version(x: Tensor) -> int:
     """
     if x.layout.special is INFERENCE:
         raise GradError("_version: inference tensors have no version counter. Hint: clone it outside of inference mode.")
+    if traces:
+        leave_graph("_version", x)
     return +x._storage_.version  # an int, also of an Exchanged
 
 
