@@ -64,6 +64,7 @@ class Control:
         check: ``check(node)`` gives what is wrong with its blocks and layouts, in sentences: see checker.py.
         effect: "pure"; "random": it takes something that others then do not get; "guard": the run may stop there; "host": the
             program sees it. Nodes with an effect are neither dropped nor merged, and keep their order.
+        steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
     """
 
     kind = "control"
@@ -71,6 +72,7 @@ class Control:
     def __init__(self, name: str, run: Callable, check: Callable[[Node], Iterator[str]] | None = None, effect: str = "pure"):
         self.sized_by_values = False
         self.name, self.run, self.check, self.effect = name, run, check, effect
+        self.steps: Callable[[Node, Any], Any] | None = None
         CONTROLS[name] = self
 
     def __repr__(self) -> str:

@@ -37,6 +37,7 @@ from .loop_steps import (
     tangent_step,
     tangent_test,
 )
+from .repeats import repeat_steps
 from .trips import run_trips
 
 __all__ = ["Scan", "WayBack", "While", "loop_function", "looped", "way_back"]
@@ -268,4 +269,5 @@ def check_while(node: Node) -> Iterator[str]:
 
 
 SCAN = Control("scan", run_scan, check_scan)
+SCAN.steps = repeat_steps
 WHILE = Control("while_loop", run_while, check_while)

@@ -43,7 +43,7 @@ def plan_memory(schedule: Schedule, seen: Iterable[Value], start: int = 0) -> Pl
         if isinstance(step, Host):
             outside.update(step.writes)
         for value in step.writes:
-            if value not in outside:
+            if value not in outside and value not in offsets:
                 offsets[value] = gaps.take(bytes_of(value))
         for value in {*step.writes, *(read for read in reads_of(step))}:
             if value in offsets and last.get(value, at) == at:

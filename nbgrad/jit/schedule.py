@@ -18,7 +18,7 @@ from ..tensors.layout import Layout
 from .draws import DRAW, RESERVE, plan_of_draw, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
 from .hosts import SHOW
-from .ir import Block, Node, Value, values_in
+from .ir import Block, Control, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Step, Window
 from .updates import UPDATE, plan_of_update
 from .values import GUARD, guards_of
@@ -44,7 +44,7 @@ def schedule(graph: Block) -> Schedule:
         if node.op is GUARD:
             steps += [(stage, guard) for guard in guards_of(node, made.window(node.ins[0]))]
         elif node.op is not RESERVE:
-            steps.append((stage, launch_of(node, made) or host_of(node, made)))
+            steps += [(stage, step) for step in steps_of_call(node, made)]
     for group in groups:
         steps += [(group.stage, step) for step in steps_of(group, seen, made)]
     steps.sort(key=lambda each: each[0])
@@ -98,6 +98,15 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
         ready[node.outs[0]] = group.stage + 1
         after[node] = group
     return calls, groups, after
+
+
+def steps_of_call(node: Node, made: Schedule) -> list[Step]:
+    """What a call is that shares no loop with others."""
+    if isinstance(node.op, Control) and node.op.steps is not None:
+        found: list[Step] | None = node.op.steps(node, made)
+        if found is not None:
+            return found
+    return [launch_of(node, made) or host_of(node, made)]
 
 
 def steps_of(group: Group, seen: set[Value], made: Schedule) -> list[Launch | Host]:

@@ -7,13 +7,13 @@ from typing import Any, Callable, NamedTuple, Sequence as Row
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
 from ..native.objects import pack_words
-from ..native.sequences import FILL, GUARD, HOST, LAUNCH
+from ..native.sequences import FILL, GUARD, HOST, LAUNCH, REPEAT
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
 from .ir import Value
 from .memory import plan_memory
 from .replay import run_node
-from .steps import Guard, Host, Launch, Place, Schedule, Step, Words
+from .steps import Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
 from .values import Changed
 
 __all__ = ["Assembled", "Expected", "assemble"]
@@ -108,7 +108,8 @@ def assemble(
     size, gives_lock = 5 + sum(map(size_of, schedule.steps)), False
     for step in schedule.steps:
         if isinstance(step, Launch):
-            pairs = [addresses.of(Place(value)) for value in step.writes]
+            starts = step.starts or (0,) * len(step.writes)
+            pairs = [addresses.of(Place(value, begin)) for value, begin in zip(step.writes, starts)]
             for read in step.reads:
                 if isinstance(read, Place):
                     pairs.append(addresses.of(read))
@@ -119,6 +120,10 @@ def assemble(
             words += [LAUNCH, size_of(step), step.address, step.units, step.grain, int(step.shared), at, len(pairs)]
             words += [word for pair in pairs for word in pair]
             tail += step.parameters
+            gives_lock |= step.shared
+        elif isinstance(step, Repeat):
+            words += repeat_words(step, addresses, size + len(tail) // 8)
+            tail += step.code
             gives_lock |= step.shared
         elif isinstance(step, Guard):
             words += [GUARD, size_of(step), *addresses.of(step.reads[0]), step.mask, step.expected]
@@ -167,9 +172,22 @@ ALIGNED = 64
 
 def size_of(step: Step) -> int:
     """Words of a step."""
+    if isinstance(step, Repeat):
+        return 10 + 9 * len(step.moves)
     if isinstance(step, Launch):
         return 8 + 2 * (len(step.writes) + len(step.reads))
     return 6 if isinstance(step, Guard) else 4 + (2 if isinstance(step, Words) else 1) * len(step.writes)
+
+
+def repeat_words(step: Repeat, addresses: Addresses, at: int) -> list[int]:
+    """The words of a loop, whose body's lie at ``at``."""
+    words = [REPEAT, size_of(step), at, step.trips, step.begin, step.end, len(step.moves), step.kept]
+    words += addresses.of(Place(step.room))
+    for places, bytes_a_trip in step.moves:
+        for place in places:
+            words += (-1, 0) if place is None else addresses.of(place)
+        words.append(bytes_a_trip)
+    return words
 
 
 def stopped_of(sources: Row[Any]) -> Callable[[], None]:

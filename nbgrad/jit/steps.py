@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..tensors.layout import Layout
 from .ir import Node, Value
 
-__all__ = ["Guard", "Host", "Launch", "Place", "Schedule", "Step", "Window", "Words"]
+__all__ = ["Guard", "Host", "Launch", "Place", "Repeat", "Schedule", "Step", "Window", "Words"]
 
 
 class Place(NamedTuple):
@@ -35,9 +35,10 @@ class Launch:
         writes: values that it fills, each dense, in its own layout, on memory of its own.
         reads: where its operands are; the bytes of a number.
         nodes: what it computes.
+        starts: bytes from where the values begin to where it writes; None: none.
     """
 
-    __slots__ = ("address", "units", "grain", "shared", "parameters", "writes", "reads", "nodes")
+    __slots__ = ("address", "units", "grain", "shared", "parameters", "writes", "reads", "nodes", "starts")
 
     def __init__(
         self,
@@ -52,6 +53,39 @@ class Launch:
     ):
         self.address, self.units, self.grain, self.shared, self.parameters = address, units, grain, shared, parameters
         self.writes, self.reads, self.nodes = writes, reads, nodes
+        self.starts: tuple[int, ...] | None = None
+
+
+class Repeat:
+    """Trips of a loop: NOTE [Moves] of native/repeats.py.
+
+    Attributes:
+        code: of a trip; ``shared``: whether the pool may share one of its launches.
+        trips: of the loop; from ``begin`` to before ``end`` they are run.
+        kept: where in ``room``, a value of bytes, the addresses are kept.
+        moves: for each address its places in even and odd trips, in the first and in the last (None: as in the others), and bytes
+            from trip to trip.
+        writes: results, and memory that the trips need.
+        reads: the operands, and all that it writes.
+    """
+
+    __slots__ = ("code", "shared", "trips", "begin", "end", "kept", "room", "moves", "writes", "reads")
+
+    def __init__(
+        self,
+        code: bytes,
+        shared: bool,
+        trips: tuple[int, int, int],
+        kept: int,
+        room: Value,
+        moves: list[tuple[tuple[Place | None, ...], int]],
+        writes: tuple[Value, ...],
+        operands: list[Place],
+    ):
+        self.code, self.shared, self.kept, self.room, self.moves = code, shared, kept, room, moves
+        self.trips, self.begin, self.end = trips
+        self.writes = (*writes, room)
+        self.reads = (*operands, *map(Place, self.writes))
 
 
 class Host:
@@ -100,7 +134,7 @@ class Guard:
         self.reads, self.mask, self.expected = (place,), mask, expected
 
 
-Step = Launch | Host | Words | Guard
+Step = Launch | Host | Words | Guard | Repeat
 
 
 class Schedule(NamedTuple):

@@ -12,7 +12,7 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .bodies import fitted, plain_layout
 from .loop_steps import Loop
-from .repeats import Move, Repeated, along, repeated
+from .repeats import Parts, Repeated, moves_of, repeated
 
 __all__ = ["owned", "room_for", "run_trips", "slice_of", "store"]
 
@@ -35,8 +35,9 @@ def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     kept = [room_for(each, len(loop.stops)) for each in made[:n]] if loop.stops is not None else []
     plan = repeated(body) if loop.length else None
     if plan is not None:
-        last = run_repeated(loop, plan, carries, stacked, whole, results, history, kept)
-        return [*last, *results, *history, *kept]
+        even, odd = ([empty_of(layout) for layout in made[:n]] for _ in range(2))
+        parts = Parts(carries, stacked, whole, even, odd, results, history)
+        return [*run_repeated(loop, plan, parts, kept), *results, *history, *kept]
     stops = {trip: k for k, trip in enumerate(loop.stops or ())}
     for trip in range(loop.length):
         k = loop.length - 1 - trip if loop.reverse else trip
@@ -49,39 +50,15 @@ def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     return [*owned(carries, operands), *results, *history, *kept]
 
 
-def run_repeated(
-    loop: Loop,
-    plan: Repeated,
-    carries: Sequence[Tensor],
-    stacked: Sequence[Tensor],
-    whole: Sequence[Tensor],
-    results: Sequence[Tensor],
-    history: Sequence[Tensor],
-    kept: Sequence[Tensor],
-) -> list[Tensor]:
+def run_repeated(loop: Loop, plan: Repeated, parts: Parts, kept: Sequence[Tensor]) -> Sequence[Tensor]:
     """The last carries; results, history and kept carries are filled in."""
-    step, count, reverse = loop.base, loop.length, loop.reverse
+    count, stops, layouts = loop.length, loop.stops or (), loop.base.body.layouts()
     assert count is not None
-    n, m = step.carries, step.carries + step.slices
-    made, layouts = step.body.layouts(), [plain_layout(value) for value in step.body.block.inputs]
-    even = [empty_of(layout) for layout in made[:n]]
-    odd = [empty_of(layout) for layout in made[:n]]
-    if history:
-        store(history, made, carries, count - 1 if reverse else 0)
-        moves = [along(h, layout, count, reverse, 1, last=x) for h, layout, x in zip(history, made, even)]
-    else:
-        moves = [Move(x, y) for x, y in zip(even, odd)]
-    moves += [along(x, layout, count, reverse) for x, layout in zip(results, made[n:])]
-    if history:
-        moves += [along(h, layout, count, reverse) for h, layout in zip(history, made)]
-    else:
-        moves += [Move(y, x, first=c) for x, y, c in zip(even, odd, carries)]
-    moves += [along(x, layout, count, reverse) for x, layout in zip(stacked, layouts[n:m])]
-    moves += [Move(x) for x in whole]
-    for k, trip in enumerate(plan.run(moves, count, loop.stops or ())):
-        if k < len(loop.stops or ()):
-            store(kept, made, even if trip % 2 else odd, k)
-    return even if history or count % 2 else odd
+    store(parts.history, layouts, parts.carries, count - 1 if loop.reverse else 0)
+    for k, trip in enumerate(plan.run(moves_of(loop.base, count, loop.reverse, parts), count, stops)):
+        if k < len(stops):
+            store(kept, layouts, parts.even if trip % 2 else parts.odd, k)
+    return parts.even if parts.history or count % 2 else parts.odd
 
 
 def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:

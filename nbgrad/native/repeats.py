@@ -1,18 +1,107 @@
-"""Native code: a list of launches as the body of a loop, whose trips move from slice to slice."""
+"""Native code: a list of launches as the body of a loop.
+
+NOTE [Moves]: a body knows results, operands and constants by addresses, which move from trip to trip. Of each there are kept: where
+it is in even trips and in odd ones, where in the first trip and in the last (0: as in the others), and bytes from trip to trip. So
+a trip writes what it carries on where the next one reads it, and slices where they belong; nothing is copied.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .language import entry, native
+from ..kernels.cpu.pool import HAS_WORKERS
+from .language import Words, entry, native
 from .launches import array_of, data
-from .primitives import address_of_bytes, array_data, get_int64, put_int64, words, words_of
-from .sequences import launch_step
+from .primitives import (
+    address_of,
+    address_of_bytes,
+    array_data,
+    get_int64,
+    give_lock,
+    put_int64,
+    run_kernel,
+    take_lock,
+    words,
+    words_of,
+)
+
+if HAS_WORKERS:
+    from .pool import parallel
+else:
+    from .serial import parallel
 
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
-__all__ = ["repeat"]
+__all__ = ["launch_step", "repeat", "repeat_step"]
+
+
+@native(inline=True)
+def launch_step(code: Words, at: int, table: int, start: int, pointers: Words) -> None:
+    """A step that is a launch.
+
+    Args:
+        at: where it is among the words. table: of the addresses. start: of the words.
+        pointers: for the kernel's.
+    """
+    pointers[0] = start + 8 * code[at + 6]
+    pair = at + 8
+    for k in range(code[at + 7]):
+        pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
+        pair = pair + 2
+    if code[at + 5] == 0:
+        run_kernel(code[at + 2], code[at + 3], pointers)
+    else:
+        thread = give_lock()
+        parallel(code[at + 2], code[at + 3], code[at + 4], address_of(pointers))
+        take_lock(thread)
+
+
+@native
+def run_trips(code: Words, body: int, table: int, kept: int, count: int, trips: int, begin: int, end: int, start: int) -> None:
+    """Run trips of a loop.
+
+    Args:
+        body: where its words begin; ``start``: the address of all words.
+        table: of the addresses that the steps know; ``kept``: NOTE [Moves]; ``count``: how many move.
+        trips: of the whole loop; from ``begin`` to before ``end`` they are run.
+    """
+    put_int64(table, table + 8 * code[body + 2])
+    put_int64(table + 8 * (count + 1), start + 8 * body)
+    pointers = words(128)
+    for trip in range(begin, end):
+        for k in range(count):
+            cell, address = kept + 40 * k, 0
+            if trip == 0:
+                address = get_int64(cell + 16)
+            if address == 0 and trip == trips - 1:
+                address = get_int64(cell + 24)
+            if address == 0:
+                address = get_int64(cell + 8 * (trip & 1)) + trip * get_int64(cell + 32)
+            put_int64(table + 8 + 8 * k, address)
+        at = body + 5
+        for _step in range(code[body + 1]):
+            launch_step(code, at, table, start + 8 * body, pointers)
+            at = at + code[at + 1]
+
+
+@native
+def repeat_step(code: Words, at: int, table: int, start: int) -> None:
+    """A step that is a loop: REPEAT of NOTE [Sequence words]."""
+    count = code[at + 6]
+    inner = (get_int64(table + 8 * code[at + 8]) + code[at + 9] + 63) & -64
+    kept, word = inner + code[at + 7], at + 10
+    for k in range(count):
+        cell = kept + 40 * k
+        for which in range(4):
+            address = 0
+            if code[word] >= 0:
+                address = get_int64(table + 8 * code[word]) + code[word + 1]
+            put_int64(cell + 8 * which, address)
+            word = word + 2
+        put_int64(cell + 32, code[word])
+        word = word + 1
+    run_trips(code, code[at + 2], inner, kept, count, code[at + 3], code[at + 4], code[at + 5], start)
 
 
 @native
@@ -30,10 +119,9 @@ def repeat(code: bytes, moves: bytes, tensors: tuple, block, begin, end) -> None
 
     Args:
         code: what a trip does: NOTE [Sequence words] of sequences.py, launches alone.
-        moves: how many addresses move from trip to trip, where in the block they are kept, how many trips the loop has; then for
-            every address (of results, operands and constants, as they are numbered): which of the tensors it lies on in even
-            trips, and in odd ones, bytes from there, bytes from trip to trip, on which tensor in the first trip, and in the last
-            (-1: as in the others).
+        moves: how many addresses move, where in the block they are kept, how many trips the loop has; then for every address (of
+            results, operands and constants, as they are numbered): on which of the tensors it lies in even trips, and how many
+            bytes from there; the same of odd ones, of the first, and of the last (-1: as in the others); bytes from trip to trip.
         tensors: that the moves speak of.
         block: the memory that the steps share.
     """
@@ -43,27 +131,15 @@ def repeat(code: bytes, moves: bytes, tensors: tuple, block, begin, end) -> None
         x: Tensor = tensors[k]
         arrays.append(array_of(x))  # other threads may exchange what the tensors have while the lock is away
     table = (array_data(block) + 63) & -64
-    count, kept, trips = move[0], table + move[1], move[2]
-    put_int64(table, table + 8 * steps[2])
-    put_int64(table + 8 * (count + 1), address_of_bytes(code))
+    count, kept, word = move[0], table + move[1], 3
     for k in range(count):
-        at = 3 + 6 * k
-        put_int64(kept + 32 * k, place_of(tensors, move[at]) + move[at + 2])
-        put_int64(kept + 32 * k + 8, place_of(tensors, move[at + 1]) + move[at + 2])
-        put_int64(kept + 32 * k + 16, place_of(tensors, move[at + 4]))
-        put_int64(kept + 32 * k + 24, place_of(tensors, move[at + 5]))
-    pointers, start = words(128), address_of_bytes(code)
-    for trip in range(int(begin), int(end)):
-        for k in range(count):
-            address = 0
-            if trip == 0:
-                address = get_int64(kept + 32 * k + 16)
-            if address == 0 and trip == trips - 1:
-                address = get_int64(kept + 32 * k + 24)
-            if address == 0:
-                address = get_int64(kept + 32 * k + 8 * (trip & 1)) + trip * move[6 + 6 * k]
-            put_int64(table + 8 + 8 * k, address)
-        at = 5
-        for _step in range(steps[1]):
-            launch_step(steps, at, table, start, pointers)
-            at = at + steps[at + 1]
+        cell = kept + 40 * k
+        for which in range(4):
+            address = place_of(tensors, move[word])
+            if address != 0:
+                address = address + move[word + 1]
+            put_int64(cell + 8 * which, address)
+            word = word + 2
+        put_int64(cell + 32, move[word])
+        word = word + 1
+    run_trips(steps, 0, table, kept, count, move[2], int(begin), int(end), address_of_bytes(code))

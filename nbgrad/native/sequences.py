@@ -8,6 +8,9 @@ call has, then the steps, one behind the other. A step begins with what it is an
   HOST    which of ``hosts``, number of results; then for each the number of its address.
   FILL    which of ``hosts``, which gives so many integers; for each the number of an address and bytes from there.
   GUARD   address number and bytes of what was computed, which bits count, what they are expected to be.
+  REPEAT  place of the words of a body, trips of the loop, the first and the one behind the last that are run here, then what
+          NOTE [Moves] of repeats.py says: the number of addresses, bytes to where they are kept, number and bytes of the memory
+          for that; for each address the moves.
 Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
 shared memory, then those of the results, of the operands, of the constants, of the words, and of what hosts return.
 
@@ -21,38 +24,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from ..kernels.cpu.pool import HAS_WORKERS
 from .calls import recording
-from .language import Row, Words, bound, entry, native
+from .language import Row, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .places import note_write
-from .primitives import (
-    address_of,
-    address_of_bytes,
-    array_data,
-    get_int64,
-    give_lock,
-    new_array,
-    owns_memory,
-    put_int64,
-    run_kernel,
-    take_lock,
-    words,
-    words_of,
-)
+from .primitives import address_of_bytes, array_data, get_int64, new_array, owns_memory, put_int64, words, words_of
 from .recording import flows
-
-if HAS_WORKERS:
-    from .pool import parallel
-else:
-    from .serial import parallel
+from .repeats import launch_step, repeat_step
 
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
 __all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "count_writes", "may_write"]
 
-LAUNCH, HOST, GUARD, FILL = 0, 1, 2, 3
+LAUNCH, HOST, GUARD, FILL, REPEAT = 0, 1, 2, 3, 4
 
 
 @bound
@@ -252,6 +237,8 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
             for k in range(code[at + 3]):
                 value: Tensor = made[k]
                 put_int64(table + 8 * code[at + 4 + k], data(value))
+        elif kind == 4:
+            repeat_step(code, at, table, start)
         elif kind == 3:
             source: Callable = sequence.hosts[code[at + 2]]
             numbers = cast(tuple, source())
@@ -266,27 +253,6 @@ def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
                 return False
         at = at + size
     return number >= 0
-
-
-@native(inline=True)
-def launch_step(code: Words, at: int, table: int, start: int, pointers: Words) -> None:
-    """A step that is a launch.
-
-    Args:
-        at: where it is among the words. table: of the addresses. start: of the words.
-        pointers: for the kernel's.
-    """
-    pointers[0] = start + 8 * code[at + 6]
-    pair = at + 8
-    for k in range(code[at + 7]):
-        pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
-        pair = pair + 2
-    if code[at + 5] == 0:
-        run_kernel(code[at + 2], code[at + 3], pointers)
-    else:
-        thread = give_lock()
-        parallel(code[at + 2], code[at + 3], code[at + 4], address_of(pointers))
-        take_lock(thread)
 
 
 @native
