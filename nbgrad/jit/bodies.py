@@ -217,7 +217,7 @@ def drop_unused(graph: Graph) -> None:
     """Leave out the nodes and constants that no output depends on."""
     needed, kept = set(values_in(tuple(graph.outputs))), []
     for node in reversed(graph.nodes):
-        if any(out in needed for out in node.outs) or getattr(node.op, "effect", "pure") == "host":
+        if any(out in needed for out in node.outs) or node.effect == "host":
             needed.update(node.values())
             needed.update(value for block in node.blocks for value in block.free())
             kept.append(node)

@@ -94,9 +94,15 @@ class Compiled:
             if captured is None:
                 return self.fn(*args, **kwargs)
             variant = captured
+            made = variant(tensors)
+            if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
+                captured = self._captured_(key, leaves, tree, True)
+                if captured is None:
+                    return self.fn(*args, **kwargs)
+                variant = captured
+                made = variant(tensors)
             group.append(variant)
             self._count_ += 1
-            made = variant(tensors)
         if not kwargs and len(args) == len(tensors):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
@@ -104,10 +110,10 @@ class Compiled:
             self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
 
-    def _captured_(self, key: Any, leaves: list, tree: Tree) -> Variant | None:
+    def _captured_(self, key: Any, leaves: list, tree: Tree, exact: bool = False) -> Variant | None:
         """The variant of a call; None where a graph cannot hold it."""
         try:
-            return Variant(self.fn, leaves, tree, self.exact)
+            return Variant(self.fn, leaves, tree, self.exact or exact)
         except Postponed:
             return None
         except GraphError as error:

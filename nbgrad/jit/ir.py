@@ -111,6 +111,12 @@ class Node:
         """The operation's."""
         return self.op.name
 
+    @property
+    def effect(self) -> str:
+        """What it does beside giving results: see ``Control``."""
+        effect: str = getattr(self.op, "effect", "pure")
+        return effect
+
     def values(self) -> Iterator[Value]:
         """Every value that it reads, in order, those in attributes too; what its blocks read is not among them."""
         yield from values_in((self.ins, tuple(self.attributes.values())))

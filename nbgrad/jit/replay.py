@@ -41,14 +41,14 @@ def run_block(
         values: what enclosing blocks have computed; what this one computes is entered.
         given: results of nodes that need not run.
         flags: let gradients flow only where they did in the program: what was computed with nothing recorded is detached. What
-            nodes do beside computing is not done again.
+            nodes do beside computing is not done again, and values that were asked for are not asked for again.
     """
     values.update(zip(block.inputs, inputs))
     for node in block.nodes:
         if given is not None and node.outs and node.outs[0] in given:
             values.update(given)
             continue
-        if flags and not node.outs and getattr(node.op, "effect", "pure") == "host":
+        if flags and not node.outs and node.effect != "pure":
             continue
         for value, x in zip(node.outs, run_node(node, values)):
             values[value] = x.detach() if flags and value.requires_grad is False else x

@@ -107,7 +107,7 @@ def refuse_in_body(graph: Block) -> None:
         GraphError: calls of random generators are taken, or values are asked for.
     """
     for node in graph.nodes:
-        effect = getattr(node.op, "effect", "pure")
+        effect = node.effect
         if effect == "random":
             what, hint = "random numbers are drawn", "draw them outside, and give them to the loop as slices"
         elif effect == "guard" or getattr(node.op, "sized_by_values", False):
