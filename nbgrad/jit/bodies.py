@@ -204,7 +204,10 @@ def traced_body(
         graph.outputs = [active.value(x) for x in outs]
     refuse_in_body(graph)
     drop_unused(graph)
-    bound = [tensor_of(value) for value in graph.constants]
+    captures = {id(x) for x in found}
+    graph.constants.sort(key=lambda value: id(value.data) not in captures)  # where the substitution was not asked
+    used += [value.data for value in graph.constants if id(value.data) in captures]
+    bound = [tensor_of(value) for value in graph.constants if id(value.data) not in captures]
     for value in graph.constants:
         value.data = None
     graph.inputs, graph.constants = graph.inputs + graph.constants, []

@@ -23,7 +23,7 @@ from .branches import Choice, chosen
 from .checkpoints import checked_policy, policy_of
 from .loop_steps import Loop, Step, example_slice
 from .loops import looped
-from .traced_functions import TracedFunction, traced_function
+from .traced_functions import Found, traced_function
 from .trees import Leaves, check_carry, check_same, shown
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
@@ -268,7 +268,7 @@ def check_branches(first: Leaves, second: Leaves) -> None:
     check_same("cond", "true_fn returned", first, "false_fn", second, "the result", "from both functions")
 
 
-def traced_branch(fn: Callable, operands: tuple) -> TracedFunction:
+def traced_branch(fn: Callable, operands: tuple) -> Found:
     """A branch as a body of the tensors among its operands."""
     leaves, tree = flatten(operands)
     tensors = [x for x in leaves if isinstance(x, Tensor)]

@@ -82,6 +82,17 @@ class Guards:
                 self.cells[k + 1] = found
         return True
 
+    def leave_out(self, covered: set[int]) -> None:
+        """Forget cells and collections, by identity, that somebody else compares; and the function itself."""
+        names, cells = self.names, self.cells
+        self.names = [x for k in range(0, len(names), 3) if id(names[k]) not in covered for x in names[k : k + 3]]
+        self.cells = [x for k in range(0, len(cells), 2) if id(cells[k]) not in covered for x in cells[k : k + 2]]
+        self.seen.clear()
+
+    def held(self) -> list[Any]:
+        """What names and cells hold."""
+        return [*self.names[2::3], *self.cells[1::2]]
+
     def changed(self) -> str:
         """The first name that holds something else, for people."""
         for k in range(0, len(self.names), 3):

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
-from weakref import WeakKeyDictionary
+from typing import Any, Callable, NamedTuple, Sequence
 
+from ..base.bounded import keep
 from ..base.dtypes import get_default_dtype
 from ..func.captures import captured
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
-from .bodies import traced_body
+from .bodies import Body, traced_body
+from .closures import Closure
 from .guards import Guards
 from .trees import Leaves
 
-__all__ = ["TracedFunction", "traced_function"]
+__all__ = ["Found", "traced_function"]
 
-MOST_VARIANTS = 16
-known: WeakKeyDictionary[Any, list[TracedFunction]] = WeakKeyDictionary()
+MOST = 256
+known: dict[Any, TracedFunction] = {}
 
 
 class TracedFunction:
-    """A function that was traced.
+    """A function that was traced: NOTE [Traced functions].
+
+    NOTE [Traced functions]: another function of the same text that captures the like (closures.py) has the same body, of its own
+    tensors: functions are often made anew for every call. Names beyond that, globals and attributes, must hold what they held.
 
     Attributes:
-        body: what it does; its inputs are the tensors of the arguments, then the captured tensors that it uses, ``used``.
+        body: what it does; its inputs are the tensors of the arguments, then the captured tensors that it uses.
+        used: those tensors, or which of ``Closure.tensors`` they are.
+        same: of tensors of the closure that have names beyond it, which they are and which object.
         result: what it returned while it was traced, with tensors of no memory.
-        guards: what it depends on beside its arguments.
+        guards: what it depends on beside its arguments and its closure.
     """
 
-    __slots__ = ("key", "body", "used", "result", "guards")
+    __slots__ = ("body", "used", "same", "result", "guards")
 
-    def __init__(self, fn: Callable, key: Any, run: Callable[..., Leaves], examples: Sequence[Tensor]):
-        self.key, self.guards = key, Guards(fn)
-        found = list({id(x): x for x in (*captured(fn), *self.guards.tensors)}.values())
-        self.guards.seen.clear()  # or the function, which is among them, would never be forgotten
+    def __init__(self, fn: Callable, closure: Closure, run: Callable[..., Leaves], examples: Sequence[Tensor]):
+        guards = self.guards = Guards(fn)
+        found = list({id(x): x for x in (*captured(fn), *guards.tensors)}.values())
+        guards.leave_out(closure.covered)
 
         def outs(*inputs: Tensor) -> list[Tensor]:
             self.result = run(*inputs)
@@ -41,35 +47,63 @@ class TracedFunction:
             self.result.tensors = [layout_of(x.layout.dtype, x.layout.shape).template for x in made]
             return made
 
-        self.body, self.used = traced_body(outs, examples, found)
+        self.body, used = traced_body(outs, examples, found)
+        places: dict[int, int] = {}
+        for k, x in enumerate(closure.tensors):
+            places.setdefault(id(x), k)
+        self.used: list[int | Tensor] = [places.get(id(x), x) for x in used]
+        named = {id(x) for x in guards.held() if isinstance(x, Tensor)}
+        self.same = [(k, x) for k, x in enumerate(closure.tensors) if id(x) in named]
+
+    def fits(self, closure: Closure) -> bool:
+        """Whether a function of the same pattern is meant."""
+        return all(closure.tensors[k] is x for k, x in self.same) and self.guards.hold()
+
+    def operands(self, closure: Closure) -> list[Tensor]:
+        """The captured tensors that a function of the same pattern uses."""
+        return [closure.tensors[x] if isinstance(x, int) else x for x in self.used]
+
+
+class Found(NamedTuple):
+    """What a function is.
+
+    Attributes:
+        traced: the same for all functions alike.
+        used: the captured tensors that it uses.
+    """
+
+    traced: TracedFunction
+    used: list[Tensor]
+
+    @property
+    def body(self) -> Body:
+        """What it does."""
+        return self.traced.body
+
+    @property
+    def result(self) -> Leaves:
+        """The structure of what it returns."""
+        return self.traced.result
 
     @property
     def operands(self) -> list[Tensor]:
-        """What it takes behind its arguments."""
-        return [*self.used, *self.body.bound]
+        """What the body takes behind the arguments."""
+        return [*self.used, *self.traced.body.bound]
 
 
-def traced_function(
-    fn: Callable, key: tuple, run: Callable[..., Leaves], examples: Callable[[], Sequence[Tensor]]
-) -> TracedFunction:
+def traced_function(fn: Callable, key: tuple, run: Callable[..., Leaves], examples: Callable[[], Sequence[Tensor]]) -> Found:
     """The body that a function is.
 
     Args:
-        key: what it is traced for: hashable or at least comparable.
+        key: what it is traced for.
         run: calls it with tensors like the examples.
 
     Raises:
         GraphError: it does what a graph cannot hold.
     """
-    key = (*key, get_default_dtype())
-    try:
-        variants = known.setdefault(fn, [])
-    except TypeError:  # a callable that is not hashable, or not to be referred to weakly
-        variants = []
-    for each in variants:
-        if each.key == key and each.guards.hold():
-            return each
-    made = TracedFunction(fn, key, run, examples())
-    variants.append(made)
-    del variants[:-MOST_VARIANTS]
-    return made
+    closure = Closure(fn)
+    whole = (*key, get_default_dtype(), closure.pattern)
+    found = known.get(whole)
+    if found is None or not found.fits(closure):
+        found = keep(known, whole, TracedFunction(fn, closure, run, examples()), MOST)
+    return Found(found, found.operands(closure))

@@ -13,7 +13,7 @@ import nbgrad
 from nbgrad.errors import ArgumentError, DTypeError, GradError, GraphError, RangeError, ShapeError
 from nbgrad.func import grad, hessian, jvp
 from nbgrad.jit import associative_scan, cond, map as map_slices, scan, while_loop
-from nbgrad.jit.bodies import Body
+from nbgrad.jit.bodies import Body, traced_body
 from nbgrad.jit.rewinding import Trips
 from nbgrad.recomputing.revolve import fewest_steps
 
@@ -230,6 +230,46 @@ def test_names_are_looked_up_in_every_call():
     for factor in (2.0, 3.0, 2.0):  # noqa: B007
         found.append(float(scan(fn, nbgrad.tensor(1.0), length=3)[0]))
     assert found == [8, 27, 8]
+
+
+def test_functions_alike_are_traced_once(monkeypatch):
+    """A step that is made anew for every call, of other tensors, numbers that are equal, and functions that are alike."""
+    traced = []
+    monkeypatch.setattr("nbgrad.jit.traced_functions.traced_body", lambda *args: traced.append(1) or traced_body(*args))
+
+    def last(w, factor, fn, parts):
+        return scan(lambda c, x: (fn(c * w) * factor + x + parts[0] * parts[1]["k"], None), c, xs)[0]
+
+    c, xs = drawn(1, 3), drawn(2, 4, 3)
+
+    def expected(w, factor, fn, parts):
+        return unrolled(lambda c, x: (fn(c * w) * factor + x + parts[0] * parts[1]["k"], c), c, xs)[0]
+
+    def shifted(y):
+        return lambda x: x.sin() + y
+
+    calls = [
+        (drawn(3, 3), 2.0, shifted(drawn(4, 3)), [drawn(5, 3), {"k": drawn(6, 3)}]),
+        (drawn(7, 3), 2.0, shifted(drawn(8, 3)), [drawn(9, 3), {"k": drawn(10, 3)}]),
+        (drawn(7, 3), 3.0, shifted(drawn(8, 3)), [drawn(9, 3), {"k": drawn(10, 3)}]),
+        (drawn(7, 1), 3.0, shifted(drawn(8, 3)), [drawn(9, 3), {"k": drawn(10, 3)}]),
+    ]
+    for args, count in zip(calls, (1, 1, 2, 3), strict=True):
+        close([last(*args)], [expected(*args)])
+        assert len(traced) == count
+
+
+def test_captured_tensors_are_told_apart():
+    """Variables that held one tensor hold two; one that a global name has too, and then not."""
+
+    def last(a, b):
+        return scan(lambda c, _: (c * a + b * W, None), drawn(1, 3), length=2)[0]
+
+    for a, b in ((drawn(2, 3),) * 2, (drawn(2, 3), drawn(3, 3)), (W, W), (drawn(2, 3), W), (W, drawn(3, 3))):
+        c = drawn(1, 3)
+        for _ in range(2):
+            c = c * a + b * W
+        close([last(a, b)], [c])
 
 
 def test_steps_are_forgotten():
