@@ -11,8 +11,10 @@ from typing import Any, Callable
 
 from numpy import generic
 
+from ..base.dtypes import bool_
 from ..base.errors import ArgumentError
 from ..ops.core import Op
+from ..ops.kinds import NUMBER, WHOLE, WHOLES, attribute_kind, constant_number, odd_test, refuse_odd
 from ..ops.spellings import foreign_names, own_arguments
 from ..tensors.tensor import Tensor
 from .generated import late_function
@@ -28,6 +30,7 @@ __all__ = [
     "require_tensors",
     "KEY_TYPES",
     "hashable",
+    "settled_attributes",
     "default_values",
     "argument_text",
 ]
@@ -133,6 +136,43 @@ def hashable(value):
     if isinstance(value, (list, tuple)):
         return tuple(map(hashable, value))
     return value.item() if isinstance(value, generic) else value
+
+
+def settled_attributes(op: Op, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes with the ints, tuples of ints and numbers that lists, NumPy's numbers and tensors of one element stand for.
+
+    Raises:
+        ArgumentError: one is of another kind than its name says. NotSupportedError: a tensor that gradients flow into.
+        BatchingError: a tensor that is another number for each element of a batch.
+    """
+    odd = odd_test(op)
+    if odd is None or not odd(attributes):
+        return attributes
+    settled = {name: settled_attribute(op, name, value) for name, value in attributes.items()}
+    refuse_odd(op, settled.items())
+    return settled
+
+
+def settled_attribute(op: Op, name: str, value: Any) -> Any:
+    """One of them."""
+    kind = attribute_kind(op, name)
+    if kind is WHOLE or kind is WHOLES:
+        try:
+            return whole_number(value)
+        except ArgumentError as error:
+            raise ArgumentError(f"{op.public}: {name} must be {kind.words}, got another tensor ({error}).") from None
+    if kind is NUMBER and isinstance(value, Tensor) and value.layout.numel == 1:
+        return constant_number(op.public, name, value)
+    return value if isinstance(value, (list, tuple)) else hashable(value)
+
+
+def whole_number(value: Any) -> Any:
+    """``hashable``, and the int of a tensor; a sequence as a tuple."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(whole_number, value))
+    if isinstance(value, Tensor):
+        return value.item() if value.layout.dtype is bool_ else value.__index__()  # a truth value stays one, and is refused
+    return hashable(value)
 
 
 def default_values(op: Op) -> dict:

@@ -26,8 +26,8 @@ from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..modes.interpreters import Call, intercept, interpret, is_marked
 from ..ops.core import Op
-from ..ops.kinds import odd_test, refuse_odd
-from .arguments import argument_text, attribute_names, bound_arguments, check_tensor, default_values, hashable
+from ..ops.kinds import is_strange, is_tensor, odd_condition, odd_test
+from .arguments import argument_text, attribute_names, bound_arguments, check_tensor, default_values, settled_attributes
 from .generated import late_function
 
 __all__ = ["OperationCall", "intercept_odd"]
@@ -41,13 +41,15 @@ CALL_TEXT = """def call({parameters}):
 
 def intercept_odd(op: Op, tensors: tuple, attributes: dict):
     """``intercept`` of a call whose attributes may be odd: NOTE [Whole numbers]."""
+    settled = settled_attributes(op, attributes)
     odd = odd_test(op)
-    if odd is not None and odd(attributes):
-        attributes = {name: hashable(value) for name, value in attributes.items()}
-        refuse_odd(op, attributes.items())
-        if odd(attributes):  # what only equals something finds no plan of that
-            return interpret(Call(op, tensors, attributes, CALLS[op.name].plain))
-    return intercept(op, tensors, attributes)
+    if settled is not attributes and odd is not None and odd(settled):  # what only equals something finds no plan of that
+        return interpret(Call(op, tensors, settled, CALLS[op.name].plain))
+    return intercept(op, tensors, settled)
+
+
+# What ``odd_condition`` asks, and where what is odd goes.
+KIND_TESTS = {"is_strange": is_strange, "is_tensor": is_tensor, "intercept_odd": intercept_odd}
 
 
 class OperationCall:
@@ -106,11 +108,13 @@ class OperationCall:
         """The source of the function."""
         op, operands = self.op, ", ".join(self.op.operands)
         named = ", ".join(f"{n!r}: {n}" for n in self.attributes)
+        odd = odd_condition(op)
+        asking = f"(intercept_odd if {odd} else intercept)" if odd else "intercept"
         usual = {
             "parameters": argument_text(op, "_defaults"),
             "spelling": "",
             "asked": "special",
-            "intercept": f"return intercept(op, ({operands},), {{{named}}})",
+            "intercept": f"return {asking}(op, ({operands},), {{{named}}})",
             "missing": f"return check({', '.join(self.names)})",
         }
         return CALL_TEXT.format(**usual | self.parts())
@@ -118,7 +122,7 @@ class OperationCall:
     def function(self, renamed: dict[str, str] | None = None) -> Any:
         """The function, whose text is compiled when it is first called; ``renamed``: see ``late_function``."""
         op = self.op
-        scope = {"special": special, "op": op, "intercept": intercept, "check": self.check, **self.scope()}
+        scope = {"special": special, "op": op, "intercept": intercept, "check": self.check, **KIND_TESTS, **self.scope()}
         call = late_function(f"{op.name} {type(self).__name__}", scope, self.text, self.late_scope, renamed)
         call.__name__ = call.__qualname__ = op.name
         for name in self.offers:

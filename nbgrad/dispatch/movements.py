@@ -15,13 +15,13 @@ from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
 from ..native.plans import MovementPlan
 from ..ops.core import Movement
-from ..ops.kinds import is_strange, odd_condition, refuse_odd, refuse_wrong_kind, whole_names
+from ..ops.kinds import odd_condition, refuse_odd, refuse_wrong_kind, whole_names
 from ..ops.spellings import public_signature
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import STORAGE_TEMPLATE, unwatched
 from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
-from .arguments import KEY_TYPES, check_tensor, hashable
-from .calls import OperationCall, intercept_odd
+from .arguments import KEY_TYPES, check_tensor, hashable, settled_attributes
+from .calls import OperationCall
 from .nodes import node_builder, node_template
 from .rules import GeneralRule
 
@@ -163,13 +163,6 @@ def refuse_values(op: Movement, *values: Any) -> None:
 SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}  # attributes of movements that may be tuples
 
 
-def as_key(value):
-    """An attribute as part of a plan's key; a tensor is none, its value may change."""
-    if isinstance(value, (list, tuple)):
-        return tuple(map(as_key, value))
-    return value.__index__() if isinstance(value, Tensor) else hashable(value)
-
-
 class MovementCall(OperationCall):
     """The call of a view operation: look up where it lies, make the tensor, record.
 
@@ -209,8 +202,7 @@ class MovementCall(OperationCall):
         """
         op, plans = self.op, self.plans
         check_tensor(op, "x", x)
-        args = tuple(map(as_key, args))
-        refuse_odd(op, zip(self.attributes, args))
+        args = tuple(map(hashable, settled_attributes(op, dict(zip(self.attributes, args))).values()))
         key = (x.layout, *args) if args else x.layout
         try:
             plan = plans.get(key)
@@ -230,7 +222,7 @@ class MovementCall(OperationCall):
         return viewer(self.op)(plan, x, mode.enabled)
 
     def scope(self) -> dict[str, Any]:
-        return {"plans": self.plans, "mode": mode, "is_strange": is_strange, "intercept_odd": intercept_odd}
+        return {"plans": self.plans, "mode": mode}
 
     def late_scope(self) -> dict[str, Any]:
         return super().late_scope() | {"make": maker_of_several(self.op) if self.op.multiple else viewer(self.op)}
@@ -238,11 +230,9 @@ class MovementCall(OperationCall):
     def parts(self) -> dict[str, str]:
         """A view that is odd is refused by the native call that makes it, several views by the text."""
         op, passed, odd = self.op, ", ".join(self.names), odd_condition(self.op)
-        named = "{" + ", ".join(f"{n!r}: {n}" for n in self.attributes) + "}"
         made = "make(x, plan)" if op.multiple else f"make({', '.join(['plan', 'x', 'mode.enabled', *whole_names(op)])})"
         return {
             "spelling": f"    if {odd}: return check({passed})\n" if odd and op.multiple else "",
-            "intercept": f"return {f'(intercept_odd if {odd} else intercept)' if odd else 'intercept'}(op, (x,), {named})",
             "plan": f"plans[{', '.join(['x.layout', *self.attributes])}]",
             "launch": f"    return {made}\n",
         }

@@ -18,7 +18,7 @@ from ..ops.kinds import is_strange, odd_lines, refuse_odd, refuse_wrong_kind
 from ..ops.spellings import own_arguments
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .arguments import argument_text, hashable
+from .arguments import argument_text, hashable, settled_attributes
 from .calls import OperationCall
 from .lowerings import GeneralPattern, GeneralPlan, complete
 from .rules import record_result, record_run, recorder
@@ -110,7 +110,7 @@ class PlannedCall(OperationCall):
     def execute(self, tensors: tuple, attributes: dict) -> Any:
         """Its plan is found or made and launched, its steps are run."""
         op, count = self.op, self.count
-        key = (*(x.layout for x in tensors), *map(hashable, attributes.values()))
+        key = (*(x.layout for x in tensors), *map(hashable, settled_attributes(op, attributes).values()))
         if self.keepdim and type(key[self.keepdim]) is not bool:
             self.lowered(key, key[:count])  # which refuses it, in its own words
         if self.dim and type(key[self.dim]) in ODD_DIMS:

@@ -20,6 +20,7 @@ from typing import Any, Callable
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType
+from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..graph.saved import Guarded, tensors_in
@@ -27,7 +28,7 @@ from ..modes.interpreters import is_marked, known_call
 from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .arguments import ABSENT, bound_parameters, check_tensor, respelled
+from .arguments import ABSENT, argument_text, bound_parameters, check_tensor, respelled
 from .calls import OperationCall, intercept_odd
 from .lowerings import PREPARED, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
@@ -304,7 +305,14 @@ class CompositeCall(PreparedCall):
         return out
 
     def scope(self) -> dict[str, Any]:
-        return {"found": self.plans.get, "evaluate": self.evaluate, "formula": self.formula, "known_call": known_call}
+        return {
+            "found": self.plans.get,
+            "evaluate": self.evaluate,
+            "formula": self.formula,
+            "known_call": known_call,
+            "Tensor": Tensor,
+            "ArgumentError": ArgumentError,
+        }
 
     def parts(self) -> dict[str, str]:
         """The parts of the text. A composite that looks at no element (``pure``) may be known to a mode as one call."""
@@ -313,6 +321,7 @@ class CompositeCall(PreparedCall):
         optional = [n for n, p in parameters.items() if p.default is not p.empty]
         passed = ", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items())
         return {
+            **(either_parts(self.op) if self.op.either else {}),
             "asked": f"special{given}",
             "intercept": (PURE_INTERCEPT if self.op.pure else "return formula({passed})").format(
                 unknown=f"None if {given[4:]} else " if given else "", passed=passed, usual=usual
@@ -331,6 +340,24 @@ COMPOSITE_LAUNCH = """    if plan is evaluate: return evaluate({passed})
     out = None if plan is None else plan({usual})
     return formula({passed}) if out is None else out
 """
+
+
+def either_parts(op: Op) -> dict[str, str]:
+    """Parameters and first lines of a call whose second argument, given by its position, is a dimension or another tensor.
+
+    They stand apart from the argument of the name ``dim``, which a function cannot tell from one by position.
+    """
+    parameters = (
+        argument_text(op, "_defaults").replace("dim=", "either=", 1).replace("keepdim=_defaults['keepdim']", "keepdim=None")
+    )
+    lines = f"""    if either is not None:
+        if dim is not None: raise ArgumentError("{op.public}: got dim twice. Hint: leave one out.")
+        elif type(either) is int: dim = either
+        elif keepdim is None and isinstance(either, Tensor) and {op.either} is None: {op.either} = either
+        else: dim = either
+    if keepdim is None: keepdim = False
+"""
+    return {"parameters": parameters.replace("*, ", "*, dim=None, "), "spelling": lines}
 
 
 def composite_call(op: Op, formula: Callable) -> Callable:

@@ -16,9 +16,9 @@ from ..graph.edges import Node, edge_of, next_seq, requires_grad
 from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike
 from ..modes.inference import is_inference, refuse_saving
 from ..ops.core import General, Movement, Op
-from ..ops.kinds import odd_test, refuse_odd, refuse_wrong_kind
+from ..ops.kinds import refuse_wrong_kind
 from ..tensors.tensor import ASK, Tensor, native
-from .arguments import KEY_TYPES, attribute_names
+from .arguments import KEY_TYPES, attribute_names, settled_attributes
 from .generated import compile_text
 from .lowerings import RunPlan, complete
 from .nodes import UNKNOWN, SavingRule, node_builder, node_template, saved_output
@@ -195,9 +195,7 @@ def recorders_of(op: General) -> tuple[tuple[int, ...], dict[int, Callable]]:
 
 def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
     """The result of an operation of several steps: they run with recording off, then the result gets its node."""
-    odd = odd_test(op)
-    if odd is not None and odd(attributes):
-        refuse_odd(op, attributes.items())
+    attributes = settled_attributes(op, attributes)
     enabled = mode.enabled
     mode.enabled = False
     try:

@@ -82,6 +82,7 @@ class Op:
     # What only some kinds declare.
     product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = draws = False
     integer_divisor: str | None = None
+    either = ""
     rounds, cheap = True, False
     of_numbers: Callable | None = None
     of_integers: Callable | None = None
@@ -497,6 +498,8 @@ class Composite(Op):
         matrices: it may fail over what matrices hold; such errors of the operations that it is made of name it.
         pure: the formula looks at no element: which operations it calls follows from layouts and arguments.
         joint: its results are recorded as one node, of the declaration's name: see dispatch/joint.py.
+        either: the argument that a tensor is which stands by its position in the place of ``dim``, with no ``keepdim`` behind it;
+            by its name, ``dim`` is never anything but dimensions. For prepared composites.
     """
 
     kind = "composite"
@@ -511,10 +514,12 @@ class Composite(Op):
         matrices: bool = False,
         pure: bool = False,
         joint: bool = False,
+        either: str = "",
         **options,
     ):
         super().__init__(name, formula, (), **options)
         self.numbers, self.spelling, self.matrices, self.pure, self.joint = numbers, spelling, matrices, pure, joint
+        self.either = either
         self.operands = tuple(self.signature.parameters)[:1]
 
 

@@ -6,7 +6,8 @@ and an attribute of an unusual kind that works (a tensor for an int) stays allow
 
 NOTE [Whole numbers]: True and 1.0 equal 1, and would find in a table what that has left there. Wherever a table is asked by
 attributes that are integers, the call looks at their types: the native call that makes views, else the text
-(``odd_lines``). What is odd goes the long way, where ``refuse_odd`` says so, or makes ints of NumPy's.
+(``odd_lines``). What is odd goes the long way, where ``settled_attributes`` says so, or makes ints of NumPy's and of tensors: past
+it, in every mode, a whole number is an int, and a number is Python's.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ from .core import OPS, Op
 
 __all__ = [
     "constant_number",
+    "NUMBER",
+    "WHOLE",
+    "WHOLES",
+    "attribute_kind",
     "counted",
     "explained",
     "is_strange",
+    "is_tensor",
     "odd_condition",
     "odd_lines",
     "odd_test",
@@ -111,7 +117,7 @@ KIND_OF = {name: kind for kind in KINDS for name in kind.names.split()}
 OPTIONAL = {"dim", "dims", "axis", "dtype", "start", "end", "storage_offset", "correction", "atol", "rtol"}
 
 
-WHOLE, WHOLES = KINDS[:2]
+WHOLE, WHOLES, NUMBER = KINDS[:3]
 TRUTHS = {"keepdim", "keepdims"}
 
 
@@ -133,7 +139,7 @@ def is_strange(value: Any) -> bool:
 def odd_condition(op: Op, spelled: str = "{0}") -> str:
     """The source of a test whether an attribute of a call is no part of a key; empty where there is nothing to test.
 
-    ``is_strange`` is among the names of the text.
+    ``is_strange`` and ``is_tensor`` are among the names of the text.
 
     Args:
         spelled: how the text spells the attribute of a name.
@@ -146,6 +152,8 @@ def odd_condition(op: Op, spelled: str = "{0}") -> str:
             tests.append(f"type({value}) is not int and {value} is not None")
         elif kind is WHOLES:
             tests.append(f"type({value}) is not int and {value} is not None and is_strange({value})")
+        elif kind is NUMBER:
+            tests.append(f"is_tensor({value})")
         elif name in TRUTHS:
             tests.append(f"{value} is not False and {value} is not True")
     return " or ".join(tests)
@@ -181,7 +189,7 @@ def whole_names(op: Op) -> tuple[str, ...]:
 def odd_test(op: Op) -> Callable[[dict[str, Any]], bool] | None:
     """``test(attributes)``, what ``odd_condition`` says; None where there is nothing to test."""
     condition = odd_condition(op, "attributes[{0!r}]")
-    return eval(f"lambda attributes: {condition}", {"is_strange": is_strange}) if condition else None
+    return eval(f"lambda attributes: {condition}", {"is_strange": is_strange, "is_tensor": is_tensor}) if condition else None
 
 
 def refuse_odd(op: Op, attributes: Iterable[tuple[str, Any]]) -> None:

@@ -381,6 +381,8 @@ def tensordot(a, b, dims=2):
     Raises:
         ShapeError: paired sizes differ, or the lists' lengths.
     """
+    if hasattr(dims, "layout"):
+        dims = dims.tolist()
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot: dims={dims}, expected 0 to {min(a.ndim, b.ndim)}.")

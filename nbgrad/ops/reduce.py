@@ -400,8 +400,10 @@ def extremum_of(name: str, whole: str, index: str, pairwise: str):
     def function(x, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
         if axis is not None or keepdims is not None:
             dim, keepdim = numpy_spelling(name, dim, axis, keepdim, keepdims)
-        if other is not None or hasattr(dim, "_apply"):
-            return getattr(scalar, pairwise)(x, dim if other is None else other)
+        if other is not None:
+            if dim is not None or keepdim:
+                raise ArgumentError(f"{name}: got dim or keepdim beside other, expected one of them. Hint: {pairwise}(x, other).")
+            return getattr(scalar, pairwise)(x, other)
         if dim is None:
             return getattr(scalar, whole)(x, None)
         return along(x, dim, keepdim, getattr(scalar, index)(x, dim, True), node)
@@ -414,6 +416,7 @@ composite(
     "max",
     extremum_of("max", "amax", "argmax", "maximum"),
     pure=True,
+    either="other",
     out=True,
     doc="Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum.",
 )
@@ -421,6 +424,7 @@ composite(
     "min",
     extremum_of("min", "amin", "argmin", "minimum"),
     pure=True,
+    either="other",
     out=True,
     doc="Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum.",
 )

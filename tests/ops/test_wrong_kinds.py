@@ -300,7 +300,7 @@ def test_what_equals_an_integer_is_none(name, odd):
     nothing behind for the integer."""
     for call in in_modes(WHOLE[name]):
         shapes = []
-        for one in (odd, 1, 1, 1, odd, np.int64(1)):
+        for one in (odd, 1, 1, 1, odd, np.int64(1), nbgrad.tensor(1), nbgrad.tensor(1)):
             if one is odd:
                 with pytest.raises(TypeError):
                     call(one)
@@ -318,3 +318,70 @@ def test_what_equals_true_is_no_flag(name, odd):
         with pytest.raises(TypeError, match="keepdim must be a bool"):
             getattr(x(), name)(0, odd)
         assert getattr(x(), name)(0, True).shape == (1, 4)
+
+
+NUMBERS = {
+    "softmax": lambda x, one: x.softmax(one),
+    "log_softmax": lambda x, one: x.log_softmax(one),
+    "cumsum": lambda x, one: x.cumsum(one),
+    "cumprod": lambda x, one: x.cumprod(one),
+    "logcumsumexp": lambda x, one: x.logcumsumexp(one),
+    "std": lambda x, one: x.std(0, correction=one),
+    "var": lambda x, one: x.var(0, correction=one),
+    "roll": lambda x, one: x.roll(one, 0),
+    "topk": lambda x, one: x.topk(one)[0],
+    "norm": lambda x, one: x.norm(one, 0),
+    "tensordot": lambda x, one: nbgrad.tensordot(x, x, one),
+    "max": lambda x, one: x.max(dim=one)[0],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_tensor_in_the_place_of_a_number_is_that_number_to_derivatives(name):
+    """Both orders of derivatives, and those in a batch, are the number's."""
+    x = nbgrad.tensor([[0.5, 2.0, 1.0], [3.0, 1.5, 0.25], [1.0, 4.0, 2.0]])
+
+    def derivatives(one):
+        f = lambda x: (NUMBERS[name](x, one()) ** 2).sum()
+        first = nbgrad.func.grad(f)
+        return (
+            first(x),
+            nbgrad.func.grad(lambda x: (first(x) ** 2).sum())(x),
+            nbgrad.vmap(first)(nbgrad.stack([x, 2 * x])),
+            nbgrad.func.jvp(f, (x,), (x,))[1],
+        )
+
+    for got, expected in zip(derivatives(lambda: nbgrad.tensor(1)), derivatives(lambda: 1)):
+        assert np.array_equal(got.numpy(), expected.numpy(), equal_nan=True)
+
+
+def test_a_tensor_is_no_dimension_unless_it_is_one_whole_number():
+    """Several elements, floats and truth values name no dimension, and the error names the argument."""
+    for wrong in (nbgrad.tensor([0, 1]), nbgrad.tensor(1.0), nbgrad.tensor(True)):
+        for call in (x().sum, x().softmax, x().cumsum, x().unsqueeze, x().sort, x().flip):
+            with pytest.raises(TypeError, match="dims? must be an int"):
+                call(wrong)
+
+
+@pytest.mark.parametrize("name, pairwise", [("max", "maximum"), ("min", "minimum")])
+def test_extrema_tell_a_dimension_from_another_operand(name, pairwise):
+    """A tensor by position alone is the other operand; with keepdim, or by the name dim, it is a dimension."""
+    zero, y = nbgrad.tensor(0), nbgrad.tensor([[1.0, 5.0, -3.0], [4.0, -2.0, 6.0]])
+    function, method, pairs = getattr(nbgrad, name), getattr(y, name), getattr(nbgrad, pairwise)
+    for made in (function(y, zero), method(zero), method(other=zero), function(y, zero, out=nbgrad.empty(2, 3))):
+        assert made.tolist() == pairs(y, zero).tolist()
+    expected = method(0)
+    for made in (
+        method(dim=zero),
+        method(axis=zero),
+        function(y, zero, False),
+        function(y, zero, keepdim=False),
+        function(y, dim=zero),
+    ):
+        assert made.values.tolist() == expected.values.tolist() and made.indices.tolist() == expected.indices.tolist()
+    assert method(zero, keepdim=True).values.shape == function(y, zero, True).values.shape == (1, 3)
+    for wrong in (lambda: method(y, True), lambda: method(y, keepdim=False), lambda: method(dim=y), lambda: method(0, other=y)):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(TypeError, match="twice"):
+        method(0, dim=0)
