@@ -53,7 +53,12 @@ def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: se
     targets = [schedule.window(value).place.value for value in node.ins[:count]]
     for target, value, out in zip(targets, node.ins, node.outs):
         assert target.layout is not None
-        if commits.get(target) is not out or schedule.window(value) != Window(Place(target), target.layout) or out in seen:
+        if (
+            target not in commits
+            or schedule.window(commits[target]) != schedule.window(out)
+            or schedule.window(value) != Window(Place(target), target.layout)
+            or out in seen
+        ):
             return None
     late = [*targets, *node.outs]
     for later in schedule.steps[at + 1 :]:

@@ -89,17 +89,25 @@ def has_hooks(leaf: Tensor) -> bool:
     return bool(meta.hooks or meta.post_hooks) or node is not None and node._meta_ is not None
 
 
+def count_hooks(leaf: Tensor) -> int:
+    """How many hooks a leaf has."""
+    meta = leaf._meta_
+    return 0 if meta is None else len(meta.hooks or ()) + len(meta.post_hooks or ()) + has_hooks(leaf)
+
+
 class Standin(NamedTuple):
     """A leaf in the capture.
 
     Attributes:
         original: the leaf; ``leaf``: what the function sees; ``owner``: the number of the argument, or the leaf itself.
+        hooks: how many it had.
         before: its gradient; ``made``: what it was given in the place of that; ``value``: an input of the graph.
     """
 
     original: Tensor
     leaf: Tensor
     owner: Any
+    hooks: int
     before: Tensor | None
     made: Tensor | None
     value: Value | None
@@ -142,7 +150,8 @@ class Effects:
             made = self.trace.input(grad, "")
             value = self.trace.graph.inputs[-1]
             self.sources.append(GradientOf(owner))
-        self.standins[id(leaf)] = Standin(original, leaf, owner, None if leaf is not original else grad, made, value)
+        before = grad if leaf is original else None
+        self.standins[id(leaf)] = Standin(original, leaf, owner, count_hooks(leaf), before, made, value)
         if made is not None:
             (leaf._meta_ or meta_of(leaf)).grad = made
 
@@ -179,6 +188,8 @@ class Effects:
         for standin in self.standins.values():
             leaf = standin.leaf
             now = None if leaf._meta_ is None else leaf._meta_.grad
+            if count_hooks(leaf) != standin.hooks:
+                raise GraphError("register_hook: hangs a hook on what the function does not make: a graph cannot hold it.")
             if now is standin.made:
                 continue
             if now is None:

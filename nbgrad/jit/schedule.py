@@ -22,7 +22,7 @@ from .ir import Block, Control, Node, Value, values_in
 from .steps import Host, Launch, Place, Schedule, Step, Window
 from .updates import UPDATE, plan_of_update
 from .values import GUARD, guards_of
-from .variables import STOP
+from .variables import OVERWRITE, STOP
 
 __all__ = ["launch", "launch_of", "schedule"]
 
@@ -62,8 +62,8 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
     after: dict[Node, Group | None] = {}
     answered = 0  # the stage of the last guard, or of what users see
     for node in graph.nodes:
-        if node.op is STOP:
-            made.windows[node.outs[0]] = made.window(node.ins[0])
+        if node.op is STOP or node.op is OVERWRITE:
+            made.windows[node.outs[0]] = made.window(node.ins[-1])
             continue
         if isinstance(node.op, Movement) and view(node, made):
             continue

@@ -6,8 +6,9 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from ..base.calls import CALLS
 from ..base.errors import GraphError
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, no_grad
 from ..graph.edges import Edge, Node as GraphNode, edge_of, requires_grad
 from ..graph.task import target
 from ..modes.traced import is_traced
@@ -38,6 +39,17 @@ def stopped(node: Node, values: dict[Value, Any], x: Any) -> tuple:
 
 
 STOP = Control("stop", stopped)
+
+
+def overwritten(node: Node, values: dict[Value, Any], old: Any, new: Any) -> tuple:
+    """The values of ``new`` with the history of ``old``: what a write leaves that nobody recorded."""
+    made = CALLS["clone"](old)
+    with no_grad():
+        CALLS["copy_"](made, new)
+    return (made,)
+
+
+OVERWRITE = Control("overwrite", overwritten)
 
 
 class Variable:
@@ -197,7 +209,11 @@ class Variables:
     # ---- writes ----------------------------------------------------------------------------------------------------
 
     def write(self, x: Tensor, out: Value) -> None:
-        """``x`` was overwritten by the value of an operation: its storage has a new value."""
+        """``x`` was overwritten by the value of an operation: its storage has a new value.
+
+        NOTE [Unrecorded writes]: under ``no_grad``, or through what is detached, values change and histories stay: whoever had one
+        keeps it, with the new values.
+        """
         variable, key = self.table[id(x._storage_.array)], key_of(x)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
@@ -210,9 +226,23 @@ class Variables:
             size = root.dtype.itemsize
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
             value = self.add("as_strided_scatter", (variable.value, out), place, root)
-        variable.value, variable.writes = value, variable.writes + 1
+        variable.writes += 1
         variable.counted += x._storage_ is variable.storage
-        variable.windows = {variable.root: {WRITTEN: value}}
+        windows = {WRITTEN: value}
+        if not (mode.enabled and requires_grad(x)):
+            out.requires_grad = value.requires_grad = False
+            known = variable.windows.get(variable.root, {WRITTEN: variable.value})
+            kept = {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
+            if kept:
+                windows = {history: self.overwrite(old, value) for history, old in kept.items()}
+                value = next(iter(windows.values()))
+        variable.value, variable.windows = value, {variable.root: windows}
+
+    def overwrite(self, old: Value, new: Value) -> Value:
+        """The values of one and the history of another."""
+        node = Node(OVERWRITE, (old, new), {}, [new.layout], flags=[old.requires_grad])
+        self.graph.nodes.append(node)
+        return node.outs[0]
 
     def add(self, name: str, ins: tuple, attributes: dict, layout: Layout) -> Value:
         """A node of one result."""

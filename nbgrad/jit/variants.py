@@ -247,8 +247,12 @@ def history_of(x: Tensor) -> str:
         if isinstance(node, Node) and node not in seen:
             if node._backward_ is freed_backward:
                 return "freed"
-            if isinstance(node._rule_, FunctionRule) and not is_control(node):
+            keeper = node._rule_.keeper(node)  # that of a write through a view is within the node of its base
+            if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper):
                 raise GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
+            meta = node._meta_
+            if meta is not None and (any(meta.tensor_hooks.values()) or meta.pre_hooks or meta.post_hooks or meta.retains):
+                raise GraphError(f"{node.name()}: a graph cannot hold hooks of a gradient that is taken outside of it.")
             seen.add(node)
             waiting += node._edges_
     return "live"
