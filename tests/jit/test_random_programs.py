@@ -1,8 +1,8 @@
 """Random programs of views, writes, moves in place, detaches, hooks, Functions and ``no_grad`` regions, eager against compiled.
 
 The programs are those of tests/autograd/test_random_programs.py, as functions of their leaves. What a graph cannot hold runs as it
-is; what it holds must give the same bits for numbers that it was not captured with. Where eager mode refuses because a saved tensor was
-overwritten a graph, which has no writes, may go on.
+is; what it holds must give the same bits for numbers that it was not captured with. Where eager mode refuses because a saved tensor
+was overwritten a graph, which has no writes, may go on.
 """
 
 from __future__ import annotations
