@@ -95,7 +95,7 @@ class Variables:
         self.born: dict[int, Any] = {}
         self.foreign: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
-        self.copies: dict[int, Storage] = {}
+        self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
         self.given: set[int] = set()
 
     def of(self, x: Tensor) -> Variable | None:
@@ -273,10 +273,11 @@ class Variables:
 
     def copied(self, x: Tensor) -> Tensor:
         """A tensor like an argument: a leaf, or in its place of the graph, on a copy of its storage."""
-        storage = self.copies.get(id(x._storage_))
-        if storage is None:
-            storage = self.copies[id(x._storage_)] = wrap_array(x._storage_.array.copy())
-            self.given.add(id(storage.array))
+        if id(x._storage_) not in self.copies:
+            copy = wrap_array(x._storage_.array.copy())
+            self.copies[id(x._storage_)] = x._storage_, copy
+            self.given.add(id(copy.array))
+        storage = self.copies[id(x._storage_)][1]
         made = native.tensor(x.layout.plain().template, storage, x._offset_, bool(x.requires_grad), None)
         return made
 

@@ -1,0 +1,131 @@
+"""Joint graphs: what a graph computes and, behind it, the gradients of its outputs, as one capture wrote them down."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Any, Callable, Sequence
+
+from .. import engine
+from ..autograd.entry import grad
+from ..base.errors import GraphError, NbgradError
+from ..base.grad_mode import enable_grad, no_grad
+from ..graph.edges import Node as GraphNode
+from ..tensors.tensor import Tensor
+from .capture import tracing
+from .graph import Graph
+from .ir import Node, Value
+from .retrace import constants_of, drop_stops, example, merge_equal, prune, run_flagged, traced
+
+__all__ = ["Joint"]
+
+
+class Turns:
+    """A watcher of the engine: which nodes are written down in the turn of which node of the pass.
+
+    Attributes:
+        nodes: what is being written down.
+        found: ``(name, start, stop)`` of every turn.
+        lines: of the operations that the pass is about.
+    """
+
+    def __init__(self, nodes: list[Node], lines: dict[Any, str]):
+        self.nodes, self.lines, self.thread = nodes, lines, get_ident()
+        self.found: list[tuple[str, int, int]] = []
+
+    def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
+        """See ``engine.watchers``."""
+
+        def watched(node: GraphNode, g: Any, create_graph: bool, task: Any) -> Any:
+            start, name = len(self.nodes), getattr(node._rule_, "name", "node")
+            try:
+                results = run(node, g, create_graph, task)
+            except NbgradError as error:
+                line = self.lines.get(node, "")
+                raise GraphError(f"differentiate: {name}{f' ({line})' if line else ''} has no derivative here: {error}") from error
+            for made in self.nodes[start:]:
+                made.line = self.lines.get(node, made.line)
+            if len(self.nodes) > start:
+                self.found.append((name, start, len(self.nodes)))
+            return results
+
+        return (watched, settle) if get_ident() == self.thread else (run, settle)
+
+
+class Joint:
+    """What a graph computes and the gradients of its outputs.
+
+    Args:
+        flat: a graph of calls of operations alone.
+        examples: tensors like its inputs.
+        temporaries: of its values that have a cotangent of their own, as outputs have.
+        pattern: for every root through which gradients flow whether its cotangent is defined; None: all are.
+
+    Attributes:
+        graph: all of it; its inputs are those of the graph, then the cotangents.
+        primal, reverse: its nodes.
+        inputs: those of the graph.
+        roots: values of the outputs, then of temporaries.
+        needs: which of the roots gradients flow through.
+        cotangents: of those roots that have one, in order; ``live`` are their numbers.
+        grads: of every input, or None.
+        turns: of nodes of the reverse part: number and name of the turn in which they were written down.
+        origin: of values of the primal part, the value of the graph.
+    """
+
+    def __init__(
+        self, flat: Graph, examples: Sequence[Any], temporaries: Sequence[Value] = (), pattern: Sequence[bool] | None = None
+    ):
+        with enable_grad(), tracing(constants_of(flat)) as active:
+            self.graph = active.graph
+            inputs = [traced(active, x, v.requires_grad is not False, v.name) for v, x in zip(flat.inputs, examples)]
+            outs, values = run_flagged(active, flat, inputs)
+            roots = [*outs, *(values[value] for value in temporaries)]
+            with no_grad():
+                self.origin = {active.value(x): value for value, x in reversed(values.items()) if isinstance(x, Tensor)}
+                self.roots = [active.value(x) for x in roots]
+            self.inputs = list(self.graph.inputs)
+            edge = len(self.graph.nodes)
+            self.needs = [isinstance(x, Tensor) and x.requires_grad for x in roots]
+            live = [k for k, needed in enumerate(self.needs) if needed]
+            self.live = live if pattern is None else [k for k, defined in zip(live, pattern) if defined]
+            with no_grad():
+                given = [active.input(example(roots[k].layout.plain().like())) for k in self.live]
+            self.cotangents = list(self.graph.inputs[len(self.inputs) :])
+            lines = {x.grad_fn: value.line for value, x in values.items() if isinstance(x, Tensor) and x.grad_fn is not None}
+            turns = Turns(self.graph.nodes, lines)
+            self.grads = self.gradients(active, turns, [roots[k] for k in self.live], inputs, given)
+            # The sum of what arrives at a node is written down between the turns.
+            self.turns = {
+                node: (number, name)
+                for number, (name, start, stop) in enumerate(turns.found)
+                for node in self.graph.nodes[start:stop]
+            }
+        self.graph.name = flat.name
+        self.graph.outputs = [*self.roots, *self.grads]
+        self.tidy(self.graph.nodes[:edge])
+
+    def gradients(self, active: Any, turns: Turns, roots: list, inputs: list, given: list) -> list:
+        """The values of the gradients of the inputs."""
+        wanted = [k for k, x in enumerate(inputs) if x.requires_grad]
+        grads: list = [None] * len(inputs)
+        if roots and wanted:
+            engine.watchers.append(turns)
+            try:
+                found = grad(roots, [inputs[k] for k in wanted], given, allow_unused=True)
+            finally:
+                engine.watchers.remove(turns)
+            with no_grad():
+                for k, g in zip(wanted, found):
+                    grads[k] = None if g is None else active.value(g)
+        return grads
+
+    def tidy(self, primal: list[Node]) -> None:
+        """Merge what is computed twice, drop what nothing reads, and tell the two parts apart."""
+        for table in (drop_stops(self.graph), merge_equal(self.graph)):
+            self.origin = {table.get(value, value): mine for value, mine in reversed(self.origin.items())}
+        count = len(self.roots)
+        self.roots, self.grads = self.graph.outputs[:count], self.graph.outputs[count:]
+        prune(self.graph, self.graph.outputs)
+        before = set(primal)
+        self.primal = [node for node in self.graph.nodes if node in before]
+        self.reverse = [node for node in self.graph.nodes if node not in before]
