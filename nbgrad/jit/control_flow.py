@@ -21,6 +21,7 @@ from . import rewinding as _rewinding  # noqa: F401  (it registers itself)
 from .bodies import example_of, joined
 from .branches import Choice, chosen
 from .checkpoints import checked_policy, policy_of
+from .loop_draws import traced_step
 from .loop_steps import Loop, Step, example_slice
 from .loops import looped
 from .traced_functions import Found, traced_function
@@ -79,10 +80,11 @@ def scan(
     def examples() -> list[Tensor]:
         return [*(example_of(x) for x in carry.tensors), *(example_slice(x) for x in slices.tensors)]
 
-    traced = traced_function(step, ("scan", *carry.key(), *slices.key(1)), run, examples)
+    traced, words = traced_step(step, ("scan", *carry.key(), *slices.key(1)), run, examples, trips, reverse)
     policy = policy_of(checkpoint, trips, traced.body.layouts()[:n])
-    loop = Loop(Step(traced.body, n, len(slices.tensors)), trips, reverse, policy=policy)
-    result: tuple[Any, Any] = traced.result.rebuilt(looped(loop, [*carry.tensors, *slices.tensors, *traced.used]))
+    loop = Loop(Step(traced.body, n, len(slices.tensors) + len(words)), trips, reverse, policy=policy)
+    operands = [*carry.tensors, *slices.tensors, *words, *traced.used]
+    result: tuple[Any, Any] = traced.result.rebuilt(looped(loop, operands))
     return result
 
 
@@ -133,8 +135,9 @@ def map(fn: Callable, xs: Any) -> Any:
     def examples() -> list[Tensor]:
         return [example_slice(x) for x in slices.tensors]
 
-    traced = traced_function(fn, ("map", *slices.key(1)), run, examples)
-    outs = looped(Loop(Step(traced.body, 0, len(slices.tensors)), trips), [*slices.tensors, *traced.used])
+    traced, words = traced_step(fn, ("map", *slices.key(1)), run, examples, trips)
+    step = Step(traced.body, 0, len(slices.tensors) + len(words))
+    outs = looped(Loop(step, trips), [*slices.tensors, *words, *traced.used])
     return traced.result.rebuilt(outs)
 
 

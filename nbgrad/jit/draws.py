@@ -18,7 +18,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..base.calls import CALLS
 from ..base.dtypes import DTYPES, int64, uint8
+from ..base.errors import GraphError
 from ..creation.generators import WORD, Generator, generator_of, signed
 from ..graph.edges import next_seq
 from ..lowering.random import random_plan
@@ -33,7 +35,7 @@ from .steps import Words
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["DRAW", "RESERVE", "Draws", "plan_of_draw", "steps_of_reserve", "words_of"]
+__all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "steps_of_reserve", "words_of"]
 
 WORD_LAYOUT = layout_of(int64, ())
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
@@ -49,16 +51,37 @@ def word_of(x: Tensor) -> int:
     return int(x._storage_.array.view(np.int64)[x._offset_ // 8])
 
 
-def reserved(node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None) -> tuple[Tensor, Tensor]:
+class Drawn(GraphError):
+    """A step of a loop draws.
+
+    Attributes:
+        counts: how many calls it takes, by generator.
+    """
+
+    counts: dict[Generator, int]
+
+    @classmethod
+    def calls(cls, counts: dict[Generator, int]) -> Drawn:
+        """The error."""
+        made = cls("random numbers are drawn in a step. Hint: draw outside.")
+        made.counts = counts
+        return made
+
+
+def reserved(
+    node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None, count: int = 1
+) -> tuple[Tensor, Tensor]:
     """Seed and number of the next call of a generator.
 
     Args:
         ahead: do not take it, and give that of a later one.
+        count: how many calls are taken.
     """
     trace, source = capture_of_thread(), generator_of(generator)
     if trace is not None:
-        return trace.draws.words(source)
-    seed, call = source.reserve(1 if ahead is None else 0)
+        words: tuple[Tensor, Tensor] = trace.draws.words(source, count)
+        return words
+    seed, call = source.reserve(count if ahead is None else 0)
     return word_tensor(seed), word_tensor(call + (ahead or 0))
 
 
@@ -85,29 +108,26 @@ class Reserved:
     """The calls that a graph takes from a generator, as the words of its nodes, in every run.
 
     Attributes:
-        count: how many are taken; ``ahead``: the places of calls that are not taken, behind those.
+        count: how many are taken; ``places``: for each node which is its first.
         last: what the thread has taken last.
     """
 
     def __init__(self, generator: Generator | None, nodes: list[Node]):
         self.generator = generator_of(generator)
-        self.ahead = [node.attributes.get("ahead") for node in nodes]
-        self.count = self.ahead.count(None)
+        calls = [(node.attributes.get("ahead"), node.attributes.get("count", 1)) for node in nodes]
+        self.count = sum(count for ahead, count in calls if ahead is None)
+        self.places, taken = [], 0
+        for ahead, count in calls:
+            self.places.append(taken if ahead is None else self.count + ahead)
+            taken += count if ahead is None else 0
         self.last = local()
 
     def __call__(self) -> tuple[int, ...]:
         """Seed and number of each call, in the order of the nodes."""
         seed, first = self.generator.reserve(self.count)
         self.last.call = first
-        if len(self.ahead) == 1:
-            return signed(seed), signed(first)
-        numbers: tuple[int, ...] = ()
-        taken = 0
-        for ahead in self.ahead:
-            call = first + (taken if ahead is None else self.count + ahead)
-            taken += ahead is None
-            numbers += (signed(seed), signed(call % WORD))
-        return numbers
+        seed = signed(seed)
+        return tuple([word for place in self.places for word in (seed, signed((first + place) % WORD))])
 
     def give_back(self) -> None:
         """The run of this thread has stopped, and nothing was drawn."""
@@ -137,18 +157,36 @@ class Stream:
 
     Attributes:
         seed, start: of the generator, when the program began.
-        taken: the words of every call.
-        nodes: where these are taken.
-        place: how many calls lie behind the program.
+        taken: for the place of a call where some are taken, their words, how many they are, and the node.
+        place: how many calls lie behind the program; ``end``: how many were ever taken.
     """
 
-    __slots__ = ("seed", "start", "taken", "nodes", "place")
+    __slots__ = ("seed", "start", "taken", "place", "end")
 
     def __init__(self, generator: Generator):
         self.seed, self.start = generator.reserve(0)
-        self.taken: list[tuple[Tensor, Tensor]] = []
-        self.nodes: list[Node] = []
-        self.place = 0
+        self.taken: dict[int, tuple[tuple[Tensor, Tensor], int, Node]] = {}
+        self.place = self.end = 0
+
+
+class Supply:
+    """Calls that were taken outside of a block.
+
+    Attributes:
+        seed, call: the words of the first.
+        place: how many the block has taken.
+    """
+
+    __slots__ = ("seed", "call", "place")
+
+    def __init__(self, seed: Tensor, call: Tensor):
+        self.seed, self.call, self.place = seed, call, 0
+
+    def words(self, count: int) -> tuple[Tensor, Tensor]:
+        """Those of the next calls."""
+        call = CALLS["add"](self.call, self.place) if self.place else self.call
+        self.place += count
+        return self.seed, call
 
 
 class Draws:
@@ -158,10 +196,12 @@ class Draws:
         streams: by generator.
         states: states that the program has read: the generators, and their places.
         made: generators that the program makes.
+        supply: by generator, calls that the block gets from outside.
     """
 
     def __init__(self, trace: Trace):
         self.trace = trace
+        self.supply: dict[Generator, Supply] = {}
         self.streams: dict[Generator, Stream] = {}
         self.states: list[tuple[Tensor, Generator, int]] = []
         self.made: WeakKeyDictionary[Generator, None] = WeakKeyDictionary()
@@ -181,26 +221,36 @@ class Draws:
             found = self.streams[generator] = Stream(generator)
         return found
 
-    def words(self, generator: Generator) -> tuple[Tensor, Tensor]:
-        """Seed and number of the program's next call."""
-        if generator in self.made:
-            seed, call = generator.reserve(1)
-            return word_tensor(seed), word_tensor(call)
-        stream = self.stream(generator)
-        stream.place += 1
-        if stream.place > len(stream.taken):
-            stream.nodes.append(self.reserve(generator, stream))
-        return stream.taken[stream.place - 1]
+    def words(self, generator: Generator, count: int = 1) -> tuple[Tensor, Tensor]:
+        """Seed and number of the first of the program's next calls.
 
-    def reserve(self, generator: Generator, stream: Stream) -> Node:
-        """Write down that a call is taken."""
+        Raises:
+            GraphError: calls are taken back, and taken again in other portions.
+        """
+        if generator in self.made:
+            seed, call = generator.reserve(count)
+            return word_tensor(seed), word_tensor(call)
+        if generator in self.supply:
+            return self.supply[generator].words(count)
+        stream = self.stream(generator)
+        if stream.place == stream.end:
+            self.reserve(generator, stream, count)
+        found = stream.taken.get(stream.place)
+        if found is None or found[1] != count:
+            self.trace.refuse("random numbers are drawn again in other portions", "seed the generator outside")
+        stream.place += count
+        return stream.taken[stream.place - count][0]
+
+    def reserve(self, generator: Generator, stream: Stream, count: int) -> None:
+        """Write down that calls are taken."""
         self.trace.depth += 1  # what is made here is no constant
-        words = word_tensor(stream.seed), word_tensor(stream.start + len(stream.taken))
+        words = word_tensor(stream.seed), word_tensor(stream.start + stream.end)
         self.trace.depth -= 1
-        node = self.trace.add(RESERVE, (), {} if generator is generator_of(None) else {"generator": generator}, words)
+        attributes: dict[str, Any] = {} if generator is generator_of(None) else {"generator": generator}
+        node = self.trace.add(RESERVE, (), attributes if count == 1 else {**attributes, "count": count}, words)
         self.trace.follow(words, next_seq())
-        stream.taken.append(words)
-        return node
+        stream.taken[stream.end] = words, count, node
+        stream.end += count
 
     def numbers(self, distribution: str, layout: Layout, generator: Generator, a: Any, b: Any) -> Tensor:
         """The numbers of the program's next call, in a layout that a kernel can fill."""
@@ -210,7 +260,7 @@ class Draws:
     def state(self, generator: Generator) -> Tensor:
         """Something that stands for the state of a generator: ``restore`` knows it, and values it has none."""
         state = native.tensor(layout_of(uint8, (16,)).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
-        self.states.append((state, generator, self.stream(generator).place))
+        self.states.append((state, generator, (self.supply.get(generator) or self.stream(generator)).place))
         return state
 
     def restore(self, generator: Generator, state: Tensor) -> bool:
@@ -223,12 +273,15 @@ class Draws:
             if known is state:
                 if owner is not generator:
                     self.trace.refuse("set_state: gets the state of another generator", "use that generator")
-                self.stream(generator).place = place
+                (self.supply.get(generator) or self.stream(generator)).place = place
                 return True
         return False
 
     def finish(self) -> None:
         """The program has ended: calls that it has taken back are not taken by the graph."""
         for stream in self.streams.values():
-            for k in range(stream.place, len(stream.nodes)):
-                stream.nodes[k].attributes["ahead"] = k - stream.place
+            for place, (_, count, node) in stream.taken.items():
+                if place >= stream.place:
+                    node.attributes["ahead"] = place - stream.place
+                elif place + count > stream.place:
+                    self.trace.refuse("a part of some random numbers is taken back", "seed the generator outside")

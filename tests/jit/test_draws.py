@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.errors import GraphError
-from nbgrad.jit import compile, parse, trace
+from nbgrad.jit import compile, map as map_slices, parse, scan, trace
 from tests.helpers import leaf
 
 G = nbgrad.Generator()
@@ -168,11 +168,90 @@ def test_what_generators_hold_is_no_part_of_a_graph(fn):
         trace(fn, X)
 
 
-def test_bodies_of_loops_do_not_draw():
-    """Their derivatives would run them again, and draw other numbers."""
-    step = lambda c, x: (nbgrad.dropout(c), c)
-    with pytest.raises(GraphError, match="body of a loop"):
-        nbgrad.jit.scan(step, X, None, length=3)
+def unrolled(step, c, xs, length, reverse=False):
+    """What a scan stands for."""
+    order, ys = range(length), [None] * length
+    for k in reversed(order) if reverse else order:
+        c, ys[k] = step(c, None if xs is None else xs[k])
+    return c, nbgrad.stack(ys)
+
+
+def recurrent(loop, x, reverse=False):
+    """A step with three draws from two generators, the same ones again in a checkpoint, within other draws."""
+
+    def step(c, s):
+        c = nbgrad.checkpoint(lambda c: (nbgrad.dropout(c * 1.1, 0.3) * s).sin(), c, use_reentrant=False)
+        return c + nbgrad.rand(4, generator=G, dtype=nbgrad.float64), c * nbgrad.randn(4, dtype=nbgrad.float64)
+
+    before = nbgrad.rand(4, dtype=nbgrad.float64)
+    c, ys = loop(step, x[0] * before, x, length=3, reverse=reverse)
+    return (c * nbgrad.rand(4, dtype=nbgrad.float64)).sum() + ys.sum(), c, ys
+
+
+def nested(loop, x):
+    """A loop with draws in a step with draws."""
+
+    def outer(c, s):
+        d, ys = loop(lambda d, t: (nbgrad.dropout(d * t, 0.5), d), c, s.reshape(4, 1), length=4)
+        return d + nbgrad.rand(4, dtype=nbgrad.float64), ys.sum(0)
+
+    c, ys = loop(outer, x[0], x, length=3)
+    return c.sum() + ys.sum(), c, ys
+
+
+LOOPS = {
+    "forward": lambda loop, x: recurrent(loop, x)[1:],
+    "reverse": lambda loop, x: recurrent(loop, x, True)[1:],
+    "gradient": lambda loop, x: nbgrad.grad(recurrent(loop, x)[0], x),
+    "second gradient": lambda loop, x: nbgrad.grad(nbgrad.grad(recurrent(loop, x)[0], x, create_graph=True)[0].sum(), x),
+    "forward mode": lambda loop, x: nbgrad.func.jvp(lambda y: recurrent(loop, y)[0], (x.detach(),), (x.detach(),)),
+    "nested": lambda loop, x: nbgrad.grad(nested(loop, x)[0], x),
+}
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_draw_what_their_trips_draw(name, compiles):
+    """And so do their derivatives; generators are left where the unrolled loop leaves them."""
+    fn = LOOPS[name]
+    looped = lambda x: fn(scan, x)
+    want, found = drawn(lambda x: fn(unrolled, x), X), drawn(compile(looped, fullgraph=True) if compiles else looped, X)
+    assert len(want) == len(found)
+    for a, b in zip(found, want):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+def test_maps_and_loops_without_trips_draw():
+    """Every slice its own numbers; of no slices none."""
+    x = nbgrad.zeros(3, 2)
+    found = drawn(lambda x: map_slices(lambda row: row + nbgrad.rand(2), x), x)
+    want = drawn(lambda x: nbgrad.stack([row + nbgrad.rand(2) for row in x]), x)
+    for a, b in zip(found, want):
+        np.testing.assert_array_equal(a, b)
+    empty = drawn(lambda x: map_slices(lambda row: row + nbgrad.rand(2), x[:0]), x)
+    assert empty[0].shape == (0, 2) and empty[-2][8] == 0
+
+
+def test_a_step_that_draws_otherwise_is_noticed():
+    """A name decides how many calls a trip takes."""
+    twice = False
+
+    def step(c, _):
+        c = c + nbgrad.rand(2)
+        return (c + nbgrad.rand(2) if twice else c), c
+
+    x = nbgrad.zeros(2)
+    for twice in (False, True, False):  # noqa: B007
+        for a, b in zip(drawn(lambda x: scan(step, x, length=3), x), drawn(lambda x: unrolled(step, x, None, 3), x)):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_loops_that_cannot_draw():
+    """Trips of which nobody knows how many there are; a loop of a batch."""
+    with pytest.raises(GraphError, match="Hint"):
+        nbgrad.while_loop(lambda c: c.sum() < 3, lambda c: c + nbgrad.rand(2), nbgrad.zeros(2))
+    with pytest.raises(GraphError, match="vmap"):
+        nbgrad.vmap(lambda x: scan(lambda c, _: (nbgrad.dropout(c), c), x, length=2)[0], randomness="different")(X)
 
 
 def test_texts_of_graphs_that_draw():
