@@ -213,7 +213,8 @@ class Effects:
         """See what the function has left in memory that was there before."""
         for variable in variables:
             if variable.target is not None and variable.writes:
-                self.writes.append((variable.target, variable.value, variable.counted))
+                assert variable.storage is not None
+                self.writes.append((variable.target, variable.value, variable.storage.version - variable.version))
 
     # ---- numbers ---------------------------------------------------------------------------------------------------
 

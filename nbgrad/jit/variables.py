@@ -61,16 +61,18 @@ class Variable:
         windows: values of tensors on it that hold as long as nobody writes: by place and layout, then by history.
         external: a tensor of the program that was there before the capture; else None.
         target: the input or constant that it began as; None of what the function makes.
-        storage: through which it was seen first, whose version counts; writes: how many there were, and how many through that.
+        storage: through which it was seen first, whose version counts; ``version``: what that was.
+        writes: how many there were.
     """
 
-    __slots__ = ("array", "root", "value", "windows", "external", "target", "storage", "writes", "counted")
+    __slots__ = ("array", "root", "value", "windows", "external", "target", "storage", "version", "writes")
 
     def __init__(self, array: Any, root: Key, value: Value, history: Any, external: Tensor | None = None):
         self.array, self.root, self.value, self.external = array, root, value, external
         self.target: Value | None = value if external is not None else None
         self.storage: Storage | None = None if external is None else external._storage_
-        self.writes = self.counted = 0
+        self.version = 0 if self.storage is None else self.storage.version
+        self.writes = 0
         self.windows: dict[Key, dict[Any, Value]] = {root: {history: value}}
 
 
@@ -227,7 +229,6 @@ class Variables:
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
             value = self.add("as_strided_scatter", (variable.value, out), place, root)
         variable.writes += 1
-        variable.counted += x._storage_ is variable.storage
         windows = {WRITTEN: value}
         if not (mode.enabled and requires_grad(x)):
             out.requires_grad = value.requires_grad = False
