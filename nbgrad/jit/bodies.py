@@ -59,16 +59,24 @@ class Body:
         derived: other bodies, made from it: by what they are.
     """
 
-    __slots__ = ("block", "bound", "derived", "program", "__weakref__")
+    __slots__ = ("block", "bound", "derived", "program", "taken", "given", "__weakref__")
 
     def __init__(self, block: Block, bound: Sequence[Tensor] = ()):
         self.block, self.bound = block, list(bound)
         self.derived: dict[Any, Any] = {}
         self.program: Program | None = None
+        self.taken: list[Layout] = []
+        self.given: list[Layout] = []
+
+    def inputs(self) -> list[Layout]:
+        """The layouts of its inputs, row-major."""
+        self.taken = self.taken or [plain_layout(value) for value in self.block.inputs]
+        return self.taken
 
     def layouts(self) -> list[Layout]:
-        """Of its outputs, row-major."""
-        return [plain_layout(value) for value in self.block.outputs]
+        """Those of its outputs."""
+        self.given = self.given or [plain_layout(value) for value in self.block.outputs]
+        return self.given
 
     def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs for plain tensors of the layouts of the inputs; nothing is recorded."""

@@ -14,7 +14,7 @@ from ..batch.vmap import vmap
 from ..modes.inference import newly_made
 from ..tensors.arrays import values_of
 from ..tensors.tensor import Tensor
-from .bodies import Body, active_values, block_for_node, body_of, example_of, fitted, joined, plain_layout, traced_body
+from .bodies import Body, active_values, block_for_node, body_of, example_of, fitted, joined, traced_body
 from .derived import batched, example_like, pulled, pushed
 from .ir import Control, Node
 from .trips import owned
@@ -65,7 +65,7 @@ class Branch(Function):
     def forward(choice: Choice, predicate: Tensor, *operands: Tensor) -> tuple:
         """One of the bodies."""
         body = choice.bodies[0 if values_of(predicate) else 1]
-        inputs = [fitted(x, plain_layout(value)) for x, value in zip(operands, body.block.inputs)]
+        inputs = [fitted(x, layout) for x, layout in zip(operands, body.inputs())]
         outs = [fitted(x, layout) for x, layout in zip(body.run(inputs), body.layouts())]
         return tuple([newly_made(x) for x in owned(outs, operands)])
 

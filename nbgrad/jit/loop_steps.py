@@ -48,6 +48,13 @@ class Step:
 
     def active(self, flags: Sequence[bool], gradients: bool = True) -> tuple[list[bool], list[bool]]:
         """Which inputs, and which outputs, depend on chosen inputs after any number of trips."""
+        found: tuple[list[bool], list[bool]] = self.body.derive(
+            ("active", self.carries, tuple(flags), gradients), lambda: self.reached(flags, gradients)
+        )
+        return list(found[0]), list(found[1])
+
+    def reached(self, flags: Sequence[bool], gradients: bool) -> tuple[list[bool], list[bool]]:
+        """See ``active``."""
         block, flags = self.body.block, list(flags)
         while True:
             values = active_values(block, flags, gradients)

@@ -70,7 +70,7 @@ class Parts(NamedTuple):
 def moves_of(step: Step, count: int, reverse: bool, parts: Parts) -> list[Move]:
     """The moves of the addresses of a step: of its results, then of its operands."""
     n, m = step.carries, step.carries + step.slices
-    made, layouts = step.body.layouts(), [plain_layout(value) for value in step.body.block.inputs]
+    made, layouts = step.body.layouts(), step.body.inputs()
     even, odd, history = parts.even, parts.odd, parts.history
     if history:
         moves = [along(h, layout, count, reverse, 1, x) for h, layout, x in zip(history, made, even)]
@@ -198,7 +198,7 @@ def repeat_steps(node: Node, made: Schedule) -> list[Any] | None:
 
 def operand_layouts(step: Step, count: int) -> list[Layout]:
     """The layouts that the operands of a scan have in memory."""
-    layouts = [plain_layout(value) for value in step.body.block.inputs]
+    layouts = step.body.inputs()
     n, m = step.carries, step.carries + step.slices
     return [*layouts[:n], *(layout_of(layout.dtype, (count, *layout.shape)) for layout in layouts[n:m]), *layouts[m:]]
 

@@ -15,7 +15,7 @@ from ..func.reverse import vjp
 from ..modes.inference import newly_made
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
-from .bodies import block_for_node, body_of, fitted, plain_layout
+from .bodies import block_for_node, body_of, fitted
 from .checkpoints import Binomial, literal_of, policy_from
 from .ir import Control, Node
 from .loop_steps import Loop, Step, cotangent_step
@@ -166,7 +166,7 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
     starts, others, operands, kept = way.split(tensors)
     made = cotangent_step(step, way.flags, way.given, operands)
     layouts = made.body.layouts()
-    shapes = [plain_layout(value) for value in made.body.block.inputs]
+    shapes = made.body.inputs()
     behind = made.carries + step.carries + step.slices
     carried = [fitted(x, layout) for x, layout in zip(starts, shapes)]
     trips = Trips(loop, operands, kept)
@@ -193,7 +193,7 @@ class Trips:
         assert loop.length is not None and loop.policy is not None and loop.stops is not None
         self.policy, self.length, self.reverse = loop.policy, loop.length, loop.reverse
         self.step = loop.base.carrying()
-        self.layouts = [plain_layout(value) for value in self.step.body.block.inputs]
+        self.layouts = self.step.body.inputs()
         carries, slices, whole = loop.base.split(operands)
         n, m = self.step.carries, self.step.carries + self.step.slices
         first = [fitted(x, layout) for x, layout in zip(carries, self.layouts)]

@@ -10,7 +10,7 @@ from ..creation.factories import empty_of
 from ..tensors.arrays import values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
-from .bodies import fitted, plain_layout
+from .bodies import fitted
 from .loop_steps import Loop
 from .repeats import Parts, Repeated, moves_of, repeated
 
@@ -20,7 +20,7 @@ __all__ = ["owned", "room_for", "run_trips", "slice_of", "store"]
 def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     """The results for plain tensors, each on memory of its own."""
     step, body = loop.base, loop.base.body
-    layouts = [plain_layout(value) for value in body.block.inputs]
+    layouts = body.inputs()
     carries, slices, whole = step.split(operands)
     n, m = step.carries, step.carries + step.slices
     carries = [fitted(x, layout) for x, layout in zip(carries, layouts)]
