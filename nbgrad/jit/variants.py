@@ -245,7 +245,7 @@ def history_of(x: Tensor) -> str:
         edge = waiting.pop()
         node = edge.node if type(edge) is Edge else edge
         if isinstance(node, Node) and node not in seen:
-            if node._backward_ is freed_backward:
+            if node._backward_ is freed_backward or isinstance(node._rule_, FunctionRule) and is_control(node) and node._freed_:
                 return "freed"
             keeper = node._rule_.keeper(node)  # that of a write through a view is within the node of its base
             if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper):

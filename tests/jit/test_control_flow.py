@@ -725,6 +725,19 @@ def test_gradients_of_compiled_loops():
     close(*found)
 
 
+def test_histories_of_results_of_compiled_loops():
+    """A result whose graph was used up within the function says so, as in eager mode."""
+
+    def fn(c, xs):
+        y = total(scan, c, xs)
+        return (y, *nbgrad.grad(y, [c, xs]))
+
+    c, xs = drawn(1, 3).requires_grad_(), drawn(2, 4, 3).requires_grad_()
+    for run in (fn, nbgrad.jit.compile(fn, fullgraph=True)):
+        with pytest.raises(GradError, match="freed"):
+            run(c, xs)[0].backward()
+
+
 def test_batches_of_captured_loops():
     """``vmap`` of a loop within a graph, and of a graph with a loop."""
     c, xs, w = drawn(1, 5, 3), drawn(2, 4, 3), drawn(3, 3)
