@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import nbgrad
@@ -192,20 +191,19 @@ class Module:
         return [(name, values[name]) for name, kind in self._kinds_.items() if kind in kinds and values[name] is not None]
 
     @property
-    def _parameters(self) -> Mapping[str, Any]:  # torch's names, to look at and not to write to
-        return self._table(PARAMETER)
+    def _parameters(self) -> Members:  # torch's names
+        return Members(self, PARAMETER)
 
     @property
-    def _buffers(self) -> Mapping[str, Any]:
-        return self._table(*BUFFERS)
+    def _buffers(self) -> Members:
+        return Members(self, *BUFFERS)
 
     @property
-    def _modules(self) -> Mapping[str, Any]:
-        return self._table(MODULE)
+    def _modules(self) -> Members:
+        return Members(self, MODULE)
 
-    def _table(self, *kinds: str) -> Mapping[str, Any]:
-        """The module's own attributes of ``kinds``, also those that are None."""
-        return MappingProxyType({name: self.__dict__[name] for name, kind in self._kinds_.items() if kind in kinds})
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """The module itself and all below it, with dotted names; a shared module once unless told otherwise."""
@@ -493,6 +491,39 @@ def runs(texts: list[str]) -> Iterator[str]:
         count = len(list(group))
         yield f"({start}-{start + count - 1}): {count} x {text}" if count > 1 else f"({start}): {text}"
         start += count
+
+
+class Members(MutableMapping):
+    """The attributes of a module that are of some kinds, by name, also those that are None; writing to it writes to the module."""
+
+    def __init__(self, owner: Module, *kinds: str) -> None:
+        self.owner, self.kinds = owner, kinds
+
+    def __getitem__(self, name: str) -> Any:
+        if self.owner._kinds_.get(name) not in self.kinds:
+            raise KeyError(name)
+        return self.owner.__dict__[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        present = self.owner._kinds_.get(name)
+        if present in self.kinds:
+            _check_kind(f"{type(self.owner).__name__}.{name}", present, value)
+            object.__setattr__(self.owner, name, value)
+        else:
+            self.owner._register(name, value, self.kinds[0])
+
+    def __delitem__(self, name: str) -> None:
+        self[name]
+        delattr(self.owner, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, kind in self.owner._kinds_.items() if kind in self.kinds])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def _check_kind(target: str, kind: str, value: Any) -> None:

@@ -72,13 +72,11 @@ def test_none_declares_a_parameter_that_is_absent():
 
 
 def test_tables_of_own_attributes():
-    """torch's tables, with what is None; they are to be read."""
+    """torch's tables, with what is None."""
     model = Affine()
     model.register_parameter("absent", None)
     assert list(model._parameters) == ["scale", "shift", "absent"] and model._parameters["scale"] is model.scale
     assert list(model._buffers) == ["count", "scratch"] and dict(model._modules) == {"inner": model.inner}
-    with pytest.raises(TypeError):
-        model._modules["outer"] = nn.Identity()
 
 
 def test_deleting_an_attribute_unregisters_it():
@@ -322,3 +320,25 @@ def test_repr_shows_the_tree():
         "  )\n"
         ")"
     )
+
+
+def test_tables_of_members_can_be_written_to():
+    """As recipes that reparametrise layers do; what is registered, and of what kind, stays as they say."""
+    layer = nn.Linear(2, 3)
+    weight = layer._parameters["weight"]
+    del layer._parameters["weight"]
+    assert not hasattr(layer, "weight") and [*layer._parameters] == ["bias"]
+    layer.register_parameter("direction", nn.Parameter(weight.detach()))
+    layer.weight = layer.direction * 2
+    assert layer(nbgrad.ones(1, 2)).shape == (1, 3)
+    assert [name for name, _ in layer.named_parameters()] == ["bias", "direction"]
+    layer._parameters["bias"] = None
+    layer._buffers["count"] = nbgrad.zeros(())
+    layer._modules["inner"] = nn.Identity()
+    assert [*layer.state_dict()] == ["direction", "count"] and isinstance(layer.inner, nn.Identity)
+    assert layer._parameters.pop("bias") is None and len(layer._parameters) == 1
+    assert layer._get_name() == "Linear"
+    with pytest.raises(KeyError):
+        layer._parameters["count"]
+    with pytest.raises(ArgumentError, match="expected a Parameter or None, got Tensor"):
+        layer._parameters["direction"] = nbgrad.ones(2)
