@@ -11,7 +11,7 @@ runs the program like any other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -241,6 +241,12 @@ class Effects:
     def values(self) -> list[Value]:
         """The gradients that leaves are given."""
         return [value for _, value in self.gradients if value is not None]
+
+    def rename(self, outputs: Sequence[Value]) -> None:
+        """These outputs of the graph stand for the gradients that leaves are given, and for what is written."""
+        rest = iter(outputs)
+        self.gradients = [(owner, None if value is None else next(rest)) for owner, value in self.gradients]
+        self.writes = [(target, next(rest), count) for target, _, count in self.writes]
 
     # ---- the end ---------------------------------------------------------------------------------------------------
 

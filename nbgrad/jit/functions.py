@@ -220,7 +220,7 @@ class no_change:
         pass
 
 
-FORWARD = Control("function_forward", forward_again)
+FORWARD = Control("function_forward", forward_again, effect="python")
 
 
 # ---- backward --------------------------------------------------------------------------------------------------------
@@ -309,4 +309,4 @@ def backward_again(node: Node, values: dict, *tensors: Tensor, results: tuple, *
     return tuple([x for x in many if isinstance(x, Tensor)])
 
 
-BACKWARD = Control("function_backward", backward_again)
+BACKWARD = Control("function_backward", backward_again, effect="python")

@@ -82,7 +82,7 @@ def called(node: Node, values: dict, *tensors: Tensor, function: str, **attribut
         return results_of(function_named(function), tensors, attributes)
 
 
-CALL = Control("call", called)
+CALL = Control("call", called, effect="python")
 
 
 def results_of(function: Callable, tensors: tuple, attributes: dict[str, Any]) -> tuple:

@@ -63,7 +63,8 @@ class Control:
         run: ``run(node, values, *operands, **attributes) -> results`` by calls of operations.
         check: ``check(node)`` gives what is wrong with its blocks and layouts, in sentences: see checker.py.
         effect: "pure"; "random": it takes something that others then do not get; "guard": the run may stop there; "host": the
-            program sees it. Nodes with an effect are neither dropped nor merged, and keep their order.
+            program sees it; "python": code of the program, of which nothing is known. Nodes with an effect are neither dropped nor
+            merged, and keep their order.
         steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
     """
 

@@ -219,4 +219,4 @@ def block_of(function: Callable) -> Block:
     return Block(inputs, [node], list(node.outs))
 
 
-FUNCTION = Control("function", lambda node, values, *operands, function: tuple(function(*operands)))
+FUNCTION = Control("function", lambda node, values, *operands, function: tuple(function(*operands)), effect="python")

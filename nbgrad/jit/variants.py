@@ -20,6 +20,8 @@ from .draws import words_of
 from .effects import Effects
 from .graph import Graph
 from .guards import Guards
+from .ir import Value, values_in
+from .passes import owners, simplify
 from .program import Program
 from .replay import run_block, tensor_of
 from .sequence import Expected
@@ -35,7 +37,8 @@ class Variant:
     """A captured program.
 
     Attributes:
-        graph: what it computes.
+        graph: what it computes; where results are ``live`` as it was captured, else simplified.
+        originals: of every value that the steps return, and of which gradients may be asked for, the one in the graph.
         guards: what it depends on beside the arguments.
         tree: the structure of the result.
         live: results with a history that a backward pass can go through.
@@ -53,12 +56,17 @@ class Variant:
         )
         self.guards.names += effects.names
         histories = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
-        outputs = iter(self.graph.outputs)
+        if "live" in histories:
+            graph, self.originals = simplified_copy(self.graph)
+        else:
+            graph, self.originals = simplify(self.graph, {target for target, _, _ in effects.writes}), {}
+            effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
+        outputs = iter(graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
         given = [x for x in leaves if isinstance(x, Tensor)]
         tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
         flags = [isinstance(x, Tensor) and requires_grad(x) for x in leaves if isinstance(x, Tensor)]
-        flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in self.graph.constants]
+        flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in graph.constants]
         self.learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         live = [value for value, history in zip(values, histories) if history == "live"]
         if live and effects.any():
@@ -66,9 +74,10 @@ class Variant:
                 "a function that changes what was there before gives results with a history: a graph cannot hold both."
             )
         self.acts = Acts(self.graph, effects, len(results)) if effects.any() else None
+        words = words_of(graph) if live else []
         self.words = words_of(self.graph) if live else []
         self.program = Program(
-            self.graph,
+            graph,
             [*values, *effects.values()],
             {id(x) for x in effects.trace.variables.known.values()},
             Expected(self.guards.names, self.guards.cells, mode.enabled, tuple(flags)),
@@ -77,7 +86,7 @@ class Variant:
             {value for value, history in zip(values, histories) if history == "freed"},
             [(target, value) for target, value, _ in effects.writes],
             len(given),
-            self.words,
+            words,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in live}
@@ -182,7 +191,9 @@ class CompiledCall(Function):
             values = {value: tensor_of(value) for value in variant.graph.constants}
             run_block(variant.graph, tensors[: ctx.count], values, flags=True, given=dict(zip(variant.words, ctx.words)))
             roots = [
-                (values[v], g) for v, g in zip(variant.program.results, cotangents) if g is not None and requires_grad(values[v])
+                (x, g)
+                for value, g in zip(variant.program.results, cotangents)
+                if g is not None and requires_grad(x := values[variant.originals[value]])
             ]
             found: Any = [None] * len(wanted)
             if roots and wanted:
@@ -229,6 +240,20 @@ def captured(
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]
     return active.graph, results, structure, effects
+
+
+def simplified_copy(graph: Graph) -> tuple[Graph, dict[Value, Value]]:
+    """What runs in the place of a graph that is differentiated, and, of the values that own its results, those in the graph.
+
+    NOTE [Live results]: gradients are those of the graph as the program made it, so that their sums have the program's order.
+    """
+    made, table = graph.copy()
+    count, roots = len(graph.outputs), list(owners(graph, values_in(tuple(graph.outputs))))
+    made.outputs += [table[value] for value in roots]
+    simplify(made)
+    originals = dict(zip(made.outputs[count:], roots))
+    del made.outputs[count:]
+    return made, originals
 
 
 def is_control(node: Any) -> bool:

@@ -250,6 +250,7 @@ general(
     summand=lambda x, y: x.mm(y),
     batched="summand",
     doc="beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).",
+    effect="pure",
 )
 general(
     "addmv",
@@ -269,6 +270,7 @@ general(
     summand=lambda x, y: x.mv(y),
     batched="summand",
     doc="beta * input + alpha * (mat @ vec).",
+    effect="pure",
 )
 general(
     "addr",
@@ -286,6 +288,7 @@ general(
     summand=lambda x, y: outer(x, y),
     batched="summand",
     doc="beta * input + alpha * outer(vec1, vec2).",
+    effect="pure",
 )
 general(
     "baddbmm",
@@ -305,6 +308,7 @@ general(
     summand=lambda x, y: x.bmm(y),
     batched="summand",
     doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.",
+    effect="pure",
 )
 general(
     "addbmm",
@@ -324,6 +328,7 @@ general(
     summand=lambda x, y: batch_sum(x.bmm(y)),
     batched="summand",
     doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
+    effect="pure",
 )
 
 
@@ -454,6 +459,7 @@ general(
     },
     operands=("input", "other"),
     doc="The Kronecker product: every element of ``input`` times the whole of ``other``.",
+    effect="pure",
 )
 
 # ---- distances -----------------------------------------------------------------------------------------------------------
@@ -478,6 +484,7 @@ general(
     node="EuclideanDistBackward0",
     public="cdist",
     doc="The distances between the rows of x and those of y.",
+    effect="pure",
 )
 general(
     "distances_pull",
@@ -490,6 +497,7 @@ general(
     node="EuclideanDistBackward0",
     public="cdist",
     doc="For every row of x the sum of its weighted differences to the rows of y.",
+    effect="pure",
 )
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)

@@ -1,0 +1,48 @@
+"""What a node does beside giving its results, by the declarations."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...dispatch.lowerings import lowering_of
+from ...ops.core import Elementwise, General, Movement
+from ..ir import Control, Node
+
+__all__ = ["is_pure", "may_merge", "must_stay"]
+
+
+@cache
+def never_refuses(op: Any) -> bool:
+    """Whether an operation gives results whatever its operands hold: it is declared so, or a launch, which cannot refuse."""
+    if isinstance(op, General):
+        found = lowering_of(op)
+        return op.effect == "pure" or not op.effect and found is not None and found[0] == "plan"
+    return isinstance(op, (Elementwise, Movement))
+
+
+def is_pure(node: Node) -> bool:
+    """Whether a node gives results, the same ones of the same operands, and does nothing else."""
+    op: Any = node.op
+    if isinstance(op, Control):
+        return op.effect == "pure"
+    return isinstance(op, (Elementwise, Movement, General)) and not op.draws and op.effect in ("", "pure")
+
+
+def must_stay(node: Node) -> bool:
+    """Whether a node does something even if nobody reads its results: it may refuse what its operands hold, too."""
+    op: Any = node.op
+    if not is_pure(node):
+        return True
+    if isinstance(op, Control):
+        return any(map(must_stay, (inner for block in node.blocks for inner in block.nodes)))
+    if op.sized_by_values or not never_refuses(op):
+        return True
+    return bool(op.integer_divisor) and not all(
+        value.layout is not None and value.layout.dtype.is_floating_point for value in node.outs
+    )
+
+
+def may_merge(node: Node) -> bool:
+    """Whether a call of it may stand for another one of the same operands."""
+    return is_pure(node) and not node.blocks and bool(node.outs)

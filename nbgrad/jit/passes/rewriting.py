@@ -1,0 +1,113 @@
+"""Values that take the place of others in a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ops.core import Movement
+from ..graph import Graph
+from ..ir import Block, Node, Value, map_values, values_in
+from ..schedule import view
+from ..steps import Schedule, Window
+from ..variables import STOP
+
+__all__ = ["Rewriting"]
+
+
+class Rewriting:
+    """One walk over a graph, from its first node to its last, in which values take the place of others.
+
+    NOTE [Memory of results]: what a graph returns lies on memory of its own, or on that of another result, as in the program: who
+    writes to one sees the other, or does not. So a value that is returned, or of which a view is, gives way to none that lies on
+    memory which is returned too, or which was there before.
+
+    Attributes:
+        table: what took the place of what; ``changed``: whether anything reads it.
+        places: where values are that are views.
+        returned: the owners of memory that is returned.
+        old: values that were there before.
+        outputs: the values that are returned.
+    """
+
+    def __init__(self, graph: Graph):
+        self.graph, self.changed = graph, False
+        self.table: dict[Value, Value] = {}
+        self.places = Schedule([], {})
+        self.old = {*graph.inputs, *graph.constants}
+        self.outputs = set(values_in(tuple(graph.outputs)))
+        self.returned = owners(graph, self.outputs)
+
+    def read(self, node: Node) -> None:
+        """Let a node read what took the place of its operands; note where its results are, if they are views."""
+        table = self.table
+        if table:
+            if any(value in table for value in node.values()):
+                node.replace(self.now)
+                self.changed = True
+            for block in node.blocks:
+                if not table.keys().isdisjoint(block.free()):
+                    self.read_in(block)
+                    self.changed = True
+        note_view(node, self.places)
+
+    def read_in(self, block: Block) -> None:
+        """The same in a block, which may read values of those around it."""
+        for node in block.nodes:
+            node.replace(self.now)
+            for inner in node.blocks:
+                self.read_in(inner)
+        block.outputs = [map_values(x, self.now) for x in block.outputs]
+
+    def now(self, value: Value) -> Value:
+        """What stands for a value."""
+        return self.table.get(value, value)
+
+    def window(self, value: Value) -> Window:
+        """Where a value is."""
+        return self.places.window(value)
+
+    def may(self, old: Value, new: Value) -> bool:
+        """Whether a value, of a node that was read, may take the place of another: see NOTE [Memory of results]."""
+        if old.layout is None or old.layout is not new.layout or old in self.outputs and old.requires_grad is not new.requires_grad:
+            return False
+        mine, others = self.window(old).place.value, self.window(new).place.value
+        if mine is not others and mine in self.returned:
+            return mine is old and others is new and new not in self.returned and new not in self.old
+        return True
+
+    def put(self, old: Value, new: Value) -> bool:
+        """Let a value take the place of another, if it may."""
+        if not self.may(old, new):
+            return False
+        if self.window(old).place.value is old and old in self.returned:
+            self.returned.add(self.window(new).place.value)
+        if old in self.outputs:
+            self.outputs.add(new)
+        self.table[old] = new
+        return True
+
+    def finish(self, nodes: list[Node]) -> bool:
+        """The nodes are these from now on; whether anything was changed."""
+        graph = self.graph
+        changed = self.changed or len(nodes) != len(graph.nodes) or not self.table.keys().isdisjoint(self.outputs)
+        graph.nodes = nodes
+        graph.outputs = [map_values(x, self.now) for x in graph.outputs]
+        return changed
+
+
+def note_view(node: Node, places: Schedule) -> None:
+    """Note where the results of a node are, if they are views."""
+    if node.op is STOP:
+        places.windows[node.outs[0]] = places.window(node.ins[0])
+    elif isinstance(node.op, Movement) and all(out.layout is not None for out in node.outs):
+        (x,) = node.ins
+        if isinstance(x, Value) and x.layout is not None and not next(values_in(tuple(node.attributes.values())), None):
+            view(node, places)
+
+
+def owners(graph: Graph, values: Any) -> set[Value]:
+    """The values on whose memory these lie."""
+    places = Schedule([], {})
+    for node in graph.nodes:
+        note_view(node, places)
+    return {places.window(value).place.value for value in values}

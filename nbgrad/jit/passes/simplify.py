@@ -1,0 +1,36 @@
+"""All passes, in their order, until none of them finds anything."""
+
+from __future__ import annotations
+
+from typing import Container
+
+from ..graph import Graph
+from ..ir import Value
+from .eliminate_dead import eliminate_dead
+from .merge_calls import merge_calls
+
+__all__ = ["simplify"]
+
+MOST_ROUNDS = 12  # one finds nearly everything, the next one the rest
+
+
+def simplify(graph: Graph, kept: Container[Value] = ()) -> Graph:
+    """Let a graph compute its results with less: NOTE [Same numbers].
+
+    Args:
+        graph: is changed itself. Its inputs stay, and its outputs are as many.
+        kept: constants that stay though nothing may read them.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import trace
+    >>> from nbgrad.jit.passes import simplify
+    >>> graph = simplify(trace(lambda x: (x.exp(), x.exp().log())[1], nbgrad.ones(2)))
+    >>> [node.name for node in graph.nodes]
+    ['exp', 'log']
+    """
+    eliminate_dead(graph, kept)
+    for _ in range(MOST_ROUNDS):
+        if not merge_calls(graph):
+            break
+        eliminate_dead(graph, kept)
+    return graph
