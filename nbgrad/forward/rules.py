@@ -111,6 +111,8 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
         lambda name, operands: choose(dtype, *operands) if name == "where" else apply(name, operands),
     )
     made = as_tensor_like(out, made)
+    if made.layout.dtype is not dtype:  # of tangents narrower than another operand, or numbers beside a half type
+        made = CALLS["to_dtype"](made, dtype)
     return made if made.layout.shape == out.layout.shape else CALLS["expand_shape"](made, out.layout.shape)
 
 

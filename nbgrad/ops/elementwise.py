@@ -349,10 +349,21 @@ elementwise(
     inplace=False,
     doc="log2(2**x + 2**y), without overflow.",
 )
+
+
+def by_factor(g, x, y, lowest, logarithm):
+    """The cotangent, or the tangent, ``g`` by the first factor of ``x * log(y)``: 0 where that or ``x`` is 0 and so the product is.
+
+    Elsewhere it is not asked for zeros, so that derivatives by ``g`` are those of the product.
+    """
+    return where((y <= lowest) & ((x == 0) | (g == 0)) | (y == math.inf) & (g == 0), 0, g * logarithm(y))
+
+
 elementwise(
     "xlogy",
     lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log(y))),
-    {"x": lambda x, y: where((x == 0) & (y <= 0), 0, scalar.log(y)), "y": lambda x, y: where((x == 0) & (y == 0), 0, x / y)},
+    {"x": lambda g, x, y: by_factor(g, x, y, 0, scalar.log), "y": lambda x, y: where((x == 0) & (y == 0), 0, x / y)},
+    tangents={"x": lambda t_x, x, y: by_factor(t_x, x, y, 0, scalar.log)},
     policy="float",
     special=("xlogy",),
     doc="x * log(y); 0 where x is 0, unless y is NaN.",

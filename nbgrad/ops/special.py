@@ -9,7 +9,7 @@ import math
 
 from ..base.errors import DTypeError, NotSupportedError, RangeError
 from .core import composite, elementwise, general, refusing
-from .elementwise import density
+from .elementwise import by_factor, density
 from .expr import scalar
 from .kinds import counted, explained
 from .variants import variant
@@ -270,10 +270,8 @@ elementwise(
 elementwise(
     "xlog1py",
     lambda x, y: where(scalar.isnan(y), y, where(x == 0, 0, x * scalar.log1p(y))),
-    {
-        "x": lambda x, y: where((x == 0) & (y <= -1), 0, scalar.log1p(y)),
-        "y": lambda x, y: where((x == 0) & (y == -1), 0, x / (y + 1)),
-    },
+    {"x": lambda g, x, y: by_factor(g, x, y, -1, scalar.log1p), "y": lambda x, y: where((x == 0) & (y == -1), 0, x / (y + 1))},
+    tangents={"x": lambda t_x, x, y: by_factor(t_x, x, y, -1, scalar.log1p)},
     **SPECIAL,
     node="SpecialXlog1PyBackward0",
     special=("xlog1py",),

@@ -388,3 +388,33 @@ def test_forward_over_reverse_of_the_in_place_form(name):
         got = tangent_arrays(tuple(nbgrad.zeros(1) if g is None else g for g in found))
     for k, (a, b) in enumerate(zip(got, want)):
         close(a + np.zeros_like(b), b, 1e-12, f"{name}_: tangent of gradient {k}")
+
+
+WIDER = {
+    "clip": lambda x, wide: x.clip(wide, wide + 1),
+    "clamp_min": lambda x, wide: x.clamp_min(wide),
+    "maximum": lambda x, wide: nbgrad.maximum(x, wide),
+    "fmax": lambda x, wide: nbgrad.fmax(x, wide),
+    "minimum": lambda x, wide: nbgrad.minimum(wide, x),
+    "where": lambda x, wide: nbgrad.where(x > 0, x, wide),
+    "mul": lambda x, wide: x * wide,
+    "pow": lambda x, wide: x**wide,
+    "logaddexp": lambda x, wide: nbgrad.logaddexp(x, wide),
+    "clamp_min_": lambda x, wide: x.clone().clamp_min_(wide),
+    "elu": lambda x, wide: nbgrad.nn.functional.elu(x, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", WIDER)
+@pytest.mark.parametrize(
+    "narrow, wide, shape", [("float32", "float64", (1,)), ("bfloat16", "float32", ()), ("float16", "float32", (1,))]
+)
+@pytest.mark.parametrize("recorded", [(False, True), (True, False), (True, True)], ids=str)
+def test_a_tangent_has_the_dtype_of_its_primal(name, narrow, wide, shape, recorded):
+    """Also beside an operand of another dtype, where the tangent is recorded."""
+    narrow, wide = getattr(nbgrad, narrow), getattr(nbgrad, wide)
+    x = nbgrad.full((2,), 1.5, dtype=narrow, requires_grad=recorded[0])
+    other = nbgrad.full(shape, 1.25, dtype=wide, requires_grad=recorded[1])
+    with nbgrad.forward_ad.dual_level():
+        primal, t = nbgrad.forward_ad.unpack_dual(WIDER[name](nbgrad.forward_ad.make_dual(x, nbgrad.ones(2, dtype=narrow)), other))
+        assert t.dtype is primal.dtype and t.shape == primal.shape

@@ -539,3 +539,23 @@ def test_neighbours_significands_and_exponents_are_numpys(dtype):
     for got, want in pairs:
         np.testing.assert_array_equal(got.numpy(), want)
         np.testing.assert_array_equal(np.signbit(got.numpy())[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
+
+
+@pytest.mark.parametrize("name, lowest", [("xlogy", 0.0), ("xlog1py", -1.0)])
+def test_a_cotangent_of_zero_stays_zero_where_the_logarithm_is_infinite(name, lowest):
+    """By the first factor of x log(y), backward and forward: nothing times an infinite logarithm is nothing."""
+    function = getattr(nbgrad.special, name)
+    x = nbgrad.tensor([2.0, 2.0, 2.0, 0.0], requires_grad=True)
+    y = nbgrad.tensor([lowest, lowest - 1, np.inf, np.inf])
+    (g,) = nbgrad.grad(function(x, y), x, nbgrad.zeros(4))
+    assert g.tolist() == [0.0] * 4
+    assert nbgrad.func.jvp(lambda x: function(x, y), (x.detach(),), (nbgrad.zeros(4),))[1].tolist() == [0.0] * 4
+    (g,) = nbgrad.grad(function(x, y)[0], x)
+    assert g.tolist() == [-np.inf, 0.0, 0.0, 0.0]
+
+
+def test_a_zero_cotangent_of_xlogy_has_the_derivative_of_any_other():
+    """Where the logarithm is finite, the cotangent is linear in what it is made of, zero or not."""
+    x, g = nbgrad.tensor([2.0, 0.0], requires_grad=True), nbgrad.zeros(2, requires_grad=True)
+    (made,) = nbgrad.grad(nbgrad.xlogy(x, nbgrad.tensor([3.0, 3.0])), x, g, create_graph=True)
+    assert np.allclose(nbgrad.grad(made.sum(), g)[0].numpy(), np.log(3.0))
