@@ -7,7 +7,7 @@ from typing import Iterable, Sequence
 from ..lowering.copy import copy_plan
 from .ir import Value
 from .schedule import launch
-from .steps import Guard, Host, Launch, Place, Schedule, Window
+from .steps import Launch, Place, Schedule, Window
 from .updates import UPDATE, plan_of_update
 
 __all__ = ["add_commits"]
@@ -62,7 +62,7 @@ def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: se
             return None
     late = [*targets, *node.outs]
     for later in schedule.steps[at + 1 :]:
-        if isinstance(later, (Guard, Host)) or any(isinstance(read, Place) and read.value in late for read in later.reads):
+        if not isinstance(later, Launch) or any(isinstance(read, Place) and read.value in late for read in later.reads):
             return None
     operands = [*node.ins, *node.attributes["numbers"]]
     rest = [schedule.window(x).place.value for x in operands[count:] if isinstance(x, Value)]

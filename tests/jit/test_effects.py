@@ -506,3 +506,26 @@ def test_a_graph_alone_changes_nothing():
     with pytest.raises(nbgrad.GraphError, match="writes to a tensor that the function does not make"):
         trace(lambda x: c.add_(x), wave(2))
     assert c.tolist() == [0, 0]
+
+
+def test_a_guard_behind_an_update_stops_before_it():
+    """Where a run stops because an answer differs, nothing has been written yet."""
+
+    def run(compile_it):
+        nbgrad.manual_seed(0)
+        model = nn.Linear(3, 1)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return 2 * loss.detach() if model.weight.sum() > 0 else loss.detach()
+
+        call, found = compile_it(step), []
+        for k in range(12):
+            found.append(seen(call(wave(4, 3).float() * (-1) ** k + k / 10)))
+        return found, all_seen(list(model.parameters())), [p._version for p in model.parameters()]
+
+    assert run(whole) == run(lambda fn: fn)
