@@ -18,6 +18,7 @@ from .graph import Graph
 from .ir import Block, Node, Value
 from .loop_steps import Step
 from .program import RESULT, Program
+from .recurrences import recurrence_launch
 from .schedule import launch
 from .steps import Launch, Place, Repeat, Schedule
 
@@ -162,12 +163,18 @@ def repeat_steps(node: Node, made: Schedule) -> list[Any] | None:
     count, reverse, keeps = attributes["length"], attributes["reverse"], attributes["keeps"]
     policy = policy_from(attributes["checkpoint"]) if keeps else None
     step = Step(body_of(node.blocks[0]), attributes["carries"], attributes["slices"])
-    plan = repeated(step.body) if 0 < count <= MOST_IN_A_GRAPH else None
-    if plan is None:
+    if not 0 < count <= MOST_IN_A_GRAPH:
         return None
     steps: list[Any] = []
     operands = [in_memory(value, layout, made, steps) for value, layout in zip(node.ins, operand_layouts(step, count))]
-    carries, slices, whole = step.split([made.window(value).place for value in operands])
+    places = [made.window(value).place for value in operands]
+    line = recurrence_launch(step, count, reverse, places, tuple(node.outs), keeps) if policy is None else None
+    if line is not None:
+        return [*steps, line]
+    plan = repeated(step.body)
+    if plan is None:
+        return None
+    carries, slices, whole = step.split(places)
     n, layouts = step.carries, step.body.layouts()
     outs, kept = node.outs[: len(layouts)], node.outs[len(layouts) :]
     history = kept if keeps and policy is None else []

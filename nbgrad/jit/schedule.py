@@ -24,7 +24,7 @@ from .updates import UPDATE, plan_of_update
 from .values import GUARD, guards_of
 from .variables import OVERWRITE, STOP
 
-__all__ = ["launch", "launch_of", "schedule"]
+__all__ = ["launch", "launch_of", "schedule", "staged"]
 
 
 LAST = 1 << 40  # the stage behind all others

@@ -15,6 +15,7 @@ from nbgrad.func import grad, hessian, jvp
 from nbgrad.jit import associative_scan, cond, map as map_slices, scan, while_loop
 from nbgrad.jit.bodies import Body, traced_body
 from nbgrad.jit.rewinding import Trips
+from nbgrad.jit.steps import Launch
 from nbgrad.recomputing.revolve import fewest_steps
 
 TRIPS = [0, 1, 2, 100]
@@ -775,3 +776,47 @@ def test_native_trips_are_those_of_python(n, checkpoint, monkeypatch):
         found.append([*carry, *ys, g])
     for x, y in zip(*found, strict=True):
         np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
+
+
+# ---- loops of numbers --------------------------------------------------------------------------------------------------
+
+TRIP_FUNCTIONS = {
+    "arithmetic": lambda c, x, w: (c * w - x / (1 + c * c), c + x),
+    "exchange": lambda c, x, w: (x, c),
+    "functions": lambda c, x, w: (c.sin() + (x * w).tanh(), c.exp().log1p() * 0.5),
+    "large arguments": lambda c, x, w: ((c * 1e6).cos(), (1e5 * x).sin() + (700 * w).exp()),
+    "choices": lambda c, x, w: (nbgrad.where(c > x, c * 0.5, x.clamp(max=0.25)), c.abs().sqrt().maximum(w)),
+    "powers": lambda c, x, w: ((c * c + 1) ** 0.3, (c * c) ** w.abs() + c.sigmoid()),
+    "parts": lambda c, x, w: (c * x.detach(), w.detach() * c),
+}
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [*((name, nbgrad.float64) for name in TRIP_FUNCTIONS), ("arithmetic", nbgrad.float32), ("functions", nbgrad.float32)],
+)
+def test_loops_of_numbers_are_one_kernel(name, dtype):
+    """To the bit what eager gives, with gradients; also of special values, from either end, and without trips."""
+    fn = TRIP_FUNCTIONS[name]
+
+    def program(a, b, xs, w, reverse):
+        def value(a, b, xs, w):
+            (a, b), ys = scan(
+                lambda c, x: ((fn(c[0], x, w[1])[0], fn(c[1], c[0], w[2])[1]), fn(*c, x)), (a, b), xs, reverse=reverse
+            )
+            return a + b, a * b, *ys
+
+        outs = value(a, b, xs, w)
+        return *outs, *grad(lambda *args: sum(y.sum() for y in value(*args)), (0, 1, 2))(a, b, xs, w)
+
+    compiled = nbgrad.jit.compile(program, fullgraph=True, limit=100)
+    for n, reverse in ((1, False), (3, True), (20, False), (0, False)):
+        for special in (False, True):
+            xs, w = drawn(n, n).to(dtype), drawn(2, 4).to(dtype)
+            if special and n > 2:
+                xs = nbgrad.cat([xs[:-3], nbgrad.tensor([0.0, float("inf"), float("nan")], dtype=dtype)])
+            args = nbgrad.tensor(0.3, dtype=dtype), nbgrad.tensor(-0.7, dtype=dtype), xs, w, reverse
+            for x, y in zip(compiled(*args), program(*args), strict=True):
+                np.testing.assert_array_equal(x.numpy(), y.numpy())
+    steps = [step for variant in compiled.variants for step in variant.program.schedule.steps]
+    assert any(isinstance(step, Launch) and not step.nodes and step.units == 1 for step in steps)
