@@ -100,7 +100,7 @@ general(
     operands=("x", "src"),
     part=shapes.sliced,
     doc="A copy of x with src written to a slice of it.",
-    effect="pure",
+    total=True,
 )
 general(
     "select_scatter",
@@ -112,7 +112,7 @@ general(
     operands=("x", "src"),
     part=shapes.selected,
     doc="A copy of x with src written to one element of a dimension.",
-    effect="pure",
+    total=True,
 )
 general(
     "diagonal_scatter",
@@ -124,7 +124,7 @@ general(
     operands=("x", "src"),
     part=shapes.diagonal_of,
     doc="A copy of x with src written to a diagonal of it.",
-    effect="pure",
+    total=True,
 )
 general(
     "as_strided_scatter",
@@ -139,5 +139,5 @@ general(
     batched="looped",
     part=lambda x, size, stride, offset: (tuple(size), tuple(stride), offset or 0),
     doc="A row-major copy of x with src written to what as_strided shows of it.",
-    effect="pure",
+    total=True,
 )

@@ -80,8 +80,9 @@ class Op:
 
     kind = "op"
     # What only some kinds declare.
-    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = draws = False
-    effect = ""
+    product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = draws = total = (
+        False
+    )
     integer_divisor: str | None = None
     either = ""
     rounds, cheap = True, False
@@ -373,8 +374,8 @@ class General(Op):
             numbers, of each part.
         sized_by_values: the shape of the result depends on the operands' values, so that no graph can hold it.
         draws: of the operand only the layout matters: it draws random numbers.
-        effect: "pure": it gives results whatever its operands hold. By default that is taken for granted of a single launch, and
-            what takes several steps may refuse values, as an index that is out of range.
+        total: it gives results whatever its operands hold. Of a single launch that is taken for granted; what takes several steps,
+            and does not say so, may refuse values, as an index that is out of range.
         gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
             are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
 
@@ -409,11 +410,11 @@ class General(Op):
         gives: str = "same",
         sized_by_values: bool = False,
         draws: bool = False,
-        effect: str = "",
+        total: bool = False,
         **options,
     ):
         super().__init__(name, formula, operands, out=out, **options)
-        self.sized_by_values, self.draws, self.effect = sized_by_values, draws, effect
+        self.sized_by_values, self.draws, self.total = sized_by_values, draws, total
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed = renamed or {}

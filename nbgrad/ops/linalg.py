@@ -250,7 +250,7 @@ general(
     summand=lambda x, y: x.mm(y),
     batched="summand",
     doc="beta * input + alpha * (mat1 @ mat2): (n, k) by (k, m), and an input that broadcasts to (n, m).",
-    effect="pure",
+    total=True,
 )
 general(
     "addmv",
@@ -270,7 +270,7 @@ general(
     summand=lambda x, y: x.mv(y),
     batched="summand",
     doc="beta * input + alpha * (mat @ vec).",
-    effect="pure",
+    total=True,
 )
 general(
     "addr",
@@ -288,7 +288,7 @@ general(
     summand=lambda x, y: outer(x, y),
     batched="summand",
     doc="beta * input + alpha * outer(vec1, vec2).",
-    effect="pure",
+    total=True,
 )
 general(
     "baddbmm",
@@ -308,7 +308,7 @@ general(
     summand=lambda x, y: x.bmm(y),
     batched="summand",
     doc="beta * input + alpha * (batch1 @ batch2), for batches of matrices.",
-    effect="pure",
+    total=True,
 )
 general(
     "addbmm",
@@ -328,7 +328,7 @@ general(
     summand=lambda x, y: batch_sum(x.bmm(y)),
     batched="summand",
     doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
-    effect="pure",
+    total=True,
 )
 
 
@@ -459,7 +459,7 @@ general(
     },
     operands=("input", "other"),
     doc="The Kronecker product: every element of ``input`` times the whole of ``other``.",
-    effect="pure",
+    total=True,
 )
 
 # ---- distances -----------------------------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ general(
     node="EuclideanDistBackward0",
     public="cdist",
     doc="The distances between the rows of x and those of y.",
-    effect="pure",
+    total=True,
 )
 general(
     "distances_pull",
@@ -497,7 +497,7 @@ general(
     node="EuclideanDistBackward0",
     public="cdist",
     doc="For every row of x the sum of its weighted differences to the rows of y.",
-    effect="pure",
+    total=True,
 )
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)

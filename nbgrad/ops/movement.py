@@ -228,7 +228,7 @@ general(
     **INTERNAL,
     part=shapes.unfolded,
     doc="The transpose of unfold: overlapping windows add up.",
-    effect="pure",
+    total=True,
 )
 general(
     "as_strided_backward",
@@ -237,7 +237,7 @@ general(
     **INTERNAL,
     batched="looped",
     doc="The transpose of as_strided: what overlaps adds up, in the geometry of the operand's memory.",
-    effect="pure",
+    total=True,
 )
 general(
     "as_strided_within",
@@ -246,7 +246,7 @@ general(
     **INTERNAL,
     batched="looped",
     doc="What as_strided would show of a tensor with that layout, copied: zeros where the tensor has no element.",
-    effect="pure",
+    total=True,
 )
 general(
     "reshape_copy",
@@ -581,7 +581,7 @@ general(
     aliases=("concat", "concatenate"),
     doc="Tensors one after the other along a dimension.",
     variadic=True,
-    effect="pure",
+    total=True,
 )
 general(
     "stack",
@@ -591,7 +591,7 @@ general(
     method=False,
     doc="Tensors of one shape along a new dimension.",
     variadic=True,
-    effect="pure",
+    total=True,
 )
 general(
     "blocks",
@@ -604,7 +604,7 @@ general(
     node="BlockDiagBackward0",
     doc="Matrices along the diagonal of one, zeros elsewhere.",
     variadic=True,
-    effect="pure",
+    total=True,
 )
 general(
     "zero_pad",

@@ -820,7 +820,7 @@ general(
     "argsort",
     lambda x, dim=-1, descending=False, stable=False: x,
     doc="Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number.",
-    effect="pure",
+    total=True,
 )
 general(
     "top_indices",
@@ -829,7 +829,7 @@ general(
     function=False,
     public="topk",
     doc="Indices of the k greatest elements.",
-    effect="pure",
+    total=True,
 )
 
 
@@ -887,7 +887,7 @@ general(
     node="LogcumsumexpBackward0",
     public="logcumsumexp",
     doc="log(sum(exp(x))) of the elements up to each along dim.",
-    effect="pure",
+    total=True,
 )
 
 
@@ -906,5 +906,5 @@ general(
     function=False,
     public="trapezoid",
     doc="The sum along dim of at least two numbers, of the first and last half.",
-    effect="pure",
+    total=True,
 )

@@ -17,16 +17,14 @@ def never_refuses(op: Any) -> bool:
     """Whether an operation gives results whatever its operands hold: it is declared so, or a launch, which cannot refuse."""
     if isinstance(op, General):
         found = lowering_of(op)
-        return op.effect == "pure" or not op.effect and found is not None and found[0] == "plan"
+        return op.total or found is not None and found[0] == "plan"
     return isinstance(op, (Elementwise, Movement))
 
 
 def is_pure(node: Node) -> bool:
     """Whether a node gives results, the same ones of the same operands, and does nothing else."""
     op: Any = node.op
-    if isinstance(op, Control):
-        return op.effect == "pure"
-    return isinstance(op, (Elementwise, Movement, General)) and not op.draws and op.effect in ("", "pure")
+    return node.effect == "pure" and (isinstance(op, (Elementwise, Movement, Control)) or isinstance(op, General) and not op.draws)
 
 
 def must_stay(node: Node) -> bool:

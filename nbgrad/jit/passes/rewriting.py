@@ -9,7 +9,7 @@ from ..graph import Graph
 from ..ir import Block, Node, Value, map_values, values_in
 from ..schedule import view
 from ..steps import Schedule, Window
-from ..variables import STOP
+from ..variables import OVERWRITE, STOP
 
 __all__ = ["Rewriting"]
 
@@ -97,8 +97,8 @@ class Rewriting:
 
 def note_view(node: Node, places: Schedule) -> None:
     """Note where the results of a node are, if they are views."""
-    if node.op is STOP:
-        places.windows[node.outs[0]] = places.window(node.ins[0])
+    if node.op is STOP or node.op is OVERWRITE:
+        places.windows[node.outs[0]] = places.window(node.ins[-1])
     elif isinstance(node.op, Movement) and all(out.layout is not None for out in node.outs):
         (x,) = node.ins
         if isinstance(x, Value) and x.layout is not None and not next(values_in(tuple(node.attributes.values())), None):
