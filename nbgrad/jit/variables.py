@@ -227,7 +227,7 @@ class Variables:
             self.require_inside(variable, key)
             size = root.dtype.itemsize
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
-            value = self.add("as_strided_scatter", (variable.value, out), place, root)
+            value = self.scattered(variable.value, out, place, root)
         variable.writes += 1
         windows = {WRITTEN: value}
         if not (mode.enabled and requires_grad(x)):
@@ -238,6 +238,21 @@ class Variables:
                 windows = {history: self.overwrite(old, value) for history, old in kept.items()}
                 value = next(iter(windows.values()))
         variable.value, variable.windows = value, {variable.root: windows}
+
+    def scattered(self, x: Value, out: Value, place: dict, layout: Layout) -> Value:
+        """A value in which what lies at a place in memory is another one: ``as_strided_scatter`` counts in row-major order.
+
+        Raises:
+            GraphError: there are gaps between the elements.
+        """
+        if layout.contiguous:
+            return self.add("as_strided_scatter", (x, out), place, layout)
+        if not layout.dense:
+            raise GraphError("a part of a tensor with gaps between its elements is written to: a graph cannot capture it.")
+        flat = layout_of(layout.dtype, (layout.numel,), None, layout.device, layout.conj, layout.neg)
+        row = self.add("as_strided_from", (x,), {"size": flat.shape, "stride": (1,), "offset": 0}, flat)
+        made = self.add("as_strided_scatter", (row, out), place, flat)
+        return self.add("as_strided_from", (made,), {"size": layout.shape, "stride": layout.strides, "offset": 0}, layout)
 
     def overwrite(self, old: Value, new: Value) -> Value:
         """The values of one and the history of another."""

@@ -63,6 +63,24 @@ def test_writes_are_new_values():
 
 
 @pytest.mark.parametrize(
+    "make",
+    [lambda x: x.t().clone(), lambda x: (x * 0.7).t(), lambda x: x.t() * 0.7, lambda x: x[..., None].permute(1, 2, 0).clone()],
+)
+def test_writes_to_parts_of_what_is_not_row_major(make):
+    """A part lies where its strides say, in the memory of whatever order."""
+
+    def program(x):
+        y = make(x)
+        y[1] = x[0, 0]
+        part = y[..., 0]
+        part.mul_(2)
+        y.select(y.ndim - 1, 1)[0].fill_(0.5)
+        return y, part, nbgrad.grad((y * y).sum() + part.sum(), x)[0]
+
+    agree(program, leaf(OTHER))
+
+
+@pytest.mark.parametrize(
     "write",
     [
         lambda x, w: x.mul_(2),
