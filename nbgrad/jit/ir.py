@@ -115,7 +115,7 @@ class Node:
     @property
     def effect(self) -> str:
         """What it does beside giving results: see ``Control``."""
-        effect: str = getattr(self.op, "effect", "pure")
+        effect: str = getattr(self.op, "effect", "") or "pure"
         return effect
 
     def values(self) -> Iterator[Value]:
