@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable
 
 from ..base.calls import CALLS
-from ..base.dtypes import float32
+from ..base.dtypes import float32, get_default_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import prepared
@@ -70,7 +70,7 @@ def spacings(name: str, y, x, dx, dim: int):
         ShapeError: x does not have a point for each of y's.
     """
     if x is None:
-        return 1.0 if dx is None else dx
+        return 1.0 if dx is None else without_weight(dx, y)
     size = y.shape[dim]
     if x.ndim == 1:
         if x.shape[0] != size:
@@ -78,6 +78,13 @@ def spacings(name: str, y, x, dx, dim: int):
         return diff(x).reshape((-1,) + (1,) * (y.ndim - dim - 1))
     own = dim - y.ndim + x.ndim
     return diff(x, 1, own)
+
+
+def without_weight(dx, y):
+    """A distance that is a tensor without dimensions, in the dtype that a number would have beside ``y``."""
+    if not isinstance(dx, Tensor) or dx.ndim or dx.dtype.is_complex or not dx.dtype.differentiable:
+        return dx
+    return dx.to_dtype(y.dtype if y.dtype.differentiable else get_default_dtype())
 
 
 def areas(name: str, y, x, dx, dim: int):

@@ -330,7 +330,7 @@ def full(
     if isinstance(size, int):
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
     if isinstance(fill_value, Tensor):
-        dtype, fill_value = dtype or fill_value.layout.dtype, fill_value._number_("full", "fill_value")
+        fill_value = fill_value._number_("full", "fill_value")
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
 

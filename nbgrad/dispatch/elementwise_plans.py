@@ -165,7 +165,9 @@ def finish_plan(plan: ElementwisePlan, op: Elementwise, layouts: tuple, dtype: D
     """Add to a plan what recording needs: the operation, the layouts of operands, what records each subset of them."""
     plan.op, plan.compute, plan.operands = op, dtype, layouts
     plan.reduced = any(
-        x is not None and (x.shape != out.shape or x.dtype is not dtype) for x, d in zip(layouts, op.differentiable) if d
+        x is not None and (x.dtype is not dtype or able and x.shape != out.shape)
+        for x, able, fixed in zip(layouts, op.differentiable, op.fixed)
+        if able or fixed
     )
     plan.records = record_functions(op, tuple(layout is None for layout in layouts), dtype.is_complex)
     plan.backs = [None] * len(plan.records) if len(op.operands) <= FEW else Subsets()

@@ -82,6 +82,22 @@ def check_kinds(op: Elementwise, kinds: tuple) -> None:
         raise ArgumentError(f"{op.public}: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
 
 
+CATEGORIES = (bool, int, float, complex)
+
+
+def settings_among(op: Elementwise, known: dict[str, Any]) -> list[str]:
+    """The operands that are tensors of one element in the place of numbers, and count as numbers of their category.
+
+    They are what the declaration says are numbers to derivatives, and the bound beside a bound that is a number.
+    """
+    names = {name for name, fixed in zip(op.operands, op.fixed) if fixed}
+    if not names and not op.bounds:
+        return []
+    if any(type(known[name]) is not Layout for name in op.bounds):
+        names |= {*op.bounds}
+    return [name for name in names if type(known[name]) is Layout and not known[name].ndim]
+
+
 def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
     """The dtype in which ``op`` computes on operands of these kinds.
 
@@ -89,8 +105,11 @@ def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
         DTypeError: the operation is not defined for it.
     """
     known = dict(zip(op.operands, kinds))
-    tensors = [(x.dtype, x.ndim) for name, x in known.items() if type(x) is Layout and name not in op.boolean]
-    numbers = [x for name, x in known.items() if type(x) is not Layout and name not in op.boolean]
+    counted = {name: x for name, x in known.items() if name not in op.boolean}
+    for name in settings_among(op, known):
+        counted[name] = CATEGORIES[known[name].dtype.category]
+    tensors = [(x.dtype, x.ndim) for x in counted.values() if type(x) is Layout]
+    numbers = [x for x in counted.values() if type(x) is not Layout]
     dtype = result_dtype(tensors, numbers)
     if op.policy == "first":
         dtype = kinds[0].dtype

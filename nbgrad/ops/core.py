@@ -159,6 +159,7 @@ class Elementwise(Op):
         complex_form: what stands for it on complex operands, in other operations (|z| is no kernel of complex numbers alone).
         exact: operands whose numbers are not rounded to the half type that they are combined with; elsewhere
             ``x == 0.1`` asks for the half type's 0.1.
+        bounds: operands of which tensors of one element count as numbers where another one is a number.
         numbers: numbers alone are operands too, and the result is a 0-d tensor.
         of_numbers: the same of Python's numbers: formulas fold it.
         of_integers: what it is of integers, whose settings are truncated, where it is else of floating tensors alone.
@@ -194,6 +195,7 @@ class Elementwise(Op):
         complex_form: Callable | None = None,
         backward_node: str = "",
         exact: tuple[str, ...] | None = None,
+        bounds: tuple[str, ...] = (),
         numbers: bool = False,
         **options,
     ):
@@ -204,6 +206,7 @@ class Elementwise(Op):
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
         self.nodes, self.complex_form, self.backward_node, self.numbers = nodes or {}, complex_form, backward_node, numbers
         self.of_numbers, self.of_integers, self.rounds = of_numbers, of_integers, rounds
+        self.bounds = bounds
         self.cheap = "real" in self.text if cheap is None else cheap
         (PREDICATES.add if predicate else PREDICATES.discard)(name)
         self.defaults = tuple(p.default for p in self.signature.parameters.values())

@@ -854,6 +854,7 @@ elementwise(
     function=False,
     node="ClampBackward1",
     public="clamp",
+    bounds=("min", "max"),
     nodes={(False, False, False): "ClampBackward0"},
     doc="x moved into [min, max].",
 )

@@ -36,6 +36,7 @@ __all__ = [
     "odd_test",
     "refuse_odd",
     "refuse_wrong_kind",
+    "settled_number",
     "whole_names",
 ]
 
@@ -267,6 +268,23 @@ def constant_number(op: str, name: str, value: Any) -> Any:
         NotSupportedError: a tensor that gradients flow into, or that has a tangent: it would silently count as a constant.
     """
     return value._number_(op, name) if is_tensor(value) else value
+
+
+def settled_number(op: str, name: str, value: Any) -> Any:
+    """Python's number of NumPy's, and of a tensor or an array of one element.
+
+    Raises:
+        ArgumentError: no number, or several. NotSupportedError: as of ``constant_number``.
+    """
+    if type(value) in PLAIN_NUMBERS:
+        return value
+    count = value.layout.numel if is_tensor(value) else getattr(value, "size", 1)
+    if count != 1 or not is_number(value):
+        raise ArgumentError(f"{op}: {name} must be a number, got {type(value).__name__}{f' of {count} elements' * (count != 1)}.")
+    return constant_number(op, name, value) if is_tensor(value) else value.item() if hasattr(value, "item") else value
+
+
+PLAIN_NUMBERS = {bool, int, float, complex}
 
 
 def counted(op: str, name: str, value: Any) -> int:

@@ -203,26 +203,31 @@ def check_reduction(name: str, reduction: str) -> None:
         raise RangeError(f"{name}: reduction is {reduction!r}, expected 'mean', 'sum' or 'none'.")
 
 
-def warn_broadcast(name: str, input, target) -> None:
-    """A target of another shape broadcasts, which is rarely what was meant."""
-    if input.shape != target.shape:
-        warnings.warn(
-            f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. Hint: reshape one of them.",
-            stacklevel=3,
-        )
+def broadcast(name: str, input, target) -> tuple:
+    """Input and target, of one shape where their dtypes differ: one without dimensions counts as one with them.
+
+    It warns, since other shapes are rarely what was meant.
+    """
+    if input.shape == target.shape:
+        return input, target
+    warnings.warn(
+        f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. Hint: reshape one of them.",
+        stacklevel=3,
+    )
+    return (input, target) if input.dtype is target.dtype else scalar.broadcast_tensors(input, target)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)**2, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the weights."""
     reduction = old_reduction(size_average, reduce, reduction)
-    warn_broadcast("mse_loss", input, target)
+    input, target = broadcast("mse_loss", input, target)
     return weighted("mse_loss", scalar.squared_difference(input, target), weight, reduction)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the weights."""
     reduction = old_reduction(size_average, reduce, reduction)
-    warn_broadcast("l1_loss", input, target)
+    input, target = broadcast("l1_loss", input, target)
     return weighted("l1_loss", scalar.absolute_difference(input, target), weight, reduction)
 
 
@@ -233,17 +238,23 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         raise RangeError(f"smooth_l1_loss: beta is {beta}, expected a number >= 0.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    warn_broadcast("smooth_l1_loss", input, target)
+    input, target = broadcast("smooth_l1_loss", input, target)
     return reduced("smooth_l1_loss", scalar.smooth_difference(input, target, float(beta)), reduction)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; times weight, reduced as in mse_loss."""
+    """d**2 / 2, or delta (|d| - delta / 2) where |d| > delta, for d = input - target; times weight, reduced as in mse_loss.
+
+    The dtype is that of input, unless that is integer.
+    """
     delta = constant_number("huber_loss", "delta", delta)
     if delta <= 0:
         raise RangeError(f"huber_loss: delta is {delta}, expected a number > 0.")
-    warn_broadcast("huber_loss", input, target)
-    return weighted("huber_loss", scalar.huber_difference(input, target, float(delta)), weight, reduction)
+    input, target = broadcast("huber_loss", input, target)
+    losses = scalar.huber_difference(input, target, float(delta))
+    if losses.dtype is not input.dtype and input.dtype.differentiable:
+        losses = losses.to_dtype(input.dtype)
+    return weighted("huber_loss", losses, weight, reduction)
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):

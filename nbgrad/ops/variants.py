@@ -13,6 +13,7 @@ from ..base.dtypes import bool_
 from ..base.errors import ArgumentError, DTypeError, RangeError
 from .core import OPS, composite, elementwise
 from .expr import scalar
+from .kinds import settled_number
 from .linalg import whole_factor
 
 __all__ = ["VARIANTS", "Variant"]
@@ -72,25 +73,30 @@ def variant(
 
 def is_floating(x: Any) -> bool:
     """Whether a number or a tensor is floating or complex."""
-    return x.dtype.differentiable if hasattr(x, "dtype") else isinstance(x, (float, complex))
+    return x.dtype.differentiable if hasattr(x, "layout") else isinstance(x, (float, complex)) or kind_of(x) in ("f", "c")
 
 
 def require_alpha(name: str, alpha: Any, *operands: Any) -> None:
     """A factor of integers is an integer, one of real numbers is real."""
-    if isinstance(alpha, float) and not any(map(is_floating, operands)):
+    if is_floating(alpha) and not any(map(is_floating, operands)):
         raise DTypeError(f"{name}: alpha is {alpha}, expected an integer for integer operands.")
-    if isinstance(alpha, complex) and not any(map(is_complex, operands)):
+    if is_complex(alpha) and not any(map(is_complex, operands)):
         raise DTypeError(f"{name}: alpha is {alpha}, expected a real number for real operands. Hint: x + alpha * y.")
 
 
 def is_complex(x: Any) -> bool:
     """Whether a number or a tensor is complex."""
-    return x.dtype.is_complex if hasattr(x, "dtype") else isinstance(x, complex)
+    return x.dtype.is_complex if hasattr(x, "layout") else isinstance(x, complex) or kind_of(x) == "c"
 
 
 def is_bool(x: Any) -> bool:
     """Whether a number or a tensor is a truth value."""
-    return x.dtype is bool_ if hasattr(x, "dtype") else isinstance(x, bool)
+    return x.dtype is bool_ if hasattr(x, "layout") else isinstance(x, bool) or kind_of(x) == "b"
+
+
+def kind_of(x: Any) -> str:
+    """The kind of NumPy's numbers and arrays, by its letter."""
+    return getattr(getattr(x, "dtype", None), "kind", "")
 
 
 @variant("add", usual="add", example="x, y, alpha=2")
@@ -99,7 +105,7 @@ def add(op):
 
     def add(input, other, *, alpha=1):
         """input + alpha * other."""
-        if alpha == 1:
+        if (alpha := settled_number("add", "alpha", alpha)) == 1:
             return plain(input, other)
         require_alpha("add", alpha, input, other)
         if isinstance(input, NUMBERS) and isinstance(other, NUMBERS):
@@ -115,7 +121,7 @@ def sub(op):
 
     def sub(input, other, *, alpha=1):
         """input - alpha * other."""
-        if alpha == 1:
+        if (alpha := settled_number("sub", "alpha", alpha)) == 1:
             return plain(input, other)
         require_alpha("sub", alpha, input, other)
         if isinstance(input, NUMBERS) and isinstance(other, NUMBERS):
@@ -142,8 +148,9 @@ def addcmul(op):
 
     def addcmul(input, tensor1, tensor2, *, value=1):
         """input + value * tensor1 * tensor2."""
-        if type(value) is float and not any(map(is_floating, (input, tensor1, tensor2))):
-            value = whole_factor("addcmul", "value", value)
+        if type(value) is not int and not any(map(is_floating, (input, tensor1, tensor2))):
+            value = settled_number("addcmul", "value", value)
+            value = whole_factor("addcmul", "value", value) if type(value) is float else value
         return scaled(input, tensor1, tensor2, value)
 
     return addcmul
@@ -163,8 +170,12 @@ def addcdiv(op):
 # ---- what changes nothing ------------------------------------------------------------------------------------------
 
 
-def unchanged(name: str, out: bool, operator: str | None = None) -> None:
-    """Register an operation that leaves real numbers as they are: then it gives the tensor itself, as torch's does."""
+def unchanged(name: str, kept: Callable[[Any], bool], of: str, out: bool, operator: str | None = None) -> None:
+    """Register an operation that leaves some numbers as they are: then it gives the tensor itself, as torch's does.
+
+    Args:
+        kept: whether those of a dtype are; ``of`` says it.
+    """
 
     @variant(name, inplace=False, out=out, operator=operator)
     def build(op):
@@ -174,15 +185,14 @@ def unchanged(name: str, out: bool, operator: str | None = None) -> None:
 
         def same(input):
             dtype = getattr(input, "dtype", None)
-            is_same = hasattr(dtype, "category") and not dtype.is_complex and dtype.name != "bool"
-            return input if is_same else plain(input)
+            return input if hasattr(dtype, "category") and kept(dtype) else plain(input)
 
-        same.__name__, same.__doc__ = name, f"{OPS[name].doc} Of real numbers the tensor itself."
+        same.__name__, same.__doc__ = name, f"{OPS[name].doc} Of {of} the tensor itself."
         return same
 
 
-unchanged("positive", False, "pos")
-unchanged("conj_physical", True)
+unchanged("positive", lambda dtype: dtype is not bool_, "numbers", False, "pos")
+unchanged("conj_physical", lambda dtype: not dtype.is_complex, "real numbers", True)
 
 
 # ---- quotients and powers ------------------------------------------------------------------------------------------
@@ -253,10 +263,10 @@ def pow_(op):
 
 def float_power(input, exponent):
     """input to the power exponent, computed in double precision."""
-    if not any(hasattr(x, "dtype") for x in (input, exponent)):
+    if not any(hasattr(x, "layout") for x in (input, exponent)):
         raise ArgumentError("float_power: expected a Tensor among the operands, got only numbers. Hint: nbgrad.tensor(x).")
-    wide = [x.to_dtype(double_of(x.dtype)) if hasattr(x, "dtype") else x for x in (input, exponent)]
-    return wide[0].pow(wide[1]) if hasattr(input, "dtype") else scalar.pow(*wide)
+    wide = [x.to_dtype(double_of(x.dtype)) if hasattr(x, "layout") else x for x in (input, exponent)]
+    return wide[0].pow(wide[1]) if hasattr(input, "layout") else scalar.pow(*wide)
 
 
 def double_of(dtype):

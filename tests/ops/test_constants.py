@@ -5,6 +5,7 @@ A result without history, of operands that gradients flow into, is a derivative 
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import nbgrad
@@ -222,3 +223,62 @@ def test_numbers_taken_out_of_lists_are_warned_of():
         nbgrad.tensor([nbgrad.tensor(1.0, requires_grad=True)])
     with dual_level(), pytest.warns(UserWarning, match="without their history"):
         nbgrad.tensor([make_dual(nbgrad.tensor(1.0), nbgrad.tensor(1.0))])
+
+
+SETTINGS = {
+    "elu": lambda x, number: F.elu(x, number(0.5)),
+    "leaky_relu": lambda x, number: F.leaky_relu(x, number(0.5)),
+    "threshold": lambda x, number: F.threshold(x, number(0.5), number(0.25)),
+    "hardtanh": lambda x, number: F.hardtanh(x, number(-0.5), number(0.5)),
+    "softplus": lambda x, number: F.softplus(x, number(2.0)),
+    "softshrink": lambda x, number: F.softshrink(x, number(0.25)),
+    "clamp": lambda x, number: x.clamp(0, number(0.5)),
+    "clamp_": lambda x, number: x.clone().clamp_(number(0.5), 1),
+    "add": lambda x, number: nbgrad.add(x, x, alpha=number(1.5)),
+    "addcmul": lambda x, number: nbgrad.addcmul(x, x, x, value=number(1.5)),
+    "addcdiv": lambda x, number: nbgrad.addcdiv(x, x, x, value=number(1.5)),
+    "logit": lambda x, number: x.logit(number(0.125)),
+    "trapezoid": lambda x, number: nbgrad.trapezoid(nbgrad.stack([x, x]), dx=number(0.5), dim=0),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_a_tensor_in_the_place_of_a_setting_counts_as_a_number(name, dtype, shape):
+    """It decides no dtype, of results and of derivatives of any order and in every mode, whatever its own is."""
+    x = nbgrad.full(shape, 0.75, dtype=getattr(nbgrad, dtype))
+
+    def made(number):
+        f = lambda x: SETTINGS[name](x, number)
+        leaf = x.clone().requires_grad_()
+        out = f(leaf)
+        (g,) = nbgrad.grad(out.sum(), leaf, create_graph=True)
+        tangents = nbgrad.func.jvp(f, (x.clone().requires_grad_(),), (x,))
+        return out, g, *tangents, *nbgrad.func.jvp(f, (x,), (x,)), nbgrad.vmap(f)(nbgrad.stack([x, -x]))
+
+    for got, expected in zip(made(lambda value: nbgrad.tensor(value, dtype=nbgrad.float64)), made(lambda value: value)):
+        assert got.dtype is expected.dtype and got.shape == expected.shape
+        np.testing.assert_allclose(got.detach().double().numpy(), expected.detach().double().numpy(), rtol=0.01)
+
+
+def test_a_floating_setting_of_integers_gives_the_default_dtype():
+    """As a float would: its own width does not matter. Activations stay with integers."""
+    wide = nbgrad.tensor(1.0, dtype=nbgrad.float64)
+    i = nbgrad.ones(2, dtype=nbgrad.uint8)
+    assert i.clamp(0, wide).dtype is nbgrad.float32 and i.long().clamp(wide, 2).dtype is nbgrad.float32
+    assert nbgrad.add(i, np.float32(1.5), alpha=wide).dtype is nbgrad.float32
+    assert nbgrad.tensor(1, dtype=nbgrad.int32).clamp(0, nbgrad.tensor(1)).dtype is nbgrad.int32
+    assert F.threshold(i, wide, wide).dtype is i.addcmul(i, i, value=wide).dtype is nbgrad.uint8
+    assert i.addcmul(i, i, value=np.float64(2.0)).tolist() == i.addcmul(i, i, value=np.float32(2.0)).tolist() == [3, 3]
+    with pytest.raises(nbgrad.DTypeError, match="value is 1.5"):
+        i.addcmul(i, i, value=nbgrad.tensor(1.5))
+
+
+def test_full_of_a_tensor_is_full_of_its_number():
+    """Its category decides, not its width."""
+    for value, dtype in ((1.0, nbgrad.float32), (1, nbgrad.int64), (True, nbgrad.bool), (1j, nbgrad.complex64)):
+        for own in (nbgrad.float64, nbgrad.int32, nbgrad.bool, nbgrad.complex128):
+            if own.category == dtype.category:
+                assert nbgrad.full((2,), nbgrad.tensor(value, dtype=own)).dtype is dtype
+                assert nbgrad.full((2,), nbgrad.tensor(value, dtype=own), dtype=nbgrad.complex128).dtype is nbgrad.complex128

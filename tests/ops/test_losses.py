@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.nn import functional as F
 
 RNG = np.random.default_rng(0)
 REDUCTIONS = {"mean": np.mean, "sum": np.sum, "none": lambda losses: losses}
@@ -209,3 +210,18 @@ def test_what_is_no_probability_has_no_cross_entropy(x, y, which):
     ends = nbgrad.tensor([0.0, 1.0])
     assert nbgrad.binary_cross_entropy(ends, ends).item() == 0
     assert nbgrad.binary_cross_entropy(nbgrad.ones(0), nbgrad.ones(0), reduction="sum").item() == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*is broadcast against")
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_a_loss_broadcasts_before_dtypes_meet(name, reduction):
+    """An operand without dimensions counts as one with them; huber_loss has the dtype of its input."""
+    loss = lambda x, y: getattr(F, name)(x, y, reduction=reduction)
+    x, y = nbgrad.ones(2, 3, requires_grad=True), nbgrad.tensor(2.0, dtype=nbgrad.float64, requires_grad=True)
+    first = nbgrad.float32 if name == "huber_loss" else nbgrad.float64
+    assert loss(x, y).dtype is first and loss(y, x).dtype is nbgrad.float64
+    assert loss(x, y.expand(2, 3)).dtype is first
+    assert np.array_equal(loss(x, y).detach().numpy(), loss(x, y.expand(2, 3)).detach().numpy())
+    g, h = nbgrad.grad(loss(x, y).sum(), (x, y))
+    assert (g.dtype, h.dtype) == (nbgrad.float32, nbgrad.float64) and h.item() == pytest.approx(-g.sum().item()) != 0

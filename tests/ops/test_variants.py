@@ -225,3 +225,51 @@ def test_shifts_by_any_number(dtype):
         for shift in (by, nbgrad.tensor(by, dtype=dtype), nbgrad.full((4,), by, dtype=dtype)):
             assert (x << shift).tolist() == left and (x >> shift).tolist() == right
             assert x.clone().bitwise_left_shift_(shift).tolist() == left
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "rsub"])
+@pytest.mark.parametrize("other", [np.float32(1.5), np.float64(1.5), np.ones(2, np.float32)], ids=repr)
+def test_alpha_beside_numbers_of_numpy(name, other):
+    """They are floating operands like any, of which alpha may be a fraction; and alpha may be one of them."""
+    sign = {"add": lambda x, y, a: x + a * y, "sub": lambda x, y, a: x - a * y, "rsub": lambda x, y, a: y - a * x}[name]
+    for i in (nbgrad.tensor([2, 3]), nbgrad.tensor([2, 3], dtype=nbgrad.int16), nbgrad.tensor([2j, 3])):
+        for alpha in (1.5, np.float32(1.5), np.float64(1.5), nbgrad.tensor(1.5), np.array(1.5)):
+            made = getattr(nbgrad, name)(i, other, alpha=alpha)
+            np.testing.assert_allclose(made.numpy(), sign(i.numpy(), other, 1.5))
+    for wrong in (np.array([1, 2, 3]), nbgrad.tensor([1, 2]), "2", None):
+        with pytest.raises(TypeError, match=f"{name.removeprefix('r')}: alpha must be a number"):
+            getattr(nbgrad, name)(nbgrad.ones(2), nbgrad.ones(2), alpha=wrong)
+
+
+def test_a_floating_alpha_of_integers_is_refused_however_it_is_written():
+    """A tensor, or a number of NumPy's, as a float."""
+    i = nbgrad.tensor([2, 3])
+    for alpha in (1.5, np.float32(1.5), nbgrad.tensor(1.5), np.array(1.5)):
+        for call in (nbgrad.add, nbgrad.sub, nbgrad.Tensor.add_):
+            with pytest.raises(nbgrad.DTypeError, match="alpha is 1.5"):
+                call(i, i, alpha=alpha)
+
+
+def test_what_changes_nothing_gives_the_tensor_itself():
+    """``+x`` of all numbers, complex ones too, and conj_physical of real ones: no node, no copy."""
+    z = nbgrad.tensor([1 + 2j], requires_grad=True)
+    assert (+z) is z and z.positive() is z and nbgrad.positive(z) is z and (+z).is_leaf
+    for x in (nbgrad.tensor([True]), nbgrad.tensor([1]), nbgrad.ones(1)):
+        assert x.conj_physical() is x
+    assert z.conj_physical() is not z
+    with pytest.raises(nbgrad.DTypeError, match="bool"):
+        +nbgrad.tensor([True])
+
+
+@pytest.mark.parametrize("two", [np.int64(2), np.float32(2), np.int8(2), np.array([2.0, 2.0])], ids=repr)
+def test_float_power_of_numbers_of_numpy(two):
+    """On either side, in place and into out, they are numbers."""
+    x = nbgrad.tensor([3.0, 4.0])
+    for made in (
+        x.float_power(two),
+        nbgrad.float_power(x, two),
+        x.double().float_power_(two),
+        nbgrad.float_power(x, two, out=nbgrad.empty(2, dtype=nbgrad.float64)),
+    ):
+        assert made.tolist() == [9.0, 16.0] and made.dtype is nbgrad.float64
+    assert nbgrad.float_power(two, x).tolist() == [8.0, 16.0]
