@@ -721,7 +721,7 @@ pi: _float
 def pinverse(A: Array, rcond: Number = 1e-15, *, out: Tensor | None = None) -> Tensor: """See ``linalg.pinverse``."""
 def polar(abs: Array, angle: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex numbers of this modulus and angle."""
 def polygamma(n: _int, input: Tensor) -> Tensor: """The n-th derivative of digamma."""
-def positive(input: Operand) -> Tensor: """x. Of real numbers the tensor itself."""
+def positive(input: Operand) -> Tensor: """x. Of numbers the tensor itself."""
 def pow(input: Operand, exponent: Operand, *, out: Tensor | None = None) -> Tensor:
     """input to the power exponent; either may be a number."""
 def prelu(input: Array, weight: Tensor) -> Tensor:

@@ -709,7 +709,7 @@ class Members(Operators):
     def polygamma_(self, n: _int) -> Self: """In place: polygamma_of."""
     def polygamma_of(self, n: _int) -> Tensor: """The n-th derivative of digamma."""
     def polygamma_of_(self, n: _int) -> Self: """In place: polygamma_of."""
-    def positive(self) -> Tensor: """x. Of real numbers the tensor itself."""
+    def positive(self) -> Tensor: """x. Of numbers the tensor itself."""
     def pow(self, exponent: Operand) -> Tensor: """input to the power exponent; either may be a number."""
     def pow_(self, exponent: Operand) -> Self: """In place: input to the power exponent; either may be a number. See ``pow``."""
     def prelu(self, weight: Tensor) -> Tensor:
