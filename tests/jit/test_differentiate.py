@@ -579,3 +579,49 @@ def test_f_requires_no_gradients():
     """It runs on detached tensors."""
     gradient = differentiate(trace(lambda x, y: (x * y).sigmoid(), leaf(X), leaf(Y)))
     assert not any(value.requires_grad for value in gradient.f.defined())
+
+
+# ---- draws, answers, Python --------------------------------------------------------------------------------------------
+
+
+class Squared(nbgrad.Function):
+    """Through NumPy in both directions."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return nbgrad.from_numpy(np.square(x.numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return nbgrad.from_numpy(2 * x.detach().numpy() * g.numpy())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: nbgrad.dropout(x * x, 0.5) * x.sin() + nbgrad.rand(2),
+        lambda x: x * x if x.sum() > 0 else x.exp(),
+        lambda x: x[x > 0.15] ** 2,
+        lambda x: Squared.apply(x * 2) * x,
+        lambda x: x[0][nbgrad.multinomial(x.detach()[0], 2)] ** 2,
+        lambda x: nbgrad.scan(lambda c, s: (nbgrad.dropout(c * s, 0.3), None), x[0], x)[0],
+    ],
+)
+def test_what_draws_asks_and_leaves_the_graph_is_differentiated(program):
+    """With the numbers that f has drawn, for the answers that it had."""
+    x = leaf([[0.1, 0.7], [0.3, 0.2]], dtype=nbgrad.float64)
+    gradient = differentiate(trace(program, x), x)
+    nbgrad.manual_seed(1)
+    outs = gradient.f(x)
+    after = nbgrad.get_rng_state().tolist()
+    given = [nbgrad.ones_like(outs[k]) if k < gradient.f_real_outputs else None for k in gradient.df_input_vjps]
+    given += [(x,)[k] for k in gradient.df_input_captured_inputs] + [outs[k] for k in gradient.df_input_captured_outputs]
+    (found,) = gradient.df(*given)
+    assert nbgrad.get_rng_state().tolist() == after
+    nbgrad.manual_seed(1)
+    want = program(x)
+    np.testing.assert_array_equal(outs[0].detach().numpy(), want.detach().numpy())
+    np.testing.assert_allclose(found.detach().numpy(), nbgrad.grad(want.sum(), x)[0].numpy(), rtol=1e-13)
+    assert nbgrad.get_rng_state().tolist() == after
