@@ -149,6 +149,69 @@ def test_hessian_vector_product(compare):
     compare("compiled: logistic Hessian-vector product 200x10", candidates, budget=0.4, peer="jax jit")
 
 
+RATES, START = (1.1, 0.4, 0.4, 0.1), (10.0, 5.0)
+
+
+def euler_step(state, rates, dt=0.05):
+    """Prey and predators after a step."""
+    a, b, c, d = rates
+    prey, predators = state
+    meals = prey * predators
+    return prey + dt * (a * prey - b * meals), predators + dt * (d * meals - c * predators)
+
+
+def by_hand():
+    """The value and its gradient as one writes them for Numba."""
+    import numba
+
+    @numba.njit
+    def run(rates, x, y, n):
+        xs, ys, dt = np.empty(n, np.float32), np.empty(n, np.float32), np.float32(0.05)
+        for k in range(n):
+            xs[k], ys[k] = x, y
+            meals = x * y
+            x, y = x + dt * (rates[0] * x - rates[1] * meals), y + dt * (rates[3] * meals - rates[2] * y)
+        g, gx, gy = np.zeros(4, np.float32), np.float32(1), np.float32(0)
+        for k in range(n - 1, -1, -1):
+            meals, px, py = xs[k] * ys[k], gx * dt, gy * dt
+            g[0] += px * xs[k]
+            g[1] -= px * meals
+            g[2] -= py * ys[k]
+            g[3] += py * meals
+            pm = py * rates[3] - px * rates[1]
+            gx, gy = gx + px * rates[0] + pm * ys[k], gy - py * rates[2] + pm * xs[k]
+        return x, g[0], g[1], g[2], g[3]
+
+    rates, start = np.array(RATES, np.float32), [np.float32(x) for x in START]
+    return lambda: run(rates, *start, 100)
+
+
+def test_scan(compare):
+    """A loop of numbers, of 100 trips, and the same unrolled."""
+    tensors = [*leaves(nbgrad, *RATES), *map(nbgrad.tensor, START)]
+
+    def scanned(*xs):
+        (prey, _), _ = nbgrad.scan(lambda state, _: (euler_step(state, xs[:4]), None), xs[4:], length=100)
+        return with_gradients(prey, *xs[:4])
+
+    def unrolled(*xs):
+        state = xs[4:]
+        for _ in range(100):
+            state = euler_step(state, xs[:4])
+        return with_gradients(state[0], *xs[:4])
+
+    def in_scan(rates, *start):
+        return whole.lax.scan(lambda state, _: (euler_step(state, rates), None), start, None, length=100)[0][0]
+
+    call = whole.jit(whole.value_and_grad(in_scan))
+    rates, start = tuple(map(jnp.float32, RATES)), tuple(map(jnp.float32, START))
+    other = compiled(unrolled, *tensors)["nbgrad"]
+    candidates = compiled(scanned, *tensors) | {"unrolled": other, "by hand for Numba": by_hand()}
+    candidates |= {"jax jit": lambda: flat(whole.block_until_ready(call(rates, *start)))}
+    budget = {"jax jit": 0.08, "by hand for Numba": 1.3}
+    compare("compiled: Lotka-Volterra, 100 steps by scan, value and gradient", candidates, budget=budget, tolerance=1e-3)
+
+
 def test_call(compare):
     """A call, and next to nothing in it."""
     x, y = nbgrad.tensor(1.0), torch.tensor(1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from functools import partial
 
@@ -10,10 +11,12 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.base.grad_mode import special, traces, unusual
 from nbgrad.errors import ArgumentError, DTypeError, GradError, GraphError, RangeError, ShapeError
 from nbgrad.func import grad, hessian, jvp
 from nbgrad.jit import associative_scan, cond, map as map_slices, scan, while_loop
 from nbgrad.jit.bodies import Body, traced_body
+from nbgrad.jit.differentiate import differentiate
 from nbgrad.jit.rewinding import Trips
 from nbgrad.jit.steps import Launch
 from nbgrad.recomputing.revolve import fewest_steps
@@ -207,6 +210,49 @@ def test_slices_may_have_any_layout():
     c = nbgrad.ones(1, dtype=nbgrad.complex128).expand(3)
     for x, y in zip(scan(fn, c, z), unrolled(fn, c, z), strict=True):
         np.testing.assert_array_equal(x.resolve_conj().numpy(), y.resolve_conj().numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64", "int8", "int64", "bool"])
+def test_carries_of_every_dtype(dtype):
+    """Eager and compiled, with gradients where there are any."""
+    kind = getattr(nbgrad, dtype)
+    c, xs = [(x * 2).abs().to(kind) for x in (drawn(1, 3, 2), drawn(2, 5, 3, 2))]
+
+    def program(loop, c, xs):
+        outs = loop(lambda c, x: (c.flip(0) * x, c.t() if kind is nbgrad.bool else c.t() * 2), c, xs)
+        return outs if not c.requires_grad else (*outs, *nbgrad.grad(sum(y.abs().sum() for y in outs), [c, xs]))
+
+    if kind.differentiable:
+        c.requires_grad_(), xs.requires_grad_()
+    expected = program(unrolled, c, xs)
+    for run in (partial(program, scan), nbgrad.jit.compile(partial(program, scan), fullgraph=True)):
+        for x, y in zip(run(c, xs), expected, strict=True):
+            assert x.dtype == y.dtype and (x == y).all()
+
+
+def test_loops_in_several_threads():
+    """The same step, traced and run at once."""
+    found: list = []
+
+    def work():
+        found.extend(scan(lambda c, x: ((c * 2).tanh() + x, None), drawn(1, 3), drawn(2, 7, 3))[0].tolist() for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80 and all(x == found[0] for x in found)
+
+
+def test_an_exception_in_a_step_leaves_nothing_behind():
+    """Modes, captures and batches are as they were."""
+    before = len(special), len(unusual), len(traces)
+    for transform in (lambda f: f, grad, lambda f: nbgrad.vmap(f), nbgrad.jit.compile):
+        with pytest.raises(ZeroDivisionError):
+            transform(lambda c: scan(lambda c, x: (c / (1 // 0), None), c, length=3)[0].sum())(drawn(1, 3))
+    assert before == (len(special), len(unusual), len(traces))
+    assert nbgrad.is_grad_enabled() and scan(step, drawn(1, 3), drawn(2, 4, 3))[0].requires_grad
 
 
 def test_results_share_no_memory():
@@ -726,6 +772,23 @@ def test_gradients_of_compiled_loops():
     close(*found)
 
 
+def test_graphs_with_loops_are_differentiated():
+    """The gradient of a scan is a scan, which the cut leaves whole; so is the gradient of that."""
+    c, xs, w = drawn(1, 3).requires_grad_(), drawn(2, 4, 3), drawn(3, 3).requires_grad_()
+
+    def fn(c, w):
+        return scan(lambda c, x: ((c * w + x).sin(), c), c, xs)[0].sum()
+
+    gradient = differentiate(nbgrad.jit.trace(fn, c, w))
+    assert sum(node.name == "scan" for node in gradient.df.all_nodes()) == 1
+    outs = gradient.f(c.detach(), w.detach())
+    captured = [(c, w)[k].detach() for k in gradient.df_input_captured_inputs]
+    captured += [outs[k] for k in gradient.df_input_captured_outputs]
+    given = [nbgrad.ones_like(outs[0]), *(nbgrad.zeros_like(x) for x in outs[1 : len(gradient.df_input_vjps)])]
+    close(gradient.df(*given, *captured), nbgrad.grad(fn(c, w), [c, w]))
+    assert any(node.name == "scan" for node in differentiate(gradient.df).df.all_nodes())
+
+
 def test_histories_of_results_of_compiled_loops():
     """A result whose graph was used up within the function says so, as in eager mode."""
 
@@ -811,9 +874,9 @@ def test_loops_of_numbers_are_one_kernel(name, dtype):
 
     compiled = nbgrad.jit.compile(program, fullgraph=True, limit=100)
     for n, reverse in ((1, False), (3, True), (20, False), (0, False)):
-        for special in (False, True):
+        for odd in (False, True):
             xs, w = drawn(n, n).to(dtype), drawn(2, 4).to(dtype)
-            if special and n > 2:
+            if odd and n > 2:
                 xs = nbgrad.cat([xs[:-3], nbgrad.tensor([0.0, float("inf"), float("nan")], dtype=dtype)])
             args = nbgrad.tensor(0.3, dtype=dtype), nbgrad.tensor(-0.7, dtype=dtype), xs, w, reverse
             for x, y in zip(compiled(*args), program(*args), strict=True):
