@@ -25,7 +25,7 @@ from ..tensors.tensor import Tensor
 
 __all__ = ["Guards"]
 
-MOST_MEMBERS = 64  # of a collection, or attributes of an object, that are looked through
+MOST_MEMBERS = 4096  # of a collection, or attributes of an object, that are looked through
 # Methods of Functions and modules that no code of the program calls by name.
 CALLED = frozenset({"forward", "backward", "vjp", "setup_context", "jvp", "vmap"})
 PLAIN = (int, float, complex, bool, str, bytes, type(None))

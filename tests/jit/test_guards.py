@@ -139,6 +139,19 @@ def test_changes_are_noticed(name):
         assert compiled(X).tolist() == fn(X).tolist() != before
 
 
+def test_long_lists_and_deep_nets():
+    """Members of lists of hundreds of numbers and tensors, parameters of a net of 100 layers."""
+    numbers, tensors = [1.0] * 300, [nbgrad.ones(3) for _ in range(300)]
+    net = nbgrad.nn.Sequential(*[nbgrad.nn.Linear(3, 3) for _ in range(100)])
+    fn = lambda x: (net(x) + tensors[250]) * numbers[270]
+    compiled = compile(fn, fullgraph=True)
+    for change in (lambda: None, lambda: numbers.__setitem__(270, 2.0), lambda: tensors.__setitem__(250, X)):
+        change()
+        assert compiled(X).tolist() == fn(X).tolist()
+    net[90].bias = nbgrad.nn.Parameter(X.clone())
+    assert compiled(X).tolist() == fn(X).tolist() and len(compiled.variants) == 4
+
+
 def test_writes_to_an_array_are_done_in_every_call():
     """A tensor on the memory of a large array that the function names."""
     compiled = compile(lambda x: nbgrad.from_numpy(LARGE).add_(1)[:3] * x, fullgraph=True)
