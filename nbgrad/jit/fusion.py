@@ -20,7 +20,7 @@ from ..ops.expr import Expr, constant, evaluate, operation, symbol
 from ..tensors.layout import Layout
 from .ir import Node, Value
 
-__all__ = ["Group", "Space", "plan_of_group", "space_of"]
+__all__ = ["Group", "Space", "formula_of", "plan_of_group", "space_of"]
 
 MOST_CALLS = 48  # in a loop: LLVM takes longer and longer, and registers are few
 MOST_POINTERS = 24
@@ -88,11 +88,11 @@ class Group:
         self.inside.update(node.outs)
 
 
-def plan_of_group(group: Group, stored: list[Value]) -> tuple[Plan, list[Any]]:
-    """The launch of a loop, and the values and numbers that it reads.
+def formula_of(nodes: list[Node], stored: list[Value]) -> tuple[Formula, list[Any]]:
+    """What calls compute together, and the values and numbers that they read.
 
     Args:
-        stored: what is read outside of it.
+        stored: the results.
     """
     params: list[tuple[str, bool]] = []
     reads: dict[Any, Expr] = {}
@@ -107,13 +107,22 @@ def plan_of_group(group: Group, stored: list[Value]) -> tuple[Plan, list[Any]]:
             reads[key] = symbol(*params[-1])
         return reads[key]
 
-    for node in group.nodes:
+    for node in nodes:
         op: Any = node.op
         values = {name: operand(x, name in op.boolean) for name, x in zip(op.operands, node.ins)}
         (made,) = evaluate((op.expression(),), values, lambda name, xs: operation(name, *xs))
         known[node.outs[0]] = made if isinstance(made, Expr) else constant(made)
-    formula = Formula("fused", tuple(params), tuple([known[value] for value in stored]))
     operands = [x if isinstance(x, Value) else x[2] for x in reads]
+    return Formula("fused", tuple(params), tuple([known[value] for value in stored])), operands
+
+
+def plan_of_group(group: Group, stored: list[Value]) -> tuple[Plan, list[Any]]:
+    """The launch of a loop, and the values and numbers that it reads.
+
+    Args:
+        stored: what is read outside of it.
+    """
+    formula, operands = formula_of(group.nodes, stored)
     layouts = tuple([x.layout if isinstance(x, Value) else None for x in operands])
     outs: Any = tuple([value.layout for value in stored])
     return elementwise_plan(formula, group.space.dtype, layouts, outs), operands

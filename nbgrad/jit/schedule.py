@@ -12,14 +12,15 @@ from ..base.errors import NbgradError
 from ..dispatch.arguments import hashable
 from ..dispatch.elementwise_plans import make_plan
 from ..dispatch.lowerings import GeneralPlan, lowering_of
-from ..native.plans import NUMBER_CODES, PARALLEL, Plan
+from ..native.plans import PARALLEL, Plan
 from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
 from .draws import DRAW, RESERVE, plan_of_draw, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
 from .hosts import SHOW
 from .ir import Block, Control, Node, Value, values_in
-from .steps import Host, Launch, Place, Schedule, Step, Window
+from .steps import Host, Launch, Place, Schedule, Step, Window, number
+from .strips import Ending, ending_of, strips_of
 from .updates import UPDATE, plan_of_update
 from .values import GUARD, guards_of
 from .variables import OVERWRITE, STOP
@@ -34,19 +35,31 @@ def schedule(graph: Block) -> Schedule:
     """The steps of a graph: NOTE [Stages] of fusion.py."""
     made = Schedule([], {})
     calls, groups, after = staged(graph, made)
+    endings = endings_of(calls, groups, made)
     seen = {made.window(value).place.value for value in values_in(tuple(graph.outputs))}
     for node, group in after.items():
         for value in node.values():
-            if group is None or value not in group.inside:
+            if node not in endings and (group is None or value not in group.inside):
                 seen.add(made.window(value).place.value)
+    loops: list[tuple[int, Step]] = []
+    for group in groups:
+        ended = [ending for home, ending in endings.values() if home is group]
+        stored = [node.outs[0] for node in group.nodes if node.outs[0] in seen]
+        found = strips_of(group, stored, ended, made)
+        if found is None:
+            for ending in ended:
+                seen.add(ending.value)
+                del endings[ending.node]
+            loops += [(group.stage, step) for step in steps_of(group, seen, made)]
+        else:
+            loops += found
     steps: list[tuple[int, Step]] = [(0, step) for step in steps_of_reserve([node for _, node in calls if node.op is RESERVE])]
     for stage, node in calls:
         if node.op is GUARD:
             steps += [(stage, guard) for guard in guards_of(node, made.window(node.ins[0]))]
-        elif node.op is not RESERVE:
+        elif node.op is not RESERVE and node not in endings:
             steps += [(stage, step) for step in steps_of_call(node, made)]
-    for group in groups:
-        steps += [(group.stage, step) for step in steps_of(group, seen, made)]
+    steps += loops
     steps.sort(key=lambda each: each[0])
     made.steps.extend([step for _, step in steps])
     return made
@@ -98,6 +111,21 @@ def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[G
         ready[node.outs[0]] = group.stage + 1
         after[node] = group
     return calls, groups, after
+
+
+def endings_of(calls: list[tuple[int, Node]], groups: list[Group], made: Schedule) -> dict[Node, tuple[Group, Ending]]:
+    """The calls that may end a loop, with it."""
+    homes = {value: group for group in groups for value in group.inside}
+    found: dict[Node, tuple[Group, Ending]] = {}
+    for stage, node in calls:
+        for value in node.ins[:1]:
+            if not isinstance(value, Value):
+                continue
+            home = homes.get(made.window(value).place.value)
+            ending = ending_of(node, home, stage, made)
+            if ending is not None and home is not None:
+                found[node] = home, ending
+    return found
 
 
 def steps_of_call(node: Node, made: Schedule) -> list[Step]:
@@ -176,22 +204,6 @@ def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node]
     reads = [made.window(x).place if isinstance(x, Value) else number(x, code) for x, code in zip(operands, codes)]
     parameters = plan.record[8 * (8 + count) :]
     return Launch(address, units, tuple(outs), tuple(reads), parameters, grain, bool(flags & PARALLEL), tuple(nodes))
-
-
-PACKED = {1: "f", 2: "d", 3: "q"}
-
-
-def number(x: Any, code: int) -> bytes:
-    """A Python number as a kernel reads it: see ``NUMBER_CODES``.
-
-    Raises:
-        OverflowError: it does not fit.
-    """
-    if code in PACKED:
-        data = struct.pack(PACKED[code], x)
-    else:
-        data = struct.pack("2f" if code == NUMBER_CODES["complex64"] else "2d", x.real, x.imag)
-    return data.ljust(-(-len(data) // 8) * 8, b"\0")
 
 
 def plan_of(node: Node) -> Plan | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, NamedTuple
 
+from ..native.plans import NUMBER_CODES
 from ..tensors.layout import Layout
 from .ir import Node, Value
 
-__all__ = ["Guard", "Host", "Launch", "Place", "Repeat", "Schedule", "Step", "Window", "Words"]
+__all__ = ["Guard", "Host", "Launch", "Place", "Repeat", "Schedule", "Step", "Window", "Words", "number"]
 
 
 class Place(NamedTuple):
@@ -150,3 +152,19 @@ class Schedule(NamedTuple):
             assert value.layout is not None
             found = Window(Place(value), value.layout)
         return found
+
+
+PACKED = {1: "f", 2: "d", 3: "q"}
+
+
+def number(x: Any, code: int) -> bytes:
+    """A Python number as a kernel reads it: see ``NUMBER_CODES``.
+
+    Raises:
+        OverflowError: it does not fit.
+    """
+    if code in PACKED:
+        data = struct.pack(PACKED[code], x)
+    else:
+        data = struct.pack("2f" if code == NUMBER_CODES["complex64"] else "2d", x.real, x.imag)
+    return data.ljust(-(-len(data) // 8) * 8, b"\0")

@@ -107,7 +107,8 @@ def intrinsics() -> dict:
     def run_kernel(typing, kernel, start, stop, args):
         def generate(context, builder, signature, values):
             address, start, stop, args = values
-            scratch = builder.alloca(ir.ArrayType(void_pointer, 2))
+            with builder.goto_entry_block():  # in a loop it would take more of the stack each time
+                scratch = builder.alloca(ir.ArrayType(void_pointer, 2))
             kind = ir.FunctionType(ir.IntType(32), [void_pointer, void_pointer, I64, I64, void_pointer])
             function = builder.inttoptr(address, kind.as_pointer())
             first = builder.bitcast(scratch, void_pointer)
