@@ -6,6 +6,7 @@ from .capture import trace
 from .checker import check
 from .compile import compile
 from .control_flow import associative_scan, cond, map, scan, while_loop
+from .differentiate import Gradient, differentiate, is_differentiable, update_requires_grad
 from .equality import difference, same
 from .graph import Graph
 from .hosts import print
@@ -13,6 +14,7 @@ from .live import compiled_autograd
 from .parser import parse
 
 __all__ = [
+    "Gradient",
     "Graph",
     "associative_scan",
     "check",
@@ -20,11 +22,14 @@ __all__ = [
     "compiled_autograd",
     "cond",
     "difference",
+    "differentiate",
+    "is_differentiable",
     "map",
     "parse",
     "print",
     "same",
     "scan",
     "trace",
+    "update_requires_grad",
     "while_loop",
 ]
