@@ -466,6 +466,8 @@ def arange(
     dtype = dtype_of(dtype)
     if any(isinstance(v, complex) or not math.isfinite(v) for v in (start, end)):
         raise ShapeError(f"arange: cannot count from {start} to {end}.")
+    if isinstance(step, complex) or math.isnan(step):
+        raise ShapeError(f"arange: step {step} leads nowhere, expected a real number.")
     if dtype.category == INTEGER and not integers:  # each of them is of the dtype; the elements are whole steps apart
         if 0 < abs(step) < 1:
             raise ShapeError(f"arange: step {step} is 0 as {dtype}. Hint: arange(start, end, step).to(nbgrad.{dtype.name}).")

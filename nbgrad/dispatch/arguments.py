@@ -14,7 +14,7 @@ from numpy import generic
 from ..base.dtypes import bool_
 from ..base.errors import ArgumentError
 from ..ops.core import Op
-from ..ops.kinds import NUMBER, WHOLE, WHOLES, attribute_kind, constant_number, odd_test, refuse_odd
+from ..ops.kinds import NUMBER, WHOLE, WHOLES, attribute_kind, odd_test, refuse_odd, settled_number
 from ..ops.spellings import foreign_names, own_arguments
 from ..tensors.tensor import Tensor
 from .generated import late_function
@@ -138,6 +138,9 @@ def hashable(value):
     return value.item() if isinstance(value, generic) else value
 
 
+TOLERANCES = ("rtol", "atol")  # which may be one for each matrix
+
+
 def settled_attributes(op: Op, attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes with the ints, tuples of ints and numbers that lists, NumPy's numbers and tensors of one element stand for.
 
@@ -161,8 +164,8 @@ def settled_attribute(op: Op, name: str, value: Any) -> Any:
             return whole_number(value)
         except ArgumentError as error:
             raise ArgumentError(f"{op.public}: {name} must be {kind.words}, got another tensor ({error}).") from None
-    if kind is NUMBER and isinstance(value, Tensor) and value.layout.numel == 1:
-        return constant_number(op.public, name, value)
+    if kind is NUMBER and isinstance(value, Tensor) and (value.layout.numel == 1 or name not in TOLERANCES):
+        return settled_number(op.public, name, value)
     return value if isinstance(value, (list, tuple)) else hashable(value)
 
 

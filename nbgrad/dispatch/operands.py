@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype
+from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..graph.edges import requires_grad
 from ..ops.core import Elementwise
@@ -127,7 +127,7 @@ def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
         raise DTypeError(f"{op.public}: not defined for {dtype}.")
     for name in op.boolean:
         x = known[name]
-        if type(x) is Layout and x.dtype is not bool_:
+        if type(x) is Layout and x.dtype is not bool_ and not (op.old_masks and x.dtype is uint8):
             raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.dtype}.")
     return dtype
 

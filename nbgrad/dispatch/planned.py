@@ -14,10 +14,10 @@ from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..ops.core import General
-from ..ops.kinds import is_strange, odd_lines, refuse_odd, refuse_wrong_kind
+from ..ops.kinds import is_strange, odd_lines, refuse_wrong_kind
 from ..ops.spellings import own_arguments
 from ..tensors.layout import Layout
-from ..tensors.tensor import native
+from ..tensors.tensor import Tensor, native
 from .arguments import argument_text, hashable, settled_attributes
 from .calls import OperationCall
 from .lowerings import GeneralPattern, GeneralPlan, complete
@@ -67,6 +67,9 @@ class PlannedCall(OperationCall):
         for layout in layouts:
             if type(layout) is not Layout or layout.special:
                 return None
+        for value in key[count:]:
+            if isinstance(value, Tensor):  # which may be another number in the next call
+                return None
         plan = self.lowered(key, layouts)
         if not isinstance(plan, GeneralPlan):
             return None
@@ -110,13 +113,14 @@ class PlannedCall(OperationCall):
     def execute(self, tensors: tuple, attributes: dict) -> Any:
         """Its plan is found or made and launched, its steps are run."""
         op, count = self.op, self.count
-        key = (*(x.layout for x in tensors), *map(hashable, settled_attributes(op, attributes).values()))
+        key = (*(x.layout for x in tensors), *map(hashable, attributes.values()))
         if self.keepdim and type(key[self.keepdim]) is not bool:
             self.lowered(key, key[:count])  # which refuses it, in its own words
         if self.dim and type(key[self.dim]) in ODD_DIMS:
             self.lowered(key, key[:count])
             raise ArgumentError(f"{op.public}: dim must be an int, got {key[self.dim]!r}.")
-        refuse_odd(op, zip(self.attributes, key[count:]))
+        if (settled := settled_attributes(op, attributes)) is not attributes:
+            key = (*key[:count], *map(hashable, settled.values()))
         try:
             plan = self.plans.get(key)
         except TypeError as error:  # an attribute without a hash

@@ -26,7 +26,7 @@ from ..tensors.memory_format import (
     strides_agree,
     strides_of,
 )
-from ..tensors.storage import Exchanged, Storage, UntypedStorage, unwatched, wrap_array
+from ..tensors.storage import IN_INFERENCE_MODE, Exchanged, Storage, UntypedStorage, unwatched, wrap_array
 from ..tensors.tensor import ASK, Tensor, native, put_layout
 from ..views import check_inplace, is_view
 
@@ -34,8 +34,14 @@ __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_d
 
 
 def get_data(x: Tensor) -> Tensor:
-    """The same memory without history, with a version of its own: autograd does not notice writes to it."""
-    return native.tensor(x.layout.template, unwatched(x._storage_), x._offset_, False, None)
+    """The same memory without history, with a version of its own: autograd does not notice writes to it.
+
+    Nor does it of an inference tensor's, which may be written to through it, in inference mode and outside of it.
+    """
+    storage = unwatched(x._storage_)
+    if storage.writable is IN_INFERENCE_MODE:
+        storage.writable = True
+    return native.tensor(x.layout.template, storage, x._offset_, False, None)
 
 
 def set_data(x: Tensor, value: Tensor) -> None:

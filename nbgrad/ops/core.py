@@ -153,6 +153,7 @@ class Elementwise(Op):
             default float); ``"floating"`` (refuses integers); ``"integer"`` (refuses floats); ``"first"`` (the first operand's).
         predicate: the result is bool.
         boolean: operands that are truth values (the condition of ``where``).
+        old_masks: those may be uint8 too, of which 0 is false: torch's masks before it had bools.
         complex: whether complex operands are defined for it.
         refuses_bool: bool operands are an error.
         integer_divisor: an operand that must not be 0 where the operands are integers.
@@ -196,6 +197,7 @@ class Elementwise(Op):
         backward_node: str = "",
         exact: tuple[str, ...] | None = None,
         bounds: tuple[str, ...] = (),
+        old_masks: bool = False,
         numbers: bool = False,
         **options,
     ):
@@ -206,7 +208,7 @@ class Elementwise(Op):
         self.refuses_bool, self.integer_divisor = refuses_bool, integer_divisor
         self.nodes, self.complex_form, self.backward_node, self.numbers = nodes or {}, complex_form, backward_node, numbers
         self.of_numbers, self.of_integers, self.rounds = of_numbers, of_integers, rounds
-        self.bounds = bounds
+        self.bounds, self.old_masks = bounds, old_masks
         self.cheap = "real" in self.text if cheap is None else cheap
         (PREDICATES.add if predicate else PREDICATES.discard)(name)
         self.defaults = tuple(p.default for p in self.signature.parameters.values())

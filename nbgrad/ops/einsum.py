@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..base.dtypes import promote_types
 from ..base.errors import ArgumentError, ShapeError
 from .core import composite
 from .linalg import permuted, reshaped
@@ -101,6 +102,9 @@ def contract(x, x_names: tuple, y, y_names: tuple, later: set):
     inner = tuple(n for n in x_names if n in y_names and n not in later)
     rows = tuple(n for n in x_names if n not in y_names)
     columns = tuple(n for n in y_names if n not in x_names)
+    if not inner and x.dtype is not y.dtype:  # a product of elements, which may be of two dtypes as x * y
+        common = promote_types(x.dtype, y.dtype)
+        x, y = x.to_dtype(common), y.to_dtype(common)
     sizes = {**dict(zip(x_names, x.shape)), **dict(zip(y_names, y.shape))}
     first = (batch,) if batch else ()
     left = grouped(x, x_names, (*first, rows, inner), sizes)

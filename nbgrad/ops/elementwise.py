@@ -802,6 +802,7 @@ elementwise(
     lambda condition, x, y: where(condition, x, y),
     {"x": lambda condition: where(condition, 1, 0), "y": lambda condition: where(condition, 0, 1)},
     boolean=("condition",),
+    old_masks=True,
     complex=True,
     method=False,
     inplace=False,

@@ -397,6 +397,8 @@ def flattened(shape, start_dim, end_dim) -> tuple[int, ...]:
 def unflattened(shape, dim, lengths) -> tuple[int, ...]:
     """The shape with one dimension made several; one of the ``lengths`` may be -1."""
     dim = wrap("unflatten", dim, len(shape))
+    if not shape:
+        raise DimError("unflatten: x has no dimensions, expected at least one. Hint: x.reshape(sizes).")
     if not lengths:
         raise ShapeError("unflatten: sizes must not be empty.")
     return (*shape[:dim], *infer_shape("unflatten", tuple(lengths), shape[dim]), *shape[dim + 1 :])

@@ -244,12 +244,14 @@ QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse",
 
 @variant("pow", operator="pow", example="x, 3")
 def pow_(op):
-    general = op("pow")
+    general, either = op("pow"), op("logical_or")
     quick = {exponent: op(name) for exponent, name in QUICK_POWERS.items()}
 
     def pow(input, exponent):
         """input to the power exponent; either may be a number."""
         kind = type(exponent)
+        if kind is bool and is_bool(input) and hasattr(input, "layout"):  # no number to compute with, but a truth value
+            return either(input, not exponent)
         if (kind is int or kind is float) and hasattr(input, "dtype"):
             dtype = input.dtype
             if exponent in quick and dtype.differentiable:

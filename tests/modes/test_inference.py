@@ -442,10 +442,10 @@ def test_another_mode_at_the_same_time():
         lambda t: nbgrad.add(C, C, out=t),
         lambda t: t.masked_fill_(C > 1, 0.0),
         lambda t: t.index_fill_(0, nbgrad.tensor([0]), 1.0),
-        lambda t: t.data.add_(1),
         lambda t: t.detach().add_(1),
+        lambda t: t.data.view(-1).add_(1),
     ],
-    ids=["zero_", "copy_", "setitem", "t_", "mul_", "out", "masked_fill_", "index_fill_", "data", "detach"],
+    ids=["zero_", "copy_", "setitem", "t_", "mul_", "out", "masked_fill_", "index_fill_", "detach", "view of data"],
 )
 def test_every_kind_of_write_is_refused_outside(write):
     """And the memory stays as it was."""
@@ -613,3 +613,17 @@ def test_inference_mode_is_on_again_after_a_failed_step():
         with pytest.raises(nbgrad.DimError):
             REALS[nbgrad.tensor([7]), nbgrad.tensor([0], dtype=nbgrad.int32)]
         assert nbgrad.is_inference_mode_enabled() and nbgrad.ones(2).is_inference()
+
+
+def test_data_of_an_inference_tensor_may_be_written_to_anywhere():
+    """Through ``.data``, which nobody watches, in the mode and outside of it; the tensor itself may not."""
+    with nbgrad.inference_mode():
+        v = nbgrad.ones(3)
+        v.data.mul_(2)
+    v.data.mul_(2)
+    v[1:].data.add_(1)
+    assert v.tolist() == [4.0, 5.0, 5.0] and v.is_inference() and v.data.is_inference()
+    with pytest.raises(RuntimeError, match="inference"):
+        v.mul_(2)
+    with pytest.raises(RuntimeError, match="saved for backward"):
+        nbgrad.ones(3, requires_grad=True) * v.data

@@ -496,3 +496,47 @@ def test_the_derivative_of_erfcx_far_out():
         point = nbgrad.tensor(x, dtype=nbgrad.float64)
         assert first(point).item() == pytest.approx(-1 / (math.sqrt(math.pi) * x * x), rel=1e-5)
         assert second(point).item() == pytest.approx(2 / (math.sqrt(math.pi) * x**3), rel=1e-5)
+
+
+def test_where_takes_bytes_as_truth_values():
+    """Torch's masks before it had bools: 0 is false, all else is true, in every form; other integers are no condition."""
+    mask, x = nbgrad.tensor([2, 0], dtype=nbgrad.uint8), nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    y = nbgrad.tensor([3.0, 4.0])
+    for made in (nbgrad.where(mask, x, y), x.where(mask, y), nbgrad.vmap(nbgrad.where)(mask, x, y)):
+        assert made.tolist() == [1.0, 4.0] and nbgrad.grad(made.sum(), x)[0].tolist() == [1.0, 0.0]
+    assert nbgrad.where(mask, 1.0, 2.0).tolist() == [1.0, 2.0]
+    assert nbgrad.where(mask, y, 0.0, out=nbgrad.empty(2)).tolist() == [3.0, 0.0]
+    assert nbgrad.func.jvp(lambda x: nbgrad.where(mask, x, y), (y,), (y,))[1].tolist() == [3.0, 0.0]
+    with pytest.raises(nbgrad.DTypeError, match="condition"):
+        nbgrad.where(mask.long(), x, y)
+
+
+def test_a_truth_value_is_an_exponent_of_truth_values():
+    """``b ** True`` is b and ``b ** False`` is true, in every form; no other power of theirs is."""
+    b = nbgrad.tensor([True, False])
+    for exponent, expected in ((True, [True, False]), (False, [True, True])):
+        forms = (b**exponent, b.pow(exponent), nbgrad.pow(b, exponent), b.clone().pow_(exponent))
+        for made in (*forms, nbgrad.pow(b, exponent, out=nbgrad.empty(2, dtype=nbgrad.bool))):
+            assert made.dtype is nbgrad.bool and made.tolist() == expected
+    for wrong in (lambda: b**b, lambda: True**b, lambda: b ** nbgrad.tensor(True)):
+        with pytest.raises(nbgrad.DTypeError, match="not defined for bool"):
+            wrong()
+
+
+def test_einsum_multiplies_operands_of_two_dtypes():
+    """Where nothing is summed over both of them; a sum of products needs one dtype, as a matrix product does."""
+    x, i = nbgrad.tensor([1.0, 2.0], requires_grad=True), nbgrad.tensor([3, 4])
+    d = nbgrad.tensor([1.0, 2.0], dtype=nbgrad.float64)
+    for equation, operands, expected, dtype in (
+        ("i,i->i", (x, i), [3.0, 8.0], nbgrad.float32),
+        ("i,j->ij", (x, i), [[3.0, 4.0], [6.0, 8.0]], nbgrad.float32),
+        ("i,j->i", (x, i), [7.0, 14.0], nbgrad.float32),
+        ("i,i,i->i", (x, i, d), [3.0, 16.0], nbgrad.float64),
+        ("i,->i", (x, nbgrad.tensor(2)), [2.0, 4.0], nbgrad.float32),
+    ):
+        made = nbgrad.einsum(equation, *operands)
+        assert made.tolist() == expected and made.dtype is dtype
+        assert nbgrad.grad(made.sum(), x)[0].dtype is nbgrad.float32
+    for equation in ("i,i->", "ij,j->i"):
+        with pytest.raises(nbgrad.DTypeError, match="expected one dtype"):
+            nbgrad.einsum(equation, *((x, i) if equation == "i,i->" else (x[None], i)))

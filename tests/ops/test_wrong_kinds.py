@@ -385,3 +385,43 @@ def test_extrema_tell_a_dimension_from_another_operand(name, pairwise):
             wrong()
     with pytest.raises(TypeError, match="twice"):
         method(0, dim=0)
+
+
+def test_tensor_as_number_is_read_at_every_call():
+    """A plan keeps the number, not the tensor that was it once."""
+    y, functional = x()[0], nbgrad.nn.functional
+    calls = [
+        lambda one: y.var(0, correction=one),
+        lambda one: y.std(correction=one),
+        lambda one: functional.layer_norm(y, (4,), eps=one),
+        lambda one: nbgrad.addmm(nbgrad.ones(2, 2), nbgrad.ones(2, 2), nbgrad.ones(2, 2), beta=one),
+        lambda one: y.norm(one),
+    ]
+    for call in calls:
+        number = nbgrad.tensor(1.0)
+        for value in (1.0, 2.0, 1.0):
+            number.fill_(value)
+            assert call(number).tolist() == call(value).tolist()
+
+
+def test_several_elements_are_no_number():
+    """The error names the argument."""
+    two, functional = nbgrad.tensor([1.0, 2.0]), nbgrad.nn.functional
+    for call in (
+        lambda: functional.layer_norm(x(), (4,), eps=two),
+        lambda: functional.group_norm(x(), 2, eps=two),
+        lambda: x().var(correction=two),
+        lambda: nbgrad.addmm(nbgrad.ones(2, 2), nbgrad.ones(2, 2), nbgrad.ones(2, 2), alpha=two),
+    ):
+        with pytest.raises(TypeError, match="(eps|correction|alpha) must be a number, got Tensor of 2 elements"):
+            call()
+
+
+def test_no_error_of_python_for_what_is_no_count():
+    """A step that is no number, and a tensor without a dimension to unflatten."""
+    for step in (float("nan"), 1j):
+        with pytest.raises(RuntimeError, match="arange: step"):
+            nbgrad.arange(0, 3, step)
+    for dim in (0, -1):
+        with pytest.raises(IndexError, match="unflatten: x has no dimensions"):
+            nbgrad.tensor(1.0).unflatten(dim, (1, -1))
