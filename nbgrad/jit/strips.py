@@ -19,7 +19,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.templates.fused_loop import BLOCK, FOLDED, ROOM, STRIP, Reached, blocks_of, fused_loop, fused_record, run_step
 from ..kernels.templates.iterate import collapse
 from ..kernels.templates.reduce import Fold
-from ..lowering.reduce import SHARED_FROM, folds_of, kernel as fold_kernel
+from ..lowering.reduce import PIECE, SHARED_FROM, WALK_WORDS, ReductionFolds, folds_of, kernel as fold_kernel
 from ..native.plans import MOST_OPERANDS, NUMBER_CODES
 from ..ops.core import OPS, General
 from ..ops.expr import postorder
@@ -57,7 +57,7 @@ def ending_of(node: Node, group: Group | None, stage: int, made: Schedule) -> En
     dim = node.attributes.get("dim")
     if lowering_of(op) is not LOWERINGS[FOLD] or names_none(op, dim) or node.attributes.get("dtype") not in (None, x.dtype):
         return None
-    if not FEWEST <= x.numel < SHARED_FROM or len(reduced_dims(op.name, x.ndim, dim)) < x.ndim:
+    if x.numel < FEWEST or len(reduced_dims(op.name, x.ndim, dim)) < x.ndim:
         return None
     folds = folds_of(op, x.dtype, out.dtype)
     return Ending(node, value, stage) if folds.piece is not None and folds.piece.memory == x.dtype.name else None
@@ -164,12 +164,12 @@ class Strips:
         self.group, self.stored, self.endings, self.made, self.walk, self.numel = group, stored, endings, made, walk, numel
         self.dtype: DType = group.space.dtype
         self.blocks = -(-numel // FOLDED)
-        self.partials: list[tuple[Value, Ending, Fold, Fold]] = []
+        self.partials: list[tuple[Value, Ending, ReductionFolds]] = []
         for ending in endings:
             folds = folds_of(ending.node.op, self.dtype, self.dtype)
             assert folds.piece is not None
-            self.partials.append((Value(layout_of(dtype_of(folds.piece.out), (self.blocks,))), ending, folds.fold, folds.piece))
-        self.writes = [*stored, *(value for value, _, _, _ in self.partials)]
+            self.partials.append((Value(layout_of(dtype_of(folds.piece.out), (self.blocks,))), ending, folds))
+        self.writes = [*stored, *(value for value, _, _ in self.partials)]
         self.reads: dict[Any, tuple[int, Place | bytes]] = {}
         self.places: dict[Value, Reached] = {}
 
@@ -206,7 +206,10 @@ class Strips:
             nanoseconds += cost(formula, self.dtype.name)
         if 1 + len(self.writes) + len(self.reads) > MOST_OPERANDS:
             return None
-        return [(self.group.stage, self.loop(steps, strip, nanoseconds)), *map(self.ending, self.partials)]
+        return [
+            (self.group.stage, self.loop(steps, strip, nanoseconds)),
+            *(each for partial in self.partials for each in self.merges(partial)),
+        ]
 
     def crossing(self, parts: list[list[Node]]) -> list[Value]:
         """Values that a later loop reads."""
@@ -227,7 +230,8 @@ class Strips:
     def loop(self, steps: list, strip: int, nanoseconds: float) -> Launch:
         """The launch of the loops."""
         folds = []
-        for k, (_, ending, _, piece) in enumerate(self.partials):
+        for k, (_, ending, (_, piece, _, _)) in enumerate(self.partials):
+            assert piece is not None
             folds.append((fold_kernel(piece, False), WIDTHS[piece.out], 1 + len(self.stored) + k, self.places[ending.value]))
         record = fused_record(self.numel, self.walk.width, FOLDED, strip, steps, folds)
         grain, shared_from = thread_shares(nanoseconds)
@@ -236,11 +240,22 @@ class Strips:
         shared = self.numel >= shared_from
         return Launch(loop_address(), self.blocks, tuple(self.writes), reads, record, max(1, grain // FOLDED), shared, nodes)
 
-    def ending(self, partial: tuple[Value, Ending, Fold, Fold]) -> tuple[int, Launch]:
-        """The launch that makes a number of the blocks' accumulators."""
-        value, ending, whole, _ = partial
-        record = struct.pack("3q", self.blocks, 1, self.numel)
-        return ending.stage, Launch(blocks_address(whole), 1, (ending.node.outs[0],), (Place(value),), record, nodes=(ending.node,))
+    def merges(self, partial: tuple[Value, Ending, ReductionFolds]) -> list[tuple[int, Launch]]:
+        """The launches that make a number of the blocks' accumulators: as many merges as the call has."""
+        value, (node, _, stage), (whole, piece, merge, _) = partial
+        assert piece is not None and merge is not None
+        reads, outs = (Place(value),), (node.outs[0],)
+        if self.numel < SHARED_FROM:
+            record = struct.pack("4q", self.blocks, self.blocks, 1, self.numel)
+            return [(stage, Launch(blocks_address(whole), 1, outs, reads, record, nodes=(node,)))]
+        pieces = -(-self.numel // PIECE)
+        partial_sums = Value(layout_of(dtype_of(piece.out), (pieces,)))
+        record = struct.pack("4q", self.blocks, PIECE // FOLDED, 1, 1)
+        last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, self.numel)
+        return [
+            (stage, Launch(blocks_address(piece), pieces, (partial_sums,), reads, record, nodes=(node,))),
+            (stage, Launch(fold_kernel(merge, False), 1, outs, (Place(partial_sums),), last, nodes=(node,))),
+        ]
 
 
 @cache

@@ -52,7 +52,7 @@ def test_other_reductions_are_launches_of_their_own(reduced):
 
 
 @pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
-@pytest.mark.parametrize("numel", [2048, 4096, 4097, 12345, 300_001])
+@pytest.mark.parametrize("numel", [2048, 4096, 4097, 12345, 300_001, (1 << 21) + 12345])
 def test_sums_have_the_bits_of_calls(dtype, numel):
     """Sums, means and extrema of several values of one loop, and the gradient of one."""
     x = nbgrad.tensor(np.random.default_rng(numel).standard_normal(numel), dtype=dtype)

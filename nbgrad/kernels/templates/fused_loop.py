@@ -112,16 +112,22 @@ def fused_record(
 
 
 def absorb_blocks(start, stop, args):
-    """One result of the accumulators of its blocks. The record: how many there are, and ``times`` and ``over`` of reduce.py."""
+    """A unit is a result of the accumulators of consecutive blocks.
+
+    The record: how many blocks there are, and how many a result has; ``times`` and ``over`` of reduce.py.
+    """
     record = pointer_word(args, 0)
+    blocks, each = word(record, 0), word(record, 1)
+    out = p_out(args, 1)
     s = p_acc(args, 2)
-    hi = wide(IDENTITY)
-    lo = wide(IDENTITY)
-    for k in range(word(record, 0)):
-        hi, lo = absorb(hi, lo, s[k])
-    p_out(args, 1)[0] = result(hi, lo, word(record, 1), word(record, 2))
+    for unit in range(start, stop):
+        hi = wide(IDENTITY)
+        lo = wide(IDENTITY)
+        for k in range(unit * each, min(unit * each + each, blocks)):
+            hi, lo = absorb(hi, lo, s[k])
+        out[unit] = result(hi, lo, word(record, 2), word(record, 3))
 
 
 def blocks_of(fold: Fold) -> tuple:
-    """``absorb_blocks`` and its bindings, for what a fold of the whole gives."""
+    """``absorb_blocks`` and its bindings, for what a fold gives."""
     return absorb_blocks, (*bound(acc=fold.acc, out=fold.out), *fold.bindings)
