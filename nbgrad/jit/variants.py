@@ -56,10 +56,11 @@ class Variant:
         )
         self.guards.names += effects.names
         histories = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
+        there = {id(x) for x in effects.trace.variables.known.values()}
         if "live" in histories:
-            graph, self.originals = simplified_copy(self.graph)
+            graph, self.originals = simplified_copy(self.graph, there)
         else:
-            graph, self.originals = simplify(self.graph, {target for target, _, _ in effects.writes}), {}
+            graph, self.originals = simplify(self.graph, {target for target, _, _ in effects.writes}, there), {}
             effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
         outputs = iter(graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
@@ -79,7 +80,7 @@ class Variant:
         self.program = Program(
             graph,
             [*values, *effects.values()],
-            {id(x) for x in effects.trace.variables.known.values()},
+            there,
             Expected(self.guards.names, self.guards.cells, mode.enabled, tuple(flags)),
             self.missed,
             self.acting if self.acts else self.recorded if live else None,
@@ -242,7 +243,7 @@ def captured(
     return active.graph, results, structure, effects
 
 
-def simplified_copy(graph: Graph) -> tuple[Graph, dict[Value, Value]]:
+def simplified_copy(graph: Graph, there: set[int]) -> tuple[Graph, dict[Value, Value]]:
     """What runs in the place of a graph that is differentiated, and, of the values that own its results, those in the graph.
 
     NOTE [Live results]: gradients are those of the graph as the program made it, so that their sums have the program's order.
@@ -250,7 +251,7 @@ def simplified_copy(graph: Graph) -> tuple[Graph, dict[Value, Value]]:
     made, table = graph.copy()
     count, roots = len(graph.outputs), list(owners(graph, values_in(tuple(graph.outputs))))
     made.outputs += [table[value] for value in roots]
-    simplify(made)
+    simplify(made, known=there)
     originals = dict(zip(made.outputs[count:], roots))
     del made.outputs[count:]
     return made, originals

@@ -7,19 +7,23 @@ from typing import Container
 from ..graph import Graph
 from ..ir import Value
 from .eliminate_dead import eliminate_dead
+from .fold_constants import fold_constants
+from .forward_identities import forward_identities
 from .merge_calls import merge_calls
+from .move_signs import move_signs
 
 __all__ = ["simplify"]
 
 MOST_ROUNDS = 12  # one finds nearly everything, the next one the rest
 
 
-def simplify(graph: Graph, kept: Container[Value] = ()) -> Graph:
+def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | None = None) -> Graph:
     """Let a graph compute its results with less: NOTE [Same numbers].
 
     Args:
         graph: is changed itself. Its inputs stay, and its outputs are as many.
         kept: constants that stay though nothing may read them.
+        known: identities of tensors that were there before, whose elements may be others in the next run; None: all may be.
 
     >>> import nbgrad
     >>> from nbgrad.jit import trace
@@ -30,7 +34,11 @@ def simplify(graph: Graph, kept: Container[Value] = ()) -> Graph:
     """
     eliminate_dead(graph, kept)
     for _ in range(MOST_ROUNDS):
-        if not merge_calls(graph):
+        changed = fold_constants(graph, known)
+        changed |= forward_identities(graph)
+        changed |= move_signs(graph)
+        changed |= merge_calls(graph)
+        if not changed:
             break
         eliminate_dead(graph, kept)
     return graph
