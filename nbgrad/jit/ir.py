@@ -65,6 +65,8 @@ class Control:
         effect: "pure"; "random": it takes something that others then do not get; "guard": the run may stop there; "host": the
             program sees it; "python": code of the program, of which nothing is known. Nodes with an effect are neither dropped nor
             merged, and keep their order.
+        changing: of loops ``changing(node)``: how many of the first inputs of its blocks, which all take its operands, change from
+            trip to trip.
         steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
     """
 
@@ -74,6 +76,7 @@ class Control:
         self.sized_by_values = False
         self.name, self.run, self.check, self.effect = name, run, check, effect
         self.steps: Callable[[Node, Any], Any] | None = None
+        self.changing: Callable[[Node], int] | None = None
         CONTROLS[name] = self
 
     def __repr__(self) -> str:

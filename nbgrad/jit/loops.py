@@ -271,3 +271,5 @@ def check_while(node: Node) -> Iterator[str]:
 SCAN = Control("scan", run_scan, check_scan)
 SCAN.steps = repeat_steps
 WHILE = Control("while_loop", run_while, check_while)
+SCAN.changing = lambda node: node.attributes["carries"] + node.attributes["slices"]
+WHILE.changing = lambda node: node.attributes["carries"]

@@ -15,6 +15,8 @@ __all__ = ["forward_identities"]
 
 # Of one operand: it, in the layout in which it is.
 COPIES = {"clone", "positive", "contiguous_copy", "clone_like", "to_dtype"}
+# By a neutral operand: sums and products by their first one, too.
+OPERATORS = {"mul", "div", "pow", "sub", "add"}
 # Twice is not at all; twice is once.
 INVOLUTIONS, PROJECTIONS = {"neg", "logical_not", "bitwise_not"}, {"abs", "floor", "ceil", "trunc", "relu"}
 
@@ -39,17 +41,25 @@ def operand_of(node: Node, rewriting: Rewriting) -> Value | None:
     """What a node gives that gives what is there already; None if it does not, or that is not known."""
     name, ins = node.name, node.ins
     x = ins[0] if ins else None
-    if not isinstance(x, Value) or node.op.kind == "control" or len(node.outs) != 1:
-        return right_of(node, rewriting) if len(ins) == 2 and name in ("mul", "add") else None
+    if name in OPERATORS:
+        return beside_neutral(node, rewriting) if len(ins) == 2 and of_reals(node) else None
+    if not isinstance(x, Value) or len(node.outs) != 1:
+        return None
     if name in COPIES:
         return x
     if name in INVOLUTIONS or name in PROJECTIONS:
         return behind(node, x)
-    if name == "as_strided_from":
-        return written(node, x)
-    if len(ins) != 2 or not of_reals(node):
-        return None
-    return x if is_neutral(name, number_of(ins[1], rewriting), node) else right_of(node, rewriting)
+    return written(node, x) if name == "as_strided_from" else None
+
+
+def beside_neutral(node: Node, rewriting: Rewriting) -> Value | None:
+    """The operand of a sum, product and so on whose other one leaves it as it is."""
+    x, y = node.ins
+    if isinstance(x, Value) and is_neutral(node.name, number_of(y, rewriting), node):
+        return x
+    if isinstance(y, Value) and node.name in ("mul", "add") and is_neutral(node.name, number_of(x, rewriting), node):
+        return y
+    return None
 
 
 def behind(node: Node, x: Value) -> Value | None:
@@ -72,14 +82,6 @@ def written(node: Node, x: Value) -> Value | None:
     same = (place["size"], place["stride"], place["offset"]) == (there["size"], there["stride"], there["storage_offset"])
     layout = node.outs[0].layout
     return inner.ins[1] if same and layout is not None and layout.dense else None
-
-
-def right_of(node: Node, rewriting: Rewriting) -> Value | None:
-    """The second operand of a sum or product whose first one is neutral."""
-    if node.name not in ("mul", "add") or not of_reals(node):
-        return None
-    x, y = node.ins
-    return y if isinstance(y, Value) and is_neutral(node.name, number_of(x, rewriting), node) else None
 
 
 def is_neutral(name: str, c: Any, node: Node) -> bool:

@@ -38,7 +38,7 @@ def of_reals(node: Node) -> bool:
     )
 
 
-def fits(op: Elementwise, ins: tuple, node: Node) -> bool:
+def fits(op: Any, ins: tuple, node: Node) -> bool:
     """Whether a call of other operands gives the dtype, shape and strides of a node."""
     try:
         layouts = elementwise_layouts(op, ins)

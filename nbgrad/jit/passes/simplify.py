@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Container
 
 from ..graph import Graph
-from ..ir import Value
+from ..ir import Block, Control, Node, Value, copy_block
 from .eliminate_dead import eliminate_dead
 from .fold_constants import fold_constants
 from .forward_identities import forward_identities
+from .hoist_invariants import hoist_invariants
 from .merge_calls import merge_calls
 from .move_signs import move_signs
 
@@ -38,7 +39,22 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
         changed |= forward_identities(graph)
         changed |= move_signs(graph)
         changed |= merge_calls(graph)
+        changed |= hoist_invariants(graph)
         if not changed:
             break
         eliminate_dead(graph, kept)
+    for node in graph.nodes:
+        simplify_trips(node)
     return graph
+
+
+def simplify_trips(node: Node) -> None:
+    """Simplify what a loop does in every trip, unless it reads what it does not take."""
+    if isinstance(node.op, Control) and node.op.changing is not None and not any(block.free() for block in node.blocks):
+        node.blocks = tuple(map(simplified_block, node.blocks))
+
+
+def simplified_block(block: Block) -> Block:
+    """A block of its own."""
+    made = simplify(copy_block(block, Graph(), {}))
+    return Block(made.inputs, [*made.nodes], made.outputs)

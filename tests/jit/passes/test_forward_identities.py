@@ -23,7 +23,7 @@ N = nbgrad.arange(3)
         lambda x: x - 0.0,
         lambda x: x + -0.0,
         lambda x: -0.0 + x,
-        lambda x: -(-x),
+        lambda x: x.neg().neg(),
         lambda x: x.clone(),
         lambda x: x.to(nbgrad.float64, copy=True),
         lambda x: x * nbgrad.ones(8, dtype=nbgrad.float64),
@@ -65,7 +65,8 @@ def test_a_result_is_no_argument():
     f = nbgrad.jit.compile(lambda x: (x.clone(), x * 1), fullgraph=True)
     for _ in range(2):
         a, b = f(X)
-        a.zero_(), b.zero_()
+        a.zero_()
+        b.zero_()
     np.testing.assert_array_equal(X.numpy(), SPECIAL)
 
 
