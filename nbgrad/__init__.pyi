@@ -69,8 +69,9 @@ from .graph.task import (
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,
     set_multithreading_enabled as set_multithreading_enabled,
 )
+from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
-from .jit.control_flow import associative_scan as associative_scan, cond as cond, map as map, scan as scan, while_loop as while_loop
+from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
 from .methods.install import declare as declare

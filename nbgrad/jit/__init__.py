@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from .associative import associative_scan
 from .capture import trace
 from .checker import check
 from .compile import compile
-from .control_flow import associative_scan, cond, map, scan, while_loop
+from .control_flow import cond, map, scan, while_loop
 from .differentiate import Gradient, differentiate, is_differentiable, update_requires_grad
 from .equality import difference, same
 from .graph import Graph

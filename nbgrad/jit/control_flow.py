@@ -1,4 +1,4 @@
-"""Loops and branches as operations: ``scan``, ``map``, ``while_loop``, ``cond``, ``associative_scan``.
+"""Loops and branches as operations: ``scan``, ``map``, ``while_loop``, ``cond``.
 
 NOTE [Control flow]: what the program writes as a function becomes a body (bodies.py), and the loop or the branch one Function of it
 (loops.py, branches.py), which is one node of a graph (``Control`` of ir.py) where one is captured. Everything that is derived from
@@ -11,9 +11,8 @@ from typing import Any, Callable
 
 from ..base.bounded import keep
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, GraphError, RangeError, ShapeError, require_callable
+from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
 from ..base.nested import flatten
-from ..batch.vmap import vmap
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
@@ -25,9 +24,9 @@ from .loop_draws import traced_step
 from .loop_steps import Loop, Step, example_slice
 from .loops import looped
 from .traced_functions import Found, traced_function
-from .trees import Leaves, check_carry, check_same, shown
+from .trees import Leaves, check_carry, check_same, length_of, shown
 
-__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
+__all__ = ["cond", "map", "scan", "while_loop"]
 
 
 def scan(
@@ -86,26 +85,6 @@ def scan(
     operands = [*carry.tensors, *slices.tensors, *words, *traced.used]
     result: tuple[Any, Any] = traced.result.rebuilt(looped(loop, operands))
     return result
-
-
-def length_of(op: str, xs: Leaves, length: int | None) -> int:
-    """How many trips there are.
-
-    Raises:
-        RangeError: slices of different lengths, or another length than is given; neither. ShapeError: a tensor of no dimension.
-    """
-    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
-        raise RangeError(f"{op}: length is {length!r}, expected an int that is not negative.")
-    for x, place in zip(xs.tensors, xs.places("xs")):
-        if not x.layout.shape:
-            raise ShapeError(f"{op}: {place} has no dimension, expected one slice a trip. Hint: capture what all trips share.")
-        if length is None:
-            length = x.layout.shape[0]
-        elif x.layout.shape[0] != length:
-            raise RangeError(f"{op}: {place} has {x.layout.shape[0]} slices, expected {length}, as length or the others say.")
-    if length is None:
-        raise RangeError(f"{op}: neither xs nor length is given, expected one of them: they say how many trips there are.")
-    return length
 
 
 def map(fn: Callable, xs: Any) -> Any:
@@ -312,68 +291,3 @@ def check_agreement(true_fn: Callable, false_fn: Callable, operands: tuple, fn: 
     else:
         check_branches(*((result, other) if fn is true_fn else (other, result)))
     keep(agreed, key, kind, MOST_AGREEMENTS)
-
-
-# ---- associative_scan ----------------------------------------------------------------------------------------------------
-
-
-def associative_scan(fn: Callable, xs: Any, *, reverse: bool = False) -> Any:
-    """All sums of the first slices, of any associative ``fn`` in the place of a sum, in about 2 log(n) calls for n slices.
-
-    Args:
-        fn: ``fn(x, y) -> `` the same structure, of two slices; called under ``vmap``. Associative: else the result is some
-            bracketing of it.
-        xs: tensors whose first dimension is the slices, or nested tuples, lists and dicts of them.
-        reverse: sums of the last slices.
-
-    Returns:
-        Tensors like ``xs``: slice k is ``fn(fn(xs[0], xs[1]), ...)`` up to ``xs[k]``.
-
-    Raises:
-        ArgumentError: what is no tensor; another structure than that of ``xs``. ShapeError, DTypeError: other shapes, other
-            dtypes. RangeError: different lengths.
-
-    >>> import nbgrad
-    >>> nbgrad.jit.associative_scan(lambda x, y: x * y, nbgrad.arange(1.0, 6.0))
-    tensor([  1.,   2.,   6.,  24., 120.])
-    """
-    require_callable("associative_scan", fn)
-    slices = Leaves("associative_scan", "xs", xs)
-    n = length_of("associative_scan", slices, None)
-
-    def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
-        def element(*inputs: Tensor) -> tuple:
-            count = len(slices.tensors)
-            before, after = slices.rebuilt(inputs[:count]), slices.rebuilt(inputs[count:])
-            result = Leaves("associative_scan", "the result of fn", fn(before, after))
-            check_same("associative_scan", "a slice is", Leaves("", "xs", before), "fn", result, "xs", "of what fn returns")
-            return tuple(result.tensors)
-
-        return list(vmap(element)(*first, *second))
-
-    def flipped(tensors: list[Tensor]) -> list[Tensor]:
-        return [CALLS["flip"](x, (0,)) for x in tensors] if reverse else tensors
-
-    return slices.rebuilt(flipped(sums_of(combine, flipped(slices.tensors), n)))
-
-
-def sums_of(combine: Callable, xs: list[Tensor], n: int) -> list[Tensor]:
-    """``associative_scan``: pairs first, their sums, then those that lie between."""
-    if n < 2:
-        return xs
-    pairs = combine([x[0 : n - 1 : 2] for x in xs], [x[1:n:2] for x in xs])
-    odd = sums_of(combine, pairs, n // 2)
-    count = (n - 1) // 2
-    even = [x[:1] for x in xs]
-    if count:
-        between = combine([x[:count] for x in odd], [x[2:n:2] for x in xs])
-        even = [CALLS["cat"]([x, y]) for x, y in zip(even, between)]
-    return [interleaved(x, y, n) for x, y in zip(even, odd)]
-
-
-def interleaved(even: Tensor, odd: Tensor, n: int) -> Tensor:
-    """Slices of two tensors in turn."""
-    half = n // 2
-    made = CALLS["stack"]([even[:half], odd], 1)
-    made = made.reshape(2 * half, *made.shape[2:])
-    return CALLS["cat"]([made, even[half:]]) if n % 2 else made

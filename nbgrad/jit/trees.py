@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.nested import Tree, flatten
 from ..creation.factories import tensor
 from ..tensors.tensor import Tensor
 
-__all__ = ["Leaves", "check_carry", "check_same", "shown"]
+__all__ = ["Leaves", "check_carry", "check_same", "length_of", "shown"]
 
 NUMBERS = (bool, int, float, complex)
 
@@ -80,6 +80,26 @@ def places_of(tree: Tree, what: str) -> list[str]:
 def shown(x: Tensor) -> str:
     """A tensor in a message."""
     return f"{x.layout.dtype.name} {list(x.layout.shape)}"
+
+
+def length_of(op: str, xs: Leaves, length: int | None) -> int:
+    """How many trips there are.
+
+    Raises:
+        RangeError: slices of different lengths, or another length than is given; neither. ShapeError: a tensor of no dimension.
+    """
+    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
+        raise RangeError(f"{op}: length is {length!r}, expected an int that is not negative.")
+    for x, place in zip(xs.tensors, xs.places("xs")):
+        if not x.layout.shape:
+            raise ShapeError(f"{op}: {place} has no dimension, expected one slice a trip. Hint: capture what all trips share.")
+        if length is None:
+            length = x.layout.shape[0]
+        elif x.layout.shape[0] != length:
+            raise RangeError(f"{op}: {place} has {x.layout.shape[0]} slices, expected {length}, as length or the others say.")
+    if length is None:
+        raise RangeError(f"{op}: neither xs nor length is given, expected one of them: they say how many trips there are.")
+    return length
 
 
 def check_carry(op: str, name: str, before: Leaves, after: Leaves) -> None:
