@@ -7,10 +7,11 @@ Operands are the arguments that may be differentiated; attributes are all behind
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from numpy import generic
 
+from ..base.calls import CALLS
 from ..base.dtypes import bool_
 from ..base.errors import ArgumentError
 from ..ops.core import Op
@@ -31,6 +32,9 @@ __all__ = [
     "KEY_TYPES",
     "hashable",
     "settled_attributes",
+    "called_again",
+    "other_names",
+    "other_names_lines",
     "default_values",
     "argument_text",
 ]
@@ -193,7 +197,7 @@ def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
     optional: list[str] = []
     named: list[str] = []
     for name, p in op.signature.parameters.items():
-        if p.default is p.empty and not (aliases and name == "dim"):
+        if p.default is p.empty and not (aliases and (name == "dim" or optional)):
             required.append(name)
         else:
             default = "None" if p.default is p.empty else f"{defaults}[{name!r}]"
@@ -201,6 +205,34 @@ def argument_text(op: Op, defaults: str, aliases: tuple[str, ...] = ()) -> str:
     others = [f"{name}=None" for name in aliases]
     separator = ["*"] if named and not aliases else []
     return ", ".join([*required, *optional, *others, *separator, *named])
+
+
+ALIASES = (("axis", "dim"), ("keepdims", "keepdim"))
+
+
+def other_names(op: Op) -> tuple[str, ...]:
+    """NumPy's names of arguments, which the methods of an operation that users call take as well."""
+    parameters = op.signature.parameters
+    if not op.function or any(other in parameters for other, _ in ALIASES):
+        return ()
+    return tuple([other for other, own in ALIASES if own in parameters])
+
+
+def other_names_lines(op: Op, names: Iterable[str]) -> list[str]:
+    """The first line of a call that takes ``other_names``: ``called_again``, where one was given; ``names`` of all arguments."""
+    others = other_names(op)
+    given = " or ".join(f"{n} is not None" for n in others)
+    return [f"    if {given}: return called_again(({', '.join(names)},), {', '.join(others)})"] if others else []
+
+
+def called_again(op: Op, values: tuple, *given: Any) -> Any:
+    """The call of arguments in their order and, behind them, of ``other_names``."""
+    parameters = op.signature.parameters
+    named = {
+        n: v for (n, p), v in zip(parameters.items(), values) if v is not p.default and not (v is None and p.default is p.empty)
+    }
+    named |= {n: v for n, v in zip(other_names(op), given) if v is not None}
+    return CALLS[op.name](**{op.renamed.get(n, n): v for n, v in own_arguments(op, (), named)[1].items()})
 
 
 def require_tensors(name: str, *values: Any) -> None:

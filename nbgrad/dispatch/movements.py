@@ -20,7 +20,16 @@ from ..ops.spellings import public_signature
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import STORAGE_TEMPLATE, unwatched
 from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
-from .arguments import KEY_TYPES, check_tensor, hashable, settled_attributes
+from .arguments import (
+    KEY_TYPES,
+    argument_text,
+    called_again,
+    check_tensor,
+    hashable,
+    other_names,
+    other_names_lines,
+    settled_attributes,
+)
 from .calls import OperationCall
 from .nodes import node_builder, node_template
 from .rules import GeneralRule
@@ -222,7 +231,7 @@ class MovementCall(OperationCall):
         return viewer(self.op)(plan, x, mode.enabled)
 
     def scope(self) -> dict[str, Any]:
-        return {"plans": self.plans, "mode": mode}
+        return {"plans": self.plans, "mode": mode, "called_again": partial(called_again, self.op)}
 
     def late_scope(self) -> dict[str, Any]:
         return super().late_scope() | {"make": maker_of_several(self.op) if self.op.multiple else viewer(self.op)}
@@ -232,7 +241,9 @@ class MovementCall(OperationCall):
         op, passed, odd = self.op, ", ".join(self.names), odd_condition(self.op)
         made = "make(x, plan)" if op.multiple else f"make({', '.join(['plan', 'x', 'mode.enabled', *whole_names(op)])})"
         return {
-            "spelling": f"    if {odd}: return check({passed})\n" if odd and op.multiple else "",
+            "parameters": argument_text(op, "_defaults", other_names(op)),
+            "spelling": "".join(line + "\n" for line in other_names_lines(op, self.names))
+            + (f"    if {odd}: return check({passed})\n" if odd and op.multiple else ""),
             "plan": f"plans[{', '.join(['x.layout', *self.attributes])}]",
             "launch": f"    return {made}\n",
         }

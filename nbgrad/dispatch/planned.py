@@ -6,19 +6,18 @@ function of several steps for layouts that one launch cannot do; the call then r
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable
 
 from ..base.bounded import Plans, keep
-from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..ops.core import General
 from ..ops.kinds import is_strange, odd_lines, refuse_wrong_kind
-from ..ops.spellings import own_arguments
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .arguments import argument_text, hashable, settled_attributes
+from .arguments import argument_text, called_again, hashable, other_names, other_names_lines, settled_attributes
 from .calls import OperationCall
 from .lowerings import GeneralPattern, GeneralPlan, complete
 from .rules import record_result, record_run, recorder
@@ -37,10 +36,9 @@ class PlannedCall(OperationCall):
         keepdim, dim: the places of these arguments; 0 where there are none.
         runs: by layouts and attributes, functions of several steps, for which the text does not look.
         patterns: by kind, dimensions and attributes a plan to be copied for other shapes.
-        aliases: NumPy's names of arguments that the function takes.
     """
 
-    __slots__ = ("lower", "keepdim", "dim", "are_flags", "runs", "patterns", "aliases")
+    __slots__ = ("lower", "keepdim", "dim", "are_flags", "runs", "patterns")
     op: General
     runs: dict[tuple, Callable]
     patterns: dict[tuple, GeneralPattern]
@@ -51,7 +49,6 @@ class PlannedCall(OperationCall):
         self.keepdim, self.dim = (self.names.index(name) if name in parameters else 0 for name in ("keepdim", "dim"))
         self.are_flags = [type(parameters[name].default) is bool for name in self.attributes]
         self.plans, self.runs, self.patterns = Plans(self.plan_of), {}, {}
-        self.aliases = [other for other, own in (("axis", "dim"), ("keepdims", "keepdim")) if own in parameters and op.function]
 
     def plan_of(self, key: tuple) -> GeneralPlan | None:
         """A plan that the table lacks; None where ``check`` must see the call first, or where it takes several steps."""
@@ -147,13 +144,6 @@ class PlannedCall(OperationCall):
                 return False
         return True
 
-    def respelled(self, values: tuple, *given: Any) -> Any:
-        """The call again, for arguments that were given under NumPy's names."""
-        op, call = self.op, CALLS[self.op.name]
-        named = {n: v for n, v in zip(self.names, values) if v is not op.signature.parameters[n].default}
-        named |= {n: v for n, v in zip(self.aliases, given) if v is not None}
-        return call(**{op.renamed.get(n, n): v for n, v in own_arguments(op, (), named)[1].items()})
-
     def scope(self) -> dict[str, Any]:
         return {
             "plans": self.plans,
@@ -162,17 +152,15 @@ class PlannedCall(OperationCall):
             "record": record_result,
             "recorder": recorder,
             "requires_grad": requires_grad,
-            "respelled": self.respelled,
+            "called_again": partial(called_again, self.op),
         }
 
     def parts(self) -> dict[str, str]:
         op, names = self.op, self.names
         operands, passed = names[: self.count], ", ".join(names)
-        given = " or ".join(f"{n} is not None" for n in self.aliases)
-        lines = [f"    if {given}: return respelled(({passed},), {', '.join(self.aliases)})"] if given else []
-        lines += odd_lines(op, f"return check({passed})")
+        lines = other_names_lines(op, names) + odd_lines(op, f"return check({passed})")
         return {
-            "parameters": argument_text(op, "_defaults", tuple(self.aliases)),
+            "parameters": argument_text(op, "_defaults", other_names(op)),
             "spelling": "".join(line + "\n" for line in lines),
             "plan": f"plans[{''.join(f'{n}.layout, ' for n in operands)}{', '.join(self.attributes)}]",
             "launch": f"    out = fresh(plan, {', '.join(operands)})\n" + self.recording_text(operands) + "    return out\n",

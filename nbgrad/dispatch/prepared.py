@@ -28,7 +28,16 @@ from ..modes.interpreters import is_marked, known_call
 from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .arguments import ABSENT, argument_text, bound_parameters, check_tensor, respelled
+from .arguments import (
+    ABSENT,
+    argument_text,
+    bound_parameters,
+    called_again,
+    check_tensor,
+    other_names,
+    other_names_lines,
+    respelled,
+)
 from .calls import OperationCall, intercept_odd
 from .lowerings import PREPARED, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
@@ -310,6 +319,7 @@ class CompositeCall(PreparedCall):
             "evaluate": self.evaluate,
             "formula": self.formula,
             "known_call": known_call,
+            "called_again": partial(called_again, self.op),
             "Tensor": Tensor,
             "ArgumentError": ArgumentError,
         }
@@ -321,6 +331,8 @@ class CompositeCall(PreparedCall):
         optional = [n for n, p in parameters.items() if p.default is not p.empty]
         passed = ", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items())
         return {
+            "parameters": argument_text(self.op, "_defaults", other_names(self.op)),
+            "spelling": "".join(line + "\n" for line in other_names_lines(self.op, self.names)),
             **(either_parts(self.op) if self.op.either else {}),
             "asked": f"special{given}",
             "intercept": (PURE_INTERCEPT if self.op.pure else "return formula({passed})").format(

@@ -12,7 +12,7 @@ A formula that asks for more than these objects know, as for an element, is run 
 
 from __future__ import annotations
 
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any, Callable
 
 from ..base.bounded import keep
@@ -22,7 +22,7 @@ from ..ops.core import OPS, Composite, Movement
 from ..ops.kinds import is_strange
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .arguments import argument_text, default_values
+from .arguments import argument_text, called_again, default_values, other_names, other_names_lines
 from .generated import late_function
 from .movements import maker_of_several, view_layout, viewer
 
@@ -198,7 +198,7 @@ MEMORY = "memory"
 PLACE = "{0}._offset_, {0}._storage_.array.nbytes"
 # ``strange``: True and 1.0 equal 1, and would find the entry of 1 in the table.
 CALL_TEXT = """def call({parameters}):
-    if special: return formula({passed})
+{spelling}    if special: return formula({passed})
     {strange}try: function, rest = table[{key}]
     except (AttributeError, KeyError, TypeError): return settle({passed})
     return function({first}, *rest)
@@ -232,7 +232,8 @@ def settled(op: Composite) -> Callable:
         strange = " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
         key = ", ".join([f"{first}.layout", *names, *([PLACE.format(first)] if op.spelling == MEMORY else [])])
         return CALL_TEXT.format(
-            parameters=argument_text(op, "_defaults"),
+            parameters=argument_text(op, "_defaults", other_names(op)),
+            spelling="".join(line + "\n" for line in other_names_lines(op, [first, *names])),
             key=key,
             passed=passed,
             first=first,
@@ -240,6 +241,7 @@ def settled(op: Composite) -> Callable:
         )
 
     scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange, "special": special}
+    scope["called_again"] = partial(called_again, op)
     call = late_function(f"{op.name} spelling", scope, text, lambda: {"_defaults": default_values(op)})
     call.__name__ = call.__qualname__ = formula.__name__
     call.__signature__, call.__wrapped__ = op.signature, formula

@@ -13,6 +13,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..base.functions import attach
+from ..dispatch.arguments import other_names
 from ..dispatch.elementwise import call_of
 from ..dispatch.inplace import inplace_call
 from ..dispatch.inplace_views import inplace_view, inplace_views
@@ -185,9 +186,19 @@ def publish(op: Op, call: Callable) -> None:
         if op.function:
             FUNCTIONS[name] = call if isinstance(op, Elementwise) else function_form(op, call)
         if op.method:
-            renamed = isinstance(op, Composite) and op.arguments or name != op.name and name in op.numpy
+            renamed = (
+                isinstance(op, Composite)
+                and (op.arguments or is_plain(op) and other_names(op))
+                or name != op.name
+                and name in op.numpy
+            )
             method = method_form(op, call) if renamed or op.matrices else call
             setattr(Tensor, name, property(call) if op.is_property else method)
+
+
+def is_plain(op: Composite) -> bool:
+    """Whether the call of a composite is its formula, which has no other names of arguments."""
+    return not op.spelling and op.name not in PREPARED
 
 
 def function_form(op: Op, call: Callable, public: str = "") -> Callable:

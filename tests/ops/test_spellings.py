@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
 
 import nbgrad
 from nbgrad.nn import functional as F
+from tests.samples import SAMPLES
+from tests.samples.checking import to_tensor
 
 ARRAY = np.array([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]])
 
@@ -521,3 +524,31 @@ def test_ldexp_by_integers_is_of_the_inputs_dtype(dtype, x, exponent):
     out = nbgrad.ldexp(leaf, nbgrad.tensor([exponent]))
     assert out.dtype is leaf.dtype and out.item() == np.ldexp(x, exponent)
     assert nbgrad.grad(out.sum(), leaf)[0].dtype is leaf.dtype
+
+
+AXES = [
+    (name, row.calls[0])
+    for name, row in SAMPLES.items()
+    if row.through is None and row.op.function and row.op.method and "dim" in row.op.signature.parameters and not row.op.variadic
+]
+
+
+@pytest.mark.parametrize("name, call", AXES, ids=[name for name, _ in AXES])
+def test_dim_is_called_axis_too(name, call):
+    """By function and method of every operation that has a dim, whatever makes its calls; and one of the two names is enough."""
+    row = SAMPLES[name]
+    first, *rest = [to_tensor(x) for x in row.arrays(call, "int64" if "float64" in row.unlike else "float64")]
+    names = list(row.op.signature.parameters)
+    given = {**dict(zip(names[1:], rest)), **call.attributes}
+    default = row.op.signature.parameters["dim"].default
+    dim = given.pop("dim", default)
+    dim = -1 if dim is None or dim is row.op.signature.empty else dim
+    for function in (partial(getattr(nbgrad, name), first), getattr(first, name)):
+        got, expected = (
+            made if isinstance(made, tuple) else (made,) for made in (function(**given, axis=dim), function(**given, dim=dim))
+        )
+        for each, own in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(each.numpy(), own.numpy())
+        if dim != default:
+            with pytest.raises(TypeError, match="axis|dim"):
+                function(**given, dim=dim, axis=dim)
