@@ -6,6 +6,7 @@ from typing import Container
 
 from ..graph import Graph
 from ..ir import Block, Control, Node, Value, copy_block
+from .drop_nested_sums import drop_nested_sums
 from .eliminate_dead import eliminate_dead
 from .fold_constants import fold_constants
 from .forward_identities import forward_identities
@@ -38,6 +39,7 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
         changed = fold_constants(graph, known)
         changed |= forward_identities(graph)
         changed |= move_signs(graph)
+        changed |= drop_nested_sums(graph)
         changed |= merge_calls(graph)
         changed |= hoist_invariants(graph)
         if not changed:
