@@ -22,8 +22,8 @@ from .ir import Node, Value
 
 __all__ = ["Group", "Space", "formula_of", "plan_of_group", "space_of"]
 
-MOST_CALLS = 48  # in a loop: LLVM takes longer and longer, and registers are few
-MOST_POINTERS = 24
+MOST_CALLS = 64  # in a loop: LLVM takes longer and longer, and registers are few
+MOST_POINTERS = 40
 
 
 class Space(NamedTuple):
