@@ -11,6 +11,7 @@ from .differentiate import Gradient, differentiate, is_differentiable, update_re
 from .equality import difference, same
 from .graph import Graph
 from .hosts import print
+from .linear import jvp, linearize, transpose
 from .live import compiled_autograd
 from .parser import parse
 
@@ -25,12 +26,15 @@ __all__ = [
     "difference",
     "differentiate",
     "is_differentiable",
+    "jvp",
+    "linearize",
     "map",
     "parse",
     "print",
     "same",
     "scan",
     "trace",
+    "transpose",
     "update_requires_grad",
     "while_loop",
 ]

@@ -8,7 +8,7 @@ one nearest to the reverse pass, after which least is computed again: of an argu
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import Container, Iterable, Sequence
 
 from ..base.errors import GraphError
 from ..ops.core import Elementwise, Movement, Reduction
@@ -19,6 +19,7 @@ __all__ = ["minimum_cut", "recomputed", "saved_values"]
 
 LARGE = 4096  # elements: a reduction of more is not repeated
 LONGEST = 64  # calls in a row that are repeated
+COSTLY = 1 << 52
 INFINITE = 1 << 62
 
 
@@ -42,7 +43,12 @@ def may_repeat(node: Node, effort: int = 0) -> bool:
 
 
 def saved_values(
-    inputs: Sequence[Value], nodes: Sequence[Node], reads: Iterable[Value], alive: Iterable[Value], memory: float | None = None
+    inputs: Sequence[Value],
+    nodes: Sequence[Node],
+    reads: Iterable[Value],
+    alive: Iterable[Value],
+    memory: float | None = None,
+    costly: Container[Value] = (),
 ) -> list[Value]:
     """The values to save, in order of definition.
 
@@ -52,6 +58,7 @@ def saved_values(
         alive: results of the graph.
         memory: the bytes that may be saved beside arguments and results: as long as they suffice, nothing is computed again; where
             a minimum cut needs more, large reductions, then products and sorts are computed again too. None: a minimum cut.
+        costly: are saved if nothing else serves.
 
     Raises:
         GraphError: the bytes do not suffice.
@@ -69,14 +76,16 @@ def saved_values(
         return everything
     least = 0
     for effort in range(3):
-        cut = minimum_cut(inputs, nodes, wanted, alive, effort)
+        cut = minimum_cut(inputs, nodes, wanted, alive, effort, costly)
         least = cost(cut)
         if memory is None or least <= memory:
             return [value for value in defined if value in cut]
     raise GraphError(f"differentiate: at least {least} bytes must be saved, memory={memory} allows fewer.")
 
 
-def minimum_cut(inputs: Sequence[Value], nodes: Sequence[Node], reads: set[Value], alive: set[Value], effort: int) -> set[Value]:
+def minimum_cut(
+    inputs: Sequence[Value], nodes: Sequence[Node], reads: set[Value], alive: set[Value], effort: int, costly: Container[Value] = ()
+) -> set[Value]:
     """The cheapest values from which all of ``reads`` can be computed."""
     flow = Flow()
     needed, depth = set(reads), dict[Value, int]()
@@ -87,7 +96,8 @@ def minimum_cut(inputs: Sequence[Value], nodes: Sequence[Node], reads: set[Value
         if any(value in needed for value in node.outs) and may_repeat(node, effort) and depth[node.outs[0]]:
             needed.update(node.values())
     for value in needed:
-        flow.connect(("in", value), ("out", value), 0 if value in alive else bytes_of(value))
+        cost = 0 if value in alive else bytes_of(value)
+        flow.connect(("in", value), ("out", value), COSTLY if value in costly else cost)
         if value in reads:
             flow.connect(("out", value), "end", INFINITE)
     for value in inputs:

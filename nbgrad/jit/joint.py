@@ -10,6 +10,7 @@ from ..autograd.entry import grad
 from ..base.errors import GraphError, NbgradError
 from ..base.grad_mode import enable_grad, no_grad
 from ..graph.edges import Node as GraphNode
+from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .capture import tracing
 from .graph import Graph
@@ -51,6 +52,11 @@ class Turns:
         return (watched, settle) if get_ident() == self.thread else (run, settle)
 
 
+def layout_for(kind: Any, root: Tensor) -> Layout:
+    """The layout of a root's cotangent."""
+    return kind if isinstance(kind, Layout) else root.layout.plain().like()
+
+
 class Joint:
     """What a graph computes and the gradients of its outputs.
 
@@ -58,7 +64,8 @@ class Joint:
         flat: a graph of calls of operations alone.
         examples: tensors like its inputs.
         temporaries: of its values that have a cotangent of their own, as outputs have.
-        pattern: for every root through which gradients flow whether its cotangent is defined; None: all are.
+        pattern: for every root through which gradients flow whether its cotangent is defined, or the layout that it has; those
+            behind have none. None: all are defined.
 
     Attributes:
         graph: all of it; its inputs are those of the graph, then the cotangents.
@@ -73,7 +80,7 @@ class Joint:
     """
 
     def __init__(
-        self, flat: Graph, examples: Sequence[Any], temporaries: Sequence[Value] = (), pattern: Sequence[bool] | None = None
+        self, flat: Graph, examples: Sequence[Any], temporaries: Sequence[Value] = (), pattern: Sequence[Any] | None = None
     ):
         with enable_grad(), tracing(constants_of(flat)) as active:
             self.graph = active.graph
@@ -87,9 +94,10 @@ class Joint:
             edge = len(self.graph.nodes)
             self.needs = [isinstance(x, Tensor) and x.requires_grad for x in roots]
             live = [k for k, needed in enumerate(self.needs) if needed]
-            self.live = live if pattern is None else [k for k, defined in zip(live, pattern) if defined]
+            kinds = dict(zip(live, [True] * len(live) if pattern is None else pattern))
+            self.live = [k for k in live if kinds.get(k)]
             with no_grad():
-                given = [active.input(example(roots[k].layout.plain().like())) for k in self.live]
+                given = [active.input(example(layout_for(kinds[k], roots[k]))) for k in self.live]
             self.cotangents = list(self.graph.inputs[len(self.inputs) :])
             lines = {x.grad_fn: value.line for value, x in values.items() if isinstance(x, Tensor) and x.grad_fn is not None}
             turns = Turns(self.graph.nodes, lines)

@@ -59,12 +59,13 @@ class Program:
         freed: values whose history was used up while the graph was captured.
         commits: inputs and constants that are overwritten in the end, with what.
         given: how many of the inputs a call has; the others are found by whoever calls ``run``.
+        saved: values of which the steps return what is needed to tell them, behind that.
         kept: values that the steps return behind those.
 
     Attributes:
         results: the values that the steps return.
         returned: what each leaf is.
-        direct: whether the leaves are the results, in their order.
+        direct: whether the leaves are the results, in their order; of these there are ``count``.
     """
 
     def __init__(
@@ -79,12 +80,15 @@ class Program:
         commits: Row[tuple[Value, Value]] = (),
         given: int | None = None,
         kept: Iterable[Value] = (),
+        saved: Iterable[Value] = (),
     ):
-        self.graph, self.schedule = graph, schedule(graph)
+        saved = tuple(saved)
+        self.graph, self.schedule = graph, schedule(graph, saved)
         self.results: list[Value] = []
         self.returned = [self.place(value, known) for value in values]
         own = [Returned(RESULT, k) for k in range(len(self.results))]
-        self.direct = self.returned == own
+        self.direct, self.count = self.returned == own, len(own)
+        self.saved = [self.place(value, known) for value in saved]
         self.results += kept
         add_commits(self.schedule, commits, self.results)
         self.constants = [tensor_of(value) for value in graph.constants]

@@ -19,7 +19,7 @@ from .capture import Trace, tracing
 from .graph import Graph
 from .ir import Control, Node, Value, map_values, values_in
 from .replay import run_node, tensor_of
-from .variables import STOP
+from .variables import OVERWRITE, STOP
 
 __all__ = [
     "InPlace",
@@ -235,8 +235,8 @@ def drop_stops(graph: Graph) -> dict[Value, Value]:
     kept = []
     for node in graph.nodes:
         replace(node, lambda value: table.get(value, value))
-        if node.op is STOP:
-            table[node.outs[0]] = node.ins[0]
+        if node.op is STOP or node.op is OVERWRITE:
+            table[node.outs[0]] = node.ins[-1]
         else:
             kept.append(node)
     graph.nodes[:] = kept

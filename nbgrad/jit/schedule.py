@@ -6,7 +6,7 @@ What takes several steps, or looks at values, stays a call (``Host``).
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, Iterable
 
 from ..base.errors import NbgradError
 from ..dispatch.arguments import hashable
@@ -31,12 +31,16 @@ __all__ = ["launch", "launch_of", "schedule", "staged"]
 LAST = 1 << 40  # the stage behind all others
 
 
-def schedule(graph: Block) -> Schedule:
-    """The steps of a graph: NOTE [Stages] of fusion.py."""
+def schedule(graph: Block, saved: Iterable[Value] = ()) -> Schedule:
+    """The steps of a graph: NOTE [Stages] of fusion.py.
+
+    Args:
+        saved: values that are needed when it has run, as its outputs are.
+    """
     made = Schedule([], {})
     calls, groups, after = staged(graph, made)
     endings = endings_of(calls, groups, made)
-    seen = {made.window(value).place.value for value in values_in(tuple(graph.outputs))}
+    seen = {made.window(value).place.value for value in values_in((*graph.outputs, *saved))}
     for node, group in after.items():
         for value in node.values():
             if node not in endings and (group is None or value not in group.inside):

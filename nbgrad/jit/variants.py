@@ -7,23 +7,26 @@ from typing import Any, Callable, Sequence
 from ..autograd.entry import grad
 from ..autograd.function import Function
 from ..autograd.function_context import FunctionRule
-from ..base.errors import ArgumentError, GraphError
-from ..base.grad_mode import enable_grad, mode
+from ..base.errors import ArgumentError, GraphError, NbgradError
+from ..base.grad_mode import enable_grad, mode, special, unusual
 from ..base.nested import Tree, flatten
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
 from ..modes.traced import Unfit
 from ..tensors.tensor import Tensor
 from .acts import Acts
+from .backward import Backward
 from .capture import beginning_again, tracing
 from .draws import words_of
 from .effects import Effects
+from .functions import Hosted
 from .graph import Graph
 from .guards import Guards
 from .ir import Value, values_in
 from .passes import owners, simplify
 from .program import Program
 from .replay import run_block, tensor_of
+from .retrace import example
 from .sequence import Expected
 from .values import GUARD
 
@@ -41,40 +44,42 @@ class Variant:
         originals: of every value that the steps return, and of which gradients may be asked for, the one in the graph.
         guards: what it depends on beside the arguments.
         tree: the structure of the result.
-        live: results with a history that a backward pass can go through.
+        live: results with a history that a backward pass can go through; ``backward`` the program of that, or None.
         acts: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
         asking: the first node that depends on values; None if the program asks for none.
-        learned: tensors of the program, beside the arguments, into which gradients flow.
+        learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool):
         self.guards = Guards(fn)
         known = self.guards.tensors
-        self.graph, results, self.tree, effects = beginning_again(
+        graph, results, histories, self.tree, effects = beginning_again(
             lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays)
         )
         self.guards.names += effects.names
-        histories = [history_of(x) if isinstance(x, Tensor) else "" for x in results]
+        given = [x for x in leaves if isinstance(x, Tensor)]
+        targets = {target for target, _, _ in effects.writes}
         there = {id(x) for x in effects.trace.variables.known.values()}
+        self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
+        self.backward: Backward | None = None
         if "live" in histories:
-            graph, self.originals = simplified_copy(self.graph, there)
+            marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
+            inputs = [*given, *[source.find(tuple(given)) for source in effects.sources]]
+            live_outputs = [x for x, mark in zip(graph.outputs, marks) if mark == "live"]
+            saved = self.differentiate(graph, live_outputs, inputs, targets, there)
         else:
-            graph, self.originals = simplify(self.graph, {target for target, _, _ in effects.writes}, there), {}
-            effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
+            simplify(graph, targets, there)
+        effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
         outputs = iter(graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
-        given = [x for x in leaves if isinstance(x, Tensor)]
         tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
         flags = [isinstance(x, Tensor) and requires_grad(x) for x in leaves if isinstance(x, Tensor)]
         flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in graph.constants]
-        self.learned = [x for x in tensors[len(given) :] if requires_grad(x)]
+        learned = [x for x in tensors[len(given) :] if requires_grad(x)]
+        self.learned = learned if self.backward is None else self.backward.captured
         live = [value for value, history in zip(values, histories) if history == "live"]
-        if live and effects.any():
-            raise GraphError(
-                "a function that changes what was there before gives results with a history: a graph cannot hold both."
-            )
-        self.acts = Acts(self.graph, effects, len(results)) if effects.any() else None
+        self.acts = Acts(graph, effects, len(results)) if effects.any() else None
         words = words_of(graph) if live else []
         self.words = words_of(self.graph) if live else []
         self.program = Program(
@@ -88,6 +93,7 @@ class Variant:
             [(target, value) for target, value, _ in effects.writes],
             len(given),
             words,
+            saved,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in live}
@@ -95,6 +101,35 @@ class Variant:
         self.direct = self.acts is None and self.program.direct and (several if len(results) > 1 else self.tree.kind is None)
         self.slow: Callable | None = None
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
+
+    def differentiate(
+        self, graph: Graph, live: list[Value], inputs: list[Tensor], targets: set[Value], known: set[int]
+    ) -> list[Value]:
+        """Find the backward pass of a graph, which is simplified then; the values that are saved for it.
+
+        NOTE [Live results]: gradients are those of the graph as the program made it, so that their sums have the program's order.
+
+        Raises:
+            GraphError: a graph cannot hold that pass, and what there was before the call will be overwritten.
+        """
+        self.graph, copies = graph.copy()
+        given = {*graph.inputs, *graph.constants}
+        results = dict.fromkeys(copies[root] for value in live for root in owners(graph, [value]) if root not in given)
+        try:
+            overwritten = [copies[target] for target in targets]
+            self.backward = Backward(self.graph, list(results), words_of(self.graph), inputs, overwritten, known)
+        except NbgradError as error:
+            if targets:
+                what = "a function that overwrites what it was given returns results with a history"
+                raise GraphError(f"{what}: {error}") from error
+        roots, before = list(owners(graph, values_in(tuple(graph.outputs)))), {copy: value for value, copy in copies.items()}
+        count, saved = len(graph.outputs), [] if self.backward is None else [before[value] for value in self.backward.saved]
+        graph.outputs += [*roots, *saved]
+        simplify(graph, targets, known)
+        made = graph.outputs[count:]
+        self.originals = dict(zip(made, [copies[root] for root in roots]))
+        del graph.outputs[count:]
+        return made[len(roots) :]
 
     def finish(self, outs: Any, inputs: Any) -> Any:
         """The result, of what native code returned."""
@@ -112,7 +147,7 @@ class Variant:
         operands = self.acts.operands(inputs)
         if operands is None:
             return MISSED
-        outs = self.program.assembled.run(*operands)
+        outs = self.applied(operands) if self.live else self.program.assembled.run(*operands)
         if outs is None:
             return MISSED
         leaves = self.program.leaves(outs, operands)
@@ -169,15 +204,19 @@ class CompiledCall(Function):
     """A compiled function in a larger graph."""
 
     @staticmethod
-    def forward(ctx: Any, variant: Variant, *tensors: Tensor) -> Any:
+    def forward(ctx: Any, variant: Variant, *tensors: Any) -> Any:
         """The steps."""
         inputs = tensors[: len(variant.graph.inputs)]
         outs = variant.program.assembled.run(*inputs)
         if outs is None:
             raise Unfit
         outs = outs if type(outs) is tuple else (outs,)
-        ctx.own, ctx.count, count = variant, len(inputs), len(outs) - len(variant.words)
-        ctx.words, outs = outs[count:], outs[:count]
+        backward, program, ctx.own = variant.backward, variant.program, variant
+        ctx.words = outs[len(outs) - len(variant.words) :]
+        if backward is not None:
+            tensors = tuple([None if k in backward.unsaved else x for k, x in enumerate(tensors)])
+            tensors += tuple([program.leaf(each, outs, inputs) for each in program.saved])
+        outs = outs[: program.count]
         ctx.save_for_backward(*tensors)
         ctx.mark_non_differentiable(*[x for x, value in zip(outs, variant.program.results) if value not in variant.live])
         ctx.set_materialize_grads(False)
@@ -185,25 +224,43 @@ class CompiledCall(Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple:
-        """The graph by calls, and its gradients."""
-        variant, tensors, again = ctx.own, ctx.saved_tensors, mode.enabled
-        wanted = [k for k, x in enumerate(tensors) if requires_grad(x) and ctx.needs_input_grad[1 + k]]
-        with enable_grad():
-            values = {value: tensor_of(value) for value in variant.graph.constants}
-            run_block(variant.graph, tensors[: ctx.count], values, flags=True, given=dict(zip(variant.words, ctx.words)))
-            roots = [
-                (x, g)
-                for value, g in zip(variant.program.results, cotangents)
-                if g is not None and requires_grad(x := values[variant.originals[value]])
-            ]
-            found: Any = [None] * len(wanted)
-            if roots and wanted:
-                outs, gs = zip(*roots)
-                found = grad(list(outs), [tensors[k] for k in wanted], list(gs), create_graph=again, allow_unused=True)
-        result: list = [None] * (1 + len(tensors))
+        """The program of the pass; where it is recorded, or special, the graph by calls."""
+        variant, backward, count = ctx.own, ctx.own.backward, len(ctx.needs_input_grad) - 1
+        tensors, saved = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed])
+        pairs = zip(variant.program.results, cotangents)
+        given = {variant.originals[value]: g for value, g in pairs if g is not None}
+        found = None
+        if backward is not None and not (mode.enabled or special or unusual):
+            found = backward.run(tensors, ctx.words, saved, [given.get(value) for value in backward.results], wanted)
+        if found is None:
+            found = by_calls(variant, tensors, ctx.words, given, wanted)
+        result: list = [None] * (1 + count)
         for k, g in zip(wanted, found):
             result[1 + k] = g
         return tuple(result)
+
+
+def by_calls(variant: Variant, tensors: Sequence[Any], words: Sequence[Tensor], cotangents: dict, wanted: tuple) -> Any:
+    """The gradients of the tensors that are wanted, of a graph that is run once more, call by call.
+
+    Raises:
+        GraphError: what it reads is overwritten.
+    """
+    graph, again = variant.graph, mode.enabled
+    if variant.backward is not None and variant.backward.lost:
+        raise GraphError(
+            f"{graph.name}: overwrites what it reads, so that its gradient cannot be differentiated. Hint: write to clones."
+        )
+    inputs = [example(value.layout) if x is None else x for x, value in zip(tensors, graph.inputs)]
+    with enable_grad():
+        values = {value: tensor_of(value) for value in graph.constants}
+        run_block(graph, inputs, values, flags=True, given=dict(zip(variant.words, words)))
+        roots = [(values[value], g) for value, g in cotangents.items() if requires_grad(values[value])]
+        if not roots or not wanted:
+            return [None] * len(wanted)
+        outs, gs = zip(*roots)
+        return grad(list(outs), [tensors[k] for k in wanted], list(gs), create_graph=again, allow_unused=True)
 
 
 # ---- capture ---------------------------------------------------------------------------------------------------------
@@ -211,8 +268,8 @@ class CompiledCall(Function):
 
 def captured(
     fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list
-) -> tuple[Graph, list, Tree, Effects]:
-    """The graph of a call, the leaves of its result, their structure, and what the function changes.
+) -> tuple[Graph, list, list[str], Tree, Effects]:
+    """The graph of a call, the leaves of its result, their histories and structure, and what the function changes.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
@@ -240,30 +297,29 @@ def captured(
         effects.note()
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]
-    return active.graph, results, structure, effects
-
-
-def simplified_copy(graph: Graph, there: set[int]) -> tuple[Graph, dict[Value, Value]]:
-    """What runs in the place of a graph that is differentiated, and, of the values that own its results, those in the graph.
-
-    NOTE [Live results]: gradients are those of the graph as the program made it, so that their sums have the program's order.
-    """
-    made, table = graph.copy()
-    count, roots = len(graph.outputs), list(owners(graph, values_in(tuple(graph.outputs))))
-    made.outputs += [table[value] for value in roots]
-    simplify(made, known=there)
-    originals = dict(zip(made.outputs[count:], roots))
-    del made.outputs[count:]
-    return made, originals
+    histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
+    return active.graph, results, histories, structure, effects
 
 
 def is_control(node: Any) -> bool:
     """Whether the node of a Function is that of a control node, which replays record again."""
-    return hasattr(type(node)._forward_cls, "_control_")
+    return hasattr(forward_of(node), "_control_")
 
 
-def history_of(x: Tensor) -> str:
-    """Of a result: "" without a history, "freed" with one that a pass within the function has used up, "live"."""
+def forward_of(node: Any) -> Any:
+    """The class of a Function's node."""
+    return type(node)._forward_cls
+
+
+def history_of(x: Tensor, hosted: set) -> str:
+    """Of a result: "" without a history, "freed" with one that a pass within the function has used up, "live".
+
+    Args:
+        hosted: Functions that are steps in Python, whose derivatives are.
+
+    Raises:
+        Hosted: another Function is in the history: its ``backward`` is no derivative of what was captured.
+    """
     if not requires_grad(x):
         return ""
     waiting, seen = [edge_of(x)], set()
@@ -274,8 +330,9 @@ def history_of(x: Tensor) -> str:
             if node._backward_ is freed_backward or isinstance(node._rule_, FunctionRule) and is_control(node) and node._freed_:
                 return "freed"
             keeper = node._rule_.keeper(node)  # that of a write through a view is within the node of its base
-            if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper):
-                raise GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
+            if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper) and forward_of(keeper) not in hosted:
+                error = GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
+                raise Hosted.by(forward_of(keeper), error)
             meta = node._meta_
             if meta is not None and (any(meta.tensor_hooks.values()) or meta.pre_hooks or meta.post_hooks or meta.retains):
                 raise GraphError(f"{node.name()}: a graph cannot hold hooks of a gradient that is taken outside of it.")

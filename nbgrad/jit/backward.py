@@ -1,0 +1,195 @@
+"""The backward pass of a compiled function, as a program.
+
+NOTE [Compiled backward]: the graph and the gradients of its results are one joint graph (joint.py), cut in two (cut.py). The
+function's program returns what the cut saves behind its results; the rest of the joint graph is the program of the backward pass,
+one for the layouts of the cotangents and the arguments that need a gradient. It draws no random numbers, asks for no values and
+changes nothing: calls that were taken from generators are among what is saved.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Container, Sequence
+
+from ..base.errors import GraphError, NbgradError
+from ..graph.edges import requires_grad
+from ..ops.core import Elementwise
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor
+from .cut import recomputed, saved_values
+from .draws import RESERVE
+from .graph import Graph
+from .ir import Value, values_in
+from .joint import Joint
+from .linear import part
+from .obstacles import update_requires_grad
+from .passes import simplify
+from .program import Program
+from .retrace import example, prune
+from .version import interleaved
+
+__all__ = ["Backward"]
+
+NEW = object()
+
+
+class Backward:
+    """The backward pass of a graph.
+
+    Args:
+        graph: of a program that returns ``results`` of its steps with a history.
+        words: of the calls of generators that it takes.
+        tensors: its inputs, as examples.
+        overwritten: inputs and constants in whose memory the program leaves something else.
+        known: identities of tensors that were there before the graph was captured.
+
+    Attributes:
+        saved: values of the graph that are neither inputs nor constants, and that passes read.
+        results: values that have cotangents.
+        captured: tensors of the program that results depend on: they are operands, behind the inputs.
+        read: which operands passes read.
+        unsaved: which operands nobody needs then, or has any longer.
+        lost: operands that are overwritten, and of which results depend: they cannot be computed again.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        results: Sequence[Value],
+        words: Sequence[Value],
+        tensors: Sequence[Tensor],
+        overwritten: Sequence[Value] = (),
+        known: Container[int] = (),
+    ):
+        self.results = results
+        self.flat, copies, captured = opened(graph, results, words, known)
+        self.captured: list[Tensor] = [value.data for value in captured]
+        originals = {mine: value for value, mine in copies.items()}
+        self.count, self.words = len(graph.inputs), len(words)
+        self.programs: dict[Any, Any] = {}
+        joint = Joint(
+            self.flat, self.examples([*tensors, *self.captured], [example(value.layout) for value in words if value.layout])
+        )
+        used = {value for node in self.flat.nodes for value in node.values()}
+        self.lost = any(copies[value] in used for value in overwritten)
+        self.require_exact(joint)
+        inputs = dict(zip(self.flat.inputs, joint.inputs))
+        costly = {inputs[copies[value]] for value in overwritten if copies[value] in inputs}
+        saved = saved_values(joint.inputs, joint.primal, reads_of(joint), values_in(tuple(joint.roots)), None, costly)
+        found = [joint.origin.get(value) for value in saved if value not in joint.inputs]
+        if not all(value in originals for value in found):
+            raise GraphError(f"{graph.name}: its backward pass reads a value that the graph does not have.")
+        self.kept = [value for value in found if value is not None]
+        self.saved = [originals[value] for value in self.kept]
+        self.places = [k for k, value in enumerate(joint.inputs) if value in saved]
+        operands = [*range(self.count), *[None] * self.words, *range(self.count, self.count + len(captured))]
+        self.read = [operands[k] for k in self.places]
+        idle = {value for value in captured if not needs_gradient(value)}.union(overwritten)
+        self.unsaved = {k for k, x in enumerate([*graph.inputs, *captured]) if x in idle and k not in self.read}
+        self.needs = joint.needs
+
+    def examples(self, operands: Sequence[Any], words: Sequence[Any]) -> list[Any]:
+        """Arguments of the graph that was opened."""
+        return [*operands[: self.count], *words, *operands[self.count :]]
+
+    def run(
+        self,
+        operands: Sequence[Any],
+        words: Sequence[Tensor],
+        saved: Sequence[Tensor],
+        cotangents: Sequence[Tensor | None],
+        wanted: tuple[int, ...],
+    ) -> list | None:
+        """The cotangents of operands; None where something has another layout than it had in the graph.
+
+        Args:
+            operands: None for those that are not read and were overwritten.
+            saved: in the order of the attribute.
+            cotangents: of the results.
+            wanted: operands.
+        """
+        given = [g for g, needed in zip(cotangents, self.needs) if needed]
+        if all(g is None for g in given):
+            return [None] * len(wanted)
+        key = wanted, tuple([None if g is None else g.layout for g in given])
+        every = self.examples(operands, words)
+        program = self.programs.get(key, NEW)
+        if program is NEW:
+            if any(x is None for x in every):
+                every = [example(v.layout) if x is None and v.layout else x for x, v in zip(every, self.flat.inputs)]
+            try:
+                program = self.program(every, *key)
+            except NbgradError:
+                program = None
+            self.programs[key] = program
+        if program is None:
+            return None
+        inputs = [*[g for g in given if g is not None], *[every[k] for k in self.places], *saved]
+        if any(x.layout is not value.layout for x, value in zip(inputs, program.graph.inputs)):
+            return None
+        return program.run(inputs)
+
+    def require_exact(self, joint: Joint) -> None:
+        """Refuse a pass that may round otherwise: where the engine's gradients are row-major, those of calls are as operands are.
+
+        Raises:
+            GraphError: it may, and there is another way.
+        """
+        if self.lost:
+            return
+        for node in joint.reverse:
+            if isinstance(node.op, Elementwise) and not all(value.layout and value.layout.contiguous for value in node.outs):
+                raise GraphError(f"{self.flat.name}: gradients are not in row-major order at {node.name} ({node.line}).")
+
+    def program(self, examples: Sequence[Any], wanted: Sequence[int], layouts: Sequence[Layout | None]) -> Program:
+        """The pass for cotangents of such layouts."""
+        joint = Joint(self.flat, examples, self.kept, layouts)
+        self.require_exact(joint)
+        temporaries = joint.roots[len(joint.roots) - len(self.kept) :]
+        saved = [*[joint.inputs[k] for k in self.places], *temporaries]
+        places = [k if k < self.count else k + self.words for k in wanted]
+        again = recomputed(joint.primal, reads_of(joint), saved)
+        known = {*saved, *joint.graph.constants, *(value for node in again for value in node.outs)}
+        if not reads_of(joint) | {value for node in again for value in node.values()} <= known:
+            raise GraphError(f"{self.flat.name}: its backward pass reads a value that is not saved.")
+        made = part(
+            [*joint.cotangents, *saved],
+            interleaved(again, joint.reverse),
+            [joint.grads[k] for k in places],
+            joint.graph.constants,
+            f"{self.flat.name}_backward",
+        )
+        update_requires_grad(made, False)
+        return Program(simplify(made), made.outputs)
+
+
+def reads_of(joint: Joint) -> set[Value]:
+    """What the reverse part of a joint graph reads of the primal one, and hands on of it."""
+    own = {value for node in joint.reverse for value in node.outs}.union(joint.cotangents, joint.graph.constants)
+    return {value for node in joint.reverse for value in node.values()}.union(values_in(tuple(joint.grads))) - own
+
+
+def opened(
+    graph: Graph, results: Sequence[Value], words: Sequence[Value], known: Container[int]
+) -> tuple[Graph, dict[Value, Value], list[Value]]:
+    """A graph that only computes ``results``, the values of the other in it, and those of its constants that are inputs there.
+
+    Its inputs are those of the other, calls of generators, and tensors that were there before.
+    """
+    made, copies = graph.copy()
+    for value in words:
+        copies[value].node = None
+    made.nodes = [node for node in made.nodes if node.op is not RESERVE and (node.outs or node.effect == "pure")]
+    made.outputs = [copies[value] for value in results]
+    prune(made, made.outputs)
+    constants = set(made.constants)
+    captured = [x for x in graph.constants if copies[x] in constants and (needs_gradient(x) or id(x.data) in known)]
+    for x in captured:
+        made.constants.remove(copies[x])
+        copies[x].data, copies[x].requires_grad = None, needs_gradient(x)
+    made.inputs = [*made.inputs, *[copies[value] for value in words], *[copies[x] for x in captured]]
+    return made, copies, captured
+
+
+def needs_gradient(constant: Value) -> bool:
+    """Whether gradients flow into a tensor of the program."""
+    return isinstance(constant.data, Tensor) and requires_grad(constant.data)
