@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.dtypes import int32, int64, result_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..lowering.counts import Histogram, limits
@@ -117,6 +118,8 @@ def one_hot(tensor, num_classes=-1):
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
+    if traces and num_classes >= 0 and bool(whole((tensor >= 0) & (tensor < num_classes)).all()):
+        return (tensor.unsqueeze(-1) == factories.arange(num_classes)).to(int64)  # a capture depends on no more than that
     classes = values_of(tensor if num_classes == -1 else whole(tensor))  # a number of classes says the shape for a batch too
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):

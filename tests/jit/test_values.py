@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import GraphError, RangeError
+from nbgrad.errors import DimError, GraphError, RangeError
 from nbgrad.jit import compile, parse, trace
 from tests.helpers import leaf
 
@@ -124,6 +124,22 @@ def test_a_bool_is_one_bit():
     whole = compile(lambda x: x + int(x.sum()), fullgraph=True)
     assert [whole(nbgrad.tensor([n])).item() for n in (1.25, 1.5, -1.5, 2.0)] == [2.25, 2.5, -2.5, 4.0]
     assert len(whole.variants) == 3
+
+
+def test_checks_of_labels_are_one_bit():
+    """Losses and encodings refuse labels that are no classes; which they are does not matter."""
+
+    def fn(x, labels):
+        return F.cross_entropy(x, labels) + F.one_hot(labels, 5).sum() + x[labels].sum() + F.embedding(labels, x).sum()
+
+    compiled = compile(fn, fullgraph=True)
+    x = nbgrad.tensor(RNG.normal(size=(5, 5)))
+    for _ in range(4):
+        labels = nbgrad.tensor(RNG.integers(0, 5, 5))
+        np.testing.assert_allclose(compiled(x, labels).item(), fn(x, labels).item(), rtol=1e-13)
+    assert len(compiled.variants) == 1
+    with pytest.raises(DimError, match="expected 0 to 4"):
+        compile(lambda labels: F.one_hot(labels, 5))(labels + 5)
 
 
 def test_tensors_that_are_named_are_read_in_every_call():
