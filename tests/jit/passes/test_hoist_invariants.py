@@ -88,6 +88,21 @@ def test_compiled_loops_and_their_gradients_give_the_same_bits(trips):
             assert_same_bits(got, want)
 
 
+def test_gradients_of_a_compiled_loop_are_those_of_the_loop():
+    """What moved out in front is not what is differentiated."""
+
+    def fn(x, w):
+        total, ys = scan(lambda c, x: (c * w.exp().sum().tanh() + x, c.sin() * w.exp()), nbgrad.ones((), dtype=nbgrad.float64), x)
+        return total, ys.t()
+
+    xs = [nbgrad.tensor(x.numpy()).requires_grad_() for x in (X, W)]
+    f = compile(fn, fullgraph=True)
+    for _ in range(2):
+        want, got = (nbgrad.grad([(y * y).sum() for y in run(*xs)], xs) for run in (fn, f))
+        for x, y in zip(got, want):
+            np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
 @pytest.fixture
 def twice():
     """A control node that runs its block twice, whose second input is the same both times; it may read what is around it."""
