@@ -226,7 +226,8 @@ class CompiledCall(Function):
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple:
         """The program of the pass; where it is recorded, or special, the graph by calls."""
         variant, backward, count = ctx.own, ctx.own.backward, len(ctx.needs_input_grad) - 1
-        tensors, saved = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        kept = ctx.saved_tensors
+        tensors, saved = kept[:count], kept[count:]
         wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed])
         pairs = zip(variant.program.results, cotangents)
         given = {variant.originals[value]: g for value, g in pairs if g is not None}

@@ -8,12 +8,14 @@ import numpy as np
 
 import nbgrad
 from nbgrad import Tensor
+from nbgrad.jit import check, trace
 from nbgrad.jit.differentiate import Reverse, differentiate
 from nbgrad.jit.graph import Graph
 from nbgrad.jit.ir import Block, Control, Node, Value, map_values
 from nbgrad.jit.linear import inline, jvp
 from nbgrad.jit.replay import run_block
 from nbgrad.jit.retrace import InPlace, functionalise, merge_equal, prune, specialise
+from nbgrad.jit.schedule import schedule
 from nbgrad.jit.subgraphs import GROUP, differentiable_subgraphs
 from nbgrad.ops.core import OPS
 
@@ -121,7 +123,20 @@ class NbgradAdapter:
 
     quirks = False
     opaque = "heaviside"
-    features = {"jvp", "higher", "functionalise", "min_cut", "shape_guard", "specialise", "subgraphs", "dce", "cse", "control_flow"}
+    features = {
+        "control_flow",
+        "cse",
+        "dce",
+        "functionalise",
+        "fuse",
+        "higher",
+        "jvp",
+        "lint",
+        "min_cut",
+        "shape_guard",
+        "specialise",
+        "subgraphs",
+    }
 
     def build(self, case) -> Graph:
         """The graph of a case, and arguments like those that it is for."""
@@ -263,6 +278,20 @@ class NbgradAdapter:
     def subgraphs(self, graph, threshold):
         made = differentiable_subgraphs(graph, threshold)
         return [list(map(self.name, node.blocks[0].nodes)) if node.op is GROUP else self.name(node) for node in made.nodes]
+
+    def lint(self, graph):
+        check(graph)
+
+    def broken_graphs(self):
+        made = []
+        for spoil in (list.reverse, list.pop, lambda nodes: nodes.append(nodes[0])):
+            graph = trace(lambda x: x.sin().exp() * x, nbgrad.ones(2))
+            spoil(graph.nodes)
+            made.append(graph)
+        return made
+
+    def kernels(self, graph):
+        return len(schedule(functionalise(graph, *self.given(graph))).steps)
 
     def dce(self, graph):
         made, _ = graph.copy()
