@@ -97,7 +97,7 @@ def iterator() -> int:
     """Address of the strided iterator."""
     from ..kernels.templates.iterate import convert, locate, move, walk
 
-    return address(Program("iterate", iterate, None, (("move", move), ("walk", walk), ("convert", convert), ("locate", locate))))
+    return address(Program("iteration", iterate, None, (("move", move), ("walk", walk), ("convert", convert), ("locate", locate))))
 
 
 def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) -> Layout:
