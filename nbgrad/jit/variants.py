@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 from ..autograd.entry import grad
 from ..autograd.function import Function
 from ..autograd.function_context import FunctionRule
-from ..base.errors import ArgumentError, GraphError, NbgradError
+from ..base.errors import ArgumentError, GraphError
 from ..base.grad_mode import enable_grad, mode, special, unusual
 from ..base.nested import Tree, flatten
 from ..graph.edges import Edge, Node, edge_of, requires_grad
@@ -118,7 +118,7 @@ class Variant:
         try:
             overwritten = [copies[target] for target in targets]
             self.backward = Backward(self.graph, list(results), words_of(self.graph), inputs, overwritten, known)
-        except NbgradError as error:
+        except Exception as error:  # a Function's own among them, which is raised where a pass meets it
             if targets:
                 what = "a function that overwrites what it was given returns results with a history"
                 raise GraphError(f"{what}: {error}") from error

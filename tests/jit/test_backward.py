@@ -119,6 +119,25 @@ def test_second_order_goes_by_calls():
         np.testing.assert_allclose(h.numpy(), (np.exp(X) * (2 + np.array(X))), 1e-14)
 
 
+class Refusing(nbgrad.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        raise ValueError("no slope")
+
+
+def test_a_function_whose_backward_raises():
+    """Raises where a pass meets it, and not where it is captured."""
+    x, compiled = leaf(X), compile(lambda x: Refusing.apply(x).sum(), fullgraph=True)
+    for fn in (compiled, compiled, compiled.fn):
+        y = fn(x)
+        with pytest.raises(ValueError, match="no slope"):
+            y.backward()
+
+
 def test_least_is_saved():
     """Of a chain nothing but its argument and its result, which are there anyway."""
     compiled = compile(lambda x: x.sin().cos().exp(), fullgraph=True)
