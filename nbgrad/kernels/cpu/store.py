@@ -42,7 +42,7 @@ __all__ = [
     "default_directory",
 ]
 
-ABI_VERSION = 2  # of the kernels' signature and the files' format; part of every key
+ABI_VERSION = 3  # of the kernels' signature and the files' format; part of every key
 IMPORTS_MAY_TAKE = 10.0  # seconds; a fork waits no longer, for the import may wait for what the forking thread holds
 # NUMBA_ variables that do not change machine code; any other one is part of every key.
 IRRELEVANT_OPTIONS = {
