@@ -105,6 +105,7 @@ class Result:
         peer: whose ratio is shown when there is no budget.
         rounds: how many rounds the spreads summarise.
         calls: per candidate, calls in a block.
+        note: what else there is to say.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Result:
     peer: str
     rounds: int
     calls: dict[str, int] = field(default_factory=dict)
+    note: str = ""
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Result:
@@ -140,6 +142,7 @@ def summarise(
     limit: float | None = None,
     unit: str = "s",
     calls: Mapping[str, int] | None = None,
+    note: str = "",
 ) -> Result:
     """Reduce the samples of interleaved rounds, ``samples[candidate][round]``, to medians, spreads and ratios.
 
@@ -156,7 +159,7 @@ def summarise(
         if other != OURS and all(theirs)
     }
     measured = {candidate: Spread.of(values) for candidate, values in samples.items()}
-    return Result(name, unit, measured, ratios, budgets, limit, peer, len(ours), dict(calls or {}))
+    return Result(name, unit, measured, ratios, budgets, limit, peer, len(ours), dict(calls or {}), note)
 
 
 def block(candidate: Candidate, calls: int) -> float:

@@ -69,7 +69,9 @@ def rows_of(result: Result) -> list[Row]:
 def row_against(result: Result, peer: str, budget: str, verdict: str) -> Row:
     """The row that sets nbgrad beside ``peer``; the remaining candidates' ratios go into ``others``."""
     measured = {key: quantity(spread.median, result.unit) for key, spread in result.measured.items()}
-    others = " · ".join(f"{key} {s.median:.2f}" for key, s in sorted(result.ratios.items()) if key != peer)
+    others = " · ".join(
+        [*(f"{key} {s.median:.2f}" for key, s in sorted(result.ratios.items()) if key != peer), *filter(None, [result.note])]
+    )
     theirs = measured.get(peer, "")
     return Row(result.name, measured[OURS], peer if theirs else "", theirs, result.ratios.get(peer), budget, verdict, others)
 

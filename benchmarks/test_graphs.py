@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import partial
+from time import perf_counter
+
 import numpy as np
+import pytest
 import torch
 
 import nbgrad
+from benchmarks.graph_programs import ADAM, HVP, PROGRAMS, RATES, START, euler_step, made, training
+from benchmarks.harness import SelfMeasured
 from benchmarks.peers import grad_of, jax
 from benchmarks.test_training import IMAGES, LABELS, WEIGHTS, network
 
-RNG = np.random.default_rng(1)
 whole = jax()
 jnp = whole.numpy
 
@@ -21,21 +27,11 @@ def compiled(function, *arguments):
     return {"nbgrad": lambda: call(*arguments), "nbgrad, eager": lambda: function(*arguments)}
 
 
-def leaves(lib, *arrays):
-    """Tensors that require grad."""
-    return [lib.tensor(array, requires_grad=True) for array in arrays]
-
-
 def in_jax(function, *arrays, wanted=0):
     """Value and gradients compiled by JAX; a call waits for its answer."""
     call = whole.jit(whole.value_and_grad(function, argnums=wanted))
     given = [jnp.asarray(array) for array in arrays]
     return lambda: whole.block_until_ready(call(*given))
-
-
-def with_gradients(value, *inputs):
-    """A program of nbgrad: value and gradients."""
-    return (value, *nbgrad.grad(value, inputs))
 
 
 def flat(answer):
@@ -54,110 +50,58 @@ def eager_in_torch(program, *tensors):
     return run
 
 
-def row(compare, name, program, arrays, wanted, budget, jax_program=None):
+def row(compare, name, budget, jax_function=None, kind="value and gradients"):
     """One program of arrays in nbgrad, JAX and torch."""
-    ours = [nbgrad.tensor(array, requires_grad=k in wanted) for k, array in enumerate(arrays)]
-    theirs = [torch.tensor(array, requires_grad=k in wanted) for k, array in enumerate(arrays)]
-
-    def value_and_gradients(*xs):
-        return with_gradients(program(nbgrad, *xs), *[xs[k] for k in wanted])
-
-    call = in_jax(jax_program or (lambda *xs: program(jnp, *xs)), *arrays, wanted=tuple(wanted))
-    candidates = compiled(value_and_gradients, *ours)
-    candidates |= {"jax jit": lambda: flat(call()), "torch": eager_in_torch(lambda *xs: program(torch, *xs), *theirs)}
-    compare(name, candidates, budget=budget, peer="jax jit", tolerance=1e-3)
-
-
-def chain(lib, x, c):
-    """20 products."""
-    y = x
-    for _ in range(20):
-        y = y * c
-    return y.sum()
+    program = PROGRAMS[name]
+    theirs = [torch.tensor(array, requires_grad=k in program.wanted) for k, array in enumerate(program.arrays)]
+    call = in_jax(jax_function or partial(program.function, jnp), *program.arrays, wanted=program.wanted)
+    function, arguments = program.compiled(nbgrad)
+    candidates = compiled(function, *arguments)
+    candidates |= {"jax jit": lambda: flat(call()), "torch": eager_in_torch(partial(program.function, torch), *theirs)}
+    compare(f"compiled: {name}, {kind}", candidates, budget=budget, peer="jax jit", tolerance=1e-3)
 
 
 def test_chain(compare):
     """Launches, and next to no arithmetic."""
-    arrays = np.full(16, 1.01, np.float32), np.full(16, 0.99, np.float32)
-    row(compare, "compiled: 20 mul + sum of 16 elements, value and gradient", chain, arrays, [0], 0.15)
-
-
-def perceptron(lib, w1, w2, x, y):
-    """Two layers."""
-    return ((lib.tanh(x @ w1) @ w2 - y) ** 2).mean()
+    row(compare, "20 mul + sum of 16 elements", 0.15, kind="value and gradient")
 
 
 def test_mlp(compare):
     """Small products."""
-    arrays = [(RNG.normal(size=shape) * 0.3).astype(np.float32) for shape in ((8, 16), (16, 1), (64, 8), (64, 1))]
-    row(compare, "compiled: MLP 64x8-16-1, value and gradients", perceptron, arrays, [0, 1], 0.1)
+    row(compare, "MLP 64x8-16-1", 0.1)
 
 
 def test_fused(compare):
     """One pass over memory."""
-
-    def program(lib, x):
-        return (lib.tanh(2 * x + 1) * lib.exp(-x * x)).sum()
-
-    arrays = [np.linspace(-2, 2, 1_000_000, dtype=np.float32)]
-    row(compare, "compiled: sum(tanh(2x+1) exp(-x^2)), 1M float32, value and gradient", program, arrays, [0], 0.5)
+    row(compare, "sum(tanh(2x+1) exp(-x^2)), 1M float32", 0.5, kind="value and gradient")
 
 
 def test_cross_entropy(compare):
     """Rows."""
-    scores = RNG.normal(size=(256, 1000)).astype(np.float32)
-    targets = RNG.integers(0, 1000, 256)
-    own, other = nbgrad.tensor(targets), torch.tensor(targets)
 
-    def program(lib, x):
-        if lib is jnp:
-            return -jnp.take_along_axis(whole.nn.log_softmax(x), targets[:, None], 1).mean()
-        return lib.nn.functional.cross_entropy(x, own if lib is nbgrad else other)
+    def program(x, targets):
+        return -jnp.take_along_axis(whole.nn.log_softmax(x), targets[:, None], 1).mean()
 
-    row(compare, "compiled: softmax cross entropy 256x1000, value and gradient", program, [scores], [0], 0.5)
+    row(compare, "softmax cross entropy 256x1000", 0.5, program, kind="value and gradient")
 
 
 def test_layer_norm(compare):
     """Means and variances of rows, written out."""
-
-    def program(lib, x, w, b):
-        centred = x - x.mean(1, **{"keepdims" if lib is jnp else "keepdim": True})
-        scale = (centred * centred).mean(1, **{"keepdims" if lib is jnp else "keepdim": True}) + 1e-5
-        y = centred / lib.sqrt(scale) * w + b
-        return (y * y).sum()
-
-    arrays = [RNG.normal(size=shape).astype(np.float32) for shape in ((512, 256), (256,), (256,))]
-    row(compare, "compiled: layer norm 512x256, value and gradients", program, arrays, [0, 1, 2], 0.4)
+    row(compare, "layer norm 512x256", 0.4)
 
 
 def test_hessian_vector_product(compare):
     """A gradient of a gradient."""
-    a, w, v = RNG.normal(size=(200, 10)), RNG.normal(size=10) * 0.1, RNG.normal(size=10)
-    points = nbgrad.tensor(a)
-
-    def product(w, v):
-        (slope,) = nbgrad.grad((1 + (-(points @ w)).exp()).log().sum(), [w], create_graph=True)
-        return nbgrad.grad((slope * v).sum(), [w])[0]
+    a, w, v = HVP
 
     def loss(w):
         return jnp.log(1 + jnp.exp(-(a @ w))).sum()
 
     call = whole.jit(lambda w, v: whole.grad(lambda w: jnp.vdot(whole.grad(loss)(w), v))(w))
     given = jnp.asarray(w), jnp.asarray(v)
-    candidates = compiled(product, nbgrad.tensor(w, requires_grad=True), nbgrad.tensor(v))
-    candidates |= {"jax jit": lambda: whole.block_until_ready(call(*given))}
+    function, arguments = made("logistic Hessian-vector product 200x10", nbgrad)
+    candidates = compiled(function, *arguments) | {"jax jit": lambda: whole.block_until_ready(call(*given))}
     compare("compiled: logistic Hessian-vector product 200x10", candidates, budget=0.4, peer="jax jit")
-
-
-RATES, START = (1.1, 0.4, 0.4, 0.1), (10.0, 5.0)
-
-
-def euler_step(state, rates, dt=0.05):
-    """Prey and predators after a step."""
-    a, b, c, d = rates
-    prey, predators = state
-    meals = prey * predators
-    return prey + dt * (a * prey - b * meals), predators + dt * (d * meals - c * predators)
 
 
 def by_hand():
@@ -188,17 +132,7 @@ def by_hand():
 
 def test_scan(compare):
     """A loop of numbers, of 100 trips, and the same unrolled."""
-    tensors = [*leaves(nbgrad, *RATES), *map(nbgrad.tensor, START)]
-
-    def scanned(*xs):
-        (prey, _), _ = nbgrad.scan(lambda state, _: (euler_step(state, xs[:4]), None), xs[4:], length=100)
-        return with_gradients(prey, *xs[:4])
-
-    def unrolled(*xs):
-        state = xs[4:]
-        for _ in range(100):
-            state = euler_step(state, xs[:4])
-        return with_gradients(state[0], *xs[:4])
+    (scanned, tensors), (unrolled, _) = (made(f"Lotka-Volterra, 100 steps {how}", nbgrad) for how in ("by scan", "unrolled"))
 
     def in_scan(rates, *start):
         return whole.lax.scan(lambda state, _: (euler_step(state, rates), None), start, None, length=100)[0][0]
@@ -219,32 +153,20 @@ def test_call(compare):
     compare("compiled: x + 1 without dimensions", candidates, budget={"nbgrad, eager": 1.2}, limit=4e-7)
 
 
-def training(lib, run):
-    """A step of a small perceptron with Adam."""
-    arrays = [(RNG.normal(size=shape) * 0.3).astype(np.float32) for shape in ((64, 8), (64, 1))]
-    lib.manual_seed(0)
-    model = lib.nn.Sequential(lib.nn.Linear(8, 16), lib.nn.Tanh(), lib.nn.Linear(16, 1))
-    optimizer = lib.optim.Adam(model.parameters(), lr=1e-3)
-    x, y = map(lib.tensor, arrays)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
+def stepping(lib, run):
+    """Training steps of a small perceptron with Adam."""
+    step, arguments = training(lib)
     call = run(step)
     for _ in range(3):
-        call(x, y)
-    return lambda: call(x, y)
+        call(*arguments)
+    return lambda: call(*arguments)
 
 
 def test_training_step(compare):
     """A whole step, with its optimizer, as one program."""
-    candidates = {"nbgrad": training(nbgrad, lambda step: nbgrad.compile(step, fullgraph=True))}
-    candidates |= {"nbgrad, eager": training(nbgrad, lambda step: step), "torch": training(torch, lambda step: step)}
-    compare("compiled: MLP 64x8-16-1, training step with Adam", candidates, budget=0.03, tolerance=None)
+    candidates = {"nbgrad": stepping(nbgrad, lambda step: nbgrad.compile(step, fullgraph=True))}
+    candidates |= {"nbgrad, eager": stepping(nbgrad, lambda step: step), "torch": stepping(torch, lambda step: step)}
+    compare(f"compiled: {ADAM}", candidates, budget=0.03, tolerance=None)
 
 
 def test_larger_model(compare):
@@ -307,21 +229,23 @@ def live(lib, count, hooked=0):
 
 
 def passes(hooked, compile_it):
-    """Building and walking a graph of 1,000 nodes; building alone."""
+    """What a pass through a graph of 1,000 nodes takes, that was built for it."""
     build = live(nbgrad, 1000, hooked)
-    if not compile_it:
-        return lambda: build().backward()
-    context = nbgrad.jit.compiled_autograd()
+    context = nbgrad.jit.compiled_autograd() if compile_it else nullcontext()
 
     def run():
         y = build()
         with context:
+            start = perf_counter()
             y.backward()
+            return perf_counter() - start
 
-    return run
+    return SelfMeasured(run)
 
 
-def test_compiled_autograd(compare):
-    """Passes that are alike: building the graph is in both numbers."""
-    candidates = {"nbgrad": passes(0, True), "nbgrad, engine": passes(0, False)}
-    compare("compiled autograd: 1,000 nodes, built and passed", candidates, budget={"nbgrad, engine": 0.75}, tolerance=None)
+@pytest.mark.parametrize("hooked, budget", [(0, 0.5), (10, 0.33)])
+def test_compiled_autograd(compare, hooked, budget):
+    """Passes that are alike, without hooks and with one on every tenth node."""
+    candidates = {"nbgrad": passes(hooked, True), "nbgrad, engine": passes(hooked, False)}
+    name = f"compiled autograd: pass through 1,000 nodes{', a hook on every tenth' if hooked else ''}"
+    compare(name, candidates, budget={"nbgrad, engine": budget}, tolerance=None)

@@ -26,11 +26,9 @@ assert x.grad is not None
 print(perf_counter() - start)
 """
 
-# Numba's import is nearly all of what a cold process waits for, is not ours, and is measured apart.
 FIRST_COLD_OP = """
 from time import perf_counter
 import nbgrad
-import numba, numba.core.registry
 x = nbgrad.tensor([1.0, 2.0, 3.0])
 start = perf_counter()
 x.exp()

@@ -21,6 +21,7 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 from sys import getrefcount
+from typing import Sequence
 
 from .base.bounded import MOST_PLANS, keep
 from .base.calls import CALLS
@@ -29,6 +30,7 @@ from .base.grad_mode import mode, traces
 from .base.locks import new_rlock
 from .dispatch.inplace import inplace_plan
 from .graph import node as nodes
+from .graph.collecting import Collector
 from .graph.edges import grad_dtype_of
 from .ops.core import OPS
 from .tensors.layout import Layout, layout_of
@@ -150,7 +152,39 @@ def accumulate_by_hand(node: nodes.AccumulateGrad, g: Tensor | None, create_grap
     held.clear()
 
 
+def leaf_args(node: nodes.AccumulateGrad, collector: Collector) -> None:
+    """Tell a collector of the leaf and its gradient, if gradients flow into it, and of the hooks behind."""
+    leaf = node._variable_
+    if collector.cond(leaf._needs_grad_ is True):
+        collector.collect(leaf)
+        collector.collect(None if leaf._meta_ is None else leaf._meta_.grad)
+        for hook in () if leaf._meta_ is None else tuple((leaf._meta_.post_hooks or {}).values()):
+            collector.call(hook)
+
+
+def leaf_with_saved(node: nodes.AccumulateGrad, values: Sequence[Tensor], g: Tensor | None) -> Tensor | None:
+    """The gradient that the leaf then has, with other tensors in the place of it and of the gradient that it has.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> node = nbgrad.graph.get_gradient_edge(x).node
+    >>> node.apply_with_saved([nbgrad.zeros(2), nbgrad.tensor([1.0, 2.0])], nbgrad.ones(2)), x.grad
+    (tensor([2., 3.]), None)
+    """
+    if not values:
+        return None
+    leaf, own = native.alias(values[0]), node._variable_._meta_
+    leaf._needs_grad_, meta = True, meta_of(leaf)
+    meta.grad = values[1] if len(values) > 1 else None
+    accumulate(leaf, g)
+    for hook in () if own is None else tuple((own.post_hooks or {}).values()):
+        hook(leaf)
+    found: Tensor | None = meta.grad
+    return found
+
+
 nodes.leaf_backward = accumulate_by_hand
+nodes.AccumulateGrad.compiled_args, nodes.AccumulateGrad.apply_with_saved = leaf_args, leaf_with_saved
 
 
 def copy_for_leaf(leaf: Tensor, g: Tensor) -> Tensor:

@@ -253,8 +253,6 @@ TABLES = {
     ("kernels.complex_scalars", "COMPLEX_FUNCTIONS"): "the declarations of the functions of complex numbers",
     ("kernels.complex_scalars", "COMPLEX_GUARDS"): "the declarations of the functions of complex numbers",
     ("kernels.convert", "LAZY"): "texts of conversions, by bits of a layout",
-    ("kernels.cpu.traced", "(python, llvm)"): "Python's operators in LLVM's words",
-    ("kernels.cpu.traced", "(python, sign)"): "Python's operators in LLVM's words",
     ("kernels.prims", "ROUNDINGS"): "primitives, by their names in NumPy and LLVM",
     ("kernels.scalars", "COMMON"): "the declarations of the functions of numbers",
     ("kernels.scalars", "FUNCTIONS"): "the declarations of the functions of numbers",
@@ -372,7 +370,7 @@ def test_numba_is_imported_inside_functions_on_the_way_to_a_cpu_kernel():
         for each in imports()
         if each.target.split(".")[0] == "numba"
         and not each.lazy
-        and not each.source.startswith(("kernels.cuda.", "kernels.cpu.frontend", "kernels.cpu.traced"))
+        and not each.source.startswith(("kernels.cuda.", "kernels.cpu.frontend"))
     }
     assert not wrong
     assert all(each.lazy for each in imports() if each.target == ".kernels.cpu.frontend")
@@ -390,6 +388,31 @@ def test_importing_the_package_is_light():
         env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
     )
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+
+def printed_by_child(script: str) -> str:
+    """What a fresh interpreter prints."""
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_compiling_imports_no_texts_drawings_loops_or_derivatives():
+    """What a first compiled call does not use is not imported for it."""
+    unused = ["hashlib", "difflib", "html", *(f"nbgrad.jit.{name}" for name in ("text", "show", "loops", "backward", "live"))]
+    script = (
+        f"import sys, nbgrad; nbgrad.compile(lambda x: x + 1)(nbgrad.ones(2)); print([x for x in {unused} if x in sys.modules])"
+    )
+    assert printed_by_child(script) == "[]"
+
+
+def test_a_module_does_not_take_the_place_of_a_public_function_of_its_name():
+    """``nbgrad.jit.compile`` is the function, whoever has imported the module of that name before."""
+    script = (
+        "import nbgrad.jit.compile, nbgrad.jit.differentiate; print(nbgrad.jit.compile.__name__, nbgrad.jit.differentiate.__name__)"
+    )
+    assert printed_by_child(script) == "compile differentiate"
 
 
 # Who writes LLVM's text: what has both meanings, what all native code rests on, and the translator.

@@ -36,6 +36,8 @@ def backward(
     create_graph: bool = False,
     grad_variables: Any = None,
     inputs: Any = None,
+    *,
+    compiled: bool = False,
 ) -> None:
     """Add to ``.grad`` of the leaves the gradients of the sum of ``tensors`` weighted by ``grad_tensors``.
 
@@ -47,6 +49,7 @@ def backward(
         grad_variables: the old name of ``grad_tensors``.
         inputs: accumulate into these only: a Tensor, a GradientEdge, a sequence of those, or a dict of tensors. A tensor that is no
             leaf keeps its gradient from now on, as after ``retain_grad``.
+        compiled: run the pass as within ``nbgrad.jit.compiled_autograd()``: from the second of its kind on it is one native call.
 
     Raises:
         GradError: a root that does not require grad, a graph that was freed, ``inputs`` that require no grad.
@@ -73,6 +76,7 @@ def backward(
                 retain_graph=retain_graph,
                 create_graph=create_graph,
                 inputs=inputs,
+                **({"compiled": True} if compiled else {}),
             )
         if has_batched((tensors,)):
             raise GradError(
@@ -92,7 +96,13 @@ def backward(
             stacklevel=2,
         )
     keep = create_graph if retain_graph is None else retain_graph
-    run_backward(seeds, keep, create_graph, None, None if inputs is None else sinks_of(inputs))
+    (run_compiled if compiled else run_backward)(seeds, keep, create_graph, None, None if inputs is None else sinks_of(inputs))
+
+
+def run_compiled(*args: Any) -> None:
+    """``run_backward`` as within ``nbgrad.jit.compiled_autograd()``."""
+    with import_module("nbgrad.jit.live").compiled_autograd():
+        run_backward(*args)
 
 
 def renamed_cotangents(grad_tensors, grad_variables):
@@ -133,6 +143,8 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
+    *,
+    compiled: bool = False,
 ) -> tuple[Tensor, ...]: ...
 
 
@@ -146,6 +158,8 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
+    *,
+    compiled: bool = False,
 ):
     """The gradients of the sum of ``outputs``, weighted by ``grad_outputs``, with respect to ``inputs``.
 
@@ -156,6 +170,7 @@ def grad(
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
         is_grads_batched: the first dimension of the cotangents is a batch, and so is that of the gradients: one pass for all.
         materialize_grads: give zeros for them.
+        compiled: as for ``backward``.
 
     Returns:
         A tuple with one gradient an input; a dict if ``inputs`` is one.
@@ -196,7 +211,8 @@ def grad(
         raise GradError("grad: there are no outputs, so no input was used to compute them. Hint: allow_unused=True.")
     if create_graph:
         create_graph = True  # what native code asks for
-    run_backward(seeds, create_graph if retain_graph is None else retain_graph, create_graph, captures)
+    keep = create_graph if retain_graph is None else retain_graph
+    (run_compiled if compiled else run_backward)(seeds, keep, create_graph, captures)
     results = captures.values
     for position, g in enumerate(results):
         if g is None or (g._needs_grad_ and not create_graph):

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError, VersionError
 from ..base.grad_mode import capture_of_thread, mode, traces
 from ..engine import owned, validate_gradient
+from ..graph.collecting import Collector
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
 from ..graph.node import Node, Rule, name_of
-from ..graph.saved import RawSaved, SavedTensor, alias_with, freed_error, pack_tensor, tangents_of, unpacked, writer_of
+from ..graph.saved import (
+    RawSaved,
+    SavedTensor,
+    alias_with,
+    freed_error,
+    pack_tensor,
+    tangents_of,
+    unpacked,
+    with_tensors,
+    writer_of,
+)
 from ..graph.task import state
 from ..tensors.layout import Layout
 from ..tensors.tensor import ASK, Tensor
@@ -292,6 +303,14 @@ class BackwardCFunction(Node, FunctionCtx):
         """Free what was saved, unless the running pass keeps its graph."""
         free_saved(self)
 
+    def compiled_args(self, collector: Collector) -> None:
+        """What the Function's ``compiled_args(ctx, collector)`` tells; if it has none, ``backward`` and all that ctx holds."""
+        collect_function(self, collector)
+
+    def apply_with_saved(self, values: Sequence[Tensor], g: Any) -> Any:
+        """The gradients of the Function, with other tensors in the place of those that it holds."""
+        return function_with_saved(self, values, g)
+
     def __getattr__(self, name: str):
         raise AttributeError(f"{name_of(self)}: ctx has no attribute {name!r}.")
 
@@ -448,6 +467,52 @@ def checked_gradients(ctx: BackwardCFunction, results: tuple) -> list:
 def zeros_of(layout: Layout) -> Tensor:
     """Zeros for a result that received no gradient."""
     return CALLS["new_full"](layout.like(), 0)
+
+
+# ---- in programs: NOTE [Nodes in programs] of collecting.py ------------------------------------------------------------
+
+
+def collect_function(ctx: BackwardCFunction, collector: Collector) -> None:
+    """Tell a collector what the Function's ``backward`` depends on."""
+    cls = type(ctx)._forward_cls
+    collector.words += (cls, ctx._needs_, ctx._input_layouts_, [None if x is None else x.layout for x in ctx._plan_.outs])
+    collector.collect((ctx.needs_input_grad, ctx.materialize_grads, ctx._constants_))
+    if ctx._freed_ or cls.clear_saved_tensors_on_access:
+        collector.refuse()
+    own = getattr(cls, "compiled_args", None)
+    if own is None:
+        collector.call(cls._backward_method())
+    for saved in ctx._s0_ or ():
+        collector.collect(saved.output)
+        if saved.value is None:
+            collector.collect(None)
+        elif isinstance(saved.value, SavedTensor):
+            collector.refuse()
+        else:
+            collector.collect(saved.value, saved.version)
+    if own is None:
+        collector.collect(vars(ctx))
+    else:
+        own(ctx, collector)
+
+
+def function_with_saved(ctx: BackwardCFunction, values: Sequence[Tensor], g: Any) -> Any:
+    """What ``backward`` gives for a ctx that holds other tensors."""
+    rest, saved, held = iter(values), ctx._s0_, dict(vars(ctx))
+    try:
+        if saved is not None:
+            ctx._s0_ = tuple([each if each.value is None else SavedArgument(next(rest), each.output) for each in saved])
+        own = getattr(type(ctx)._forward_cls, "apply_with_saved", None)
+        if own is not None:
+            results = own(ctx, list(rest), g)
+            checked = checked_gradients(ctx, results if isinstance(results, tuple) else (results,))
+            return checked[0] if len(checked) == 1 else tuple(checked)
+        vars(ctx).update({name: with_tensors(x, lambda _: next(rest), Tensor) for name, x in held.items()})
+        return function_backward(ctx, g, mode.enabled)
+    finally:
+        ctx._s0_ = saved
+        vars(ctx).clear()
+        vars(ctx).update(held)
 
 
 # ---- forward mode --------------------------------------------------------------------------------------------------

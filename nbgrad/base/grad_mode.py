@@ -12,6 +12,7 @@ from .errors import ArgumentError, GradError
 from .locks import new_lock
 
 __all__ = [
+    "Kept",
     "mode",
     "no_grad",
     "enable_grad",
@@ -72,6 +73,23 @@ class GradMode(threading.local):
 
 
 mode = GradMode()
+
+
+class Kept:
+    """The modes of a thread as they are now, for where Ctrl-C may leave them as they were in the middle of something."""
+
+    __slots__ = ("enabled", "inference", "inferring", "claimed", "transforms")
+
+    def __init__(self) -> None:
+        self.enabled, self.inference, self.inferring, self.claimed = mode.enabled, mode.inference, mode.inferring, mode.claimed
+        self.transforms = mode.transforms.copy()
+
+    def put_back(self) -> None:
+        """Let them be so again."""
+        mode.enabled, mode.inference, mode.inferring, mode.claimed = self.enabled, self.inference, self.inferring, self.claimed
+        for transform in mode.transforms[len(self.transforms) :]:
+            unusual[:] = [each for each in unusual if each is not transform]
+        mode.transforms[:] = self.transforms
 
 
 class transforming:

@@ -47,6 +47,19 @@ class Tree:
             return self.kind(zip(self.keys, values))
         return self.kind(*values) if hasattr(self.kind, "_fields") else self.kind(values)
 
+    def places(self, start: str = "") -> list[str]:
+        """Where each leaf is, as Python spells it.
+
+        >>> flatten({"a": 1, "b": (2, [3])})[1].places("x")
+        ["x['a']", "x['b'][0]", "x['b'][1][0]"]
+        """
+        if self.kind is None:
+            return [start]
+        named = self.keys is not None and self.kind not in registered
+        keys = self.keys if named else getattr(self.kind, "_fields", range(len(self.children)))
+        spelled = [f".{key}" if hasattr(self.kind, "_fields") else f"[{key!r}]" for key in keys]
+        return [place for key, child in zip(spelled, self.children) for place in child.places(start + key)]
+
     def __repr__(self) -> str:
         if self.kind is None:
             return "*"

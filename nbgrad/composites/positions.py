@@ -29,7 +29,7 @@ def nonzero(x, *, as_tuple=False):
     check_is_tensor("nonzero", x)
     if traces and is_watched(x):
         places = CALLS["nonzero_places"](CALLS["unsqueeze"](x, 0) if as_tuple and not x.layout.ndim else x)
-        return CALLS["unbind"](places, 1) if as_tuple else places
+        return tuple([CALLS["contiguous_copy"](row) for row in CALLS["unbind"](places, 1)]) if as_tuple else places
     find = positions_finder(x.layout, bool(as_tuple))
     if find is not None:
         found = find(x)

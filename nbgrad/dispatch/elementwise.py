@@ -25,6 +25,7 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .elementwise_plans import PLANS, ElementwisePlans, find_plan, kinds_in, plan_key
 from .elementwise_rules import FEW
+from .launches import fresh
 from .operands import (
     NUMBERS,
     any_complex,
@@ -61,7 +62,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
     """The call without interpreters: plan, launch, record."""
     plan = find_plan(op, operands)
     try:
-        out = native.fresh(plan, *operands)
+        out = fresh(plan, *operands)
     except OverflowError as error:
         raise misfit(op, operands, error) from None
     if mode.enabled:

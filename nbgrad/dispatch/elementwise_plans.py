@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ..base.bounded import Plans
 from ..base.dtypes import DType, bool_, of_default_dtype
-from ..native.plans import ElementwisePlan
+from ..native.plans import ElementwisePlan, LateRecord
 from ..ops.core import Elementwise
 from ..ops.expr import symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -107,25 +107,31 @@ class Pattern:
     """A plan of which copies serve other contiguous shapes.
 
     Attributes:
-        build: ``build(outs, operands, operands, backs)``, the copy.
+        shared: what the copies have in common; ``build(outs, operands, operands, backs)`` makes one.
+        late: their record, if its kernel is yet to be found; else None.
         dtype: of the result.
         operands: of the plan: None for a Python number.
         mixed: whether there is one.
         subsets: the length of ``backs``.
     """
 
-    __slots__ = ("build", "dtype", "operands", "mixed", "subsets")
+    late: LateRecord | None
+    __slots__ = ("shared", "build", "late", "dtype", "operands", "mixed", "subsets")
 
     def __init__(self, plan: ElementwisePlan):
         self.dtype, self.subsets = plan.outs[0].layout.dtype, len(plan.backs)
         self.operands, self.mixed = plan.operands, None in plan.operands
-        shared = object.__new__(ElementwisePlan)
+        self.shared = object.__new__(ElementwisePlan)
         for slot in ("record", "op", "compute", "records", "reduced", "kinds"):
-            setattr(shared, slot, getattr(plan, slot))
-        self.build = native.builder(shared, ("outs", "layouts", "operands", "backs"))
+            setattr(self.shared, slot, getattr(plan, slot))
+        self.late = plan.record if type(plan.record) is LateRecord else None
+        self.build = native.builder(self.shared, ("outs", "layouts", "operands", "backs"))
 
     def resized(self, layout: Layout) -> ElementwisePlan:
         """The plan of the same kind for another contiguous shape."""
+        if self.late is not None and self.late.packed is not None:
+            self.shared.record, self.late = self.late.packed, None
+            self.build = native.builder(self.shared, ("outs", "layouts", "operands", "backs"))
         dtype, operands = self.dtype, self.operands
         out = layout if dtype is layout.dtype else layout_of(dtype, layout.shape, None, layout.device)
         operands = tuple([x and layout for x in operands]) if self.mixed else (layout,) * len(operands)

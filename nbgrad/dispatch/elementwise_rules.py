@@ -18,7 +18,7 @@ from ..graph.cotangents import fit
 from ..graph.edges import Node
 from ..graph.node import NODE_SAVES
 from ..graph.saved import free_all, require_history, unpack
-from ..native.plans import ElementwisePlan, Plan
+from ..native.plans import ElementwisePlan, LateRecord, Plan
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import guarded, postorder, symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -95,6 +95,8 @@ class ElementwiseRule(SavingRule):
             if kind is not None and kind[1] is not None and len(made.record) == 8 * (8 + len(made.layouts)):
                 plan.kinds[kind] = made.record
         else:
+            if type(record) is LateRecord and record.packed is not None:
+                plan.kinds[kind] = record = record.packed
             made = Plan(record, (plan.operands[self.positions[0]].template,) * len(self.computed), layouts)
         if backs is None:
             backs = plan.backs[self.mask] = {}

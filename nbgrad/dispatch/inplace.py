@@ -27,6 +27,7 @@ from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .elementwise_plans import finish_plan, forward_formula
 from .elementwise_rules import rule_of
+from .launches import into
 from .operands import (
     any_complex,
     bind,
@@ -128,7 +129,7 @@ class InplaceCall:
             return slots
 
         def launch():  # a kernel reads all operands, or, if it has one pointer for result and first operand, the others
-            native.into(plan, x, *others) if len(plan.layouts) == len(others) else native.into(plan, x, x, *others)
+            into(plan, x, *others) if len(plan.layouts) == len(others) else into(plan, x, x, *others)
 
         recorder, keeps, slots = plan.records[mask] if mask else NOT_RECORDED
         return write(self.name, x, mask != 0, record, launch, keeps)

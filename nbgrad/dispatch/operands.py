@@ -14,11 +14,13 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
+from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
+from .launches import need
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -200,6 +202,8 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
     divisor = operands[op.operands.index(op.integer_divisor)]
     # As an element: 256 is 0 in uint8.
     if isinstance(divisor, Tensor):
+        if traces:
+            need((divisor,))
         zero = (divisor.numpy().astype(dtype.numpy, copy=False) == 0).any()
     else:
         zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0

@@ -19,6 +19,7 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .arguments import argument_text, called_again, hashable, other_names, other_names_lines, settled_attributes
 from .calls import OperationCall
+from .launches import fresh
 from .lowerings import GeneralPattern, GeneralPlan, complete
 from .rules import record_result, record_run, recorder
 
@@ -128,7 +129,7 @@ class PlannedCall(OperationCall):
             if not isinstance(plan, GeneralPlan):
                 return record_run(op, plan, tensors, dict(zip(self.attributes, key[count:])))
             keep(self.plans, key, plan)
-        out = native.fresh(plan, *tensors)
+        out = fresh(plan, *tensors)
         if mode.enabled:
             record_result(op, plan, tensors, out[0] if type(out) is tuple else out)
         return out

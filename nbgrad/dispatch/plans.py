@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import cache, lru_cache
+from functools import cache
 from typing import TypeVar
 
 from ..base import config
@@ -18,9 +18,10 @@ from ..base.errors import KernelError
 from ..kernels.codegen import guard_functions, scalar_function
 from ..kernels.convert import conversion, rounding
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import Code, late
 from ..kernels.templates.elementwise import elementwise_loop
-from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_record
-from ..native.plans import NUMBER_CODES, Plan, pack_record
+from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_words
+from ..native.plans import NUMBER_CODES, LateRecord, Plan, pack_record
 from ..ops.core import OPS
 from ..ops.expr import Expr, postorder
 from ..tensors.layout import Layout, common_strides, layout_of
@@ -77,6 +78,9 @@ def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], 
     return address(Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items())))
 
 
+elementwise_code = late(elementwise_kernel)
+
+
 @cache
 def cost(formula: Formula, dtype: str) -> float:
     """Rough serial time of one element, in ns: memory traffic, and 0.3 ns for a float32 function that is not arithmetic."""
@@ -92,7 +96,7 @@ def thread_shares(nanoseconds: float) -> tuple[int, int]:
     return max(4096, int(GRAIN / nanoseconds) // 512 * 512), math.ceil(PARALLEL_FROM / nanoseconds)
 
 
-@lru_cache(maxsize=1)
+@late
 def iterator() -> int:
     """Address of the strided iterator."""
     from ..kernels.templates.iterate import convert, locate, move, walk
@@ -172,13 +176,19 @@ def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
     return tuple(NUMBER_CODES[dtype] if number else 0 for number in numbers)
 
 
-@cache
 def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
     """The record of a launch on memory as it lies: the same for every shape."""
+    record = first_record(formula, dtype, numbers, singles, inplace)
+    return record.packed or record if type(record) is LateRecord else record
+
+
+@cache
+def first_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
+    """The same, as it was at the first time."""
     grain, shared_from = thread_shares(cost(formula, dtype))
     codes = number_codes(numbers, dtype)[inplace:]
     return pack_record(
-        elementwise_kernel(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from
+        elementwise_code(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from
     )
 
 
@@ -209,8 +219,8 @@ def _same_bits(memory: str, name: str) -> bool:
     return memory == name or (memory == "bool" and name == "uint8")
 
 
-def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole: set[int]) -> bytes:
-    """The record for the iterator: how it reaches every operand, and the walk that they share.
+def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole: set[int]) -> list[int | Code]:
+    """The words for the iterator: how it reaches every operand, and the walk that they share.
 
     Args:
         half: the half type that numbers become before they are computed with; "" for none.
@@ -240,7 +250,7 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
             continue
         memory = layout.dtype.name
         is_out = k < len(outs)
-        cast = 0
+        cast: Code | int = 0
         if is_out:
             cast = rounding(dtype, half, memory, lazy_bits(layout)) if rounded else conversion(names[k], memory, lazy_bits(layout))
         elif rounded:
@@ -258,8 +268,8 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
-    code = elementwise_kernel(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs) :]]))
-    return iteration_record(code, len(outs), entries, sizes, steps)
+    code = elementwise_code(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs) :]]))
+    return iteration_words(code, len(outs), entries, sizes, steps)
 
 
 def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:

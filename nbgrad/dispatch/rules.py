@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Callable, Collection, Iterable
 
 from ..base.bounded import keep
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 from ..graph.edges import Node, edge_of, next_seq, requires_grad
 from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike
 from ..modes.inference import is_inference, refuse_saving
@@ -20,6 +20,7 @@ from ..ops.kinds import refuse_wrong_kind
 from ..tensors.tensor import ASK, Tensor, native
 from .arguments import KEY_TYPES, attribute_names, settled_attributes
 from .generated import compile_text
+from .launches import truly
 from .lowerings import RunPlan, complete
 from .nodes import UNKNOWN, SavingRule, node_builder, node_template, saved_output
 
@@ -199,7 +200,7 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
     enabled = mode.enabled
     mode.enabled = False
     try:
-        result = run(op, tensors, attributes)
+        result = truly(run, op, tensors, attributes) if traces else run(op, tensors, attributes)
     except Exception as error:
         refuse_wrong_kind(op, attributes.items(), error)
         raise

@@ -14,8 +14,9 @@ from ..base.grad_mode import traces
 from ..modes.traced import capture_of_thread
 from ..ops.expr import Expr, constant, scalar, symbol
 from ..tensors.layout import Layout
-from ..tensors.tensor import Tensor, native
+from ..tensors.tensor import Tensor
 from ..views import check_inplace
+from .launches import into
 from .plans import Formula, elementwise_plan
 
 __all__ = ["at_end", "changing", "fused_update"]
@@ -87,7 +88,7 @@ def run_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tenso
             check_inplace("fused_update", x, False)
     count = len(outputs)
     rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts) :], *scalars.values())
-    native.into(plan, *tensors[:count], *rest)
+    into(plan, *tensors[:count], *rest)
 
 
 @lru_cache(maxsize=1024)

@@ -6,12 +6,17 @@ tensor(-0.)"""
 
 from __future__ import annotations
 
-from ..batch.vmap import vmap
-from .forward import jvp, linearize
-from .jacobians import hessian, jacfwd, jacrev
-from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from .purity import debug_unwrap, functionalize
-from .reverse import grad, grad_and_value, value_and_grad, vjp
+from typing import TYPE_CHECKING
+
+from ..base.late_names import late_names
+
+if TYPE_CHECKING:
+    from ..batch.vmap import vmap
+    from .forward import jvp, linearize
+    from .jacobians import hessian, jacfwd, jacrev
+    from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+    from .purity import debug_unwrap, functionalize
+    from .reverse import grad, grad_and_value, value_and_grad, vjp
 
 __all__ = [
     "debug_unwrap",
@@ -30,3 +35,15 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+__getattr__, __dir__ = late_names(
+    __name__,
+    {
+        "..batch.vmap": ("vmap",),
+        ".forward": ("jvp", "linearize"),
+        ".jacobians": ("hessian", "jacfwd", "jacrev"),
+        ".modules": ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"),
+        ".purity": ("debug_unwrap", "functionalize"),
+        ".reverse": ("grad", "grad_and_value", "value_and_grad", "vjp"),
+    },
+)

@@ -285,6 +285,8 @@ class Node(Placed):
     _backward_: Callable
     _outputs_: int
     _meta_: Any  # NodeMeta or None
+    compiled_args: Callable  # these two are written in collecting.py
+    apply_with_saved: Callable
 
     def name(self) -> str:
         """The name by which tools know the node, as ``MulBackward0``; of what is no operation's, as torch's engine calls it."""

@@ -1,19 +1,32 @@
-"""Graphs of programs: capture, differentiation, compilation."""
+"""Graphs of programs: capture, differentiation, compilation.
+
+What a program names is imported when it first does, so that a first call waits for nothing that it does not use
+(benchmarks/test_startup.py).
+"""
 
 from __future__ import annotations
 
-from .associative import associative_scan
-from .capture import trace
-from .checker import check
-from .compile import compile
-from .control_flow import cond, map, scan, while_loop
-from .differentiate import Gradient, differentiate, is_differentiable, update_requires_grad
-from .equality import difference, same
-from .graph import Graph
-from .hosts import print
-from .linear import jvp, linearize, transpose
-from .live import compiled_autograd
-from .parser import parse
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..base.late_names import late_names
+
+if TYPE_CHECKING:
+    from .associative import associative_scan
+    from .checker import check
+    from .compile import compile
+    from .control_flow import cond, map, scan, while_loop
+    from .differentiate import Gradient, differentiate, is_differentiable, update_requires_grad
+    from .equality import difference, same
+    from .graph import Graph
+    from .hosts import print
+    from .linear import jvp, linearize, transpose
+    from .live import compiled_autograd
+    from .loading import load
+    from .parser import parse
+    from .saving import save
+    from .tracing import trace
 
 __all__ = [
     "Gradient",
@@ -28,13 +41,44 @@ __all__ = [
     "is_differentiable",
     "jvp",
     "linearize",
+    "load",
     "map",
     "parse",
     "print",
     "same",
+    "save",
     "scan",
     "trace",
     "transpose",
     "update_requires_grad",
     "while_loop",
 ]
+
+_NAMES = {
+    ".associative": ("associative_scan",),
+    ".checker": ("check",),
+    ".compile": ("compile",),
+    ".control_flow": ("cond", "map", "scan", "while_loop"),
+    ".differentiate": ("Gradient", "differentiate", "is_differentiable", "update_requires_grad"),
+    ".equality": ("difference", "same"),
+    ".graph": ("Graph",),
+    ".hosts": ("print",),
+    ".linear": ("jvp", "linearize", "transpose"),
+    ".live": ("compiled_autograd",),
+    ".loading": ("load",),
+    ".parser": ("parse",),
+    ".saving": ("save",),
+    ".tracing": ("trace",),
+}
+__getattr__, __dir__ = late_names(__name__, _NAMES)
+
+
+class _Package(ModuleType):
+    """A package that does not take a module of its own for the function of the same name, once that module is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, ModuleType) or not any(name in public for public in _NAMES.values()):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

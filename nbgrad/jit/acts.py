@@ -7,7 +7,7 @@ from typing import Any, Sequence
 from ..modes.traced import Unfit
 from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor, meta_of, native
-from .effects import Effects
+from .effects import Effects, has_hooks
 from .graph import Graph
 
 __all__ = ["Acts"]
@@ -24,6 +24,8 @@ class Acts:
     Attributes:
         needed: leaves (see ``Standin.owner``) whose gradient the program reads or adds to, and whether there was one.
         places: which input each target is; -1: none.
+        learned: tensors in which passes within the program leave gradients, beside arguments.
+        given: the inputs that are written; ``named``: tensors that the program reads beside its inputs.
         targets, times: tensors, or numbers of inputs, that are written, and how often; whether all are ``fixed``, tensors.
         gradients: leaves whose gradient is exchanged, and the number of the leaf of the result, or None for none.
     """
@@ -35,6 +37,9 @@ class Acts:
         found = [graph.inputs.index(target) if target in graph.inputs else target.data for target, _, _ in effects.writes]
         self.targets, self.times = tuple(found), tuple([times for _, _, times in effects.writes])
         self.places = tuple([target if isinstance(target, int) else -1 for target in found])
+        self.given = tuple([target for target in found if isinstance(target, int)])
+        self.named = tuple([value.data for value in graph.constants if isinstance(value.data, Tensor)])
+        self.learned = tuple(effects.learned)
         self.fixed = not any(isinstance(target, int) for target in found)
         places = iter(range(count, count + len(effects.gradients)))
         self.gradients = [(owner, None if value is None else next(places)) for owner, value in effects.gradients]
@@ -47,6 +52,8 @@ class Acts:
             return None
         if any(x.layout is not layout for x, layout in zip(found, self.layouts)):
             return None
+        if self.learned and not native.are_bare(self.learned) and any(map(has_hooks, self.learned)):
+            return None
         for owner, had in self.needed:
             meta = (inputs[owner] if isinstance(owner, int) else owner)._meta_
             if (meta is not None and meta.grad is not None) is not had:
@@ -55,6 +62,9 @@ class Acts:
         if self.targets:
             targets = self.written(operands)
             if not native.may_write(targets, self.places, operands) and not may_write(targets, self.places, operands):
+                return None
+            written, nowhere = tuple([operands[k] for k in self.given]), (-1,) * len(self.given)
+            if written and not native.may_write(written, nowhere, self.named) and not may_write(written, nowhere, self.named):
                 return None
         return operands
 

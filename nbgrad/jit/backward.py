@@ -8,28 +8,44 @@ changes nothing: calls that were taken from generators are among what is saved.
 
 from __future__ import annotations
 
-from typing import Any, Container, Sequence
+from operator import itemgetter
+from typing import Any, Callable, Container, NamedTuple, Sequence
 
 from ..base.errors import GraphError
 from ..graph.edges import requires_grad
 from ..ops.core import Elementwise
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
+from .costs import measured
 from .cut import recomputed, saved_values
 from .draws import RESERVE
 from .graph import Graph
 from .ir import Value, values_in
 from .joint import Joint
 from .linear import part
-from .obstacles import update_requires_grad
-from .passes import simplify
+from .passes import owners, simplify
 from .program import Program
+from .recorded import Recorder
 from .retrace import example, prune
 from .version import interleaved
 
 __all__ = ["Backward"]
 
 NEW = object()
+
+
+class Latest(NamedTuple):
+    """What the pass was that has run last.
+
+    Attributes:
+        layouts: of the cotangents, all of which there are.
+        take: what takes the program's inputs out of everything that there is.
+    """
+
+    program: Program
+    wanted: tuple[int, ...]
+    layouts: list[Layout]
+    take: Callable
 
 
 class Backward:
@@ -66,6 +82,8 @@ class Backward:
         originals = {mine: value for value, mine in copies.items()}
         self.count, self.words = len(graph.inputs), len(words)
         self.programs: dict[Any, Any] = {}
+        self.latest: Latest | None = None
+        self.recorders: dict[Any, Any] = {}
         joint = Joint(
             self.flat, self.examples([*tensors, *self.captured], [example(value.layout) for value in words if value.layout])
         )
@@ -117,7 +135,9 @@ class Backward:
             if any(x is None for x in every):
                 every = [example(v.layout) if x is None and v.layout else x for x, v in zip(every, self.flat.inputs)]
             try:
-                program = self.program(every, *key)
+                with measured() as cost:
+                    program = self.program(every, *key)
+                program.cost = cost
             except Exception:  # what a Function raises is raised again call by call
                 program = None
             self.programs[key] = program
@@ -126,7 +146,83 @@ class Backward:
         inputs = [*[g for g in given if g is not None], *[every[k] for k in self.places], *saved]
         if any(x.layout is not value.layout for x, value in zip(inputs, program.graph.inputs)):
             return None
+        if all(g is not None for g in cotangents):
+            self.latest = Latest(
+                program, wanted, [x.layout for x in cotangents if x is not None], self.places_of(cotangents, operands, saved)
+            )
         return program.run(inputs)
+
+    def places_of(self, cotangents: Sequence[Any], operands: Sequence[Any], saved: Sequence[Any]) -> Callable:
+        """What takes the inputs of a pass out of cotangents, operands, what is saved, and words, one behind the other."""
+        start, behind = len(cotangents), len(cotangents) + len(operands) + len(saved)
+        places = [k for k, needed in enumerate(self.needs) if needed]
+        for k in self.places:
+            if k < self.count:
+                places.append(start + k)
+            elif k < self.count + self.words:
+                places.append(behind + k - self.count)
+            else:
+                places.append(start + k - self.words)
+        places += range(start + len(operands), behind)
+        return itemgetter(*places) if len(places) > 1 else lambda found: tuple([found[k] for k in places])
+
+    def recorded(
+        self, operands: Sequence[Any], words: Sequence[Tensor], cotangents: Sequence[Tensor | None], wanted: tuple[int, ...]
+    ) -> list | None:
+        """``run`` for a pass that is recorded: one node, whose own pass is a program; None where a graph cannot hold that."""
+        given = [g for g, needed in zip(cotangents, self.needs) if needed]
+        if self.lost or all(g is None for g in given):
+            return None
+        held = [*operands[: self.count], *[own if x is None else x for x, own in zip(operands[self.count :], self.captured)]]
+        every = [
+            example(value.layout) if x is None and value.layout else x
+            for x, value in zip(self.examples(held, words), self.flat.inputs)
+        ]
+        inputs = [*every, *[g for g in given if g is not None]]
+        key = (
+            wanted,
+            tuple([None if g is None else g.layout for g in given]),
+            tuple([isinstance(x, Tensor) and requires_grad(x) for x in inputs]),
+        )
+        found = self.recorders.get(key, NEW)
+        if found is NEW:
+            try:
+                found = self.recorder(every, *key)
+            except Exception:  # what is wrong is said call by call
+                found = None
+            self.recorders[key] = found
+        if found is None or any(isinstance(x, Tensor) and x.layout is not v.layout for x, v in zip(inputs, found.graph.inputs)):
+            return None
+        outs = found(inputs)
+        return found.program.leaves(outs, inputs)
+
+    def recorder(
+        self, examples: Sequence[Any], wanted: Sequence[int], layouts: Sequence[Layout | None], flags: Sequence[bool]
+    ) -> Recorder:
+        """The pass as a function of operands and cotangents: it is computed again from these."""
+        joint = Joint(self.flat, examples, (), layouts, flags[len(examples) :])
+        graph, places = joint.graph, [k if k < self.count else k + self.words for k in wanted]
+        graph.outputs = [joint.grads[k] for k in places]
+        graph.name = f"{self.flat.name}_backward"
+        return differentiable(graph, [*examples, *[example(value.layout) for value in joint.cotangents if value.layout]])
+
+    def again(self, kept: tuple, words: tuple, cotangents: Any, wanted: tuple[int, ...]) -> list | None:
+        """The same where all is as in the run before it; None where it is not.
+
+        Args:
+            kept: the operands, then what is saved.
+        """
+        latest = self.latest
+        if latest is None or wanted != latest.wanted:
+            return None
+        for g, layout in zip(cotangents, latest.layouts):
+            if g is None or g.layout is not layout:
+                return None
+        inputs = latest.take((*cotangents, *kept, *words))
+        for x, value in zip(inputs, latest.program.graph.inputs):
+            if x.layout is not value.layout:
+                return None
+        return latest.program.run(inputs)
 
     def require_exact(self, joint: Joint) -> None:
         """Refuse a pass that may round otherwise: where the engine's gradients are row-major, those of calls are as operands are.
@@ -158,8 +254,38 @@ class Backward:
             joint.graph.constants,
             f"{self.flat.name}_backward",
         )
-        update_requires_grad(made, False)
-        return Program(simplify(made), made.outputs)
+        for value in made.defined():
+            value.requires_grad = False  # not in blocks: that of a way back is differentiated when it runs (rewinding.py)
+        program = Program(simplify(made), made.outputs)
+        program.again = again
+        return program
+
+
+def differentiable(graph: Graph, examples: Sequence[Any]) -> Recorder:
+    """The program of a graph, with a backward pass of its own: NOTE [Live results] of variants.py.
+
+    Args:
+        examples: tensors like the inputs.
+    """
+    original, copies = graph.copy()
+    given, outputs = {*graph.inputs, *graph.constants}, list(graph.outputs)
+    live = [value for value in values_in(tuple(outputs)) if value.requires_grad is not False]
+    results = dict.fromkeys(root for value in live for root in owners(graph, [value]) if root not in given)
+    try:
+        backward = Backward(original, [copies[root] for root in results], (), examples)
+    except GraphError:
+        backward = None
+    before = {copy: value for value, copy in copies.items()}
+    roots = [root for root in owners(graph, values_in(tuple(outputs))) if root not in given]
+    graph.outputs = [*outputs, *roots, *([] if backward is None else [before[value] for value in backward.saved])]
+    simplify(graph)
+    count = len(outputs)
+    outputs, made, saved = graph.outputs[:count], graph.outputs[count : count + len(roots)], graph.outputs[count + len(roots) :]
+    graph.outputs = outputs
+    program = Program(graph, outputs, saved=saved)
+    window = program.schedule.window
+    owned = {window(value).place.value for value in values_in(tuple(outputs)) if value.requires_grad is not False}
+    return Recorder(original, program, backward, dict(zip(made, [copies[root] for root in roots])), owned, ())
 
 
 def reads_of(joint: Joint) -> set[Value]:

@@ -18,6 +18,7 @@ from ..base import config
 from ..base.calls import CALLS
 from ..base.grad_mode import inference_mode
 from ..base.nested import map_leaves
+from ..dispatch.launches import need
 from ..forward.tangents import ALL_LEVELS, sight
 from ..modes.batched import Batched
 from ..modes.overrides import FunctionMode
@@ -26,12 +27,12 @@ from ..tensors.arrays import tensor_of as tensor_like, values_of
 from ..tensors.batch_levels import state as batches
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
-from .capture import Trace, tracing
-from .checker import check
+from .capture import Trace
 from .graph import Graph
-from .ir import Block, Value, copy_block, values_in
+from .ir import Block, Value, copy_block, plain_layout, values_in
 from .program import Program
 from .replay import run_block, tensor_of
+from .tracing import tracing
 from .values import refuse_in_body
 
 __all__ = [
@@ -44,7 +45,6 @@ __all__ = [
     "example_of",
     "fitted",
     "joined",
-    "plain_layout",
     "traced_body",
     "values_in_first",
 ]
@@ -129,12 +129,6 @@ def body_of(block: Block) -> Body:
     return body
 
 
-def plain_layout(value: Value) -> Layout:
-    """The row-major layout of a value's dtype and shape."""
-    assert value.layout is not None
-    return layout_of(value.layout.dtype, value.layout.shape)
-
-
 def fitted(x: Tensor, layout: Layout) -> Tensor:
     """A plain tensor in a row-major layout of its shape and dtype: on its own memory where that is so."""
     if x.layout is layout:
@@ -199,7 +193,7 @@ def traced_body(
     Raises:
         GraphError: the function does what a graph cannot hold.
     """
-    with alone(), tracing(found) as active:
+    with alone(), tracing(found, late=True) as active:
         inputs = [active.input(x) for x in examples]
         if found:
             substitution = Substitution(active, found)
@@ -220,6 +214,8 @@ def traced_body(
         value.data = None
     graph.inputs, graph.constants = graph.inputs + graph.constants, []
     if config.CHECK:
+        from .checker import check
+
         check(graph, "trace")
     return Body(Block(graph.inputs, graph.nodes, graph.outputs), bound), used
 
@@ -246,6 +242,7 @@ def values_in_first(x: Tensor) -> np.ndarray:
     shape, depth = x.layout.shape, 0
     if type(x) is Batched:
         depth, x = len(x._levels_), x._value_
+    need((x,))
     with unseen():
         array = values_of(native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None))
     return array[(0,) * depth] if array.size else np.zeros(shape, array.dtype)

@@ -16,45 +16,39 @@ constants. A tensor from elsewhere was computed where nobody looked, and using i
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
-from pathlib import Path
 from threading import get_ident
 from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
 from ..autograd.function_context import BackwardCFunction
-from ..base import config
 from ..base.calls import CALLS
-from ..base.dtypes import bool_, dtype_of, int64
+from ..base.dtypes import bool_, int64
 from ..base.errors import GraphError
-from ..base.grad_mode import mode, special, traces
+from ..base.grad_mode import traces
 from ..creation.numpy_exchange import from_numpy
-from ..func.captures import captured
-from ..graph.edges import Edge, Node as GraphNode, next_seq, requires_grad
+from ..dispatch.launches import need
+from ..graph.edges import Edge, Node as GraphNode
 from ..graph.node import saved_values
-from ..graph.saved import tensors_in
 from ..modes.interpreters import Call, Presence, register
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
-from ..tensors.tensor import ASK, Tensor, native
-from .checker import check
+from ..tensors.tensor import ASK, Tensor
+from .calls import holds_tensors, run_call, write_update
 from .draws import Draws
 from .effects import Effects, Numbers, Postponed
-from .functions import Hosted, run_backward, run_function
+from .functions import run_backward
 from .graph import Graph
 from .hosts import call_python
 from .ir import Block, Control, Node, Value
-from .updates import UPDATE, name_of_rule
-from .values import MOST, ask, elements_of, numbers_for
+from .lines import user_line
+from .pending import Pending
+from .values import MOST, ask, elements_of
 from .variables import Variables
 
-__all__ = ["Trace", "beginning_again", "current_trace", "trace", "tracing"]
+__all__ = ["Trace", "current_trace"]
 
-PACKAGE = str(Path(__file__).parents[1])
-GENERATED = "<nbgrad "  # how files of generated functions are called
 LARGE = 2.0**62
 
 
@@ -68,6 +62,7 @@ class Trace(Presence):
         hosted: Functions that are steps in Python; ``arrays``: those that a ctx holds, as tensors; ``turns``: contexts whose
             ``backward`` runs. See functions.py.
         depth: whether the thread is beneath a call that is being written down.
+        pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
         effects: what the function changes that was there before; None where it may change nothing.
     """
 
@@ -82,6 +77,7 @@ class Trace(Presence):
         self.turns: dict[int, Any] = {}
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
+        self.pending, self.lazy, self.late = Pending(), False, False
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
         """A traced tensor in the place of an argument: a leaf, or part of the argument's graph, on memory of its own."""
@@ -117,12 +113,18 @@ class Trace(Presence):
             if self.effects is None:
                 self.refuse("backward: accumulates into .grad", "nbgrad.grad returns gradients, and a graph holds them")
             else:
+                self.effects.note_leaf(leaf)
                 self.effects.note_read(leaf)
 
     def note_gradient_read(self, x: Tensor) -> None:
         """The function looks at the gradient of a tensor."""
         if self.effects is not None:
             self.effects.note_read(x)
+
+    def note_history_asked(self, x: Tensor) -> None:
+        """The function asks whether a tensor was computed, and by what."""
+        if self.effects is not None:
+            self.effects.note_history_asked(x)
 
     def note_gradient_set(self, x: Tensor) -> None:
         """The function exchanges the gradient of a tensor."""
@@ -161,6 +163,7 @@ class Trace(Presence):
 
     def ask(self, op: str, x: Tensor) -> None:
         """Python reads the elements of a tensor: see values.py."""
+        need((x,))
         ask(self, op, x)
 
     def truth(self, x: Tensor) -> Tensor:
@@ -171,6 +174,7 @@ class Trace(Presence):
         """A tensor of one floating element without the digits behind the point, if there are integers so large."""
         if not x.layout.dtype.is_floating_point or x.layout.numel != 1 or not self.variables.is_watched(x):
             return x
+        need((x,))
         return CALLS["to_dtype"](x.detach(), int64) if abs(float(elements_of(x).item())) < LARGE else x
 
     def leave(self, op: str, x: Tensor) -> None:
@@ -193,52 +197,21 @@ class Trace(Presence):
 
     # ---- calls -----------------------------------------------------------------------------------------------------
 
-    def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
-        """Run a call and write it down."""
-        if call.op.kind == "function":
-            if hasattr(function_of(call), "_control_"):
-                return self.run_control(call, below)
-            return run_function(self, call, below)
-        if call.form == "out":
-            raise GraphError(f"{call.op.public}: a graph does not capture out=. Hint: use the result.")
-        if call.op.kind == "method":
-            return self.run_method(call, below)
-        if call.op.draws:
-            return below(call.with_operands(call.map(plain)))
-        if call.op.kind == "movement" and call.marked:
-            call = call.with_operands(call.operands, {name: numbers_for(x) for name, x in call.attributes.items()})
-        ins, attributes = self.value(call.operands), {name: self.value(x) for name, x in call.attributes.items()}
-        if call.form:
-            return self.write(call, ins, attributes, below)
-        mark, out = next_seq(), self.run_unmarked(call, below)
-        outs = out if isinstance(out, (tuple, list)) else (out,)
-        if not all(isinstance(x, Tensor) for x in outs):
-            raise GraphError(f"{call.op.public}: gives {type(out).__name__}, expected tensors: a graph cannot capture it.")
-        self.add(call.op, ins, attributes, outs)
-        self.follow(outs, mark)
-        return out
+    def update(self, rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], numbers: dict, run: Callable) -> None:
+        """Write an update down: see calls.py."""
+        write_update(self, rule, outputs, inputs, numbers, run)
 
-    def run_method(self, call: Call, below: Callable[[Call], Any]) -> Any:
-        """A method of tensors that is no operation: its results are windows on what it was called on."""
-        out = self.run_unmarked(call, below)
-        if isinstance(out, Tensor):
-            self.follow((out,), next_seq())
-        return out
+    def run_unmarked(self, call: Call, below: Callable[[Call], Any], late: bool = False) -> Any:
+        """The call on its tensors, and those that they are views of, without their marks.
 
-    def run_control(self, call: Call, below: Callable[[Call], Any]) -> Any:
-        """A Function that is a control node: NOTE [Controls]."""
-        control, attributes, blocks, constants = function_of(call)._control_(*call.operands)
-        for x in constants:
-            self.variables.known.setdefault(id(x._storage_.array), x)
-        ins = tuple([self.value(x) for x in call.operands if isinstance(x, Tensor)])
-        seq, outs = next_seq(), self.run_unmarked(call, below)
-        self.add(control, ins, attributes, outs, blocks)
-        self.follow(outs, seq)
-        return outs
-
-    def run_unmarked(self, call: Call, below: Callable[[Call], Any]) -> Any:
-        """The call on its tensors, and those that they are views of, without their marks."""
-        marked = {id(x): x for x in involved(call) if x.layout.special is TRACED}
+        Args:
+            late: whether the elements of the results may be computed later: NOTE [Results without values] of pending.py.
+        """
+        tensors = list(involved(call))
+        marked = {id(x): x for x in tensors if x.layout.special is TRACED}
+        before, self.lazy = self.lazy, late and self.late
+        if not self.lazy:
+            need(tensors)
         for x in marked.values():
             unmark(x)
         self.depth += 1
@@ -246,6 +219,7 @@ class Trace(Presence):
             return below(call)
         finally:
             self.depth -= 1
+            self.lazy = before
             for x in marked.values():
                 mark(x)
 
@@ -258,61 +232,6 @@ class Trace(Presence):
             value.requires_grad = bool(x.requires_grad)
             self.variables.define(x, value)
         return node
-
-    def write(self, call: Call, ins: tuple, attributes: dict, below: Callable[[Call], Any]) -> Any:
-        """Write the out-of-place call down, and give the storage that is written to a new value."""
-        x, seq = call.operands[0], next_seq()
-        self.admit_write(x, f"{call.op.public}_", (*call.operands, *call.attributes.values()))
-        made = self.run_unmarked(call, out_of_place)
-        out = self.run_unmarked(call, below)
-        node = Node(call.op, ins, attributes, [made.layout], line=user_line())
-        self.graph.nodes.append(node)
-        self.variables.write(x, node.outs[0])
-        self.follow((x,), seq)
-        return out
-
-    def admit_write(self, x: Tensor, name: str, operands: tuple) -> None:
-        """A write, to what the function makes, or to what was there before.
-
-        Raises:
-            GraphError: to what was there before, where the write is recorded or no effects are captured.
-        """
-        if self.variables.is_made(x):
-            return
-        what = f"{name}: writes to a tensor that the function does not make"
-        if self.effects is None:
-            self.refuse(what, "write to a clone, and return it")
-        elif mode.enabled and any(requires_grad(y) for y in tensors_in(operands)):
-            self.refuse(f"{what}, and is recorded", "write to a clone, and return it, or write under no_grad")
-        elif not (self.variables.of(x) or self.variables.admit(x)).root[1].dense:
-            self.refuse(f"{what}, and has gaps between its elements", "write to a clone, and copy that back outside")
-        else:
-            self.effects.keep(x)
-
-    def update(self, rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], numbers: dict, run: Callable) -> None:
-        """Write an update down: see ``fused_update`` of dispatch/updates.py.
-
-        Args:
-            run: does it.
-        """
-        tensors = (*outputs, *inputs)
-        for x in outputs:
-            self.admit_write(x, "fused_update", ())
-        layouts = [x.layout.plain() for x in outputs]
-        values = self.effects.values_of(numbers, dtype_of(layouts[0].dtype.compute)) if self.effects else tuple(numbers.values())
-        attributes = {"rule": name_of_rule(rule), "outputs": len(outputs), "names": tuple(numbers), "numbers": values}
-        node = Node(UPDATE, self.value(tensors), attributes, layouts, line=user_line(), flags=[False] * len(outputs))
-        marked = [unmark(x) for x in tensors if x.layout.special is TRACED]
-        self.depth += 1
-        try:
-            run()
-        finally:
-            self.depth -= 1
-            for x in marked:
-                mark(x)
-        self.graph.nodes.append(node)
-        for x, out in zip(outputs, node.outs):
-            self.variables.write(x, out)
 
     def changing(self, again: Callable[[], dict[str, float]]) -> dict[str, float]:
         """Numbers that every call of the program computes anew."""
@@ -338,6 +257,22 @@ class Trace(Presence):
         """
         raise Postponed(f"{what}, at {user_line()}: made in a first call. Hint: make it before the function is captured.")
 
+    def take_back(self) -> None:
+        """Put back what was there before the capture."""
+        if self.effects is not None:
+            self.pending.part([storage.array for storage, _, _ in self.effects.saved.values()])
+            self.effects.take_back()
+
+    def settle(self) -> None:
+        """The capture is over: compute what was put off and what the program has kept. Nothing else is held from here on."""
+        saved = [] if self.effects is None else [storage.array for storage, _, _ in self.effects.saved.values()]
+        for held in (self.variables.table, self.variables.copies, self.arrays, self.turns):
+            held.clear()
+        if self.effects is not None:
+            self.effects.standins.clear()
+            self.effects.needed.clear()
+        self.pending.settle(saved)
+
     def follow(self, outs: Sequence[Any], seq: int) -> None:
         """Mark results, and what their nodes, younger than ``seq``, keep."""
         for x in outs:
@@ -357,38 +292,6 @@ class Trace(Presence):
                 mark(x)
 
 
-def function_of(call: Call) -> Any:
-    """The class of a call of a Function."""
-    op: Any = call.op
-    return op.function
-
-
-def kept_by(node: GraphNode) -> list:
-    """The values that a node has saved."""
-    if isinstance(node, BackwardCFunction):
-        return [saved.value for saved in node._s0_ or ()]
-    return saved_values(node)
-
-
-def holds_tensors(x: tuple | list) -> bool:
-    """Whether there is a tensor in nested sequences."""
-    return any(isinstance(y, Tensor) or isinstance(y, (tuple, list)) and holds_tensors(y) for y in x)
-
-
-def plain(x: Tensor) -> Tensor:
-    """A tensor of which only the layout is looked at, without its mark."""
-    return native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
-
-
-def out_of_place(call: Call) -> Tensor:
-    """The result of a call in place, as a new tensor."""
-    enabled, mode.enabled = mode.enabled, False
-    try:
-        return CALLS[call.op.name](*call.operands, **call.attributes)
-    finally:
-        mode.enabled = enabled
-
-
 def involved(call: Call) -> Iterator[Tensor]:
     """The tensors of a call, those in attributes too, and those that they are views of."""
     stack: list[Any] = [*call.operands, *call.attributes.values()]
@@ -401,12 +304,11 @@ def involved(call: Call) -> Iterator[Tensor]:
             stack += x
 
 
-def user_line() -> str:
-    """``file:line`` of the innermost frame outside of the package."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
-        frame = frame.f_back  # type: ignore[assignment]
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+def kept_by(node: GraphNode) -> list:
+    """The values that a node has saved."""
+    if isinstance(node, BackwardCFunction):
+        return [saved.value for saved in node._s0_ or ()]
+    return saved_values(node)
 
 
 def current_trace() -> Trace | None:
@@ -427,84 +329,7 @@ class Captures:
         """The innermost capture of this thread writes it down."""
         found = current_trace()
         assert found is not None
-        return found.run(call, below)
+        return run_call(found, call, below)
 
 
 register("capture", Captures())
-
-
-@contextmanager
-def tracing(known: Sequence[Tensor] = (), effects: bool = False, hosted: set | None = None) -> Iterator[Trace]:
-    """A capture of what this thread calls inside.
-
-    Args:
-        known: tensors that may be used without being made inside.
-        effects: whether it may change what was there before, which is taken back at the end: NOTE [Effects] of effects.py.
-        hosted: Functions that are steps in Python.
-    """
-    active = Trace(known, effects, hosted)
-    traces.append(active)
-    special.append(active)
-    try:
-        yield active
-        active.draws.finish()
-    finally:
-        special.remove(active)
-        traces.remove(active)
-        if active.effects is not None:
-            active.effects.take_back()
-
-
-def trace(fn: Callable, *examples: Tensor) -> Graph:
-    """The graph of a function.
-
-    Args:
-        fn: takes tensors, returns a tensor or a tuple of tensors.
-        examples: arguments: the graph is that of what the function does with tensors of these layouts and flags. They are copied.
-
-    Returns:
-        The graph. Called with tensors of the same layouts it computes what the function computes.
-
-    Raises:
-        GraphError: the function does what a graph cannot hold.
-
-    >>> import nbgrad
-    >>> from nbgrad.jit import trace
-    >>> graph = trace(lambda x: 2 * x + 1, nbgrad.ones(2))
-    >>> graph(nbgrad.tensor([3.0, 4.0]))
-    [tensor([7., 9.])]
-    """
-    return beginning_again(lambda hosted: traced(fn, examples, hosted))
-
-
-def beginning_again(capture: Callable[[set], Any]) -> Any:
-    """What ``capture(hosted)`` returns, which begins again where a Function has left the graph."""
-    hosted: set[Any] = set()
-    while True:
-        try:
-            return capture(hosted)
-        except Hosted as left:
-            if left.function in hosted:
-                raise
-            hosted.add(left.function)
-
-
-def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
-    """The graph of a function."""
-    with tracing(captured(fn), hosted=hosted) as active:
-        active.graph.name = getattr(fn, "__name__", "graph")
-        if not active.graph.name.isidentifier():
-            active.graph.name = "graph"
-        result = fn(*[active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))])
-        outs = result if isinstance(result, (tuple, list)) else (result,)
-        active.graph.outputs = list(active.value(tuple(outs)))
-    if config.CHECK:
-        check(active.graph, "trace")
-    return active.graph
-
-
-def names_of(fn: Callable, count: int) -> list[str]:
-    """The names of a function's parameters, where they are plain."""
-    code = getattr(fn, "__code__", None)
-    names = list(code.co_varnames[: code.co_argcount]) if code is not None else []
-    return (names + [""] * count)[:count]

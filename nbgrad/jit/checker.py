@@ -12,25 +12,22 @@ nbgrad.base.errors.GraphError: check after turning round: definition before use:
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 
-from ..base import config
 from ..base.errors import GraphError, LinAlgError, NbgradError
 from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
 from ..tensors.storage import Storage
 from ..tensors.tensor import Tensor
-from .equality import text_difference
 from .graph import Graph
 from .ir import Block, Control, Node, Value, values_in
 from .literals import type_text
 from .operations import operation_of
 from .results import layouts_of, layouts_of_run
 
-__all__ = ["INVARIANTS", "check", "checked"]
+__all__ = ["INVARIANTS", "check"]
 
 INVARIANTS = {
     "definition before use": "an operand is an input, a constant, or a result of a node above, here or around the block",
@@ -83,29 +80,6 @@ def check(graph: Graph, after: str = "", run: bool = False) -> None:
     fault = next(Checker(graph, run).faults(), None)
     if fault is not None:
         raise GraphError(f"check{' after ' * bool(after)}{after}: {fault}\n{graph}")
-
-
-def checked(run_pass: Callable) -> Callable:
-    """A pass, ``run_pass(graph, ...)``, behind which the graph that it returns or has changed is checked, under ``NBGRAD_CHECK=1``.
-
-    Raises:
-        GraphError: as ``check``, with what the pass has changed.
-    """
-
-    @wraps(run_pass)
-    def call(graph: Graph, *args: Any, **kwargs: Any) -> Any:
-        if not config.CHECK:
-            return run_pass(graph, *args, **kwargs)
-        before = str(graph)
-        result = run_pass(graph, *args, **kwargs)
-        left = result if isinstance(result, Graph) else graph
-        try:
-            check(left, run_pass.__name__)
-        except GraphError as error:
-            raise GraphError(f"{error}What it changed:\n{text_difference(before, str(left))}") from None
-        return result
-
-    return call
 
 
 class Checker:

@@ -43,7 +43,7 @@ class Closure:
     Attributes:
         pattern: its text and what it captures, but for the values of tensors.
         tensors: those, in the order of the pattern.
-        covered: identities of the cells and collections that the pattern speaks of.
+        covered: identities of the functions, cells and collections that the pattern speaks of.
     """
 
     __slots__ = ("pattern", "tensors", "covered", "seen")
@@ -66,7 +66,7 @@ class Closure:
         if known < len(self.seen) - 1:
             return Closure, known
         if kind is FunctionType:
-            self.covered.update(map(id, x.__closure__ or ()))
+            self.covered.update(map(id, (x, *(x.__closure__ or ()))))
             cells = tuple([self.of(content_of(cell)) for cell in x.__closure__ or ()])
             return kind, x.__code__, Same(x.__globals__), cells, self.of(x.__defaults__), self.of(x.__kwdefaults__)
         if kind is functools.partial:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 from weakref import WeakKeyDictionary
 
+from ..base import config
 from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError, GraphError, require_callable
-from ..base.grad_mode import mode, special, unusual
+from ..base.grad_mode import mode
 from ..base.nested import Tree, flatten
 from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
+from .costs import measured
 from .effects import Postponed
+from .hints import Hints
+from .leaves import paths_of_leaves
+from .rehearsals import in_modes, rehearsing
 from .variants import MISSED, Variant
+
+if TYPE_CHECKING:
+    from .explain import Explanation
 
 __all__ = ["Compiled", "compile"]
 
@@ -31,6 +39,8 @@ class Compiled:
         fullgraph, exact, limit: see ``compile``.
     """
 
+    _comparable_ = True  # calls with those of the function: see checked_calls.py
+
     def __init__(self, fn: Callable, fullgraph: bool, exact: bool, limit: int):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.fullgraph, self.exact, self.limit = fn, fullgraph, exact, limit
@@ -40,9 +50,10 @@ class Compiled:
         """Forget what was captured."""
         self._variants_: dict[Any, list[Variant]] = {}
         self._broken_: dict[Any, str] = {}
-        self._count_, self._full_ = 0, False
+        self._count_, self._full_ = 0, ""
         self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
         self._quick_: Callable = self._positional_
+        self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
 
     def _captured_parts(self) -> tuple[Callable]:
         """What programs that call it depend on."""
@@ -64,6 +75,38 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)!s}: {self._count_} variants>"
 
+    def source(self) -> str:
+        """The graphs that were captured, as text, each with its steps: which calls share a loop, which are launches of their own.
+
+        >>> import nbgrad
+        >>> f = nbgrad.compile(lambda x: (x * 2).exp())
+        >>> y = f(nbgrad.ones(2))
+        >>> print(f.source().splitlines()[-1])
+        #   loop     v0=mul, v1=exp over float32[2]; reads x; writes v1
+        """
+        from .explain import source_of  # benchmarks/test_startup.py
+
+        return source_of(self)
+
+    def backward_source(self) -> str:
+        """The same of the backward passes that went through results, for each variant."""
+        from .explain import backward_source_of
+
+        return backward_source_of(self)
+
+    def explain(self) -> Explanation:
+        """What was captured, what it depends on, what it costs, and what could not be captured, and why.
+
+        >>> import nbgrad
+        >>> f = nbgrad.compile(lambda x: (x * 2).exp())
+        >>> y = f(nbgrad.ones(2))
+        >>> f.explain().variants[0].bytes_moved
+        16
+        """
+        from .explain import explanation_of
+
+        return explanation_of(self)
+
     @property
     def variants(self) -> list[Variant]:
         """What was captured so far."""
@@ -74,18 +117,26 @@ class Compiled:
 
     def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
         """A call that the quick way does not know."""
-        if special or unusual:
+        if in_modes() or rehearsing():
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
-        kinds = tuple([key_of(leaf, k) for k, leaf in enumerate(leaves)])
+        kinds = tuple([key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
         key = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
         if any(x.layout.special for x in tensors) or key in self._broken_:
             return self.fn(*args, **kwargs)
         group = self._variants_.setdefault(key, [])
+
+        def run(variant: Variant) -> Any:
+            if not (config.CHECK and self._comparable_):
+                return variant(tensors)
+            from .checked_calls import checked
+
+            return checked(variant, self.fn, leaves, tree, MISSED)
+
         made = MISSED
         for variant in group:
-            if variant.fits(tensors) and (made := variant(tensors)) is not MISSED:
+            if variant.fits(tensors) and (made := run(variant)) is not MISSED:
                 break
         else:
             if self._count_ >= self.limit:
@@ -94,16 +145,17 @@ class Compiled:
             if captured is None:
                 return self.fn(*args, **kwargs)
             variant = captured
-            made = variant(tensors)
+            made = run(variant)
             if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
                 captured = self._captured_(key, leaves, tree, True)
                 if captured is None:
                     return self.fn(*args, **kwargs)
                 variant = captured
-                made = variant(tensors)
+                made = run(variant)
             group.append(variant)
             self._count_ += 1
-        if not kwargs and len(args) == len(tensors):
+            self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
+        if not kwargs and len(args) == len(tensors) and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
                 quick = each.entry(quick)
@@ -113,7 +165,10 @@ class Compiled:
     def _captured_(self, key: Any, leaves: list, tree: Tree, exact: bool = False) -> Variant | None:
         """The variant of a call; None where a graph cannot hold it."""
         try:
-            return Variant(self.fn, leaves, tree, self.exact or exact)
+            with measured() as cost:
+                made = Variant(self.fn, leaves, tree, self.exact or exact)
+            made.cost = cost
+            return made
         except Postponed:
             return None
         except GraphError as error:
@@ -127,8 +182,8 @@ class Compiled:
     def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
         """A call behind the limit of variants."""
         if not self._full_:
-            self._full_ = True
             why = group[-1].guards.changed() or group[-1].asks() if group else "layouts, flags or values of arguments"
+            self._full_ = why
             warnings.warn(
                 f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
                 f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
@@ -138,8 +193,11 @@ class Compiled:
         return self.fn(*args, **kwargs)
 
 
-def key_of(leaf: Any, k: int) -> Any:
+def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
     """What a variant is chosen by.
+
+    Args:
+        k: which of the leaves of ``(args, kwargs)``.
 
     Raises:
         ArgumentError: no tensor, number, string, None, and no function either.
@@ -151,8 +209,8 @@ def key_of(leaf: Any, k: int) -> Any:
     if callable(leaf) or isinstance(leaf, Generator):
         return leaf
     raise ArgumentError(
-        f"compile: leaf {k} of the arguments is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, functions "
-        "and tuples, lists and dicts of those. Hint: keep it in a variable that the function names."
+        f"compile: {paths_of_leaves(fn, tree)[k]} is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, "
+        "functions and tuples, lists and dicts of those. Hint: keep it in a variable that the function names."
     )
 
 

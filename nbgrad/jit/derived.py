@@ -11,8 +11,8 @@ from ..batch.vmap import vmap
 from ..func.forward import jvp
 from ..func.reverse import vjp
 from ..tensors.tensor import Tensor
-from .bodies import Body, example_from, plain_layout
-from .ir import Value
+from .bodies import Body, example_from
+from .ir import Value, plain_layout
 
 __all__ = ["batched", "example_like", "pulled", "pushed", "widened", "zeros_of"]
 

@@ -85,10 +85,18 @@ def reserved(
     return word_tensor(seed), word_tensor(call + (ahead or 0))
 
 
+def launched(plan: Plan, operands: tuple) -> Tensor:
+    """What a launch gives."""
+    made: Tensor = native.fresh(plan, *operands)
+    return made
+
+
 def drawn(node: Any, values: Any, seed: Tensor, call: Tensor, **attributes: Any) -> tuple[Tensor]:
     """The numbers of a call."""
     trace = capture_of_thread()
-    made = native.fresh(plan_for(**attributes), word_of(seed), word_of(call), attributes["a"], attributes["b"])
+    operands = word_of(seed), word_of(call), attributes["a"], attributes["b"]
+    launch = trace.pending.fresh if trace is not None and trace.late else launched
+    made = launch(plan_for(**attributes), operands)
     if trace is not None:
         trace.add(DRAW, (trace.value(seed), trace.value(call)), attributes, (made,))
         trace.follow((made,), next_seq())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 import numpy as np
 
 from ..base.errors import GraphError
-from ..graph.edges import requires_grad
+from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
 from ..modes.traced import Unfit
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .capture import Trace
     from .variables import Variable
 
-__all__ = ["Effects", "GradientOf", "Numbers", "NumbersOf", "Postponed"]
+__all__ = ["Effects", "GradientOf", "Numbers", "NumbersOf", "Postponed", "has_hooks", "has_hooks_behind", "is_leaf"]
 
 
 class Postponed(GraphError):
@@ -89,6 +89,22 @@ def has_hooks(leaf: Tensor) -> bool:
     return bool(meta.hooks or meta.post_hooks) or node is not None and node._meta_ is not None
 
 
+def has_hooks_behind(x: Tensor) -> bool:
+    """The same of a tensor that may have been computed."""
+    if is_leaf_edge(x._edge_) and x._needs_grad_ is True:
+        return has_hooks(x)
+    if not requires_grad(x):
+        return False
+    edge = edge_of(x)
+    node = edge.node if type(edge) is Edge else edge
+    return getattr(node, "_meta_", None) is not None
+
+
+def is_leaf(x: Tensor) -> bool:
+    """Whether a pass would leave a gradient in a tensor."""
+    return x._needs_grad_ is True and is_leaf_edge(x._edge_)
+
+
 def count_hooks(leaf: Tensor) -> int:
     """How many hooks a leaf has."""
     meta = leaf._meta_
@@ -122,6 +138,8 @@ class Effects:
         names: further names that the program depends on, as ``Guards.names`` has them.
         needed: leaves, by identity, of which it matters whether they have a gradient.
         gradients: leaves whose gradient is exchanged: an owner (see ``Standin``), and a value of the graph or None.
+        passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients;
+            ``learned``: other tensors in which they do.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
     """
 
@@ -133,6 +151,7 @@ class Effects:
         self.gradients: list[tuple[Any, Value | None]] = []
         self.writes: list[tuple[Value, Value, int]] = []
         self.standins: dict[int, Standin] = {}
+        self.passes, self.leaves, self.learned = False, dict[int, None](), dict[Tensor, None]()
         self.exchanged: set[int] = set()
         self.needed: dict[int, Standin] = {}
         self.saved: dict[int, tuple[Any, Any, Any]] = {}
@@ -161,10 +180,27 @@ class Effects:
         Raises:
             GraphError: one has.
         """
+        self.passes = True
         for standin in self.standins.values():
-            if has_hooks(standin.original):
+            if has_hooks_behind(standin.original):
                 what = "backward: a leaf has hooks, which may do more than compute"
                 self.trace.refuse(what, "register them within the function, or use it as it is")
+
+    def note_leaf(self, leaf: Tensor) -> None:
+        """A pass leaves a gradient in a tensor, which must be no leaf of the capture alone."""
+        standin = self.standins.get(id(leaf))
+        if standin is not None and not is_leaf(standin.original):
+            self.trace.refuse("backward: goes through an argument that was computed outside", "nbgrad.grad, or detach the argument")
+        if standin is not None:
+            (self.leaves if isinstance(standin.owner, int) else self.learned)[standin.owner] = None
+
+    def note_history_asked(self, x: Tensor) -> None:
+        """The program goes on as it does for a leaf, which an argument must be."""
+        standin = self.standins.get(id(x))
+        if standin is not None and isinstance(standin.owner, int) and requires_grad(x):
+            if not is_leaf(standin.original):
+                self.trace.refuse("grad_fn: asks for the history of an argument", "ask outside")
+            self.passes, self.leaves[standin.owner] = True, None
 
     def note_read(self, leaf: Tensor) -> None:
         """What the program does depends on the gradient that a leaf has."""

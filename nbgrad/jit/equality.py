@@ -22,6 +22,7 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import Any, Iterator
 
+from ..creation.generators import Generator
 from ..tensors.tensor import Tensor
 from .graph import Graph
 from .ir import Block, Node, Value
@@ -63,6 +64,7 @@ class Pairs:
     def __init__(self) -> None:
         self.there: dict[Value, Value] = {}
         self.back: dict[Value, Value] = {}
+        self.generators: tuple[dict[Any, Any], dict[Any, Any]] = {}, {}
 
     def pair(self, x: Value, y: Value, where: str) -> Iterator[str]:
         """What differs in two definitions, which stand for each other from now on."""
@@ -120,6 +122,10 @@ class Pairs:
                 yield f"{where}: other values"
         elif isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
             yield from self.sequences(x, y, f"{where}, member")
+        elif isinstance(x, Generator) and self.generators[0].setdefault(x, y) is not y:
+            yield f"{where}: one generator against two"
+        elif isinstance(y, Generator) and self.generators[1].setdefault(y, x) is not x:
+            yield f"{where}: two generators against one"
         elif isinstance(x, Value) or isinstance(y, Value) or not same_literals(x, y):
             yield f"{where}: {shown(x)} against {shown(y)}"
 

@@ -18,6 +18,7 @@ from ..base.dtypes import DType
 from ..base.errors import GraphError
 from ..base.grad_mode import enable_grad, mode, no_grad, special
 from ..creation.numpy_exchange import from_numpy
+from ..dispatch.launches import need
 from ..graph.edges import next_seq, requires_grad
 from ..modes.interpreters import Call, interpret, is_marked
 from ..modes.traced import capture_of_thread, mark, unmark
@@ -264,6 +265,7 @@ def add_backward(trace: Trace, spec: dict[str, Any], tensors: Sequence[Tensor]) 
     if mode.enabled and any(map(requires_grad, tensors)):
         trace.refuse(f"{class_of(spec['function']).__name__}: backward reads arrays, and is recorded", "run it outside")
     ins = tuple(map(trace.value, tensors))
+    need(tensors)
     trace.depth += 1
     try:
         out = call_backward(spec, [unmark(native.alias(x)) for x in tensors])

@@ -13,7 +13,7 @@ from typing import Any
 
 from .ir import Block, Node, Value, copy_block
 from .replay import replay
-from .text import text_of
+from .tracebacks import failed_node, raise_at
 
 __all__ = ["Graph"]
 
@@ -46,11 +46,30 @@ class Graph(Block):
         Args:
             inputs: a tensor for every input.
         """
-        return replay(self, self.constants, inputs, self.name)
+        try:
+            return replay(self, self.constants, inputs, self.name)
+        except Exception as error:
+            node = failed_node(error, self)
+            if node is None:
+                raise
+            raise_at(error, node, self, self.constants, self.name)
 
     def __str__(self) -> str:
         """Python that computes the same: see text.py."""
+        from .text import text_of  # benchmarks/test_startup.py
+
         return text_of(self, self.constants, self.name)
+
+    def draw(self, path: Any, limit: int = 500) -> None:
+        """Write a drawing to an SVG file: see show.py. Equal graphs have equal drawings.
+
+        Args:
+            path: of the file.
+            limit: how many calls are drawn, the first ones; the drawing says how many were left out. A thousand take seconds.
+        """
+        from .show import write_drawing
+
+        write_drawing(self, self.constants, path, self.name, limit)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
+import site
 import sys
-import sysconfig
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Iterable, Iterator
 
 import numpy as np
 
+from ..base.compat import Settings
 from ..base.dtypes import get_default_dtype
 from ..func.captures import all_names, global_names
 from ..tensors.tensor import Tensor
+from .members import Members, is_collection, texts
 
 __all__ = ["Guards"]
 
@@ -29,11 +32,7 @@ MOST_MEMBERS = 4096  # of a collection, or attributes of an object, that are loo
 # Methods of Functions and modules that no code of the program calls by name.
 CALLED = frozenset({"forward", "backward", "vjp", "setup_context", "jvp", "vmap"})
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
-LIBRARIES = tuple(
-    dict.fromkeys(
-        str(Path(path).resolve()) for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib", "purelib")
-    )
-)
+LIBRARIES = tuple(dict.fromkeys(str(Path(path).resolve()) for path in (os.path.dirname(os.__file__), *site.getsitepackages())))
 OWN = str(Path(__file__).parents[1])
 
 
@@ -44,7 +43,8 @@ class Guards:
         names: a dict or list, a key, and the object that it holds; the next three; and so on.
         cells: a cell of a closure, and what it holds; the next two; and so on.
         tensors, arrays: those among the objects.
-        words: the names in all of the functions.
+        collections: lists, dicts, sets, and the dicts of objects' attributes; ``members``: how many these have: members.py.
+        words: the names and texts in all of the functions.
         classes: of the program, with those of their attributes that were noted.
     """
 
@@ -53,6 +53,8 @@ class Guards:
         self.cells: list[Any] = []
         self.tensors: list[Tensor] = []
         self.arrays: list[np.ndarray] = []
+        self.collections: list[Any] = []
+        self.members = Members()
         self.words: set[str] = set()
         self.classes: dict[type, set[str]] = {}
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
@@ -61,9 +63,13 @@ class Guards:
             while waiting:
                 waiting += self.parts(waiting.pop())
             waiting += self.parts_of_classes()
+        if "are_deterministic_algorithms_enabled" in self.words:
+            self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
 
     def hold(self) -> bool:
         """Whether all names hold what they held; what is equal is taken for the same from now on."""
+        if not self.members.hold(self.words):
+            return False
         for k in range(0, len(self.names), 3):
             holder, key, held = self.names[k : k + 3]
             try:
@@ -87,7 +93,13 @@ class Guards:
         names, cells = self.names, self.cells
         self.names = [x for k in range(0, len(names), 3) if id(names[k]) not in covered for x in names[k : k + 3]]
         self.cells = [x for k in range(0, len(cells), 2) if id(cells[k]) not in covered for x in cells[k : k + 2]]
+        self.members.leave_out(covered)
+        self.collections.clear()
         self.seen.clear()
+
+    def settle(self) -> None:
+        """The program was captured."""
+        self.members.settle(self.words)
 
     def held(self) -> list[Any]:
         """What names and cells hold."""
@@ -104,12 +116,12 @@ class Guards:
             found = content_of(self.cells[k])
             if found is not self.cells[k + 1] and not equal(found, self.cells[k + 1]):
                 return f"a variable of a closure was {shown(self.cells[k + 1])} and is {shown(found)}"
-        return ""
+        return self.members.changed(self.words)
 
     def parts(self, value: Any) -> Iterator[Any]:
         """Note what a value holds that matters, and yield that."""
         if isinstance(value, Tensor):
-            if id(value) not in self.seen:
+            if id(value) not in self.seen and hasattr(value, "_storage_"):  # a layout's template has none
                 self.seen[id(value)] = value
                 self.tensors.append(value)
             return
@@ -131,15 +143,25 @@ class Guards:
             yield from (value.__func__, value.__self__)
         elif isinstance(value, functools.partial):
             yield from (value.func, *value.args, *value.keywords.values())
-        elif type(value) in (list, dict):
-            if len(value) <= MOST_MEMBERS:
-                for key, member in tuple(value.items() if type(value) is dict else enumerate(value)):
-                    self.names += (value, key, member)
-                    yield member
-        elif isinstance(value, (tuple, frozenset, set)):
+        elif is_collection(value):
+            yield from self.parts_of_collection(value)
+        elif isinstance(value, (tuple, frozenset)):
             yield from tuple(value)[:MOST_MEMBERS]
         else:
             yield from self.parts_of_object(value)
+
+    def parts_of_collection(self, value: Any) -> Iterator[Any]:
+        """The members of a list, a dict, a set and the like."""
+        self.collections.append(value)
+        self.members.note_collection(value)
+        if len(value) > MOST_MEMBERS:
+            return
+        if isinstance(value, (list, dict)):
+            for key, member in tuple(value.items() if isinstance(value, dict) else enumerate(value)):
+                self.names += (value, key, member)
+                yield member
+        else:
+            yield from tuple(value)
 
     def parts_of_function(self, function: FunctionType) -> Iterator[Any]:
         """Of a function of the program; of a library's wrapper, what it wraps."""
@@ -152,8 +174,10 @@ class Guards:
         if not follows:
             return
         words = global_names(function.__code__)
-        self.words |= all_names(function.__code__)
+        self.words |= all_names(function.__code__).union(texts(function.__code__))
         known = function.__globals__
+        self.note_names(known)
+        self.members.note_function(function)
         for name in words:
             if name in known:
                 if isinstance(known[name], ModuleType):
@@ -161,17 +185,25 @@ class Guards:
                 else:
                     self.names += (known, name, known[name])
                     yield known[name]
-        yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        yield from function.__defaults__ or ()
+        yield function.__kwdefaults__
 
     def parts_of_module(self, module: ModuleType, words: Iterable[str]) -> Iterator[Any]:
         """What a function may look up in a module of the program."""
         held = vars(module)
         if not is_programs(module):
             return
+        self.note_names(held)
         for name in sorted(held.keys() & words):
             if not isinstance(held[name], ModuleType):
                 self.names += (held, name, held[name])
                 yield held[name]
+
+    def note_names(self, held: dict[str, Any], named: bool = True) -> None:
+        """A namespace in which a function may look up names that are not there yet; not ``named``: a library's may, too."""
+        if id(held) not in self.seen:
+            self.seen[id(held)] = held
+            self.members.note_collection(held, named)
 
     def note_class(self, kind: type) -> None:
         """A class that a function names, or of an object that one names, and what it inherits from."""
@@ -183,6 +215,7 @@ class Guards:
         """Attributes of classes that functions may look up: those of which they have the names, and what Python calls by itself."""
         for kind, noted in tuple(self.classes.items()):
             held = dict_of(kind)
+            self.note_names(held)
             for name, member in tuple(held.items()):
                 called = isinstance(member, (FunctionType, staticmethod, classmethod)) and (name in CALLED or name.startswith("__"))
                 if name not in noted and (called or name in self.words and not name.startswith("__")):
@@ -202,9 +235,13 @@ class Guards:
         if isinstance(parts, FunctionType):  # it says itself, while a program is captured, what that depends on
             yield from parts(value)
             return
+        if is_programs(sys.modules.get(kind.__module__)):
+            yield from self.members.note_slots(value)
         held = getattr(value, "__dict__", None)
         if not isinstance(held, dict) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
             return
+        self.collections.append(held)
+        self.note_names(held, all(is_programs(sys.modules.get(each.__module__)) for each in kind.__mro__[:-1]))
         for name, member in tuple(held.items())[:MOST_MEMBERS]:
             self.names += (held, name, member)
             yield member
@@ -248,7 +285,9 @@ def dict_of(kind: type) -> dict[str, Any]:
 def is_programs(module: ModuleType | None) -> bool:
     """Whether a module is the program's, and no library's."""
     path = getattr(module, "__file__", None)
-    return path is not None and not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
+    if path is None:
+        return getattr(module, "__name__", "") == "__main__"  # of a notebook, and of an interactive session
+    return not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
 
 
 def is_users(code: CodeType) -> bool:

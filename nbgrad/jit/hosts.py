@@ -14,10 +14,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..base.grad_mode import no_grad
+from ..dispatch.launches import need
 from ..graph.edges import next_seq
 from ..modes.traced import capture_of_thread, unmark
 from ..tensors.tensor import Tensor, native
 from .ir import Control, Node
+from .rehearsals import rehearsing
 
 if TYPE_CHECKING:
     from .capture import Trace
@@ -45,7 +47,8 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
     """
     trace = capture_of_thread()
     if trace is None:
-        builtins.print(*values, sep=sep, end=end)
+        if not rehearsing():
+            builtins.print(*values, sep=sep, end=end)
         return
     ins = tuple([trace.value(x) for x in values if isinstance(x, Tensor)])
     parts = tuple([None if isinstance(x, Tensor) else str(x) for x in values])
@@ -99,6 +102,7 @@ def call_python(trace: Trace, function: Callable, tensors: tuple, attributes: di
         attributes: its other arguments, plain ones.
     """
     ins = tuple([trace.value(x) for x in tensors])
+    need(tensors)
     trace.depth += 1
     try:
         outs = results_of(function, tuple([unmark(native.alias(x)) for x in tensors]), attributes)

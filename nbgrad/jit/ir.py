@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator, Sequence
 
 from ..ops.core import Op
-from ..tensors.layout import Layout
+from ..tensors.layout import Layout, layout_of
 
-__all__ = ["CONTROLS", "Block", "Control", "Node", "Value", "copy_block", "map_values", "values_in"]
+__all__ = ["CONTROLS", "Block", "Control", "Node", "Value", "copy_block", "map_values", "plain_layout", "values_in"]
 
 # By name: how the texts of graphs spell them.
 CONTROLS: dict[str, Control] = {}
@@ -121,9 +121,14 @@ class Node:
         effect: str = getattr(self.op, "effect", "") or "pure"
         return effect
 
-    def values(self) -> Iterator[Value]:
+    def values(self) -> list[Value]:
         """Every value that it reads, in order, those in attributes too; what its blocks read is not among them."""
-        yield from values_in((self.ins, tuple(self.attributes.values())))
+        found: list[Value] = []
+        for x in self.ins:
+            gather(x, found)
+        for x in self.attributes.values():
+            gather(x, found)
+        return found
 
     def replace(self, change: Callable[[Value], Value]) -> None:
         """Read other values."""
@@ -205,11 +210,21 @@ def copy_block(block: Block, made: Any, table: dict[Value, Value], outer: list[V
 
 def values_in(x: Any) -> Iterator[Value]:
     """The values in nested tuples and lists, in order."""
-    if isinstance(x, Value):
-        yield x
+    found: list[Value] = []
+    gather(x, found)
+    return iter(found)
+
+
+def gather(x: Any, found: list[Value]) -> None:
+    """Append the values in nested tuples and lists: passes ask for them many times a node."""
+    if type(x) is Value:
+        found.append(x)
     elif isinstance(x, (tuple, list)):
         for each in x:
-            yield from values_in(each)
+            if type(each) is Value:
+                found.append(each)
+            elif isinstance(each, (tuple, list)):
+                gather(each, found)
 
 
 def map_values(x: Any, change: Callable[[Value], Any]) -> Any:
@@ -219,3 +234,9 @@ def map_values(x: Any, change: Callable[[Value], Any]) -> Any:
     if isinstance(x, (tuple, list)):
         return type(x)([map_values(each, change) for each in x]) if type(x) in (tuple, list) else x
     return x
+
+
+def plain_layout(value: Value) -> Layout:
+    """The row-major layout of a value's dtype and shape."""
+    assert value.layout is not None
+    return layout_of(value.layout.dtype, value.layout.shape)

@@ -12,10 +12,10 @@ from ..base.grad_mode import enable_grad, no_grad
 from ..graph.edges import Node as GraphNode
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .capture import tracing
 from .graph import Graph
 from .ir import Node, Value
 from .retrace import constants_of, drop_stops, example, merge_equal, prune, run_flagged, traced
+from .tracing import tracing
 
 __all__ = ["Joint"]
 
@@ -66,6 +66,7 @@ class Joint:
         temporaries: of its values that have a cotangent of their own, as outputs have.
         pattern: for every root through which gradients flow whether its cotangent is defined, or the layout that it has; those
             behind have none. None: all are defined.
+        flags: for every defined cotangent whether gradients flow into it, of a pass that is recorded; None: it is not.
 
     Attributes:
         graph: all of it; its inputs are those of the graph, then the cotangents.
@@ -80,9 +81,14 @@ class Joint:
     """
 
     def __init__(
-        self, flat: Graph, examples: Sequence[Any], temporaries: Sequence[Value] = (), pattern: Sequence[Any] | None = None
+        self,
+        flat: Graph,
+        examples: Sequence[Any],
+        temporaries: Sequence[Value] = (),
+        pattern: Sequence[Any] | None = None,
+        flags: Sequence[bool] | None = None,
     ):
-        with enable_grad(), tracing(constants_of(flat)) as active:
+        with enable_grad(), tracing(constants_of(flat), late=True) as active:
             self.graph = active.graph
             inputs = [traced(active, x, v.requires_grad is not False, v.name) for v, x in zip(flat.inputs, examples)]
             outs, values = run_flagged(active, flat, inputs)
@@ -97,11 +103,12 @@ class Joint:
             kinds = dict(zip(live, [True] * len(live) if pattern is None else pattern))
             self.live = [k for k in live if kinds.get(k)]
             with no_grad():
-                given = [active.input(example(layout_for(kinds[k], roots[k]))) for k in self.live]
+                given = [example(layout_for(kinds[k], roots[k])) for k in self.live]
+                given = [traced(active, x, flag) for x, flag in zip(given, flags or [False] * len(given))]
             self.cotangents = list(self.graph.inputs[len(self.inputs) :])
             lines = {x.grad_fn: value.line for value, x in values.items() if isinstance(x, Tensor) and x.grad_fn is not None}
             turns = Turns(self.graph.nodes, lines)
-            self.grads = self.gradients(active, turns, [roots[k] for k in self.live], inputs, given)
+            self.grads = self.gradients(active, turns, [roots[k] for k in self.live], inputs, given, flags is not None)
             # The sum of what arrives at a node is written down between the turns.
             self.turns = {
                 node: (number, name)
@@ -110,16 +117,16 @@ class Joint:
             }
         self.graph.name = flat.name
         self.graph.outputs = [*self.roots, *self.grads]
-        self.tidy(self.graph.nodes[:edge])
+        self.tidy(self.graph.nodes[:edge], flags is not None)
 
-    def gradients(self, active: Any, turns: Turns, roots: list, inputs: list, given: list) -> list:
+    def gradients(self, active: Any, turns: Turns, roots: list, inputs: list, given: list, recorded: bool) -> list:
         """The values of the gradients of the inputs."""
         wanted = [k for k, x in enumerate(inputs) if x.requires_grad]
         grads: list = [None] * len(inputs)
         if roots and wanted:
             engine.watchers.append(turns)
             try:
-                found = grad(roots, [inputs[k] for k in wanted], given, allow_unused=True)
+                found = grad(roots, [inputs[k] for k in wanted], given, create_graph=recorded, allow_unused=True)
             finally:
                 engine.watchers.remove(turns)
             with no_grad():
@@ -127,9 +134,12 @@ class Joint:
                     grads[k] = None if g is None else active.value(g)
         return grads
 
-    def tidy(self, primal: list[Node]) -> None:
-        """Merge what is computed twice, drop what nothing reads, and tell the two parts apart."""
-        for table in (drop_stops(self.graph), merge_equal(self.graph)):
+    def tidy(self, primal: list[Node], recorded: bool) -> None:
+        """Merge what is computed twice, drop what nothing reads, and tell the two parts apart.
+
+        Of a pass that is recorded, it matters where gradients stop.
+        """
+        for table in () if recorded else (drop_stops(self.graph), merge_equal(self.graph)):
             self.origin = {table.get(value, value): mine for value, mine in reversed(self.origin.items())}
         count = len(self.roots)
         self.roots, self.grads = self.graph.outputs[:count], self.graph.outputs[count:]

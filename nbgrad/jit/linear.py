@@ -12,7 +12,6 @@ from ..base.errors import GraphError
 from ..base.grad_mode import no_grad
 from ..func.forward import jvp as func_jvp
 from ..tensors.tensor import Tensor
-from .capture import tracing
 from .cut import recomputed, saved_values
 from .graph import Graph
 from .ir import Block, Control, Node, Value, copy_block, map_values, values_in
@@ -30,6 +29,7 @@ from .retrace import (
     run_flagged,
     traced,
 )
+from .tracing import tracing
 
 __all__ = ["LINEAR", "Linearized", "group", "inline", "jvp", "linearize", "transpose"]
 
@@ -162,7 +162,7 @@ def jvp(graph: Graph, *examples: Any) -> Graph:
     [tensor([9.]), tensor([6.])]
     """
     flat = flattened(graph, examples)
-    with no_grad(), tracing(constants_of(flat)) as active:
+    with no_grad(), tracing(constants_of(flat), late=True) as active:
         inputs = [traced(active, example(value.layout), False, value.name) for value in flat.inputs if value.layout]
         smooth = [x.layout.dtype.differentiable for x in inputs]
         tangents = [traced(active, example(x.layout.plain().like()), False) if able else None for x, able in zip(inputs, smooth)]

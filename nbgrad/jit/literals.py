@@ -5,13 +5,14 @@ A type is what is known of a value: ``float64[2, 3]``, ``float64[2, 3].strides(1
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Any, Sequence
 
 import numpy as np
 
 from ..base.dtypes import DTYPES, DType
+from ..creation.generators import WORD, Generator, generator_in_state
+from ..kernels.cpu.digest import hexdigest
 from ..tensors.arrays import array_of
 from ..tensors.layout import Layout, contiguous_strides, layout_of
 from ..tensors.storage import CPU, Device, device, wrap_array
@@ -179,9 +180,22 @@ def literal(x: Any) -> str:
         return f"{layout_text(x.plain())}.layout"
     if isinstance(x, Device):
         return f"device({str(x)!r})"
+    if isinstance(x, Generator):
+        return "generator({}, {})".format(*x.__reduce__()[1])
     if isinstance(x, slice):
         return f"slice_of({literal(x.start)}, {literal(x.stop)}, {literal(x.step)})"
     return literal(x.item()) if isinstance(x, np.generic) else f"unspoken({type(x).__name__!r})"
+
+
+def generator(seed: int, calls: int) -> Generator:
+    """The random generator of a seed that so many calls have drawn from.
+
+    Raises:
+        ValueError: no words of 64 bits.
+    """
+    if not all(type(x) is int and 0 <= x < WORD for x in (seed, calls)):
+        raise ValueError(f"a generator in the state {seed!r}, {calls!r}")
+    return generator_in_state(seed, calls)
 
 
 def unspoken(name: str) -> Any:
@@ -254,14 +268,16 @@ def reads_back(x: Tensor, text: str) -> bool:
 
 def digest_of(x: Tensor) -> str:
     """What tells tensors of other elements apart; of memory on other devices nothing."""
-    return hashlib.sha256(bytes_of(x)).hexdigest()[:16] if x.layout.device is CPU else ""
+    return hexdigest(bytes_of(x))[:16] if x.layout.device is CPU else ""
 
 
 MEANINGS: dict[str, Any] = {
     **KINDS,
+    "Generator": Generator,
     "Tensor": Type(None),
     "complex_number": complex_number,
     "device": device,
+    "generator": generator,
     "inf": math.inf,
     "nan": math.nan,
     "slice_of": slice,

@@ -5,11 +5,12 @@ alike computes alike. The first pass of its kind is captured: nodes are given tr
 engine runs as ever. The program's inputs are saved values and the root's cotangent, its results what arrives at leaves; these are
 settled by the engine's own function, with their hooks, for ``inputs=``, and in its order.
 
-Hooks of nodes are part of the program where they can only compute, and are called in the middle of it, in the engine's order, where
-they may do more (live_hooks.py); where that happens too often to be worth it, the pass is the engine's.
+Hooks, custom Functions and other nodes are part of the program where they can only compute (computing.py). What may do more, or
+was written to or is kept behind hooks, takes its turn in Python in the middle of the program, in the engine's order (turns.py);
+where that happens too often to be worth it, the pass is the engine's.
 
-Left to the engine: passes that are recorded or return gradients of results of operations; nodes of custom Functions, of what was
-freed, written to, or kept behind hooks; special modes. Nothing that such a pass does is different.
+Left to the engine: passes that are recorded or return gradients of results of operations; graphs that were freed; special modes.
+Nothing that such a pass does is different.
 """
 
 from __future__ import annotations
@@ -19,25 +20,31 @@ from collections import OrderedDict
 from functools import cache
 from typing import Any, Callable, Iterator
 
+from ..autograd.function_context import FunctionRule
 from ..base.grad_mode import dual_levels, mode, special, traces
-from ..engine import settle, walk, walks, watchers
+from ..dispatch.launches import need
+from ..engine import NATIVE_DEPTH, settle, walk, walks, watchers
+from ..graph.collecting import Collector, exchange, spelled
 from ..graph.edges import requires_grad
-from ..graph.node import AccumulateGrad, Edge, Node, saved_values
+from ..graph.node import AccumulateGrad, Edge, Node
 from ..graph.saved import Guarded, freed_backward, tensors_in, with_tensors
 from ..graph.task import GraphTask, target
 from ..modes.traced import mark
 from ..native.handle import native
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor
-from .capture import Trace, tracing
+from .capture import Trace
+from .computing import key_of
 from .ir import Value
-from .live_hooks import HOOKS, running, spell_hooks, stand_in_hooks
 from .program import Program
+from .tracing import tracing
+from .turns import Pass, Turns, operand_layouts, running, spell_hooks, stand_in
 from .values import refuse_in_body
 
 __all__ = ["compiled_autograd"]
 
 MOST_PROGRAMS = 64
+HEAD = 5  # words that tell most kinds of passes apart
 WORTH = 24  # nodes of a program that save as much time as the call of hooks in the middle of it takes
 
 
@@ -49,10 +56,17 @@ class LiveProgram:
         program: None where such a pass is left to the engine.
         leaves: numbers of leaves, in the order in which they are settled, each with the number of the result that is its gradient,
             or None.
+        turns: whether Python takes some.
+        learned: layouts of what turns gave where that was not as expected; None before that has happened.
     """
 
-    def __init__(self, words: list, program: Program | None = None, leaves: tuple = ()):
-        self.words, self.program, self.leaves = words, program, leaves
+    def __init__(self, words: list, program: Program | None = None, leaves: tuple = (), turns: bool = False):
+        self.words, self.program, self.leaves, self.turns = words, program, leaves, turns
+        self.learned: dict | None = None
+
+    def forget(self, run: Pass) -> None:
+        """A turn gave other layouts than expected: the next pass is captured for these, once."""
+        self.program, self.learned = None, {} if self.learned is not None else run.layouts()
 
 
 class Programs(threading.local):
@@ -64,7 +78,7 @@ class Programs(threading.local):
 
     def find(self, words: list) -> LiveProgram | None:
         """The program of a spelling."""
-        for program in self.found.get((len(words), *words[:3]), ()):
+        for program in self.found.get((len(words), *words[:HEAD]), ()):
             if program.words == words:
                 return program
         return None
@@ -72,7 +86,7 @@ class Programs(threading.local):
     def keep(self, program: LiveProgram) -> None:
         """Keep a program; the oldest kinds go."""
         words = program.words
-        self.found.setdefault((len(words), *words[:3]), []).append(program)
+        self.found.setdefault((len(words), *words[:HEAD]), []).append(program)
         if len(self.found) > MOST_PROGRAMS:
             self.found.popitem(last=False)
 
@@ -95,7 +109,7 @@ class compiled_autograd:  # a context, named as a function
 
     def __enter__(self) -> compiled_autograd:
         if not programs.depth:
-            walks.append(compiled_walk)
+            walks.insert(1, compiled_walk)  # what watches passes stays in front of it
         programs.depth += 1
         return self
 
@@ -117,35 +131,44 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
         or g is None
         or g.layout.special
         or (captures is not None and not task.plain)
+        or task.depth > NATIVE_DEPTH
     ):
         return walk(task, seeds, create_graph, current)
-    nodes, leaves, words, values = [edge], list[Tensor](), [g.layout], [g]
+    nodes, leaves, words, values, turns, numbers = [edge], list[Tensor](), [g.layout], [g], list[Node](), {edge: 0}
     spell, free = speller()
-    if not spell({edge: 0}, nodes, leaves, words, values):
+    if not spell(numbers, nodes, leaves, words, values, turns):
         return walk(task, seeds, create_graph, current)
     live = programs.find(words)
     if live is None:
-        live = captured_pass(nodes, leaves, words, values)
+        live = captured_pass(nodes, leaves, words, values, turns)
         programs.keep(live)
-    if live.program is None:
+    elif live.learned and live.program is None:
+        live.__dict__.update(captured_pass(nodes, leaves, words, values, turns, live.learned).__dict__)
+    if live.program is None or (live.turns and task.leading is not None):
         return walk(task, seeds, create_graph, current)
     edge = g = None
     del seeds[:]
-    running.passes.append(nodes)
+    seen, task.seen = task.seen, numbers
+    current_pass = Pass(nodes, leaves, task)
+    running.passes.append(current_pass)
     try:
-        results = live.program.run(values)
+        outs = live.program.assembled.run(*values)
+        if outs is None:
+            task.seen = seen
+            live.forget(current_pass)
+            return current_pass.finish(walk, values[0], current)
     finally:
         running.passes.pop()
+    results = live.program.leaves(outs, values)
+    outs = None
     values.clear()
     if not task.keep_graph:
         free(nodes)
-    task.seen = dict.fromkeys((*nodes, *leaves), 1)
-    settled = [(leaves[number], place) for number, place in live.leaves]
-    for leaf, place in settled:
+    for number, place in live.leaves:
         if place is None:
-            settle(leaf, None, task)
+            settle(leaves[number], None, task)
         else:
-            settle(leaf, taken(results, place), task)
+            settle(leaves[number], taken(results, place), task)
     return None
 
 
@@ -160,25 +183,34 @@ def taken(results: list, place: int) -> Tensor:
 def speller() -> tuple[Callable, Callable]:
     """``spell`` and ``free``: see ``Speller`` of native/surveys.py."""
     made: tuple[Callable, Callable] = native.speller(
-        AccumulateGrad, parts_of, freed_backward, spell_hooks, spell_other, spell_attributes, spelled, -1
+        AccumulateGrad, parts_of, freed_backward, spell_hooks, spell_other, spell_turn, spell_attributes, spelled, -1
     )
     return made
 
 
+class LiveCollector(Collector):
+    """Who knows which functions only compute."""
+
+    __slots__ = ()
+
+    def call(self, function: Callable) -> None:
+        """Take the key of a function that only computes."""
+        self.words.append(key_of(function, True))
+        self.whole &= self.words[-1] is not None
+
+
 def spell_other(node: Node, words: list, values: list) -> bool:
-    """The spelling of what a node of another class than Node itself keeps."""
-    if node._attrs_ is not None and not spell_attributes(node._attrs_, words, values):
-        return False
-    for k, value in enumerate(saved_values(node)):
-        if isinstance(value, Tensor):
-            if value.layout.special or value._storage_.version is not getattr(node, f"_v{k}_"):
-                return False
-            words.append(value.layout)
-            values.append(value)
-        else:
-            words.append(None if value is None else spelled(value))
-            if value is not None and words[-1] is None:
-                return False
+    """What a node of another class than Node itself says that it is."""
+    collector, kind = LiveCollector(words, values), type(node)
+    kind.compiled_args(node, collector)
+    return collector.whole
+
+
+def spell_turn(node: Node, words: list, values: list, said: int, kept: int, turns: list) -> bool:
+    """The spelling of a node that Python runs: the layouts of what it gives."""
+    del words[said:], values[kept:]
+    words += ("turn", node._rule_.takes_undefined, operand_layouts(node))
+    turns.append(node)
     return True
 
 
@@ -199,105 +231,110 @@ def spell_attributes(value: Any, words: list, values: list) -> bool:
     return words[-1] is not None
 
 
-def spelled(value: Any) -> Any:
-    """A key that equal values share, of numbers, strings and sequences of them; None of others."""
-    kind = type(value)
-    if kind is float or kind is complex:
-        return kind, repr(value)
-    if kind in (int, bool, str) or value is None:
-        return kind, value
-    if kind in (tuple, list):
-        parts = tuple([spelled(each) for each in value])
-        return None if any(part is None for part in parts) else (kind, parts)
-    if kind is dict:
-        return spelled(tuple(value.items()))
-    return value if kind.__name__ in ("DType", "Layout", "Device") else None
-
-
 # ---- capture ---------------------------------------------------------------------------------------------------------
 
 
-class Settled:
-    """Who sees what a pass brings to leaves, in the place of the engine's ``settle``."""
+def captured_pass(
+    nodes: list[Node], leaves: list[Tensor], words: list, values: list[Tensor], turns: list[Node], learned: dict | None = None
+) -> LiveProgram:
+    """The program of a pass that starts with ``values[0]`` at ``nodes[0]``; none where a graph cannot hold it, or it fails.
 
-    def __init__(self) -> None:
-        self.found: list[tuple[Tensor, Tensor | None]] = []
+    Args:
+        turns: the nodes that Python runs.
+        learned: layouts of what turns gave in another pass.
+    """
+    live = LiveProgram(words)
+    live.learned, left = learned, {id(node) for node in turns}
+    for whole, pure in ways(nodes, turns):
+        if WORTH * len(whole) > len(nodes):
+            break
+        try:
+            with tracing() as active:
+                taking = Turns(active, nodes, leaves, learned or {}, pure)
+                traced_pass(active, taking, values, whole, left)
+                if WORTH * taking.count > len(nodes):
+                    break
+                outs = [None if g is None else active.variables.value(g) for _, g in taking.waiting]
+                graph = active.graph
+                graph.outputs = [x for x in outs if x is not None]
+            refuse_in_body(graph)
+            live.program = Program(graph, graph.outputs)
+        except Exception:  # whatever it is, a turn in Python or the engine says it in its own words
+            continue
+        places = iter(range(len(outs)))
+        live.leaves = tuple(
+            [(taking.numbers[id(leaf)], None if out is None else next(places)) for (leaf, _), out in zip(taking.waiting, outs)]
+        )
+        live.turns = taking.count > 0
+        break
+    return live
 
-    def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
-        """See ``watchers`` of engine.py."""
-        return run, self.settle
 
-    def settle(self, leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
-        """Note the gradient of a leaf."""
-        self.found.append((leaf, g))
-
-
-def captured_pass(nodes: list[Node], leaves: list[Tensor], words: list, values: list[Tensor]) -> LiveProgram:
-    """The program of a pass that starts with ``values[0]`` at ``nodes[0]``; none where a graph cannot hold it, or it fails."""
-    try:
-        with tracing() as active:
-            found = traced_pass(active, nodes, values)
-            numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
-            outs = [None if g is None else active.variables.value(g) for _, g in found]
-            graph = active.graph
-            graph.outputs = [x for x in outs if x is not None]
-        refuse_in_body(graph)
-    except Exception:  # whatever it is, the engine says it in its own words
-        return LiveProgram(words)
-    if WORTH * len([node for node in graph.nodes if node.op is HOOKS]) > len(nodes):
-        return LiveProgram(words)
-    places = iter(range(len(outs)))
-    order = tuple([(numbers[id(leaf)], None if out is None else next(places)) for (leaf, _), out in zip(found, outs)])
-    return LiveProgram(words, Program(graph, graph.outputs), order)
+def ways(nodes: list[Node], turns: list[Node]) -> Iterator[tuple[set[int], bool]]:
+    """What to try: the nodes that Python runs, and whether hooks that only compute are captured."""
+    whole = {id(node) for node in turns}
+    yield whole, True
+    functions = {id(node) for node in nodes if isinstance(node._rule_, FunctionRule)}
+    if functions - whole or any(node._meta_ is not None for node in nodes):
+        yield whole | functions, False
 
 
-def traced_pass(active: Trace, nodes: list[Node], values: list[Tensor]) -> list[tuple[Tensor, Tensor | None]]:
-    """The engine's pass with traced tensors for all that nodes keep: what arrives at leaves."""
+def traced_pass(active: Trace, turns: Turns, values: list[Tensor], whole: set[int], left: set[int]) -> None:
+    """The engine's pass with traced tensors for all that nodes keep: ``turns`` gets what arrives at leaves.
+
+    Args:
+        whole: identities of the nodes that Python runs; ``left``: of those that are not told of.
+    """
     inputs = iter([own_input(active, x) for x in values])
     g, kept = next(inputs), list[tuple[Node, str, Any]]()
-    settled, task = Settled(), GraphTask(True, [nodes[0]])
+    nodes = turns.nodes
+    task = GraphTask(True, [nodes[0]])
     enabled, mode.enabled = mode.enabled, False
     try:
         for number, node in enumerate(nodes):
-            exchange(node, inputs, kept)
-            if node._meta_ is not None:
-                kept.append((node, "_meta_", node._meta_))
-                node._meta_ = stand_in_hooks(active, number, node._meta_)
-        watchers.append(settled)
+            if type(node) is Node and id(node) not in whole:
+                found: list[tuple[str, Any]] = []
+                exchange(node, inputs, found)
+                kept += [(node, *each) for each in found]
+            elif id(node) not in left:
+                lend(node, [next(inputs) for _ in collected(node)], kept)
+            stand_in(number, node, id(node) in whole, turns.take, kept, turns.pure)
+        watchers.append(turns)
         walk(task, [(nodes[0], g)], True, {})
     finally:
-        if settled in watchers:
-            watchers.remove(settled)
+        if turns in watchers:
+            watchers.remove(turns)
         mode.enabled = enabled
-        for node, slot, value in kept:
+        for node, slot, value in reversed(kept):
             setattr(node, slot, value)
-    return settled.found
 
 
-def exchange(node: Node, inputs: Iterator[Tensor], kept: list[tuple[Node, str, Any]]) -> None:
-    """Give a node other tensors in the place of those that it keeps, in the order in which they are spelled.
+def collected(node: Node) -> list[Tensor]:
+    """The tensors that a node hands over."""
+    collector = LiveCollector()
+    type(node).compiled_args(node, collector)
+    return collector.values
+
+
+def lend(node: Node, values: list[Tensor], kept: list[tuple[Node, str, Any]]) -> None:
+    """Have a node compute with other tensors in its turn.
 
     Args:
-        kept: where what was there is added, by node and slot.
+        kept: where what was there is added.
     """
+    own = node._backward_
+    kept.append((node, "_backward_", own))
 
-    def put(slot: str, value: Any) -> None:
-        kept.append((node, slot, getattr(node, slot)))
-        setattr(node, slot, value)
+    def backward(node: Node, g: Any, create_graph: bool) -> Any:
+        node._backward_ = own
+        return type(node).apply_with_saved(node, values, g)
 
-    attributes = node._attrs_
-    if type(attributes) is Guarded:
-        made = {name: with_tensors(x, lambda _: next(inputs), Tensor) for name, x in attributes.attributes.items()}
-        put("_attrs_", Guarded(attributes.op, made, tensors_in(made.values())))
-    for k, value in enumerate(saved_values(node)):
-        if isinstance(value, Tensor):
-            x = next(inputs)
-            put(f"_s{k}_", x)
-            put(f"_v{k}_", x._storage_.version)
+    node._backward_ = backward
 
 
 def own_input(active: Trace, x: Tensor) -> Tensor:
     """An input of the graph like a tensor, on memory that it shares with no other input."""
+    need((x,))
     storage = wrap_array(x._storage_.array.copy())
     alone = native.tensor(x.layout.plain().template, storage, x._offset_, bool(requires_grad(x)), None)
     value = Value(x.layout.plain(), False)

@@ -20,11 +20,11 @@ from ..graph.edges import requires_grad
 from ..modes.inference import newly_made
 from ..modes.overrides import handle_function, has_function
 from ..tensors.tensor import Tensor
-from .bodies import Body, active_values, block_for_node, body_of, plain_layout
+from .bodies import Body, active_values, block_for_node, body_of
 from .capture import current_trace
 from .checkpoints import literal_of, policy_from
 from .derived import widened, zeros_of
-from .ir import Control, Node
+from .ir import Control, Node, plain_layout
 from .loop_steps import (
     Loop,
     Step,

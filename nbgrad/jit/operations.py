@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Iterator
 
 from ..base.calls import CALLS
@@ -9,10 +10,19 @@ from ..batch.tensors import movement_behind
 from ..ops.core import OPS, Elementwise, Movement, Op
 from .ir import CONTROLS, Control
 
-__all__ = ["gives_several", "operation_names", "operation_of"]
+__all__ = ["control_nodes", "gives_several", "operation_names", "operation_of"]
 
 # How derived operations are called: Elementwise.cotangent_operation, and behind_batch of batch/tensors.py.
 COTANGENT, BATCHED = "_backward", "batched_"
+# The modules that make control nodes, beside those that every capture imports.
+MAKERS = ("capture", "control_flow", "live", "linear", "subgraphs", "text", "version")
+
+
+def control_nodes() -> dict[str, Control]:
+    """All control nodes, those too that nobody has used so far."""
+    for module in MAKERS:
+        import_module(f"{__package__}.{module}")
+    return CONTROLS
 
 
 def operation_of(name: str) -> Op | Control | None:

@@ -20,25 +20,27 @@ from bisect import bisect_right
 from typing import Any, Mapping, NoReturn
 
 from ..base.errors import GraphError
+from ..creation.generators import Generator
 from ..tensors.tensor import Tensor
 from .graph import Graph
 from .ir import Block, Control, Node, Value
 from .literals import KINDS, MEANINGS, Kind, Type, digest_of, type_text
-from .operations import operation_of
+from .operations import control_nodes, operation_of
 from .text import AUTOMATIC
 
-__all__ = ["parse"]
+__all__ = ["given_constants", "parse", "type_of_text", "value_of_text"]
 
 FACTS = ("conj", "neg", "requires_grad", "may_require_grad", "dtype", "layout")
 CONSTANTS = {"full": "filled_value", "of": "value_of", "bits": "value_of_bits"}
 
 
-def parse(text: str, constants: Mapping[str, Tensor] | None = None) -> Graph:
+def parse(text: str, constants: Mapping[str, Tensor | Generator] | None = None) -> Graph:
     """The graph of a text.
 
     Args:
         text: what ``str(graph)`` gives, or the like.
-        constants: the tensors of the parameters by keyword.
+        constants: the tensors of the parameters by keyword; generators too, if the graph is to draw from those that there are, and
+            not from new ones in the state that the text tells.
 
     Returns:
         The graph: its text is the same one again.
@@ -56,11 +58,59 @@ def parse(text: str, constants: Mapping[str, Tensor] | None = None) -> Graph:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise GraphError(f"parse: line {error.lineno}, column {error.offset}: {error.msg}.") from None
+    control_nodes()
     parser = Parser(Comments(text), dict(constants or {}))
     functions = [x for x in tree.body if isinstance(x, ast.FunctionDef)]
     if len(functions) != 1 or len(tree.body) != 1:
         parser.refuse(tree.body[-1] if tree.body else None, f"{len(tree.body)} statements", "one function")
     return parser.graph(functions[0])
+
+
+def expression_in(text: str) -> tuple[Parser, ast.expr]:
+    """What reads an expression that stands alone, and the expression.
+
+    Raises:
+        GraphError: it is none.
+    """
+    try:
+        return Parser(Comments(""), {}), ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise GraphError(f"parse: {text[:60]!r}: {error.msg}.") from None
+
+
+def value_of_text(text: str) -> Any:
+    """The number, string or the like that ``literal`` spelled.
+
+    Raises:
+        GraphError: it is spelled otherwise.
+    """
+    parser, expression = expression_in(text)
+    return parser.argument(expression)
+
+
+def type_of_text(text: str) -> Type:
+    """The type that ``type_text`` spelled.
+
+    Raises:
+        GraphError: it is spelled otherwise.
+    """
+    parser, expression = expression_in(text)
+    return parser.type(expression)
+
+
+def given_constants(text: str) -> dict[str, Type]:
+    """The names and types of the constants that a text takes.
+
+    Raises:
+        GraphError: it is no text of a graph.
+    """
+    try:
+        functions = [x for x in ast.parse(text).body if isinstance(x, ast.FunctionDef)]
+    except SyntaxError as error:
+        raise GraphError(f"parse: line {error.lineno}, column {error.offset}: {error.msg}.") from None
+    parser = Parser(Comments(""), {})
+    pairs = [pair for function in functions for pair in zip(function.args.kwonlyargs, function.args.kw_defaults)]
+    return {each.arg: parser.type(each.annotation) for each, default in pairs if default is None and each.annotation is not None}
 
 
 class Comments:
@@ -95,12 +145,14 @@ class Parser:
         given: constants by name.
         values: of the names that were defined.
         blocks: of the functions that were defined and not yet taken.
+        generators: by name.
     """
 
-    def __init__(self, comments: Comments, given: dict[str, Tensor]):
+    def __init__(self, comments: Comments, given: dict[str, Any]):
         self.comments, self.given = comments, given
         self.values: dict[str, Value] = {}
         self.seen: set[str] = set()
+        self.generators: dict[str, Generator] = {}
         self.blocks: dict[str, Block] = {}
         self.types: dict[str, Type] = {}
 
@@ -114,8 +166,11 @@ class Parser:
     def graph(self, function: ast.FunctionDef) -> Graph:
         """The graph that a function is."""
         found: dict[str, Value] = {}
-        for each in function.args.kwonlyargs:
-            found[each.arg] = self.define(each.arg, self.constant_given(each), each)
+        for each, default in zip(function.args.kwonlyargs, function.args.kw_defaults):
+            if default is None:
+                found[each.arg] = self.define(each.arg, self.constant_given(each), each)
+            else:
+                self.generators[each.arg] = self.generator(each, default)
         graph = Graph(name=function.name)
         self.fill(graph, function, found)
         order = sorted(found, key=lambda name: int(name[1:]) if re.fullmatch(r"c\d+", name) else len(found))
@@ -151,6 +206,18 @@ class Parser:
         if not AUTOMATIC.fullmatch(name):
             value.name = name
         return value
+
+    def generator(self, parameter: ast.arg, default: ast.expr) -> Generator:
+        """The generator of a parameter by keyword: the one that was given, or a new one."""
+        made, kind = self.expression(default), parameter.annotation
+        typed = isinstance(kind, ast.Name) and kind.id == "Generator"
+        if not isinstance(made, Generator) or not typed or parameter.arg in self.seen:
+            self.refuse(parameter, f"'{parameter.arg} = {ast.unparse(default)[:60]}'", "'g0: Generator = generator(seed, calls)'")
+        self.seen.add(parameter.arg)
+        given = self.given.get(parameter.arg, made)
+        if not isinstance(given, Generator):
+            self.refuse(parameter, f"a constant '{parameter.arg}' of type {type(given).__name__}", "a Generator")
+        return given
 
     def constant_given(self, parameter: ast.arg) -> Value:
         """The constant of a parameter by keyword."""
@@ -283,6 +350,8 @@ class Parser:
         """The meaning of a name."""
         if x.id in self.values:
             return self.values[x.id]
+        if x.id in self.generators:
+            return self.generators[x.id]
         if x.id in KINDS or x.id in ("Tensor", "nan", "inf"):
             return MEANINGS[x.id]
         self.refuse(x, f"'{x.id}'", "a name that is defined above")
@@ -293,7 +362,7 @@ class Parser:
         if isinstance(x.func, ast.Attribute) and x.func.attr in ("strides", "on"):
             owner, name = self.expression(x.func.value), x.func.attr
             return self.meaning(x, lambda: getattr(owner, name)(*arguments))
-        if isinstance(x.func, ast.Name) and x.func.id in ("complex_number", "device", "slice_of", "unspoken"):
+        if isinstance(x.func, ast.Name) and x.func.id in ("complex_number", "device", "generator", "slice_of", "unspoken"):
             make = MEANINGS[x.func.id]
             return self.meaning(x, lambda: make(*arguments))
         self.refuse(x, f"{ast.unparse(x)[:60]!r}", "an operand: calls of operations are statements of their own")

@@ -14,12 +14,14 @@ from ..tensors import layout as layouts
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .commits import add_commits
+from .costs import Cost
 from .graph import Graph
 from .ir import Value
 from .replay import tensor_of
 from .schedule import schedule
 from .sequence import Assembled, Expected, assemble
 from .steps import Place, Window
+from .tracebacks import raise_at
 
 __all__ = ["Program", "Returned"]
 
@@ -66,6 +68,7 @@ class Program:
         results: the values that the steps return.
         returned: what each leaf is.
         direct: whether the leaves are the results, in their order; of these there are ``count``.
+        cost: what it took to make it; ``again``: of a backward pass, nodes of the function that it runs once more.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Program:
         kept: Iterable[Value] = (),
         saved: Iterable[Value] = (),
     ):
+        self.cost, self.again = Cost(), list[Any]()
         saved = tuple(saved)
         self.graph, self.schedule = graph, schedule(graph, saved)
         self.results: list[Value] = []
@@ -97,7 +101,17 @@ class Program:
         used_up = {self.schedule.window(value).place.value for value in freed}
         templates = [template_of(value, value in used_up) for value in self.results]
         self.assembled: Assembled = assemble(
-            graph.inputs, self.constants, graph.constants, self.results, templates, self.schedule, expected, slow, recorded, given
+            graph.inputs,
+            self.constants,
+            graph.constants,
+            self.results,
+            templates,
+            self.schedule,
+            expected,
+            slow,
+            recorded,
+            given,
+            self.failed,
         )
 
     def place(self, value: Any, known: Container[int]) -> Returned:
@@ -117,6 +131,10 @@ class Program:
         if owner not in self.results:
             self.results.append(owner)
         return Returned(RESULT, self.results.index(owner), part, cut)
+
+    def failed(self, error: Exception, node: Any) -> None:
+        """A step in Python has failed: see tracebacks.py."""
+        raise_at(error, node, self.graph, self.graph.constants, self.graph.name)
 
     def leaves(self, outs: Any, inputs: Row[Any]) -> list:
         """The leaves of the result, of what the steps returned."""

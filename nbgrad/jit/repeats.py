@@ -12,10 +12,10 @@ from ..native.objects import pack_words
 from ..ops.core import OPS
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
-from .bodies import Body, body_of, plain_layout
+from .bodies import Body, body_of
 from .checkpoints import policy_from
 from .graph import Graph
-from .ir import Block, Node, Value
+from .ir import Block, Node, Value, plain_layout
 from .loop_steps import Step
 from .program import RESULT, Program
 from .recurrences import recurrence_launch

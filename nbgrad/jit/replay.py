@@ -9,7 +9,7 @@ from ..base.errors import ArgumentError, GraphError
 from ..creation.factories import new_full
 from .ir import Block, Control, Node, Value, map_values
 
-__all__ = ["replay", "run_block", "run_node"]
+__all__ = ["note_failure", "replay", "run_block", "run_node"]
 
 
 def replay(block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph") -> list:
@@ -50,7 +50,12 @@ def run_block(
             continue
         if flags and not node.outs and node.effect != "pure":
             continue
-        for value, x in zip(node.outs, run_node(node, values)):
+        try:
+            made = run_node(node, values)
+        except Exception as error:
+            note_failure(error, node)
+            raise
+        for value, x in zip(node.outs, made):
             values[value] = x.detach() if flags and value.requires_grad is False else x
     return [map_values(x, values.__getitem__) for x in block.outputs]
 
@@ -70,6 +75,11 @@ def run_node(node: Node, values: dict[Value, Any], checks: bool = True) -> tuple
     if checks and node.op.sized_by_values:
         require_sizes(node, outs)
     return outs
+
+
+def note_failure(error: Any, node: Node) -> None:
+    """Have an error say which nodes it came through: see tracebacks.py."""
+    error._nodes_ = (*getattr(error, "_nodes_", ()), node)
 
 
 def require_sizes(node: Node, outs: tuple) -> None:

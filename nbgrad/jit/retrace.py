@@ -12,13 +12,15 @@ from ..base.calls import CALLS
 from ..base.errors import GraphError
 from ..base.grad_mode import enable_grad, no_grad
 from ..creation.factories import arange, new_full
+from ..dispatch.launches import need
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
-from .capture import Trace, tracing
+from .capture import Trace
 from .graph import Graph
 from .ir import Control, Node, Value, map_values, values_in
 from .replay import run_node, tensor_of
+from .tracing import tracing
 from .variables import OVERWRITE, STOP
 
 __all__ = [
@@ -127,7 +129,7 @@ def retrace(graph: Graph, arguments: Sequence[Any], flags: Sequence[bool]) -> Gr
     Raises:
         GraphError: an output is a sequence of tensors.
     """
-    with enable_grad(), tracing(constants_of(graph)) as active:
+    with enable_grad(), tracing(constants_of(graph), late=True) as active:
         inputs = [traced(active, x, flag, value.name) for x, flag, value in zip(arguments, flags, graph.inputs)]
         outs, _ = run_flagged(active, graph, inputs)
         made = active.graph
@@ -145,6 +147,7 @@ def traced(active: Trace, x: Any, flag: bool, name: str = "") -> Any:
         if not isinstance(x, Tensor):
             return x
         flagged = flag and x.layout.dtype.differentiable  # on memory of its own, also where arguments share theirs
+        need((x,))
         storage = wrap_array(x._storage_.array.copy())
         return active.input(native.tensor(x.layout.plain().template, storage, x._offset_, flagged, None), name)
 

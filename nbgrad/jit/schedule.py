@@ -6,13 +6,14 @@ What takes several steps, or looks at values, stays a call (``Host``).
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Any, Iterable
 
 from ..base.errors import NbgradError
-from ..dispatch.arguments import hashable
+from ..dispatch.arguments import attribute_names, hashable
 from ..dispatch.elementwise_plans import make_plan
 from ..dispatch.lowerings import GeneralPlan, lowering_of
-from ..native.plans import PARALLEL, Plan
+from ..native.plans import PARALLEL, LateRecord, Plan, complete
 from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
 from .draws import DRAW, RESERVE, plan_of_draw, steps_of_reserve
@@ -159,7 +160,11 @@ def view(node: Node, made: Schedule) -> bool:
     (x,) = node.ins
     window, op = made.window(x), node.op
     assert isinstance(op, Movement)
-    places = op.formula(window.layout, *[node.attributes[name] for name in list(op.signature.parameters)[1:]])
+    arguments = tuple([node.attributes[name] for name in attribute_names(op)])
+    try:
+        places = places_of(op, window.layout, arguments)
+    except TypeError:  # a list
+        places = op.formula(window.layout, *arguments)
     for value, place in zip(node.outs, places if op.multiple else [places]):
         layout: Any = value.layout
         shape, strides, offset = place
@@ -168,6 +173,12 @@ def view(node: Node, made: Schedule) -> bool:
         at = window.place.offset + offset * layout.dtype.itemsize
         made.windows[value] = Window(Place(window.place.value, at), layout)
     return True
+
+
+@lru_cache(maxsize=4096)
+def places_of(op: Movement, layout: Layout, arguments: tuple) -> Any:
+    """Shape, strides and offset of a view: passes ask for them again and again."""
+    return op.formula(layout, *arguments)
 
 
 def host_of(node: Node, made: Schedule) -> Host:
@@ -199,14 +210,18 @@ def launch_of_update(node: Node, made: Schedule) -> Launch | None:
 
 def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node], made: Schedule) -> Launch:
     """The launch of a plan: see NOTE [Plan record] in native/plans.py."""
-    words = struct.unpack_from(f"{len(plan.record) // 8}q", plan.record)
+    lacks = plan.record.lacks if type(plan.record) is LateRecord and plan.record.packed is None else None
+    record = plan.record if lacks else complete(plan.record)
+    words = struct.unpack_from(f"{len(record) // 8}q", record)
     address, units, grain, _, count, flags, shared_from = words[:7]
+    if lacks:
+        address, flags, shared_from = lacks
     if units < 0:
         units = plan.outs[0].layout.numel
         flags |= units >= shared_from
     codes = words[8 : 8 + count]
     reads = [made.window(x).place if isinstance(x, Value) else number(x, code) for x, code in zip(operands, codes)]
-    parameters = plan.record[8 * (8 + count) :]
+    parameters = record[8 * (8 + count) :]
     return Launch(address, units, tuple(outs), tuple(reads), parameters, grain, bool(flags & PARALLEL), tuple(nodes))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Sequence as Row
 
+import numpy as np
+
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
 from ..native.objects import pack_words
@@ -41,19 +43,24 @@ class Assembled:
         self.code, self.launches, self.addresses, self.room = code, launches, addresses, room
 
 
+NO_WORDS = np.zeros(1, np.int64)
+
+
 class Expected(NamedTuple):
     """What must be as it was when a graph was captured: see ``Sequence`` of native/sequences.py.
 
     Attributes:
         names, cells: what the program's names hold.
         records: whether the thread records.
-        flags: which inputs and constants need a gradient.
+        flags: which inputs and constants need a gradient: see ``flags`` there.
+        words: see ``objects`` there.
     """
 
     names: list
     cells: list
     records: bool
-    flags: tuple[bool, ...]
+    flags: tuple[int, ...]
+    words: np.ndarray = NO_WORDS
 
 
 class Addresses:
@@ -90,6 +97,7 @@ def assemble(
     slow: Callable,
     recorded: Callable | None,
     given: int | None = None,
+    failed: Callable | None = None,
 ) -> Assembled:
     """Make the native function of a schedule.
 
@@ -99,6 +107,7 @@ def assemble(
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
         given: how many of the inputs a call has; None: all.
+        failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
     addresses = Addresses(outs, inputs, constants, schedule)
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
@@ -117,7 +126,7 @@ def assemble(
                     pairs.append((addresses.numbers[None], 8 * size + len(tail)))
                     tail += read
             at = size + len(tail) // 8
-            words += [LAUNCH, size_of(step), step.address, step.units, step.grain, int(step.shared), at, len(pairs)]
+            words += [LAUNCH, size_of(step), int(step.address), step.units, step.grain, int(step.shared), at, len(pairs)]
             words += [word for pair in pairs for word in pair]
             tail += step.parameters
             gives_lock |= step.shared
@@ -149,13 +158,14 @@ def assemble(
             [
                 step.source
                 if isinstance(step, Words)
-                else host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data))
+                else host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data), failed)
                 for step in hosts
             ]
         ),
         room,
         expected.names,
         expected.cells,
+        expected.words,
         (int(expected.records), *map(int, expected.flags)),
         special,
         slow,
@@ -200,7 +210,9 @@ def stopped_of(sources: Row[Any]) -> Callable[[], None]:
     return stopped
 
 
-def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int, int], constants: tuple) -> Callable:
+def host_of(
+    step: Host, addresses: Addresses, table: int, counts: tuple[int, int, int], constants: tuple, failed: Callable | None
+) -> Callable:
     """``host(block, results, held, operands)``: the call of an operation in the middle of a sequence.
 
     Args:
@@ -229,6 +241,10 @@ def host_of(step: Host, addresses: Addresses, table: int, counts: tuple[int, int
             outs = run_node(node, given, False)
         except Changed:
             return None
+        except Exception as error:
+            if failed is not None:
+                failed(error, node)
+            raise
         for x, value in zip(outs, node.outs):
             if x.layout is not value.layout and value.layout is not None and x.layout.shape != value.layout.shape:
                 return None  # which depends on values

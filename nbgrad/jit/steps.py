@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any, NamedTuple
 
+from ..kernels.late import Code
 from ..native.plans import NUMBER_CODES
 from ..tensors.layout import Layout
 from .ir import Node, Value
@@ -30,7 +31,7 @@ class Launch:
     """One launch of a kernel: see NOTE [Plan record] of native/plans.py.
 
     Attributes:
-        address: of the kernel; its arguments are the parameters, what it writes, what it reads.
+        address: of the kernel, which may be found later; its arguments are the parameters, what it writes, what it reads.
         units, grain: of work, in all and of one claim.
         shared: whether the pool may share it.
         parameters: the kernel's own, a multiple of 8 bytes.
@@ -44,7 +45,7 @@ class Launch:
 
     def __init__(
         self,
-        address: int,
+        address: int | Code,
         units: int,
         writes: tuple[Value, ...],
         reads: tuple[Place | bytes, ...],

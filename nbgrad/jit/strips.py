@@ -232,7 +232,7 @@ class Strips:
         folds = []
         for k, (_, ending, (_, piece, _, _)) in enumerate(self.partials):
             assert piece is not None
-            folds.append((fold_kernel(piece, False), WIDTHS[piece.out], 1 + len(self.stored) + k, self.places[ending.value]))
+            folds.append((int(fold_kernel(piece, False)), WIDTHS[piece.out], 1 + len(self.stored) + k, self.places[ending.value]))
         record = fused_record(self.numel, self.walk.width, FOLDED, strip, steps, folds)
         grain, shared_from = thread_shares(nanoseconds)
         reads = tuple([read for _, read in self.reads.values()])
@@ -254,7 +254,7 @@ class Strips:
         last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, self.numel)
         return [
             (stage, Launch(blocks_address(piece), pieces, (partial_sums,), reads, record, nodes=(node,))),
-            (stage, Launch(fold_kernel(merge, False), 1, outs, (Place(partial_sums),), last, nodes=(node,))),
+            (stage, Launch(int(fold_kernel(merge, False)), 1, outs, (Place(partial_sums),), last, nodes=(node,))),
         ]
 
 

@@ -48,6 +48,7 @@ class TracedFunction:
             return made
 
         self.body, used = traced_body(outs, examples, found)
+        guards.settle()
         places: dict[int, int] = {}
         for k, x in enumerate(closure.tensors):
             places.setdefault(id(x), k)

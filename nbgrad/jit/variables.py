@@ -9,6 +9,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import GraphError
 from ..base.grad_mode import mode, no_grad
+from ..dispatch.launches import need
 from ..graph.edges import Edge, Node as GraphNode, edge_of, requires_grad
 from ..graph.task import target
 from ..modes.traced import is_traced
@@ -18,6 +19,7 @@ from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
 from .graph import Graph
 from .ir import Control, Node, Value
+from .lines import user_line
 
 __all__ = ["Variable", "Variables"]
 
@@ -210,13 +212,21 @@ class Variables:
 
     # ---- writes ----------------------------------------------------------------------------------------------------
 
-    def write(self, x: Tensor, out: Value) -> None:
+    def write(self, x: Tensor, out: Value, begins: bool = False) -> None:
         """``x`` was overwritten by the value of an operation: its storage has a new value.
 
+        Args:
+            begins: whether it, or what it is a view of, had no history before.
+
         NOTE [Unrecorded writes]: under ``no_grad``, or through what is detached, values change and histories stay: whoever had one
-        keeps it, with the new values.
+        keeps it, with the new values. A recorded write through what is detached leaves two histories on one memory.
+
+        Raises:
+            GraphError: it does, or the write is to a part that has gaps.
         """
         variable, key = self.table[id(x._storage_.array)], key_of(x)
+        if begins and mode.enabled and requires_grad(x):
+            self.require_one_history(variable)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
             out = self.add("to_dtype", (out, key[1].dtype), {}, out.layout.like(key[1].dtype))
@@ -238,6 +248,19 @@ class Variables:
                 windows = {history: self.overwrite(old, value) for history, old in kept.items()}
                 value = next(iter(windows.values()))
         variable.value, variable.windows = value, {variable.root: windows}
+
+    def require_one_history(self, variable: Variable) -> None:
+        """Refuse memory that a tensor with a history lies on.
+
+        Raises:
+            GraphError: it does.
+        """
+        known = variable.windows.get(variable.root, {WRITTEN: variable.value})
+        if any(history is not None and value.requires_grad is not False for history, value in known.items()):
+            raise GraphError(
+                f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
+                f"{user_line()}: a graph cannot capture it. Hint: clone it first."
+            )
 
     def scattered(self, x: Value, out: Value, place: dict, layout: Layout) -> Value:
         """A value in which what lies at a place in memory is another one: ``as_strided_scatter`` counts in row-major order.
@@ -290,6 +313,7 @@ class Variables:
     def copied(self, x: Tensor) -> Tensor:
         """A tensor like an argument: a leaf, or in its place of the graph, on a copy of its storage."""
         if id(x._storage_) not in self.copies:
+            need((x,))
             copy = wrap_array(x._storage_.array.copy())
             self.copies[id(x._storage_)] = x._storage_, copy
             self.given.add(id(copy.array))

@@ -2,38 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ..autograd.entry import grad
-from ..autograd.function import Function
 from ..autograd.function_context import FunctionRule
 from ..base.errors import ArgumentError, GraphError
-from ..base.grad_mode import enable_grad, mode, special, unusual
+from ..base.grad_mode import mode
 from ..base.nested import Tree, flatten
+from ..engine import walks
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
-from ..modes.traced import Unfit
 from ..tensors.tensor import Tensor
 from .acts import Acts
-from .backward import Backward
-from .capture import beginning_again, tracing
+from .costs import Cost
 from .draws import words_of
-from .effects import Effects
+from .effects import Effects, has_hooks_behind, is_leaf
 from .functions import Hosted
 from .graph import Graph
 from .guards import Guards
 from .ir import Value, values_in
+from .leaves import names_of_leaves, paths_of_leaves
 from .passes import owners, simplify
 from .program import Program
-from .replay import run_block, tensor_of
-from .retrace import example
+from .recorded import Recorder
 from .sequence import Expected
+from .tracing import beginning_again, tracing
 from .values import GUARD
 
-__all__ = ["MISSED", "Variant"]
+if TYPE_CHECKING:
+    from .backward import Backward
+
+__all__ = ["MISSED", "Parts", "Variant"]
 
 MISSED = object()  # what native code returns where a call is not as expected
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
+
+
+class Parts(NamedTuple):
+    """What the program of a variant is made from.
+
+    Attributes:
+        graph: what the steps compute.
+        values: the leaves of the result: values of the graph, and plain ones.
+        gradients: values that become gradients of leaves, behind the results; ``writes``: inputs and constants, with what they
+            hold in the end.
+        live, freed: values with a history: that a pass can go through, that a pass has used up.
+        words: of calls of generators; ``saved``: for the backward pass. Both are returned behind everything else.
+        known: identities of tensors that were there before the capture.
+        given: how many arguments are tensors.
+        expected: as of ``assemble`` of sequence.py.
+    """
+
+    graph: Graph
+    values: list[Any]
+    gradients: list[Value]
+    writes: list[tuple[Value, Value]]
+    live: list[Value]
+    freed: list[Value]
+    words: list[Value]
+    saved: list[Value]
+    known: set[int]
+    given: int
+    expected: Expected
 
 
 class Variant:
@@ -48,19 +77,39 @@ class Variant:
         acts: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
         asking: the first node that depends on values; None if the program asks for none.
+        parts: what the program was made from.
+        cost: what its capture took; ``given``: the structure of the arguments, ``paths``: where their leaves are.
+        known: tensors of the program that were there before the capture; ``arrays``: identities of NumPy arrays on which some lie.
+        passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool):
+        self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn)
         known = self.guards.tensors
         graph, results, histories, self.tree, effects = beginning_again(
             lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays)
         )
+        try:
+            self.prepare(leaves, graph, results, histories, effects)
+        finally:
+            effects.trace.settle()
+
+    def prepare(self, leaves: list, graph: Graph, results: list, histories: list[str], effects: Effects) -> None:
+        """Make what runs of what was captured.
+
+        Args:
+            results: leaves of the function's; some tensor in the place of each tensor.
+        """
         self.guards.names += effects.names
+        self.guards.members.note_collection(walks)  # to which anomaly mode adds one
+        self.guards.settle()
+        variables = effects.trace.variables
+        self.known, self.arrays = list(variables.known.values()), set(variables.foreign)
         given = [x for x in leaves if isinstance(x, Tensor)]
         targets = {target for target, _, _ in effects.writes}
-        there = {id(x) for x in effects.trace.variables.known.values()}
+        there = {id(x) for x in self.known}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
         self.backward: Backward | None = None
         if "live" in histories:
@@ -74,31 +123,50 @@ class Variant:
         outputs = iter(graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
         tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
-        flags = [isinstance(x, Tensor) and requires_grad(x) for x in leaves if isinstance(x, Tensor)]
-        flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in graph.constants]
+        flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
+        self.passes, self.leaves = effects.passes, effects.leaves
         learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         self.learned = learned if self.backward is None else self.backward.captured
         live = [value for value, history in zip(values, histories) if history == "live"]
         self.acts = Acts(graph, effects, len(results)) if effects.any() else None
-        words = words_of(graph) if live else []
         self.words = words_of(self.graph) if live else []
+        self.assemble(
+            Parts(
+                graph,
+                values,
+                effects.values(),
+                [(target, value) for target, value, _ in effects.writes],
+                live,
+                [value for value, history in zip(values, histories) if history == "freed"],
+                words_of(graph) if live else [],
+                saved,
+                there,
+                len(given),
+                Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words),
+            )
+        )
+
+    def assemble(self, parts: Parts) -> None:
+        """Make the program."""
+        self.parts = parts
         self.program = Program(
-            graph,
-            [*values, *effects.values()],
-            there,
-            Expected(self.guards.names, self.guards.cells, mode.enabled, tuple(flags)),
+            parts.graph,
+            [*parts.values, *parts.gradients],
+            parts.known,
+            parts.expected,
             self.missed,
-            self.acting if self.acts else self.recorded if live else None,
-            {value for value, history in zip(values, histories) if history == "freed"},
-            [(target, value) for target, value, _ in effects.writes],
-            len(given),
-            words,
-            saved,
+            self.acting if self.acts else self.recorded if parts.live else None,
+            set(parts.freed),
+            parts.writes,
+            parts.given,
+            parts.words,
+            parts.saved,
         )
         window = self.program.schedule.window
-        self.live = {window(value).place.value for value in live}
+        self.live = {window(value).place.value for value in parts.live}
+        self.recorder = Recorder(self.graph, self.program, self.backward, self.originals, self.live, self.words)
         several = tree_of_several(self.tree)
-        self.direct = self.acts is None and self.program.direct and (several if len(results) > 1 else self.tree.kind is None)
+        self.direct = self.acts is None and self.program.direct and (several if len(parts.values) > 1 else self.tree.kind is None)
         self.slow: Callable | None = None
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
 
@@ -112,6 +180,8 @@ class Variant:
         Raises:
             GraphError: a graph cannot hold that pass, and what there was before the call will be overwritten.
         """
+        from .backward import Backward  # benchmarks/test_startup.py
+
         self.graph, copies = graph.copy()
         given = {*graph.inputs, *graph.constants}
         results = dict.fromkeys(copies[root] for value in live for root in owners(graph, [value]) if root not in given)
@@ -139,6 +209,14 @@ class Variant:
 
     def fits(self, inputs: list[Tensor]) -> bool:
         """Whether the program's names hold what they held, and what else it reads is there."""
+        constants = self.parts.graph.constants
+        if any(isinstance(value.data, Tensor) and value.data.layout is not value.layout for value in constants):
+            return False
+        tensors = [*inputs, *(value.data for value in constants)]
+        if flags_of(tensors, self.passes) != self.parts.expected.flags or not all(is_leaf(inputs[k]) for k in self.leaves):
+            return False
+        if self.passes and any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors):
+            return False
         return self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
 
     def acting(self, *inputs: Tensor) -> Any:
@@ -188,80 +266,18 @@ class Variant:
 
     def applied(self, inputs: Sequence[Tensor]) -> Any:
         """The results of the steps as those of one node; None where values that the program asks for are others."""
-        try:
-            outs = CompiledCall.apply(self, *inputs, *self.learned)
-        except Unfit:
-            return None
-        return outs[0] if type(outs) is tuple and len(outs) == 1 else outs
+        outs = self.recorder(inputs, self.learned)
+        return outs if outs is None or len(outs) != 1 else outs[0]
+
+
+def flags_of(tensors: Sequence[Any], passes: bool) -> tuple[int, ...]:
+    """See ``flags`` of native/sequences.py."""
+    return tuple([int(isinstance(x, Tensor) and requires_grad(x)) * (3 if passes else 1) for x in tensors])
 
 
 def tree_of_several(tree: Tree) -> bool:
     """Whether a structure is a plain tuple of leaves."""
     return tree.kind is tuple and all(child.kind is None for child in tree.children)
-
-
-class CompiledCall(Function):
-    """A compiled function in a larger graph."""
-
-    @staticmethod
-    def forward(ctx: Any, variant: Variant, *tensors: Any) -> Any:
-        """The steps."""
-        inputs = tensors[: len(variant.graph.inputs)]
-        outs = variant.program.assembled.run(*inputs)
-        if outs is None:
-            raise Unfit
-        outs = outs if type(outs) is tuple else (outs,)
-        backward, program, ctx.own = variant.backward, variant.program, variant
-        ctx.words = outs[len(outs) - len(variant.words) :]
-        if backward is not None:
-            tensors = tuple([None if k in backward.unsaved else x for k, x in enumerate(tensors)])
-            tensors += tuple([program.leaf(each, outs, inputs) for each in program.saved])
-        outs = outs[: program.count]
-        ctx.save_for_backward(*tensors)
-        ctx.mark_non_differentiable(*[x for x, value in zip(outs, variant.program.results) if value not in variant.live])
-        ctx.set_materialize_grads(False)
-        return outs
-
-    @staticmethod
-    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple:
-        """The program of the pass; where it is recorded, or special, the graph by calls."""
-        variant, backward, count = ctx.own, ctx.own.backward, len(ctx.needs_input_grad) - 1
-        kept = ctx.saved_tensors
-        tensors, saved = kept[:count], kept[count:]
-        wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed])
-        pairs = zip(variant.program.results, cotangents)
-        given = {variant.originals[value]: g for value, g in pairs if g is not None}
-        found = None
-        if backward is not None and not (mode.enabled or special or unusual):
-            found = backward.run(tensors, ctx.words, saved, [given.get(value) for value in backward.results], wanted)
-        if found is None:
-            found = by_calls(variant, tensors, ctx.words, given, wanted)
-        result: list = [None] * (1 + count)
-        for k, g in zip(wanted, found):
-            result[1 + k] = g
-        return tuple(result)
-
-
-def by_calls(variant: Variant, tensors: Sequence[Any], words: Sequence[Tensor], cotangents: dict, wanted: tuple) -> Any:
-    """The gradients of the tensors that are wanted, of a graph that is run once more, call by call.
-
-    Raises:
-        GraphError: what it reads is overwritten.
-    """
-    graph, again = variant.graph, mode.enabled
-    if variant.backward is not None and variant.backward.lost:
-        raise GraphError(
-            f"{graph.name}: overwrites what it reads, so that its gradient cannot be differentiated. Hint: write to clones."
-        )
-    inputs = [example(value.layout) if x is None else x for x, value in zip(tensors, graph.inputs)]
-    with enable_grad():
-        values = {value: tensor_of(value) for value in graph.constants}
-        run_block(graph, inputs, values, flags=True, given=dict(zip(variant.words, words)))
-        roots = [(values[value], g) for value, g in cotangents.items() if requires_grad(values[value])]
-        if not roots or not wanted:
-            return [None] * len(wanted)
-        outs, gs = zip(*roots)
-        return grad(list(outs), [tensors[k] for k in wanted], list(gs), create_graph=again, allow_unused=True)
 
 
 # ---- capture ---------------------------------------------------------------------------------------------------------
@@ -275,12 +291,13 @@ def captured(
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
     """
-    with tracing(known, effects=True, hosted=hosted) as active:
+    with tracing(known, effects=True, hosted=hosted, late=True) as active:
         effects = active.effects
         assert effects is not None
         name = getattr(fn, "__name__", "graph")
         active.graph.name = name if name.isidentifier() else "graph"
-        traced = [active.input(x) if isinstance(x, Tensor) else x for x in leaves]
+        names = names_of_leaves(fn, tree)
+        traced = [active.input(x, name) if isinstance(x, Tensor) else x for x, name in zip(leaves, names)]
         for k, (x, made) in enumerate([(x, made) for x, made in zip(leaves, traced) if isinstance(x, Tensor)]):
             effects.stand_in(x, made, k)
         for x in known:
@@ -290,15 +307,17 @@ def captured(
         results, structure = flatten(fn(*args, **kwargs))
         for k, x in enumerate(results):
             if not isinstance(x, (Tensor, *PLAIN)):
+                place = structure.places("the result")[k]
                 raise ArgumentError(
-                    f"compile: leaf {k} of the result is of type {type(x).__name__}, expected tensors, numbers, strings and None, "
-                    "in tuples, lists and dicts."
+                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
+                    "lists and dicts."
                 )
         active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
         effects.note()
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]
-    histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
+        histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
+        results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, histories, structure, effects
 
 

@@ -197,9 +197,12 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
 
 
 def register_source(text: str, label: str) -> str:
-    """Show ``text`` to tracebacks, debuggers and Numba's errors under the returned file name."""
-    filename = f"<nbgrad {label}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    """Show ``text`` to tracebacks, debuggers and compilers under the returned file name, which no other text has."""
+    lines, filename, number = text.splitlines(True), f"<nbgrad {label}>", 1
+    while filename in linecache.cache and linecache.getlines(filename) != lines:
+        number += 1
+        filename = f"<nbgrad {label} {number}>"
+    linecache.cache[filename] = (len(text), None, lines, filename)
     return filename
 
 

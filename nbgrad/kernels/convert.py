@@ -7,8 +7,7 @@ that no helper function of the compiler's runtime is ever needed.
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
-from functools import cache
-
+from .late import Code, late
 from .templates.elementwise import elementwise_loop
 
 __all__ = ["conversion", "rounding"]
@@ -114,21 +113,26 @@ def through_half(x):
 LAZY = {"conj": conjugated, "neg": negated, "conjneg": negated_conjugate}
 
 
-@cache
-def conversion(source: str, target: str, bits: str = "") -> int:
+def conversion(source: str, target: str, bits: str = "") -> Code | int:
     """Address of ``kernel(start, stop, args)`` that converts contiguous ``source`` elements to ``target``; 0 if nothing changes.
 
     Args:
         bits: ``"conj"``, ``"neg"`` or ``"conjneg"``: one side is memory that is conjugated, negated, or both, when it is read.
     """
-    from .cpu.build import Program, address
-
     if not (source.startswith("complex") and target.startswith("complex")):
         bits = bits.removeprefix("conj")  # the real part is the same
     if target == "bool":
         bits = ""
     if source == target and not bits:
         return 0
+    return conversion_kernel(source, target, bits)
+
+
+@late
+def conversion_kernel(source: str, target: str, bits: str) -> int:
+    """Address of that kernel."""
+    from .cpu.build import Program, address
+
     scalar = _scalar(source, target)
     bindings = (
         (("scalar", scalar),) if not bits else (("scalar", cast_of_negated if target in HALVES else LAZY[bits]), ("cast", scalar))
@@ -138,14 +142,18 @@ def conversion(source: str, target: str, bits: str = "") -> int:
     return address(Program(f"convert_{source}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
 
 
-@cache
-def rounding(source: str, half: str, target: str, bits: str = "") -> int:
+def rounding(source: str, half: str, target: str, bits: str = "") -> Code | int:
     """As ``conversion``, of numbers that become elements of a half type on the way."""
     if half in (source, target):
         return conversion(source, target, bits)
+    return rounding_kernel(source, half, target, bits.removeprefix("conj"))
+
+
+@late
+def rounding_kernel(source: str, half: str, target: str, bits: str) -> int:
+    """Address of that kernel."""
     from .cpu.build import Program, address
 
-    bits = bits.removeprefix("conj")
     before, after = _scalar(source, half), _scalar(half, target)
     bindings = (
         (("scalar", through_half), ("before", before), ("after", after))

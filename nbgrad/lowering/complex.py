@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from ..base.errors import DTypeError
 from ..creation.factories import empty_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.elementwise import elementwise_loop
 from ..native.plans import pack_record
 from ..tensors.layout import broadcast_shapes, layout_of
@@ -22,7 +21,7 @@ def of_parts(x, y):
     return complex(x, y)
 
 
-@cache
+@late
 def parts_kernel(part: str, whole: str) -> int:
     """Address of the loop that joins contiguous parts."""
     loop = elementwise_loop((whole,), ((part, False), (part, False)), 0, "")

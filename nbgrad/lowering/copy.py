@@ -8,8 +8,9 @@ import struct
 from ..base.calls import CALLS
 from ..base.dtypes import DType, complex128, int16, int32, int64, uint8
 from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import Formula, direct_record, elementwise_plan
+from ..dispatch.plans import Formula, direct_record, elementwise_code, elementwise_plan
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import Code, late
 from ..kernels.templates.scan import repeat_loop
 from ..native.plans import pack_record
 from ..ops.expr import symbol
@@ -32,6 +33,11 @@ def bits_record(itemsize: int) -> bytes:
     return direct_record(IDENTITY, _BY_SIZE[itemsize].compute, (False,), (False,), 0)
 
 
+def copier(itemsize: int) -> Code:
+    """The kernel of that record."""
+    return elementwise_code(IDENTITY, _BY_SIZE[itemsize].compute, (False,), 0)
+
+
 def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
     """The launch that writes ``source``'s elements, converted, into ``target``'s layout; the shapes broadcast."""
     if source.dtype is target.dtype and (source.conj, source.neg) == (target.conj, target.neg):
@@ -47,9 +53,15 @@ def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
 NARROW = 64  # elements side by side below which the iterator spends most of its time between them
 
 
+@late
+def repeat_kernel(compute: str) -> int:
+    """Address of the kernel."""
+    return address(Program("repeat", repeat_loop(compute), None))
+
+
 def repeat_plan(x: Layout, rows: int, count: int, width: int, shape: tuple) -> GeneralPlan:
     """The launch that makes ``[rows, count, width]`` of ``[rows, width]``, in the shape of the result."""
-    kernel = address(Program("repeat", repeat_loop(_BY_SIZE[x.dtype.itemsize].compute), None))
+    kernel = repeat_kernel(_BY_SIZE[x.dtype.itemsize].compute)
     record = pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack("3q", count, width, rows))
     return GeneralPlan(record, (x.like(None, shape).template,), (x,))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache, partial
+from functools import partial
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.count import before, counting_loop, insertion_loop
 from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import rank_of
@@ -49,7 +50,7 @@ def memory_of(*layouts: Layout) -> str | None:
     return name
 
 
-@cache
+@late
 def counting_kernel(name: str, memory: str) -> int:
     """Address of one of the loops."""
     return address(Program(f"counting_{name}", counting_loop(name, memory), None))
@@ -102,7 +103,7 @@ def _quick_isin(op, layouts, attributes):
 # ---- places in sorted sequences ----------------------------------------------------------------------------------------
 
 
-@cache
+@late
 def insertion_kernel(dtype: str) -> int:
     """Address of the search."""
     memory, _, rank = rank_of(dtype, True)

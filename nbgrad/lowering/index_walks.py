@@ -7,7 +7,6 @@ an error. Writers scan the index first, so that an error leaves the tensor as it
 from __future__ import annotations
 
 import struct
-from functools import cache
 from typing import Any, Callable, cast
 
 import numpy as np
@@ -19,10 +18,11 @@ from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..base.grad_mode import traces
 from ..dispatch.lowerings import GeneralPlan
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
-from ..native.plans import PARALLEL, pack_record
+from ..native.plans import PARALLEL, complete, pack_record
 from ..ops import shapes
 from ..tensors.batch_levels import ask_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -358,8 +358,9 @@ def changed_plan(source: Layout | None, out: Layout, writer: GeneralPlan) -> Gen
     kernel, count, params = 0, 0, b""
     if source is not None:
         copying = copy_plan(source, out)
-        (kernel,), count, params = struct.unpack_from("q", copying.record), copying.outs[0].layout.numel, copying.record[72:]
-    own, first = struct.unpack_from("q", writer.record)[0], CHANGED_WORDS.size
+        record = complete(copying.record)
+        (kernel,), count, params = struct.unpack_from("q", record), copying.outs[0].layout.numel, record[72:]
+    own, first = struct.unpack_from("q", complete(writer.record))[0], CHANGED_WORDS.size
     zeros = 0 if source is not None else out.numel * out.dtype.itemsize
     words = CHANGED_WORDS.pack(zeros, kernel, count, first, own, first + len(params)) + params + writer.record[80:]
     layouts = writer.layouts if source is None else (source, *writer.layouts)
@@ -368,7 +369,7 @@ def changed_plan(source: Layout | None, out: Layout, writer: GeneralPlan) -> Gen
     return GeneralPlan(record, (out.template, ONE_STATUS.template), layouts)
 
 
-@cache
+@late
 def changed_address() -> int:
     """Address of the kernel."""
     return address(Program("changed", changed, None))

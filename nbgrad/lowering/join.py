@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import struct
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from ..base.calls import CALLS
 from ..base.dtypes import result_dtype
 from ..base.errors import ArgumentError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
-from ..native.plans import PARALLEL, pack_record
+from ..native.plans import PARALLEL, complete, pack_record
 from ..ops import shapes
 from ..tensors.layout import Layout, contiguous_strides, layout_of
 from ..tensors.memory_format import strides_of
 from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import Tensor, native
-from .copy import _as_bits as as_bits, bits_record, copy_plan
+from .copy import _as_bits as as_bits, copier, copy_plan
 
 __all__ = ["place_plan", "Part"]
 
@@ -29,7 +30,7 @@ PARALLEL_FROM, GRAIN = 1 << 15, 1 << 13
 MOST_PARTS = 22  # what `place` is given in one launch
 
 
-@lru_cache(maxsize=1)
+@late
 def place_address() -> int:
     """Address of the kernel."""
     return address(Program("place", place, None))
@@ -56,7 +57,8 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
     first = 8 * (2 + 6 * len(parts))
     for k, part in enumerate(parts):
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
-        (kernel,) = struct.unpack_from("q", plan.record)
+        record = complete(plan.record)
+        (kernel,) = struct.unpack_from("q", record)
         entries += [
             kernel,
             plan.outs[0].layout.numel,
@@ -65,7 +67,7 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
             k if whole is None else 0,
             part.first * part.layout.dtype.itemsize,
         ]
-        params += plan.record[8 * 9 :]
+        params += record[8 * 9 :]
     head = struct.pack(f"{2 + len(entries)}q", out.numel * itemsize if zero else 0, len(parts), *entries)
     # One unit of work: the flag only lets other Python threads run during a large copy.
     flags = PARALLEL if out.numel >= PARALLEL_FROM else 0
@@ -101,19 +103,9 @@ def _embed(op, layouts, attributes):
 def block_plan(out: Layout, g: Layout, offset: int) -> GeneralPlan:
     """Zeros around elements that lie one after the other: what ``place_plan`` gives, sooner."""
     size = out.dtype.itemsize
-    head, copy = block_head(size, out.numel >= PARALLEL_FROM)
-    record = head + BLOCK_WORDS.pack(out.numel * size, 1, copy, g.numel, offset * size, BLOCK_WORDS.size, 0, 0)
+    words = out.numel * size, 1, copier(size), g.numel, offset * size, 8 * 8, 0, 0
+    record = pack_record(place_address(), 1, 1, 1, (0,), PARALLEL if out.numel >= PARALLEL_FROM else 0, words)
     return GeneralPlan(record, (out.template,), (g,))
-
-
-BLOCK_WORDS = struct.Struct("8q")
-
-
-@cache
-def block_head(itemsize: int, large: bool) -> tuple[bytes, int]:
-    """What those records have in common, and the kernel that copies elements of that size."""
-    record = pack_record(place_address(), 1, 1, 1, (0,), PARALLEL if large else 0)
-    return record, struct.unpack_from("q", bits_record(itemsize))[0]
 
 
 def zeros_plan(out: Layout, operand: Layout) -> GeneralPlan:
@@ -135,12 +127,18 @@ def fold_into(g: Tensor, strides: tuple, first: int, total: int) -> Tensor:
     return native.fresh(fold_plan(layout, strides, first, layout_of(layout.dtype, (total,), None, layout.device)), g)
 
 
+@late
+def fold_kernel(compute: str) -> int:
+    """Address of the kernel that sums what lies at one place."""
+    return address(Program("fold", fold(compute), None))
+
+
 def fold_plan(g: Layout, strides: tuple, first: int, out: Layout) -> GeneralPlan:
     """The launch that sums ``g``, laid over the elements of a dense result with ``strides`` from element ``first`` on."""
     shape, steps, own = g.shape or (1,), strides or (0,), g.strides or (0,)
     words = (out.numel, g.numel, len(shape), first, *shape, *steps, *own)
-    kernel = address(Program("fold", fold(g.dtype.compute), None))
-    return GeneralPlan(pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words)), (out.template,), (g,))
+    record = pack_record(fold_kernel(g.dtype.compute), 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words))
+    return GeneralPlan(record, (out.template,), (g,))
 
 
 def added_up(g: Layout, out: Layout, strides: tuple, first: int) -> GeneralPlan | None:
@@ -518,10 +516,16 @@ def _triangle(op, layouts, attributes):
     return triangle_plan(layout, max(min(shapes.as_int(diagonal), columns), -rows), op.name == "triu")
 
 
+@late
+def triangle_kernel(bits: str) -> int:
+    """Address of the kernel."""
+    return address(Program("triangle", triangle(bits), None))
+
+
 def triangle_plan(layout: Layout, diagonal: int, upper: bool) -> GeneralPlan:
     """The launch that copies a triangle of row-major matrices."""
     *_, rows, columns = layout.shape
-    kernel = address(Program("triangle", triangle(as_bits(layout).dtype.name), None))
+    kernel = triangle_kernel(as_bits(layout).dtype.name)
     words, units = struct.pack("4q", rows, columns, diagonal, int(upper)), layout.numel // columns
     flags = PARALLEL if layout.numel >= PARALLEL_FROM else 0
     record = pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words)

@@ -8,7 +8,6 @@ and half types, take ``in_steps``. Integers go through a loop of ours, which wra
 from __future__ import annotations
 
 import struct
-from functools import cache
 from typing import Callable, NamedTuple
 
 from ..base.calls import CALLS
@@ -18,6 +17,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS
@@ -160,7 +160,7 @@ def cuts(m: int, n: int, k: int) -> tuple[int, int, bool]:
     return -(-length // block), block, by_columns
 
 
-@cache
+@late
 def kernel(dtype: str) -> int:
     """The address of the kernel for a dtype of computation."""
     return address(Program("gemm", gemm, dtype, typed_parts(dtype)))
@@ -271,7 +271,7 @@ DOTTED = 1 << 16
 COMBINED = 1 << 10
 
 
-@cache
+@late
 def vector_kernel(dtype: str, by_rows: bool) -> int:
     """The address of the kernel of matrix times vector: the matrix's rows lie side by side, or its columns."""
     function = row_products if by_rows else column_sums

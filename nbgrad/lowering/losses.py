@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
 
 from ..base.calls import CALLS
 from ..base.dtypes import float32, int64, uint8
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.losses import loss_loop
 from ..kernels.templates.softmax import score_bindings
 from ..native.plans import PARALLEL, pack_record
@@ -19,7 +19,7 @@ from ..tensors.layout import Layout
 PARALLEL_FROM, SHARE = 1 << 14, 1 << 13
 
 
-@cache
+@late
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the loops."""
     return address(Program(name, loss_loop(name, dtype), dtype, score_bindings(dtype), True))

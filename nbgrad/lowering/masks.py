@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Callable
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import WIDTHS, bool_, int64
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.mask import masked_loop, positions_loop
 from ..native.plans import pack_record
 from ..tensors.arrays import typed
@@ -28,7 +29,7 @@ __all__ = ["positions_finder"]
 # ---- positions ---------------------------------------------------------------------------------------------------------
 
 
-@cache
+@late
 def positions_kernel(memory: str) -> int:
     """Address of the search for what is not zero."""
     return address(Program("positions", positions_loop(memory), None))
@@ -99,7 +100,7 @@ def _quick_argwhere(op, layouts, attributes):
 # ---- moves -------------------------------------------------------------------------------------------------------------
 
 
-@cache
+@late
 def masked_kernel(name: str, bits: str) -> int:
     """Address of a move through a mask."""
     return address(Program(f"masked_{name}", masked_loop(name, bits), None))

@@ -4,7 +4,7 @@ kernels/templates/philox.py."""
 from __future__ import annotations
 
 import struct
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from ..base.calls import CALLS
@@ -15,6 +15,7 @@ from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..modes.batched import wrap_batched
 from ..modes.traced import capture_of_thread
 from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
@@ -28,7 +29,7 @@ __all__ = ["draw", "drawn", "random_plan"]
 PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
 
 
-@cache
+@late
 def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
     from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two  # not by an import

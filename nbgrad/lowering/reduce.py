@@ -24,6 +24,7 @@ from ..base.dtypes import WIDTHS, DType, bool_, complex128, float32, float64, in
 from ..base.errors import DimError, DTypeError, RangeError, ShapeError
 from ..dispatch.lowerings import FOLD, GeneralPlan, lowering
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import Code, late
 from ..kernels.monoids import MONOIDS
 from ..kernels.templates.keys import joined_zeros, key_bindings, own_key
 from ..kernels.templates.reduce import (
@@ -148,7 +149,7 @@ def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> FoldWalk | Non
     return FoldWalk(True, *outer, sizes[reduced], steps[reduced])
 
 
-@cache
+@late
 def kernel(fold: Fold, by_columns: bool, length: int = 0) -> int:
     """Address of the kernel of a fold and a walk; of rows of a ``length`` that are short."""
     made, bindings = short_rows(fold, length) if length else (columns if by_columns else rows)(fold)
@@ -419,7 +420,7 @@ def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1 :])
 
 
-def split_launch(code: int, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int, outs: int = 1) -> bytes:
+def split_launch(code: Code, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int, outs: int = 1) -> bytes:
     """The record of a kernel over ``[outer, length, width]``; ``own`` are its further words."""
     outer, length, width = split
     tiles = -(-width // TILE) if by_columns else 1
@@ -454,6 +455,23 @@ def runs_as_it_lies(layout: Layout) -> bool:
     return layout.contiguous and not (half or layout.neg or layout.conj)
 
 
+@late
+def extremum_kernel(name: str, dtype: DType, greatest: bool, by_columns: bool) -> int:
+    """Address of the search for the place of an extremum."""
+    made, bindings = arg_loop(dtype.compute, by_columns)
+    floating = dtype.is_floating_point
+    bindings = (*bindings, *key_bindings(dtype.name, greatest), ("joined", joined_zeros if floating else own_key))
+    return address(Program(name, made, dtype.name if floating else None, bindings))
+
+
+@late
+def variance_kernel(name: str, dtype: str, by_columns: bool) -> int:
+    """Address of the kernel of a variance, or of its root."""
+    made, bindings = variance_loop(dtype, by_columns)
+    finish = variance_of if name == "variance" else deviation_of
+    return address(Program(name, made, None, (*bindings, ("finish", finish)), True))
+
+
 @lowering("argmax", "argmin")
 def _argmax(op, layouts, attributes):
     x, dim = layouts[0], attributes["dim"]
@@ -463,14 +481,7 @@ def _argmax(op, layouts, attributes):
     require_order(op.name, x, dims)
     split = (1, x.numel, 1) if dim is None else split_at(x.shape, dims[0] if dims else 0)
     by_columns = split[2] > 1
-    floating = x.dtype.is_floating_point
-    made, bindings = arg_loop(x.dtype.compute, by_columns)
-    bindings = (
-        *bindings,
-        *key_bindings(x.dtype.name, MONOIDS[op.monoid].order == "greatest"),
-        ("joined", joined_zeros if floating else own_key),
-    )
-    code = address(Program(op.name, made, x.dtype.name if floating else None, bindings))
+    code = extremum_kernel(op.name, x.dtype, MONOIDS[op.monoid].order == "greatest", by_columns)
     out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
     return GeneralPlan(split_launch(code, split, 1, by_columns), (out.template,), layouts)
 
@@ -494,9 +505,7 @@ def _variance(op, layouts, attributes):
     if split[1] == 0:
         return lambda op, tensors, attributes: CALLS["new_full"](out, math.nan)
     by_columns = split[2] > 1
-    made, bindings = variance_loop(x.dtype.name, by_columns)
-    bindings = *bindings, ("finish", variance_of if op.name == "variance" else deviation_of)
-    code = address(Program(op.name, made, None, bindings, True))
+    code = variance_kernel(op.name, x.dtype.name, by_columns)
     return GeneralPlan(split_launch(code, split, 1, by_columns, int(attributes["correction"])), (out.template,), layouts)
 
 

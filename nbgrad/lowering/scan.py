@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ..base.dtypes import float32, float64, int64
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.scan import pick_loop, place_loop, running_logsumexp_loop, scan_loop, shift_loop
 from ..kernels.templates.select import rank_of, running_loop
@@ -27,7 +27,7 @@ _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
 _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
 
 
-@cache
+@late
 def scan_kernel(name: str, source: str, out: str, by_columns: bool) -> int:
     """Address of a scan: floats accumulate in float64, integers in int64."""
     loop = scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out, by_columns)
@@ -63,7 +63,7 @@ def _recurrence(op, layouts, attributes):
     return scan_plan(name, layouts, attributes["dim"], layouts[0].like(), attributes["reverse"])
 
 
-@cache
+@late
 def running_kernel(dtype: str, largest: bool, by_columns: bool, values: bool) -> int:
     """Address of the search for the greatest, or smallest, element up to each."""
     memory, ranks, rank = rank_of(dtype, largest, nan_first=True)
@@ -87,7 +87,7 @@ def _running_indices(op, layouts, attributes):
     return running_plan(x, attributes["dim"], attributes["largest"], False) if runs_as_it_lies(x) else arranged_call
 
 
-@cache
+@late
 def mover(name: str, bits: str) -> int:
     """Address of ``pick``, ``place`` or ``shift`` for elements of so many bytes."""
     loop = {"pick": pick_loop, "place": place_loop, "shift": shift_loop}[name](bits)
@@ -144,7 +144,7 @@ def _running_logsumexp(op, tensors, attributes):
     return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
 
 
-@cache
+@late
 def running_logsumexp_kernel(dtype: str) -> int:
     """Address of the loop."""
     from ..kernels.scalars import FUNCTIONS  # needed by kernels, not by an import

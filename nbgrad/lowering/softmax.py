@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache
 
 from ..base.calls import CALLS
 from ..base.dtypes import float32, get_default_dtype
@@ -12,6 +11,7 @@ from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.reduce import TILE
 from ..kernels.templates.softmax import below, larger, score_bindings, softmax_loop
 from ..native.plans import PARALLEL, pack_record
@@ -24,7 +24,7 @@ from .reduce import arranged_call, converted_first, kept_first, runs_as_it_lies,
 COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 
 
-@cache
+@late
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
     bindings = (("larger", larger), ("below", below), *score_bindings(dtype))

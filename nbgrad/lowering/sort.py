@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache, partial
+from functools import partial
 from typing import Callable
 
 import numpy as np
@@ -23,6 +23,7 @@ from ..dispatch.plans import thread_shares
 from ..dispatch.rules import recorder
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import MOST_BEST, MOST_SORTED, best_loop, missing_of, order_loop, rank_of
 from ..native.plans import PARALLEL, pack_record
@@ -71,7 +72,7 @@ def ordered(rows: np.ndarray, descending: bool) -> np.ndarray:
 # ---- short lines -------------------------------------------------------------------------------------------------------
 
 
-@cache
+@late
 def order_kernel(dtype: str, search: str, descending: bool) -> int:
     """Address of a kernel that sorts lines."""
     memory, ranks, rank = rank_of(dtype, not descending)
@@ -274,7 +275,7 @@ def _quick_argsort(op, layouts, attributes):
     return quick and (lambda x, *rest: quick(x))
 
 
-@cache
+@late
 def best_kernel(dtype: str, largest: bool) -> int:
     """Address of the search for the greatest, or smallest, few."""
     memory, ranks, rank = rank_of(dtype, largest)

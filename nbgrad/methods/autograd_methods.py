@@ -21,7 +21,7 @@ from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_lea
 from ..graph.node import Node, node_meta, visible_node
 from ..graph.task import target
 from ..modes import inference, overrides
-from ..modes.traced import note_gradient_read, note_gradient_set
+from ..modes.traced import note_gradient_read, note_gradient_set, note_history_asked
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
 from ..views import base_of, is_view, note_view_made_leaf
 from . import pickling, printing, random
@@ -45,11 +45,15 @@ def grad_fn_of(x: Tensor) -> Node | None:
 
 def grad_fn(x: Tensor) -> Node | None:
     """The node that computed the tensor, of a class named after the operation; None for a leaf."""
+    if traces:
+        note_history_asked(x)
     return visible_node(grad_fn_of(x))
 
 
 def is_leaf(x: Tensor) -> bool:
     """Whether the tensor was not computed from tensors that require grad."""
+    if traces:
+        note_history_asked(x)
     return grad_fn_of(x) is None
 
 
@@ -264,10 +268,16 @@ def retains_grad(x: Tensor) -> bool:
 
 
 def backward(
-    x: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
+    x: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs=None,
+    *,
+    compiled: bool = False,
 ) -> None:
     """Add to ``.grad`` of the leaves the gradient of this tensor, weighted by ``gradient``: see ``nbgrad.backward``."""
-    run_backward(x, gradient, retain_graph, create_graph, inputs=inputs)
+    run_backward(x, gradient, retain_graph, create_graph, inputs=inputs, compiled=compiled)
 
 
 # ---- installation --------------------------------------------------------------------------------------------------

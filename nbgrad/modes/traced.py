@@ -25,6 +25,7 @@ __all__ = [
     "mark",
     "note_gradient_read",
     "note_gradient_set",
+    "note_history_asked",
     "refuse_in_graph",
     "unmark",
     "unseen",
@@ -65,6 +66,13 @@ def note_gradient_read(x: Tensor) -> None:
     capture = capture_of_thread()
     if capture is not None:
         capture.note_gradient_read(x)
+
+
+def note_history_asked(x: Tensor) -> None:
+    """A program asks whether a tensor was computed, and by what."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_history_asked(x)
 
 
 def note_gradient_set(x: Tensor) -> None:

@@ -68,6 +68,7 @@ class _Lazy:
             "sequence",
             "pool",
             "apart",
+            "are_bare",
             "count_writes",
             "may_write",
             "repeat",

@@ -12,6 +12,7 @@ operand's type and layout are compared again before a pointer is read; and where
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
@@ -130,39 +131,56 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
     Args:
         outs: outputs that others know, too.
     """
-    record = words_of(plan.record)
-    first, count = record[3] + 1, record[4]
-    if count != len(operands):
-        raise RuntimeError(MISCOUNTED)
     numbers = words(256)
-    for k in range(count):
-        x, code = operands[k], record[8 + k]
-        if code == 0:
-            if not isinstance(x, Tensor) or x.layout is not plan.layouts[k]:
-                raise RuntimeError(CHANGED)
-            pointers[first + k] = data(x)
-        else:
-            put_number(address_of(numbers) + 16 * k, code, x)
-            pointers[first + k] = address_of(numbers) + 16 * k
-    pointers[0] = address_of_bytes(plan.record) + 64 + 8 * count
-    units, shared = record[1], record[5]
-    if units < 0:
-        template: Tensor = plan.outs[0]
-        units = words_of(template.layout.record)[0]
-        if units >= record[6]:
-            shared = 1
-    if shared == 0:
-        run_kernel(record[0], units, pointers)
-    else:
-        # The arrays live until the kernel is done, whatever other threads do to the tensors.
-        arrays = []
-        for out in outs:
-            arrays.append(array_of(out))
-        for operand in operands:
-            arrays.append(array_of(operand))
-        thread = give_lock()
-        parallel(record[0], units, record[2], address_of(pointers))
-        take_lock(thread)
+    for _turn in range(2):  # the second one where the kernel is yet to be found: NOTE [Late records]
+        record = words_of(plan.record)
+        first, count = record[3] + 1, record[4]
+        if count != len(operands):
+            raise RuntimeError(MISCOUNTED)
+        for k in range(count):
+            x, code = operands[k], record[8 + k]
+            if code == 0:
+                if not isinstance(x, Tensor) or x.layout is not plan.layouts[k]:
+                    raise RuntimeError(CHANGED)
+                pointers[first + k] = data(x)
+            else:
+                put_number(address_of(numbers) + 16 * k, code, x)
+                pointers[first + k] = address_of(numbers) + 16 * k
+        pointers[0] = address_of_bytes(plan.record) + 64 + 8 * count
+        units, shared = record[1], record[5]
+        if units < 0:
+            template: Tensor = plan.outs[0]
+            units = words_of(template.layout.record)[0]
+            if units >= record[6]:
+                shared = 1
+        if shared == 0:
+            run_kernel(record[0], units, pointers)
+            return
+        if shared == 1:
+            # The arrays live until the kernel is done, whatever other threads do to the tensors.
+            arrays = []
+            for out in outs:
+                arrays.append(array_of(out))
+            for operand in operands:
+                arrays.append(array_of(operand))
+            thread = give_lock()
+            parallel(record[0], units, record[2], address_of(pointers))
+            take_lock(thread)
+            return
+        find_kernel(plan, pointers, outs)
+
+
+@native(cold=True)
+def find_kernel(plan: Plan, pointers: Words, outs: Row) -> None:
+    """Complete the plan's record. Other threads may exchange what the tensors have meanwhile."""
+    make: object = plan.record
+    cast(Callable, make)(plan)
+    for k in range(len(outs)):
+        out = outs[k]
+        template: Tensor = plan.outs[k]
+        if not isinstance(out, Tensor) or out.layout is not template.layout:
+            raise RuntimeError(CHANGED)
+        pointers[1 + k] = data(out)
 
 
 @native(borrows=True)

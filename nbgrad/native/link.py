@@ -63,7 +63,7 @@ UNBOUND = {
     recording: ("number_node", "requires_grad", "edge_of"),
     places: ("place", "watch"),
     calls: ("apart",),
-    sequences: ("count_writes", "may_write"),
+    sequences: ("are_bare", "count_writes", "may_write"),
     repeats: ("repeat",),
 }
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
@@ -206,6 +206,7 @@ class Functions:
         size: int,
         names: list,
         cells: list,
+        objects: np.ndarray,
         flags: tuple[int, ...],
         special: list,
         slow: Callable,
@@ -220,7 +221,7 @@ class Functions:
             size: bytes of a block.
         """
         own = outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8)
-        owner = Sequence(code, *own, names, cells, pack_words(*flags), special, slow, recorded, mode, stopped)
+        owner = Sequence(code, *own, names, cells, objects, pack_words(*flags), special, slow, recorded, mode, stopped)
         return self.method(owner), self.method(owner, "run")
 
 

@@ -5,22 +5,38 @@ the first output has elements), 2 units that one thread claims at once, 3 number
 the interpreter lock and use the pool), 6 elements from which units of -1 imply that flag, 7 spare, then one code an input
 (``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is called as ``kernel(start, stop, args)`` with
 ``args`` = pointers to the parameters, the outputs, the inputs.
+
+NOTE [Late records]: a plan may be made before its kernel is found (kernels/late.py). Its record, a ``LateRecord``, has no address
+and the flag LATE, which native code meets where it looks for that of the pool: so nothing is asked in addition. The first launch
+calls it with the plan, which gets its complete record.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.errors import KernelError
+from ..kernels.late import Code
 
 if TYPE_CHECKING:
     from ..tensors.layout import Layout
 
-__all__ = ["MOST_OPERANDS", "NUMBER_CODES", "PARALLEL", "ElementwisePlan", "MovementPlan", "Plan", "pack_record"]
+__all__ = [
+    "MOST_OPERANDS",
+    "NUMBER_CODES",
+    "PARALLEL",
+    "ElementwisePlan",
+    "LateRecord",
+    "MovementPlan",
+    "Plan",
+    "complete",
+    "pack_record",
+]
 
 MOST_OPERANDS = 128  # pointers of a launch: to its parameters, results and operands
-PARALLEL = 1  # flag of a record
+PARALLEL, LATE = 1, 2  # flags of a record
+NEVER = 1 << 62  # more elements than there are
 # How a Python number is stored for the kernel; integers of every width are read little-endian from an int64.
 NUMBER_CODES = {
     "float32": 1,
@@ -92,10 +108,66 @@ class MovementPlan(Plan):
     offset: Any
 
 
+class LateRecord(bytes):
+    """A record that lacks addresses: NOTE [Late records].
+
+    Attributes:
+        pack: ``pack()``, the complete record.
+        packed: it, once somebody has asked.
+        lacks: None, or what the record lacks, if that is no more: the kernel, the flags, and from when the pool is used.
+    """
+
+    pack: Callable[[], bytes]
+    packed: bytes | None = None
+    lacks: tuple[Code, int, int] | None = None
+
+    @classmethod
+    def by(cls, content: bytes, pack: Callable[[], bytes]) -> LateRecord:
+        """A record of which this much is known."""
+        made = cls(content)
+        made.pack = pack
+        return made
+
+    def complete(self) -> bytes:
+        """The record, whose kernel is found now."""
+        if self.packed is None:
+            self.packed = self.pack()
+        return self.packed
+
+    def __call__(self, plan: Plan) -> None:
+        plan.record = self.complete()
+
+    def __add__(self, more: Any) -> bytes:
+        if self.packed is not None:
+            return self.packed + more
+        return LateRecord.by(bytes(self) + more, lambda: self.complete() + more)
+
+
+def is_late(address: int | Code) -> bool:
+    """Whether an address is yet to be found."""
+    return type(address) is Code and address.found is None
+
+
+def complete(record: bytes) -> bytes:
+    """A record with the addresses that it may lack."""
+    return record.complete() if type(record) is LateRecord else record
+
+
 def pack_record(
-    address: int, units: int, grain: int, outs: int, codes: tuple[int, ...], flags: int, params: bytes = b"", shared_from: int = 0
+    address: int | Code,
+    units: int,
+    grain: int,
+    outs: int,
+    codes: tuple[int, ...],
+    flags: int,
+    params: bytes | Sequence[int | Code] = b"",
+    shared_from: int = 0,
 ) -> bytes:
     """Build ``Plan.record``.
+
+    Args:
+        address: of the kernel; where it is a ``Code`` that nobody has found yet, the record is late.
+        params: the kernel's own; as words if there are addresses among them.
 
     Raises:
         KernelError: more results and operands than a launch has pointers for.
@@ -105,4 +177,17 @@ def pack_record(
             f"launch: {outs} results and {len(codes)} operands, expected fewer than {MOST_OPERANDS} together. "
             "Hint: compute it in steps."
         )
-    return struct.pack(f"{8 + len(codes)}q", address, units, grain, outs, len(codes), flags, shared_from, 0, *codes) + params
+    words: Sequence[int | Code] = () if isinstance(params, bytes) else params
+    tail = params if isinstance(params, bytes) else b""
+    pack = struct.Struct(f"{8 + len(codes) + len(words)}q").pack
+    given = units, grain, outs, len(codes)
+    if not (is_late(address) or words and any(map(is_late, words))):
+        return pack(address, *given, flags, shared_from, 0, *codes, *words) + tail
+    known = [0 if type(x) is Code else x for x in words]
+    made = LateRecord.by(
+        pack(0, *given, LATE, NEVER, 0, *codes, *known) + tail,
+        lambda: pack(address, *given, flags, shared_from, 0, *codes, *words) + tail,
+    )
+    if isinstance(address, Code) and known == [*words]:
+        made.lacks = address, flags, shared_from
+    return made

@@ -33,9 +33,9 @@ from .recording import flows
 from .repeats import launch_step, repeat_step
 
 if TYPE_CHECKING:
-    from ..tensors.tensor import Tensor
+    from ..tensors.tensor import Meta, Tensor
 
-__all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "count_writes", "may_write"]
+__all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "are_bare", "count_writes", "may_write"]
 
 LAUNCH, HOST, GUARD, FILL, REPEAT = 0, 1, 2, 3, 4
 
@@ -58,8 +58,9 @@ class Sequence:
         size: how much of it there must be, as bytes of an int64; ``descr`` is NumPy's dtype of bytes.
         names: a dict or list of the program, a key, and the object that is expected there; the next three; and so on.
         cells: a cell of a closure, and what is expected in it; the next two; and so on.
-        flags: of every operand, then of every constant, whether it is expected to need a gradient; whether that matters is told by
-            the first word: 0 if this thread is expected not to record, 1 if it is.
+        objects: an array of int64: how many pairs follow, of an address within an object and the word that is expected there.
+        flags: 0 if this thread is expected not to record, 1 if it is; then of every operand, and every constant, 1 if it is
+            expected to need a gradient, and 2 if it must be a leaf without hooks, for passes within the program end there.
         special: while it is not empty, everything goes to ``slow``.
         slow: ``slow(*operands)`` for all that is not as expected, in a special mode, and where a guard has stopped the steps.
         recorded: None, or ``recorded(*operands)``, called in the place of the steps.
@@ -80,6 +81,7 @@ class Sequence:
         "descr",
         "names",
         "cells",
+        "objects",
         "flags",
         "special",
         "slow",
@@ -98,6 +100,7 @@ class Sequence:
     descr: Any
     names: list
     cells: list
+    objects: Any
     flags: bytes
     special: list
     slow: Callable
@@ -106,14 +109,14 @@ class Sequence:
     stopped: Callable
 
     def __init__(
-        self, words, outs, layouts, constants, hosts, size, descr, names, cells, flags, special, slow, recorded, mode, stopped
+        self, words, outs, layouts, constants, hosts, size, descr, names, cells, objects, flags, special, slow, recorded, mode, end
     ):
         self.words, self.outs, self.layouts, self.constants, self.hosts = words, outs, layouts, constants, hosts
         self.constant_layouts = tuple([x.layout for x in constants])
         self.block, self.size, self.descr = {}, size, descr
-        self.names, self.cells, self.flags = names, cells, flags
+        self.names, self.cells, self.objects, self.flags = names, cells, objects, flags
         self.special, self.slow, self.recorded, self.mode = special, slow, recorded, mode
-        self.stopped = stopped
+        self.stopped = end
 
     def __call__(self, *operands):
         code = words_of(self.words)
@@ -125,14 +128,18 @@ class Sequence:
             if isinstance(x, Tensor):
                 if not hasattr(x, "layout") or x.layout is not self.layouts[k]:
                     return self.slow(*operands)
-                wrong = wrong | (flows(x) ^ flags[1 + k])
+                wrong = wrong | (flows(x) ^ (flags[1 + k] & 1))
+                if flags[1 + k] & 2 != 0 and not is_bare(x):
+                    return self.slow(*operands)
             elif type(x) is not float or type(self.layouts[k]) is not int:
                 return self.slow(*operands)
         for k in range(len(self.constants)):
             constant: Tensor = self.constants[k]
             if constant.layout is not self.constant_layouts[k]:
                 return self.slow(*operands)
-            wrong = wrong | (flows(constant) ^ flags[1 + len(operands) + k])
+            wrong = wrong | (flows(constant) ^ (flags[1 + len(operands) + k] & 1))
+            if flags[1 + len(operands) + k] & 2 != 0 and not is_bare(constant):
+                return self.slow(*operands)
         if recording(self.mode):
             wrong = wrong | (flags[0] ^ 1)
         else:
@@ -161,6 +168,10 @@ class Sequence:
         for k in range(len(cells) // 2):
             if cells[2 * k].cell_contents is not cells[2 * k + 1]:
                 return False
+        objects = array_data(self.objects)
+        for k in range(get_int64(objects)):
+            if get_int64(get_int64(objects + 16 * k + 8)) != get_int64(objects + 16 * k + 16):
+                return False
         return True
 
     def run(self, *operands):
@@ -179,6 +190,22 @@ class Sequence:
         if len(outs) == 1:
             return outs[0]
         return outs
+
+
+@native
+def is_bare(x: Tensor) -> bool:
+    """Whether a tensor is a leaf without hooks."""
+    meta: Meta | None = x._meta_
+    return x._edge_ is None and x._needs_grad_ is True and (meta is None or (meta.hooks is None and meta.post_hooks is None))
+
+
+@entry
+def are_bare(tensors: tuple) -> bool:
+    """Whether all of some tensors are leaves without hooks."""
+    for x in tensors:
+        if not is_bare(cast(Tensor, x)):
+            return False
+    return True
 
 
 @entry

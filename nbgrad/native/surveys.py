@@ -1,8 +1,9 @@
 """Native code: what a live graph is, spelled so that two passes that do the same are spelled alike (jit/live.py).
 
-NOTE [Spelling]: ``words`` is a list of objects that are compared by ``==``. For every node, in the order of finding: its rule, plan
-and ``backward``, its other arguments, for every edge the number of what it leads to (nodes and leaves count in the order of
-finding; -1: nowhere), and for every slot what kind of value it keeps: the layout of a tensor, a spelling of anything else.
+NOTE [Spelling]: ``words`` is a list of objects that are compared by ``==``. For every node, in the order of finding: for every edge
+the number of what it leads to (nodes and leaves count in the order of finding; -1: nowhere), its hooks, its rule, plan and
+``backward``, its other arguments, and for every slot what kind of value it keeps: the layout of a tensor, a spelling of anything
+else. Nodes of other classes than Node say themselves what they are: NOTE [Nodes in programs] of graph/collecting.py.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["Speller"]
 
 @bound
 class Speller:
-    """``spell(nodes, leaves, words, values) -> bool``: the spelling of the graph below ``nodes``, which grows by what it leads to.
+    """``spell(seen, nodes, leaves, words, values, turns) -> bool``: the spelling of the graph below ``nodes``, which grows by what
+    it leads to. ``turns`` gets the nodes that Python runs in every pass.
 
     False: there is something that no program can stand for; ``words`` and ``values`` are of no use then.
 
@@ -31,48 +33,43 @@ class Speller:
         parts: ``parts(edge)``: what an edge leads to that is not that itself, and what is behind it is told by.
         freed: the ``backward`` of nodes that were freed.
         hooks: ``hooks(meta) -> key`` of a node's hooks.
-        other: ``other(node, words, values) -> bool`` for nodes of other classes, which may save more than a Node has slots for.
+        other: ``other(node, words, values) -> bool`` for nodes of other classes, which say themselves what they are.
+        turn: ``turn(node, words, values, words before, values before, turns) -> bool`` for a node that could not be told of: takes
+            back what was said of it.
         attributes: ``attributes(value, words, values) -> bool`` for a node's other arguments.
         spelled: ``spelled(value) -> key`` for what is neither tensor nor None; None where there is no key.
         nowhere: what stands for an edge that leads nowhere.
     """
 
-    __slots__ = ("accumulator", "parts", "freed", "hooks", "other", "attributes", "spelled", "nowhere")
+    __slots__ = ("accumulator", "parts", "freed", "hooks", "other", "turn", "attributes", "spelled", "nowhere")
     accumulator: type
     parts: Callable
     freed: Callable
     hooks: Callable
     other: Callable
+    turn: Callable
     attributes: Callable
     spelled: Callable
     nowhere: Any
 
-    def __init__(self, accumulator, parts, freed, hooks, other, attributes, spelled, nowhere):
-        self.accumulator, self.parts, self.freed, self.hooks, self.other = accumulator, parts, freed, hooks, other
+    def __init__(self, accumulator, parts, freed, hooks, other, turn, attributes, spelled, nowhere):
+        self.accumulator, self.parts, self.freed, self.hooks, self.other, self.turn = accumulator, parts, freed, hooks, other, turn
         self.attributes, self.spelled, self.nowhere = attributes, spelled, nowhere
 
-    def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list) -> bool:
+    def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list, turns: list) -> bool:
         for found in nodes:  # grows meanwhile
             node = cast(Node, found)
             if node._backward_ is self.freed:
                 return False
-            words.append(node._rule_)
-            words.append(node._plan_)
-            words.append(node._backward_)
             self.spell_edges(node, seen, nodes, leaves, words)
             if node._meta_ is not None:
                 words.append(self.hooks(node._meta_))
+            said, kept = len(words), len(values)
             if type(node) is not Node:
-                if self.other(node, words, values) is not True:
-                    return False
-                continue
-            if node._attrs_ is not None and self.attributes(node._attrs_, words, values) is not True:
-                return False
-            if not self.spell_value(node._s0_, node._v0_, words, values):
-                return False
-            if not self.spell_value(node._s1_, node._v1_, words, values):
-                return False
-            if not self.spell_value(node._s2_, node._v2_, words, values):
+                whole = self.other(node, words, values) is True
+            else:
+                whole = self.spell_node(node, words, values)
+            if not whole and self.turn(node, words, values, said, kept, turns) is not True:
                 return False
         return True
 
@@ -89,6 +86,20 @@ class Speller:
             node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
             node._backward_ = self.freed
             del first, second, third, attrs, backward
+
+    @native(inline=True)
+    def spell_node(self, node: Node, words: list, values: list) -> bool:
+        """What a node of the class Node itself computes; False where no two are alike."""
+        words.append(node._rule_)
+        words.append(node._plan_)
+        words.append(node._backward_)
+        if node._attrs_ is not None and self.attributes(node._attrs_, words, values) is not True:
+            return False
+        if not self.spell_value(node._s0_, node._v0_, words, values):
+            return False
+        if not self.spell_value(node._s1_, node._v1_, words, values):
+            return False
+        return self.spell_value(node._s2_, node._v2_, words, values)
 
     @native(inline=True)
     def spell_edges(self, node: Node, seen: dict, nodes: list, leaves: list, words: list) -> None:

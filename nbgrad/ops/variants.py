@@ -376,7 +376,7 @@ def with_inplace_flag(name: str, example: str = "x") -> None:
     @variant(name, method=False, inplace=False, out=False, example=example)
     def build(op):
         scope = {"plain": op(name), "over": op(name + "_"), "of_integers": of_integers, "refusal": DTypeError}
-        exec(compile(text, f"<{name} with inplace>", "exec"), scope)
+        exec(compile(text, f"<nbgrad {name} with inplace>", "exec"), scope)
         head, *rest = OPS[name].doc.split("\n\n", 1)
         scope[name].__doc__ = "\n\n".join([f"{head} inplace=True overwrites input.", *rest])
         return scope[name]

@@ -202,7 +202,7 @@ class Members(Operators):
     def atanh(self) -> Tensor: """The inverse hyperbolic tangent; NaN beyond 1."""
     def atanh_(self) -> Self: """In place: The inverse hyperbolic tangent; NaN beyond 1. See ``atanh``."""
     def backward(self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False,
-                 inputs: Any = None) -> None:
+                 inputs: Any = None, *, compiled: _bool = False) -> None:
         """Add to ``.grad`` of the leaves the gradient of this tensor, weighted by ``gradient``: see ``nbgrad.backward``."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2), for batches of matrices."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbgrad.base.grad_mode import unusual
+from nbgrad.base import config
+from nbgrad.base.grad_mode import special, unusual
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +17,18 @@ def usual_types() -> Iterator[None]:
     unusual.clear()
     yield
     unusual[:] = found
+
+
+@pytest.fixture
+def any_values() -> Iterator[None]:
+    """Calls may make NaN, also where ``NBGRAD_CHECK=1`` looks for them."""
+    found = special.copy()
+    special.clear()
+    yield
+    special[:] = found
+
+
+@pytest.fixture
+def unchecked(any_values: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what ``NBGRAD_CHECK=1`` changes: which native calls are made, and how often functions run."""
+    monkeypatch.setattr(config, "CHECK", False)

@@ -131,6 +131,7 @@ def test_optimizers_are_not_captured():
     assert w.tolist() == OTHER and not optimizer.state
 
 
+@pytest.mark.usefixtures("any_values")
 def test_an_error_in_the_function_leaves_no_capture_behind():
     """Modes and marks are as before."""
 

@@ -9,8 +9,9 @@ import nbgrad
 from nbgrad.base import config
 from nbgrad.errors import GraphError
 from nbgrad.jit import Graph, check, trace
-from nbgrad.jit.checker import INVARIANTS, checked
+from nbgrad.jit.checker import INVARIANTS
 from nbgrad.jit.ir import Block, Control, Node, Value
+from nbgrad.jit.passes.checked import checked
 from nbgrad.modes.traced import TRACED
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of, marked_layout

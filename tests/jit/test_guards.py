@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import os
 import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import GraphError
+from nbgrad.errors import GradError, GraphError
 from nbgrad.jit import compile, trace
 
 W = nbgrad.tensor([1.0, 2.0, 3.0])
@@ -180,3 +186,386 @@ def test_bytes_of_tensors_leave_the_graph(fn):
         compile(fn, fullgraph=True)(X)
     with pytest.raises(GraphError, match="Hint"):
         trace(fn, X)
+
+
+# ---- everything else -------------------------------------------------------------------------------------------------
+# Programs that are given a way to wrap a function: what they return is the same whether the function is compiled or not.
+
+
+class Slotted:
+    __slots__ = ("factor",)
+
+
+class Late:
+    """Whose attributes come later."""
+
+
+def by_members(make, *changes):
+    """A function that adds up the members of a collection, before the changes and behind each of them."""
+
+    def program(wrap):
+        held = make()
+        fn = wrap(lambda x: x + sum(float(v) for v in (held.values() if isinstance(held, dict) else held)))
+        found = [fn(X).tolist()]
+        for change in changes:
+            change(held)
+            found.append(fn(X).tolist())
+        return found
+
+    return program
+
+
+def by_changes(fn, *changes):
+    """The same of a function that needs no collection."""
+
+    def program(wrap):
+        compiled, found = wrap(fn), [fn(X).tolist()]
+        for change in changes:
+            found.append(compiled(X).tolist())
+            change()
+            found.append(compiled(X).tolist())
+        return found
+
+    return program
+
+
+def cells(wrap):
+    factor = 2.0
+    fn = wrap(lambda x: x * factor)
+    found = [fn(X).tolist()]
+    factor = 3.0
+    return [*found, fn(X).tolist()]
+
+
+def defaults(wrap):
+    def fn(x, factor=2.0, *, other=1.0):
+        return x * factor + other
+
+    compiled = wrap(fn)
+    found = [compiled(X).tolist()]
+    fn.__defaults__ = (3.0,)
+    found.append(compiled(X).tolist())
+    fn.__kwdefaults__["other"] = 5.0
+    found.append(compiled(X).tolist())
+    fn.__kwdefaults__ = {"other": 6.0}
+    return [*found, compiled(X).tolist()]
+
+
+def code(wrap):
+    def inner(x):
+        return x * 2
+
+    compiled = wrap(lambda x: inner(x))
+    found = [compiled(X).tolist()]
+    inner.__code__ = (lambda x: x * 3).__code__
+    return [*found, compiled(X).tolist()]
+
+
+def attributes(wrap):
+    late = Late()
+    fn = wrap(lambda x: x * getattr(late, "factor", 1.0) if hasattr(late, "factor") else x)
+    found = [fn(X).tolist()]
+    late.unused = 1
+    found.append(fn(X).tolist())
+    late.factor = 4.0
+    found.append(fn(X).tolist())
+    del late.factor
+    found.append(fn(X).tolist())
+    Late.factor = 5.0
+    found.append(fn(X).tolist())
+    del Late.factor
+    return [*found, fn(X).tolist()]
+
+
+def slots(wrap):
+    held = Slotted()
+    held.factor = 2.0
+    fn = wrap(lambda x: x * held.factor)
+    found = [fn(X).tolist()]
+    held.factor = 3.0
+    return [*found, fn(X).tolist()]
+
+
+def absent_globals(wrap):
+    fn = wrap(lambda x: x * 2 if "LATER" in globals() else x)
+    found = [fn(X).tolist()]
+    globals()["LATER"] = 1
+    found.append(fn(X).tolist())
+    del globals()["LATER"]
+    return [*found, fn(X).tolist()]
+
+
+def modules(wrap):
+    """Layers that are added, modes, hooks, buffers that are exchanged."""
+    net = nbgrad.nn.Sequential(nbgrad.nn.Linear(3, 3), nbgrad.nn.BatchNorm1d(3))
+    for k, p in enumerate(net.parameters()):
+        p.data.copy_(nbgrad.full(p.shape, 0.5 + k))
+    fn, x, found = wrap(lambda x: net(x).detach()), nbgrad.tensor(np.sin(np.arange(12.0)).reshape(4, 3).astype("f4")), []
+
+    def note():
+        found.append([fn(x).tolist(), net[1].running_mean.tolist()])
+
+    note()
+    net.eval(), note()
+    net.append(nbgrad.nn.Tanh()), note()
+    net.add_module("last", nbgrad.nn.ReLU()), note()
+    handle = net[0].register_forward_hook(lambda module, args, out: out * 3)
+    note()
+    other = net[0].register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    note()
+    handle.remove(), other.remove(), note()
+    net[1].running_mean = nbgrad.ones(3)
+    note()
+    net[0].weight = nbgrad.nn.Parameter(nbgrad.ones(3, 3))
+    note()
+    net.train(), note()
+    return found
+
+
+def history_of_names(wrap):
+    w = nbgrad.ones(3, requires_grad=True)
+    fn, found = wrap(lambda x: x * w), []
+    for flag in (True, False, True):
+        w.requires_grad_(flag)
+        found.append(fn(X).requires_grad)
+    w.data = nbgrad.ones(1) * 4
+    found.append(fn(X).tolist())
+    w.data = nbgrad.ones(2, 3)
+    return [*found, fn(X).tolist()]
+
+
+def hooks_of_arguments(wrap):
+    fn, found = wrap(lambda x: nbgrad.grad((x * x).sum(), x)[0]), []
+    x = X.clone().requires_grad_()
+    found.append(fn(x).tolist())
+    handle = x.register_hook(lambda g: g * 10)
+    found.append(fn(x).tolist())
+    handle.remove()
+    found.append(fn(x).tolist())
+    y = x * 1
+    found.append(fn(y).tolist())
+    y.register_hook(lambda g: g * 7)
+    found.append(fn(y).tolist())
+    z = x * 1
+    z.retain_grad()
+    return [*found, fn(z).tolist(), z.grad.tolist()]
+
+
+def hooks_of_names(wrap):
+    w = nbgrad.ones(3, requires_grad=True)
+    fn, found, log = wrap(lambda x: (x * w).sum().backward()), [], []
+
+    def note():
+        w.grad = None
+        fn(X)
+        found.append(w.grad.tolist())
+
+    note(), note()
+    handle = w.register_hook(lambda g: g * 10)
+    note(), handle.remove()
+    w.register_post_accumulate_grad_hook(lambda p: log.append(1))
+    note()
+    return found, log
+
+
+def leaves(wrap):
+    """Passes go through arguments that were computed; functions ask whether they were."""
+    x = X.clone().requires_grad_()
+    fn, found = wrap(lambda y: (y * y).sum().backward()), []
+    fn(x)
+    found.append(x.grad.tolist())
+    x.grad = None
+    fn(x * 2)
+    found.append(x.grad.tolist())
+    for ask in (lambda y: y.is_leaf, lambda y: y.grad_fn is None):
+        fn = wrap(lambda y, ask=ask: y * 2 if ask(y) else y * 3)
+        found += [fn(x).tolist(), fn(x * 1).tolist(), fn(x).tolist()]
+    return found
+
+
+def gradients(wrap):
+    fn, found = wrap(lambda x: (x * x).sum().backward()), []
+    other = wrap(lambda x: x.detach() if x.grad is None else x.grad * 2)
+    x = X.clone().requires_grad_()
+    for grad in (None, X.clone(), None):
+        x.grad = grad
+        found.append(other(x).tolist())
+        fn(x)
+        found.append(x.grad.tolist())
+    return found
+
+
+def modes(wrap):
+    w = nbgrad.ones(3, requires_grad=True)
+    fn, found = wrap(lambda x: (x * w, nbgrad.is_grad_enabled())), []
+    for mode in (nbgrad.enable_grad, nbgrad.no_grad, nbgrad.inference_mode, nbgrad.enable_grad):
+        with mode():
+            y, enabled = fn(X)
+            found.append((y.requires_grad, enabled, y.is_inference()))
+    return found
+
+
+def anomaly(wrap):
+    """Which looks for NaN within, and names the calls of the function."""
+    fn, found = wrap(lambda x: nbgrad.grad((x.sqrt() * 0).sum(), x)[0]), []
+    asking = wrap(lambda x: x * 2 if nbgrad.is_anomaly_enabled() else x)
+    zero = nbgrad.zeros(1, requires_grad=True)
+    found += [str(fn(zero)), asking(X).tolist()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with nbgrad.autograd.detect_anomaly():
+            found.append(asking(X).tolist())
+            try:
+                fn(zero)
+            except GradError as error:
+                found.append(str(error)[:60])
+    return [*found, str(fn(zero)), asking(X).tolist()]
+
+
+def settings(wrap):
+    """The default dtype, deterministic algorithms, the number of threads."""
+    fn = wrap(lambda x: (x * 2 if nbgrad.are_deterministic_algorithms_enabled() else x, nbgrad.zeros(1)))
+    found, threads = [], nbgrad.get_num_threads()
+
+    def note():
+        y, z = fn(X)
+        found.append((y.tolist(), z.dtype))
+
+    try:
+        note()
+        nbgrad.use_deterministic_algorithms(True)
+        note()
+        nbgrad.set_default_dtype(nbgrad.float64)
+        note()
+        nbgrad.set_num_threads(threads + 1)
+        note()
+    finally:
+        nbgrad.use_deterministic_algorithms(False)
+        nbgrad.set_default_dtype(nbgrad.float32)
+        nbgrad.set_num_threads(threads)
+    return found
+
+
+def arguments(wrap):
+    """Types and bits of numbers, strides, dtypes, flags, shared memory, generators."""
+    fn = wrap(lambda x, k: x * k if k is not True else x + 5)
+    found = [(y.dtype, str(y.tolist())) for y in (fn(nbgrad.tensor([3]), k) for k in (1, 1.0, True, 0.0, -0.0, 0, 2))]
+    strides = wrap(lambda x: x * x.stride(0))
+    x = nbgrad.ones(2, 2)
+    for y in (x, x.t(), x[:, :1], x.double(), x.clone().requires_grad_()):
+        out = strides(y)
+        found.append((out.dtype, out.requires_grad, out.tolist()))
+
+    def doubling(a, b):
+        a.mul_(2)
+        return b + 0
+
+    doubled, w = wrap(doubling), nbgrad.ones(3)
+    named = wrap(lambda a: doubling(a, w))
+    x = nbgrad.ones(4)
+    found += [doubled(*pair).tolist() for pair in ((X.clone(), X), (x, x), (x[:2], x[1:3]), (x, x.detach()))]
+    found += [named(x).tolist() for x in (X.clone(), w, w.detach(), X.clone())]
+    draw, one, two = wrap(lambda g: nbgrad.rand(2, generator=g)), *(nbgrad.Generator().manual_seed(k) for k in (1, 2))
+    return found + [draw(g).tolist() for g in (one, two, one.manual_seed(5), two)]
+
+
+ADDED, SWAPPED = (lambda x: x.append(3.0)), (lambda x: x.__setitem__(0, 7.0))
+PROGRAMS = {
+    "a list": by_members(lambda: [1.0], ADDED, SWAPPED, lambda x: x.pop()),
+    "an empty list": by_members(list, ADDED, lambda x: x.clear()),
+    "a dict": by_members(lambda: {0: 1.0}, lambda x: x.update(b=2.0), SWAPPED, lambda x: x.pop(0)),
+    "an empty dict": by_members(dict, SWAPPED),
+    "a dict of another kind": by_members(lambda: collections.OrderedDict(a=1.0), lambda x: x.update(a=2.0), SWAPPED),
+    "a set": by_members(lambda: {1.0}, lambda x: x.add(2.0), lambda x: (x.remove(1.0), x.add(5.0))),
+    "a deque": by_members(lambda: collections.deque([1.0]), ADDED, SWAPPED, lambda x: x.popleft()),
+    **{
+        fn.__name__: fn
+        for fn in (
+            *(
+                cells,
+                defaults,
+                code,
+                attributes,
+                slots,
+                absent_globals,
+                modules,
+                history_of_names,
+                hooks_of_arguments,
+                hooks_of_names,
+            ),
+            *(leaves, gradients, modes, anomaly, settings, arguments),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.usefixtures("any_values")
+def test_programs_go_on_as_they_would(name):
+    """Compiled or not: whatever a program depends on is looked at again in every call."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some of it runs as it is
+        got = PROGRAMS[name](compile)
+        assert got == PROGRAMS[name](lambda fn: fn)
+
+
+def test_what_the_function_changes_itself_is_not_captured_again():
+    """A list that it appends to, an attribute that it sets."""
+    log, late = [], Late()
+
+    def fn(x):
+        log.append(1)
+        late.seen = True
+        return x * 2
+
+    compiled = compile(fn, fullgraph=True)
+    for _ in range(3):
+        compiled(X)
+    assert len(compiled.variants) == 1
+
+
+def test_names_of_which_the_program_does_not_speak():
+    """New globals, new attributes of its objects."""
+    late = Late()
+    late.factor = 2.0
+    compiled = compile(lambda x: x * late.factor, fullgraph=True)
+    compiled(X)
+    late.other = globals()["OTHER"] = 1
+    for _ in range(2):
+        compiled(X)
+    del globals()["OTHER"]
+    compiled(X)
+    assert len(compiled.variants) == 1
+
+
+def test_objects_of_the_package_are_no_dependencies():
+    """What a layout holds, as the tensor that results are made from, is nothing that a program depends on."""
+    x = nbgrad.ones(3)
+    kept = x.layout, nbgrad.float64
+
+    def program(y):
+        return (y * 2).to(kept[1]) + (1 if kept[0].ndim == 1 else 0)
+
+    call = nbgrad.compile(program, fullgraph=True)
+    assert call(x).tolist() == call(x).tolist() == [3.0, 3.0, 3.0]
+    assert len(call.variants) == 1
+
+
+NOTEBOOK = """
+import nbgrad
+class Scale:
+    factor = 2.0
+    def __call__(self, x):
+        return x * self.factor
+call, x = nbgrad.compile(Scale(), fullgraph=True), nbgrad.ones(2)
+first = call(x).tolist()
+Scale.factor = 3.0
+assert (first, call(x).tolist()) == ([2.0, 2.0], [3.0, 3.0])
+"""
+
+
+def test_classes_of_a_session_without_a_file_are_the_programs():
+    """In a notebook, too, an attribute of a class that changes is noticed."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-"], input=NOTEBOOK, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr

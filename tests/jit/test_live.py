@@ -17,8 +17,8 @@ from tests.samples.checking import as_tuple, run, to_tensor
 
 
 @pytest.fixture(autouse=True)
-def forgotten():
-    """No programs of other tests."""
+def forgotten(unchecked):
+    """No programs of other tests, and no check, under which passes are the engine's."""
     programs.found.clear()
 
 
@@ -224,19 +224,6 @@ class Doubled(nbgrad.autograd.Function):
         return g * 2
 
 
-def test_functions_run_every_time():
-    """Passes through custom Functions are the engine's."""
-
-    def program(k):
-        x = (wave(3) + k).requires_grad_()
-        Doubled.apply(x * x).sum().backward()
-        return bits(x.grad)
-
-    Doubled.calls = 0
-    got, want = both(program)
-    assert got == want and Doubled.calls == 8
-
-
 def test_recorded_passes_are_the_engines():
     """``create_graph``, forward mode, anomaly mode, batches."""
     x = wave(3).requires_grad_()
@@ -290,3 +277,344 @@ def test_an_error_within_leaves_the_mode():
     y = (x * x).sum()
     y.backward()
     assert programs.depth == 0 and bits(x.grad) == bits(2 * x.detach())
+
+
+ROADS = {
+    "Tensor.backward": lambda y, x, **how: y.backward(**how) or x.grad,
+    "backward": lambda y, x, **how: nbgrad.autograd.backward(y, **how) or x.grad,
+    "backward, inputs": lambda y, x, **how: nbgrad.autograd.backward([y], [nbgrad.ones(())], inputs=[x], **how) or x.grad,
+    "grad": lambda y, x, **how: nbgrad.grad(y, x, **how)[0],
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_one_pass_alone(road):
+    """``compiled=True`` is the context around that pass, and no other."""
+
+    def program(k, **how):
+        x = (wave(3) + k).requires_grad_()
+        return bits(ROADS[road]((x * x).exp().float().sum(), x, **how))
+
+    want = [program(k) for k in range(3)]
+    assert [program(k, compiled=True) for k in range(3)] == want
+    assert kept() == (1, 0) and programs.depth == 0
+    assert program(1) == want[1] and kept() == (1, 0)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_anomalies_are_watched():
+    """Anomaly mode watches passes, whichever was entered first."""
+    x = nbgrad.zeros(2, requires_grad=True)
+    with nbgrad.autograd.detect_anomaly(), compiled_autograd(), pytest.raises(nbgrad.NbgradError, match="nan"):
+        (x.sqrt() * 0).sum().backward()
+    with compiled_autograd(), nbgrad.autograd.detect_anomaly(), pytest.raises(nbgrad.NbgradError, match="nan"):
+        (x.sqrt() * 0).sum().backward()
+
+
+# ---- custom Functions --------------------------------------------------------------------------------------------------
+
+
+class Product(nbgrad.Function):
+    """Of two operands; only the gradients that are wanted."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return (g * y if ctx.needs_input_grad[0] else None), (g * x if ctx.needs_input_grad[1] else None)
+
+
+class Parts(nbgrad.Function):
+    """Several results, one without a gradient; undefined gradients stay undefined; a number and a tensor on ctx."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.set_materialize_grads(False)
+        ctx.factor, ctx.half = factor, x.detach() * 0.5
+        ctx.save_for_backward(x)
+        positive = x > 0
+        ctx.mark_non_differentiable(positive)
+        return x.sin(), x * x * factor, positive
+
+    @staticmethod
+    def backward(ctx, g, h, _):
+        (x,) = ctx.saved_tensors
+        out = None if g is None else g * x.cos()
+        if h is not None:
+            more = h * (4 * ctx.half) * ctx.factor
+            out = more if out is None else out + more
+        return out, None
+
+
+class Materialized(nbgrad.Function):
+    """Two results whose gradients are zeros where nothing arrives; a result is saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y, x * 3
+
+    @staticmethod
+    @nbgrad.once_differentiable
+    def backward(ctx, g, h):
+        (y,) = ctx.saved_tensors
+        return g * y + 3 * h
+
+
+class Squared(nbgrad.Function):
+    """By NumPy, both ways."""
+
+    log = []
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return nbgrad.from_numpy(np.square(x.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        Squared.log.append(x.detach().numpy().tobytes())
+        return nbgrad.from_numpy(2 * x.detach().numpy() * g.numpy())
+
+
+class Odd(nbgrad.Function):
+    """Gives no gradient in every other pass."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        Odd.calls += 1
+        return g * 2 if Odd.calls % 2 else None
+
+
+class Transposed(nbgrad.Function):
+    """Gives gradients in another order of memory."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        Transposed.calls += 1
+        return (2 * g).t().contiguous().t()
+
+
+def through(function):
+    """A program that sends a gradient through a Function, between many operations."""
+
+    def program(k):
+        x, y = (wave(3, 3) + 1.5 + 0.01 * k).requires_grad_(), (wave(3, 3) + 2).requires_grad_()
+        z = x
+        for _ in range(30):
+            z = z * y.sin()
+        out = function(z * 1e3, y)
+        for _ in range(30):
+            out = out * y.cos()
+        (out * 1e6).sum().backward()
+        return bits(x.grad), bits(y.grad)
+
+    return program
+
+
+CAPTURED = {
+    "product": Product.apply,
+    "one gradient": lambda x, y: Product.apply(x, y.detach()),
+    "parts": lambda x, y: Parts.apply(x, 2.0)[1] + Parts.apply(y, 3.0)[0] * Parts.apply(y, 3)[1],
+    "materialized": lambda x, y: Materialized.apply(x * 1e-3)[1] * Materialized.apply(y)[0],
+}
+TURNS = {
+    "numpy": lambda x, y: Squared.apply(x),
+    "logs": lambda x, y: Doubled.apply(x) + Doubled.apply(y),
+    "another order": lambda x, y: Transposed.apply(x),
+    "nothing": lambda x, y: Odd.apply(x) + y,
+}
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_functions_that_compute_are_captured(name):
+    """What they save, which gradients are wanted, undefined ones, numbers and tensors on ctx."""
+    got, want = both(through(CAPTURED[name]))
+    assert got == want and kept() == (1, 0)
+    (live,) = (live for alike in programs.found.values() for live in alike)
+    assert not live.turns
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_functions_that_do_more_take_turns(name):
+    """Once in every pass, with what they saved; also where they give other layouts or nothing."""
+    program = through(TURNS[name])
+    Squared.log.clear()
+    Doubled.calls = Odd.calls = 0
+    want, calls, log = [program(k) for k in range(6)], (Doubled.calls, Odd.calls), Squared.log[:]
+    Squared.log.clear()
+    Doubled.calls = Odd.calls = 0
+    with compiled_autograd():
+        got = [program(k) for k in range(6)]
+    assert got == want and (Doubled.calls, Odd.calls) == calls and Squared.log == log
+    assert kept()[0] == (name != "nothing")
+
+
+def test_numbers_of_functions_are_part_of_the_kind():
+    """On ctx: another number is another program."""
+    number = [2.0]
+    program = through(lambda x, y: Parts.apply(x, number[0])[1])
+    for each in (2.0, 3.0):
+        number[0] = each
+        got, want = both(program)
+        assert got == want
+    assert kept() == (2, 0)
+
+
+def test_hooks_around_functions(monkeypatch):
+    """In front of it, behind it, and on its results, in the engine's order."""
+    log = []
+
+    def function(x, y):
+        out = Squared.apply(x)
+        out.register_hook(lambda g: log.append(("result", bits(g))))
+        out.grad_fn.register_prehook(lambda gs: log.append("before") or (gs[0] * 2,))
+        out.grad_fn.register_hook(lambda inputs, gs: log.append("behind") or (inputs[0] * 0.5,))
+        y.register_hook(lambda g: log.append("leaf"))
+        return Product.apply(out, y)
+
+    program = through(function)
+    want, wanted = [program(k) for k in range(4)], log[:]
+    log.clear()
+    monkeypatch.setattr("nbgrad.jit.live.WORTH", 0)
+    with compiled_autograd():
+        got = [program(k) for k in range(4)]
+    assert got == want and log == wanted and kept() == (1, 0)
+
+
+def test_leaves_are_settled_before_later_turns():
+    """A turn sees the gradients that the engine would have shown it."""
+    seen = []
+
+    def program(k):
+        x, y = (wave(3) + k).requires_grad_(), wave(3).requires_grad_()
+        z = Doubled.apply(x * 1.0)
+        z.register_hook(lambda g: seen.append(bits(y.grad)))
+        for _ in range(60):
+            z = z * 1.01
+        (z + y).sum().backward()
+        return bits(x.grad), bits(y.grad)
+
+    got, want = both(program)
+    assert got == want and kept() == (1, 0)
+    assert seen[:4] == seen[4:] and seen[0] is not None
+
+
+def test_a_hook_that_hangs_hooks():
+    """On nodes that the pass has not come to: they run in this pass, as in the engine."""
+    log = []
+
+    def program(k):
+        x = (wave(3) + k).requires_grad_()
+        early = x * 2
+        z = early
+        for _ in range(60):
+            z = z * 1.01
+        z.register_hook(lambda g: early.register_hook(lambda h: log.append(bits(h)) or h * 2) and None)
+        (z * 3).sum().backward()
+        return bits(x.grad)
+
+    got, want = both(program)
+    assert got == want and log[:4] == log[4:] and len(log) == 8
+
+
+def test_saved_tensors_behind_hooks_are_unpacked_in_their_turn():
+    """In the engine's order, once in every pass; checkpoints, too."""
+    log = []
+
+    def program(k):
+        x = (wave(3) + 1 + 0.1 * k).requires_grad_()
+        with nbgrad.graph.saved_tensors_hooks(lambda t: log.append("pack") or t * 1, lambda t: log.append("unpack") or t):
+            z = x.exp()
+        z = nbgrad.utils.checkpoint.checkpoint(lambda t: log.append("run") or t.tanh(), z, use_reentrant=False)
+        for _ in range(80):
+            z = z * 1.01
+        z.sum().backward()
+        return bits(x.grad)
+
+    got, want = both(program)
+    assert got == want and kept() == (1, 0)
+    assert log[: len(log) // 2] == log[len(log) // 2 :]
+
+
+def test_an_error_of_a_function_is_raised_as_it_is():
+    """In the pass that meets it; the next one runs."""
+
+    class Fails(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x, fails):
+            ctx.fails = fails
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.fails:
+                raise ValueError("mine")
+            return g, None
+
+    x = wave(3).requires_grad_()
+    with compiled_autograd():
+        for fails in (False, False, True, False):
+            y = Fails.apply(x, fails)
+            for _ in range(40):
+                y = y * 1.01
+            if fails:
+                with pytest.raises(ValueError, match="mine"):
+                    y.sum().backward()
+            else:
+                y.sum().backward()
+    assert kept()[0] >= 1
+
+
+def test_a_capture_takes_no_gradients_of_other_threads():
+    """Whose passes run meanwhile."""
+    found, begin, end = [], threading.Event(), threading.Event()
+
+    class Waits(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            begin.set()
+            end.wait(10)
+            return g
+
+        @staticmethod
+        def compiled_args(ctx, collector):
+            pass
+
+    def elsewhere():
+        begin.wait(10)
+        for _ in range(3):
+            x = wave(3).requires_grad_()
+            x.sin().sum().backward()
+            found.append(x.grad is not None)
+        end.set()
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    x = wave(3).requires_grad_()
+    with compiled_autograd():
+        Waits.apply(x).sum().backward()
+    thread.join()
+    assert found == [True] * 3 and x.grad is not None

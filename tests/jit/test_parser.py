@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import nbgrad
 from nbgrad.errors import GraphError
 from nbgrad.jit import difference, parse, trace
-from nbgrad.jit.text import constants_of
+from nbgrad.jit.text import constants_of, function_of
 from nbgrad.tensors.arrays import array_of
 from tests.helpers import leaf
 from tests.jit.programs import sample_graphs
@@ -113,3 +116,74 @@ def test_a_block_belongs_to_one_node():
     )
     with pytest.raises(GraphError, match="got 'twice_block0'"):
         parse(text)
+
+
+def drawing(first, second):
+    """A graph that draws from two generators, twice from one, and from the default one."""
+
+    def fn(x):
+        y = x + nbgrad.randn(3, generator=first) * nbgrad.rand(3, generator=second)
+        return y + nbgrad.randn(3, generator=first) + nbgrad.rand(3)
+
+    return trace(fn, nbgrad.ones(3))
+
+
+def test_generators_are_read_back_in_their_state():
+    """The graph of the text draws what the graph draws, call for call, from generators of its own."""
+    first, second = nbgrad.Generator().manual_seed(5), nbgrad.Generator().manual_seed(7)
+    nbgrad.rand(3, generator=second)
+    graph = drawing(first, second)
+    text = str(graph)
+    assert "    g0: Generator = generator(5, 0),\n    g1: Generator = generator(7, 1),\n" in text
+    again = parse(text)
+    assert str(again) == text and difference(again, graph) == ""
+    state = nbgrad.get_rng_state()
+    wanted = [graph(nbgrad.ones(3))[0].tolist() for _ in range(2)]
+    nbgrad.set_rng_state(state)
+    assert [again(nbgrad.ones(3))[0].tolist() for _ in range(2)] == wanted
+
+
+def test_a_text_that_runs_draws_on_from_call_to_call():
+    """Its generators are made once, and may be given."""
+    first, second = nbgrad.Generator().manual_seed(5), nbgrad.Generator().manual_seed(7)
+    run = function_of(str(drawing(first, second)))
+    assert run(nbgrad.ones(3))[0].tolist() != run(nbgrad.ones(3))[0].tolist()
+    run(nbgrad.ones(3), g0=first)
+    assert repr(first) == "Generator(seed=5, calls=2)"
+
+
+def test_a_graph_may_draw_from_a_generator_that_is_given():
+    """By the name that it has in the text."""
+    first, second = nbgrad.Generator().manual_seed(5), nbgrad.Generator().manual_seed(7)
+    graph = parse(str(drawing(first, second)), {"g0": second})
+    graph(nbgrad.ones(3))
+    assert (repr(first), repr(second)) == ("Generator(seed=5, calls=0)", "Generator(seed=7, calls=2)")
+
+
+def test_generators_of_other_states_make_other_graphs():
+    """And one generator is not two."""
+    one, other = nbgrad.Generator().manual_seed(1), nbgrad.Generator().manual_seed(2)
+    assert "generator" in difference(drawing(one, other), drawing(other, one))
+    alike = nbgrad.Generator().manual_seed(1)
+    assert "generator" in difference(drawing(one, alike), drawing(one, one))
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    ["g0: Generator = 3", "g0: Generator = generator('a', 0)", "g0: float32[2] = generator(1, 0)", "x = generator(1, 0)"],
+)
+def test_generators_are_spelled_in_one_way(parameter):
+    """Everything else is refused with its place."""
+    with pytest.raises(GraphError, match="line 1, column"):
+        parse(f"def f(x: float32[2], *, {parameter}) -> [float32[2]]:\n    return [x]\n")
+
+
+def test_a_process_that_has_used_no_control_node_knows_them_all():
+    """A text that another process wrote may name every one: those that some module makes are those that reading a text imports."""
+    listed = (
+        "import nbgrad.jit.operations as o; known = set(o.control_nodes()); import importlib, pkgutil, nbgrad.jit\n"
+        "for m in pkgutil.walk_packages(nbgrad.jit.__path__, 'nbgrad.jit.'): importlib.import_module(m.name)\n"
+        "print(set(o.CONTROLS) - known)"
+    )
+    done = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "set()", done.stderr

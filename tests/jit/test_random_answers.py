@@ -10,6 +10,8 @@ import pytest
 import nbgrad
 from nbgrad.jit import compile
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*were others 3 times")
+
 N = 4
 OTHER = nbgrad.Generator()
 

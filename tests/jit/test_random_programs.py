@@ -91,6 +91,7 @@ def test_compiled_programs_agree(guarded, whole):
 
 
 @pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "bare"])
+@pytest.mark.usefixtures("unchecked")
 def test_compiled_passes_agree(guarded):
     """Passes of compiled autograd through the programs' graphs."""
     wrong, compiled = [], 0

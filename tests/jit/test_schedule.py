@@ -69,6 +69,7 @@ def test_a_long_chain_is_several_loops():
 
 @pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
 @pytest.mark.parametrize("shape", [(12,), (3, 4), (), (0, 3), (1, 1), (700,), (3, 4000)])
+@pytest.mark.usefixtures("any_values")
 def test_loops_round_as_calls_do(dtype, shape):
     """Random expressions on special values, strided, broadcast and single operands, against the calls."""
     draw = np.random.default_rng(len(shape) + (dtype is nbgrad.float64))

@@ -15,6 +15,8 @@ from nbgrad.jit.replay import tensor_of
 from nbgrad.jit.sequence import Expected, assemble
 from nbgrad.jit.steps import Host, Launch, Place, Schedule, Window
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 X = nbgrad.tensor(np.linspace(-1, 2, 16))
 Y = nbgrad.tensor(np.linspace(3, 0.5, 16))
 

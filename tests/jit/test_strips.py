@@ -74,6 +74,7 @@ def test_sums_of_many_elements_are_folded_in_pieces(dtype):
 
 @pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
 @pytest.mark.parametrize("values", [[np.inf, 1.0], [np.inf, -np.inf], [np.nan], [-0.0], [3e38, 3e38]])
+@pytest.mark.usefixtures("any_values")
 def test_sums_of_special_values(dtype, values):
     """Infinite totals, NaN, zeros with a sign."""
     x = nbgrad.tensor(np.resize(values, 9000), dtype=dtype)
@@ -82,6 +83,7 @@ def test_sums_of_special_values(dtype, values):
 
 @pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
 @pytest.mark.parametrize("shape", [(5000,), (3, 4097), (40, 130), (2, 30, 200), (60, 37)])
+@pytest.mark.usefixtures("any_values")
 def test_strips_round_as_calls_do(dtype, shape):
     """Random expressions of operands that lie in rows, in columns, strided, or are single."""
     draw = np.random.default_rng(len(shape) + 7 * shape[0])

@@ -12,6 +12,8 @@ from nbgrad.errors import DimError, GraphError, RangeError
 from nbgrad.jit import compile, parse, trace
 from tests.helpers import leaf
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*were others 3 times")
+
 F = nbgrad.nn.functional
 RNG = np.random.default_rng(0)
 ARGUMENTS = [nbgrad.tensor(RNG.normal(size=(3, 4)) * s + m).requires_grad_() for s, m in ((1, 0), (1, 1), (1, -1), (2, 0))]

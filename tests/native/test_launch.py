@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import struct
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,11 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 from nbgrad.base.calls import CALLS
+from nbgrad.dispatch.elementwise_plans import find_plan
 from nbgrad.dispatch.movements import viewer
+from nbgrad.kernels.late import Code
+from nbgrad.native.plans import PARALLEL, LateRecord, Plan, complete, pack_record
+from nbgrad.ops.core import OPS
 
 native = sys.modules["nbgrad.tensor"].native  # `nbgrad.tensor` is the function
 pytestmark = pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0")
@@ -223,3 +228,71 @@ def test_a_program_that_used_numba_before():
         [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(AFTER_NUMBA)], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0 and done.stdout.split() == ["refused"] * 2, done.stderr
+
+
+def late_doubling(find, flags=0):
+    """A plan that doubles three numbers in float64, whose kernel is found by ``find(address)``."""
+    x = nbgrad.ones(3, dtype=nbgrad.float64)
+    plan = find_plan(OPS["mul"], (x, x))
+    address, units, grain, outs, _, _, shared_from, _, *codes = struct.unpack(f"{len(plan.record) // 8}q", complete(plan.record))
+    code = Code(lambda: find(address))
+    return Plan(pack_record(code, units, grain, outs, tuple(codes), flags, b"", shared_from), plan.outs, plan.layouts)
+
+
+def test_a_kernel_is_found_at_the_first_launch():
+    """The plan is made without it; later launches, and plans that copy the record, have it."""
+    found = []
+    plan = late_doubling(lambda address: found.append(address) or address)
+    late, x = plan.record, nbgrad.full((3,), 3.0, dtype=nbgrad.float64)
+    assert isinstance(late, LateRecord) and not found
+    for each in (plan, plan, Plan(late, plan.outs, plan.layouts)):
+        assert native.fresh(each, x, x).tolist() == [9.0, 9.0, 9.0]
+        assert type(each.record) is bytes
+    assert len(found) == 1
+
+
+def test_a_launch_whose_kernel_is_not_found_can_be_repeated():
+    """The error is that of whoever looks for it; the plan stays late."""
+    answers = [KeyboardInterrupt, None]
+
+    def find(address):
+        if answers.pop(0):
+            raise KeyboardInterrupt
+        return address
+
+    plan, x = late_doubling(find), nbgrad.full((3,), 2.0, dtype=nbgrad.float64)
+    with pytest.raises(KeyboardInterrupt):
+        native.fresh(plan, x, x)
+    assert native.fresh(plan, x, x).tolist() == [4.0, 4.0, 4.0]
+
+
+def test_what_is_written_to_changes_while_its_kernel_is_found():
+    """Another thread may exchange it meanwhile: that is seen before a pointer is used."""
+    out, x = nbgrad.zeros(3, dtype=nbgrad.float64), nbgrad.ones(3, dtype=nbgrad.float64)
+    plan = late_doubling(lambda address: set_data(out, nbgrad.ones(50, dtype=nbgrad.float64)) or address)
+    with pytest.raises(RuntimeError, match="changed its type or layout"):
+        native.into(plan, out, x, x)
+
+
+def test_memory_that_is_exchanged_while_a_kernel_is_found_is_written_to():
+    """The tensor's own, as it is then."""
+    out, x = nbgrad.zeros(3, dtype=nbgrad.float64), nbgrad.ones(3, dtype=nbgrad.float64)
+    plan = late_doubling(lambda address: set_data(out, nbgrad.zeros(3, dtype=nbgrad.float64)) or address)
+    native.into(plan, out, x, x)
+    assert out.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_stands_in_a_late_record_is_completed():
+    """With words behind it, with addresses among its parameters, with its flags."""
+    given = {"units": 5, "grain": 3, "outs": 1, "codes": (0, 2), "flags": PARALLEL, "shared_from": 7}
+    for make in (
+        lambda address: pack_record(address, params=[4, address, 6], **given),
+        lambda address: pack_record(address, params=struct.pack("q", 4), **given) + struct.pack("2q", 5, 6),
+    ):
+        late, whole = make(Code(lambda: 11)), make(11)
+        assert (len(late), complete(late), complete(whole)) == (len(whole), whole, whole)
+
+
+def set_data(x, other):
+    """Another tensor's memory and layout in the place of a tensor's own."""
+    x.data = other

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from ...ops.core import General
-from ..checker import checked
 from ..graph import Graph
 from ..ir import Node, Value
+from .checked import checked
 from .rewriting import Rewriting
 
 __all__ = ["drop_nested_sums"]
@@ -24,12 +24,14 @@ def drop_nested_sums(graph: Graph) -> bool:
     Not of floating numbers: another order rounds differently, and an extremum of zeros has the sign of the first.
     """
     rewriting, changed = Rewriting(graph), False
-    readers = Counter(value for node in graph.all_nodes() for value in node.values())
-    readers.update(rewriting.outputs)
+    readers: Counter[Value] | None = None
     for node in graph.nodes:
         rewriting.read(node)
         dims = dims_of_both(node)
-        if dims is not None and readers[node.ins[0]] == 1:
+        if dims is not None and readers is None:
+            readers = Counter(value for node in graph.all_nodes() for value in node.values())
+            readers.update(rewriting.outputs)
+        if dims is not None and readers is not None and readers[node.ins[0]] == 1:
             inner: Any = node.ins[0].node
             node.ins, changed = inner.ins, True
             node.attributes = {**node.attributes, "dim": dims}

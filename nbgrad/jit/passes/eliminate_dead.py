@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Container
 
-from ..checker import checked
 from ..graph import Graph
 from ..ir import Node, Value, values_in
+from .checked import checked
 from .effects import must_stay
 
 __all__ = ["eliminate_dead"]

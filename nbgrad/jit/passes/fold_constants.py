@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Container
 
+import numpy as np
+
 from ...base.dtypes import float32, float64
 from ...base.errors import NbgradError
 from ...base.grad_mode import no_grad
 from ...ops.core import Elementwise, Movement
+from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
-from ..checker import checked
 from ..graph import Graph
 from ..ir import Node, Value
 from ..replay import run_node, tensor_of
 from ..variables import number_of as number_in, whole_storage
+from .checked import checked
 from .effects import is_pure
 from .numbers import fits, number_of
 from .rewriting import Rewriting
@@ -59,11 +62,17 @@ def folded(node: Node, known: Container[int] | None) -> Value | None:
     """The constant that a call of constants is."""
     if len(node.outs) != 1 or node.op.kind == "control" or isinstance(node.op, Movement) or node.op.sized_by_values:
         return None
-    layout, values = node.outs[0].layout, list(node.values())
-    if not values or layout is None or not layout.dense or layout.numel > MOST or not is_pure(node):
+    layout, values = node.outs[0].layout, node.values()
+    if not values or layout is None or not layout.dense or layout.numel > MOST:
         return None
-    if not all(is_fixed(value, known) and value.layout is not None and value.layout.numel <= MOST for value in values):
+    for value in values:
+        if not is_fixed(value, known) or value.layout is None or value.layout.numel > MOST:
+            return None
+    if not is_pure(node):
         return None
+    quick = of_numbers(node, layout)
+    if quick is not None:
+        return Value(layout, False, data=quick, line=node.line)
     try:
         with no_grad():
             (x,) = run_node(node, {value: tensor_of(value) for value in values})
@@ -78,6 +87,20 @@ def folded(node: Node, known: Container[int] | None) -> Value | None:
     if isinstance(data, Tensor) and layout.numel > MOST_KEPT:
         return None
     return Value(layout, False, data=data, line=node.line)
+
+
+def of_numbers(node: Node, layout: Layout) -> float | None:
+    """A sum, difference, product or quotient of numbers of the result's floating dtype: every processor rounds it alike."""
+    if node.name not in ARITHMETIC or not isinstance(node.op, Elementwise) or layout.dtype not in (float32, float64):
+        return None
+    kind, numbers = layout.dtype.numpy.type, []
+    for x in node.ins:
+        if isinstance(x, Value) and (x.layout is None or x.layout.dtype is not layout.dtype or type(x.data) is not float):
+            return None
+        numbers.append(kind(x.data if isinstance(x, Value) else x))
+    with np.errstate(all="ignore"):
+        made = node.op.formula(*numbers)
+    return float(made) if type(made) is kind and made == made else None
 
 
 def spelled_with_numbers(node: Node, rewriting: Rewriting) -> bool:

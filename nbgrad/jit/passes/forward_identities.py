@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..checker import checked
 from ..graph import Graph
 from ..ir import Node, Value
+from .checked import checked
 from .numbers import number_of, of_reals
 from .rewriting import Rewriting
 

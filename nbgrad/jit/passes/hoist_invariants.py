@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ...ops.core import Movement
-from ..bodies import plain_layout
-from ..checker import checked
 from ..graph import Graph
-from ..ir import Block, Control, Node, Value, copy_block, map_values, values_in
+from ..ir import Block, Control, Node, Value, copy_block, map_values, plain_layout, values_in
 from ..variables import STOP
+from .checked import checked
 from .effects import may_merge, must_stay
 
 __all__ = ["hoist_invariants"]

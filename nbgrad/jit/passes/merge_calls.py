@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..checker import checked
 from ..graph import Graph
 from ..ir import Node, Value
+from .checked import checked
 from .effects import may_merge
 from .rewriting import Rewriting
 

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from ...ops.core import OPS
-from ..checker import checked
 from ..graph import Graph
 from ..ir import Node, Value, values_in
+from .checked import checked
 from .numbers import fits, of_reals
 from .rewriting import Rewriting
 

@@ -32,10 +32,10 @@ class Rewriting:
     def __init__(self, graph: Graph):
         self.graph, self.changed = graph, False
         self.table: dict[Value, Value] = {}
-        self.places = Schedule([], {})
+        self.places = places_in(graph)
         self.old = {*graph.inputs, *graph.constants}
         self.outputs = set(values_in(tuple(graph.outputs)))
-        self.returned = owners(graph, self.outputs)
+        self.returned = {self.places.window(value).place.value for value in self.outputs}
 
     def read(self, node: Node) -> None:
         """Let a node read what took the place of its operands; note where its results are, if they are views."""
@@ -48,7 +48,7 @@ class Rewriting:
                 if not table.keys().isdisjoint(block.free()):
                     self.read_in(block)
                     self.changed = True
-        note_view(node, self.places)
+            note_view(node, self.places)
 
     def read_in(self, block: Block) -> None:
         """The same in a block, which may read values of those around it."""
@@ -97,17 +97,24 @@ class Rewriting:
 
 def note_view(node: Node, places: Schedule) -> None:
     """Note where the results of a node are, if they are views."""
-    if node.op is STOP or node.op is OVERWRITE:
-        places.windows[node.outs[0]] = places.window(node.ins[-1])
-    elif isinstance(node.op, Movement) and all(out.layout is not None for out in node.outs):
+    op = node.op
+    if isinstance(op, Movement):
         (x,) = node.ins
-        if isinstance(x, Value) and x.layout is not None and not next(values_in(tuple(node.attributes.values())), None):
+        if isinstance(x, Value) and len(node.values()) == 1 and x.layout is not None and None not in [y.layout for y in node.outs]:
             view(node, places)
+    elif op is STOP or op is OVERWRITE:
+        places.windows[node.outs[0]] = places.window(node.ins[-1])
+
+
+def places_in(graph: Graph) -> Schedule:
+    """Where the values of a graph are that are views."""
+    places = Schedule([], {})
+    for node in graph.nodes:
+        note_view(node, places)
+    return places
 
 
 def owners(graph: Graph, values: Any) -> set[Value]:
     """The values on whose memory these lie."""
-    places = Schedule([], {})
-    for node in graph.nodes:
-        note_view(node, places)
+    places = places_in(graph)
     return {places.window(value).place.value for value in values}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Container
+from typing import Callable, Container
 
 from ..graph import Graph
 from ..ir import Block, Control, Node, Value, copy_block
@@ -34,17 +34,28 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
     >>> [node.name for node in graph.nodes]
     ['exp', 'log']
     """
+    passes: list[Callable[[Graph], bool]] = [
+        lambda graph: fold_constants(graph, known),
+        forward_identities,
+        move_signs,
+        drop_nested_sums,
+        merge_calls,
+        hoist_invariants,
+    ]
     eliminate_dead(graph, kept)
+    idle = 0  # passes in a row that have found nothing: once these are all, each has seen the graph as it is
     for _ in range(MOST_ROUNDS):
-        changed = fold_constants(graph, known)
-        changed |= forward_identities(graph)
-        changed |= move_signs(graph)
-        changed |= drop_nested_sums(graph)
-        changed |= merge_calls(graph)
-        changed |= hoist_invariants(graph)
+        changed = False
+        for each in passes:
+            if idle == len(passes):
+                break
+            found = each(graph)
+            changed |= found
+            idle = 0 if found else idle + 1
         if not changed:
             break
-        eliminate_dead(graph, kept)
+        if eliminate_dead(graph, kept):
+            idle = 0
     for node in graph.nodes:
         simplify_trips(node)
     return graph

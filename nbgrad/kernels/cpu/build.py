@@ -1,8 +1,9 @@
-"""Kernels for the CPU: a plain Python loop, its scalar functions bound, compiled by Numba to one object file.
+"""Kernels for the CPU: a plain Python loop, its scalar functions bound, compiled to one object file.
 
 A ``Program`` says what is computed; ``address`` returns where its machine code is: from this process, from the disk, or
-compiled now. Numba is imported only in the last case. The entry point is Numba's own function, without wrappers:
-``i32 kernel(ptr result, ptr error, i64 start, i64 stop, ptr args)``; it cannot raise, so the first two are never read.
+compiled now, by ``kernels/compiler``. What that refuses, Numba compiles, which is imported then. The entry point is like a
+function of Numba's, without wrappers: ``i32 kernel(ptr result, ptr error, i64 start, i64 stop, ptr args)``; it cannot raise, so
+the first two are never read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import cache
 from typing import Any, Callable, NamedTuple
 
 from ...base import config
+from ..compiler.kinds import Refused
 from ..instantiate import instantiate
 from ..prims import POINTER_TYPES, PRIMS, cpu_prims
 from .store import content_key, loader
@@ -29,9 +31,6 @@ INTRINSICS = (*POINTERS, *WALKING, "word", "run_kernel", "stack", "pointer_word"
 
 # What kernels may call by another name, that of a binding.
 OPERATORS = {"+": operator.add, "*": operator.mul, "|": operator.or_, "&": operator.and_}
-
-# The functions of elementwise loops, whose operands are elements of the dtype or truth values.
-TRACED = ("scalar", "precise", "guard", "common")
 
 
 class Program(NamedTuple):
@@ -86,7 +85,7 @@ def program_key(program: Program) -> str:
     """The content hash that names a program's object."""
     bound = [f"{name}:{fingerprint(value) if callable(value) else repr(value)}" for name, value in program.bindings]
     return content_key(
-        "program",
+        "program by Numba" if config.NUMBA else "program",
         program.name,
         str(program.dtype),
         str(program.reassociate),
@@ -125,46 +124,78 @@ REAL_OF: dict[str | None, str] = {"complex64": "float32", "complex128": "float64
 
 
 def compile_program(program: Program) -> tuple[bytes, list[str]]:
-    """Return ``(object file, [symbol])``, by way of Numba, which is imported now."""
-    from numba import types
-
-    from .. import scalars
-    from .frontend import compile_kernel, inlined
-    from .intrinsics import intrinsics
-    from .traced import traced
-
-    dtype = program.dtype
-    target = {
-        **cpu_prims(REAL_OF.get(dtype, dtype) or "float64"),
-        **intrinsics(),
-        **OPERATORS,
-        **{name: getattr(types, name) for name in POINTER_TYPES},
-    }
-    target.update((name, target[value]) for name, value in program.bindings if isinstance(value, str))
-    source = {**scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {}), **dict(program.bindings)}
-    if dtype in ("float32", "float64") and not program.reassociate:
-        target.update(traced({name: value for name, value in program.bindings if name in TRACED}, source, dtype))
-
-    # Scalar functions are compiled once for all kernels of a dtype. Helpers of a template are not shared: they may name this
-    # program's bindings.
-    shared = _copies.setdefault(dtype, {})
-    copies = dict(shared)
-    kernel = instantiate(program.function, target, source, REAL_OF.get(dtype, dtype), inlined, copies)
-    shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
-    kernel.__name__ = kernel.__qualname__ = f"{program.name}_{program_key(program)[:12]}"
-    fastmath = {"reassoc", "nsz"} if program.reassociate else False
-    signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
-    library, symbol = compile_kernel(kernel, signature, fastmath, program.reassociate)
-    code = library.emit()
-    show(program, library)
+    """Return ``(object file, [symbol])``: by the compiler of kernels, or by Numba, which is imported then."""
+    symbol = f"{program.name}_{program_key(program)[:12]}"
+    try:
+        text = text_of(program, symbol)
+    except Refused as refused:
+        if config.DEBUG >= 3:
+            print(f"nbgrad: {program.name} {program.dtype} is compiled by Numba: {refused}", file=sys.stderr)
+        code, symbol, library = compile_by_numba(program, symbol)
+        show(program, library.get_asm_str)
+    else:
+        code = loader().emit(text)
+        show(program, lambda: text)
     return code, [symbol]
 
 
-def show(program: Program, library) -> None:
-    """Print what was compiled: the source with ``NBGRAD_DEBUG=3``, the assembly with 4."""
+def names_of(program: Program, target: dict[str, Any], types: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a program's free names mean: things of the compiler, and source; see ``instantiate``."""
+    from .. import scalars
+
+    target = {**target, **{name: getattr(types, name) for name in POINTER_TYPES}}
+    target.update((name, target[value]) for name, value in program.bindings if isinstance(value, str))
+    real = REAL_OF.get(program.dtype, program.dtype)
+    return target, {**scalars.BY_DTYPE.get(real, {}), **dict(program.bindings)}
+
+
+def text_of(program: Program, symbol: str) -> str:
+    """LLVM's text of a program.
+
+    Raises:
+        Refused: only Numba knows what it contains.
+    """
+    if config.NUMBA:
+        raise Refused("NBGRAD_NUMBA is set")
+    from ..compiler import functions, kinds
+    from ..compiler.expressions import Scope
+    from .intrinsics import intrinsics
+
+    real = REAL_OF.get(program.dtype, program.dtype)
+    prims, of_constants = functions.rules(real or "float64")
+    target, source = names_of(program, {**prims, **intrinsics(functions.Rule, kinds), **OPERATORS}, kinds)
+    scope = Scope(target, source, real, of_constants, str(loader().target_machine.target_data))
+    return functions.kernel_text(program.function, symbol, scope, program.reassociate)
+
+
+def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
+    """The object file, the name that Numba gives to the entry point, and Numba's library."""
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    from .frontend import compile_kernel, inlined
+    from .intrinsics import intrinsics
+
+    dtype = REAL_OF.get(program.dtype, program.dtype)
+    target, source = names_of(program, {**cpu_prims(dtype or "float64"), **intrinsics(intrinsic, types), **OPERATORS}, types)
+    # Scalar functions are compiled once for all kernels of a dtype. Helpers of a template are not shared: they may name this
+    # program's bindings.
+    shared = _copies.setdefault(program.dtype, {})
+    copies = dict(shared)
+    kernel = instantiate(program.function, target, source, dtype, inlined, copies)
+    shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
+    kernel.__name__ = kernel.__qualname__ = symbol
+    fastmath = {"reassoc", "nsz"} if program.reassociate else False
+    signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
+    library, entry = compile_kernel(kernel, signature, fastmath, program.reassociate)
+    return library.emit(), entry, library
+
+
+def show(program: Program, assembly: Callable[[], str]) -> None:
+    """Print what was compiled: the source with ``NBGRAD_DEBUG=3``, the assembly or LLVM's text with 4."""
     if config.DEBUG >= 3:
         for name, value in (("kernel", program.function), *program.bindings):
             text = getattr(value, "source", None)
             print(f"nbgrad: {program.name} {program.dtype} {name}\n{text or value}", file=sys.stderr)
     if config.DEBUG >= 4:
-        print(library.get_asm_str(), file=sys.stderr)
+        print(assembly(), file=sys.stderr)

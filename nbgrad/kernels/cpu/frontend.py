@@ -6,7 +6,8 @@ which nobody uses, because the kernel inlines it. ``KernelTarget`` is the same c
 scalars, tuples and loops alone, and its libraries wait: what a kernel calls is linked as it was lowered, then all is optimised and
 emitted at once (benchmarks/test_startup.py).
 
-Imported only when something must be compiled. The classes derive from Numba's own, which are no public interface.
+It compiles what ``kernels/compiler`` refuses, and everything with ``NBGRAD_NUMBA=1``, and is imported only then. The classes
+derive from Numba's own, which are no public interface.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ knowing the element type of a load.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from typing import Any, Callable
 
 from llvmlite import ir
 
@@ -17,9 +17,12 @@ __all__ = ["intrinsics"]
 I64 = ir.IntType(64)
 
 
-@lru_cache(maxsize=1)
-def intrinsics() -> dict:
-    """``{name: Numba intrinsic}``.
+def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
+    """``{name: intrinsic}``.
+
+    Args:
+        intrinsic: what makes one of a rule: Numba's decorator, or the compiler's own.
+        types: the module of that one's types.
 
     p_T(args, i)            the i-th argument as pointer to T
     at_T(address, bytes)    the address (int64) moved by bytes, as pointer to T
@@ -29,10 +32,6 @@ def intrinsics() -> dict:
     run_kernel(kernel, start, stop, args)   call a kernel at an address with an argument array at an address
     call_c(function, *ints)                 call a C function of int64 arguments at an address
     """
-    from numba.core import types
-    from numba.core.errors import TypingError
-    from numba.extending import intrinsic
-
     void_pointer = ir.PointerType(ir.IntType(8))
 
     def element_pointer(name):
@@ -93,7 +92,7 @@ def intrinsics() -> dict:
     @intrinsic
     def stack(typing, size):
         if not isinstance(size, types.IntegerLiteral):
-            raise TypingError("stack: the size must be a literal.")
+            return None  # Numba asks again, with the literal
 
         def generate(context, builder, signature, values):
             with builder.goto_entry_block():

@@ -42,7 +42,7 @@ __all__ = [
     "default_directory",
 ]
 
-ABI_VERSION = 3  # of the kernels' signature and the files' format; part of every key
+ABI_VERSION = 4  # of the kernels' signature and the files' format; part of every key
 IMPORTS_MAY_TAKE = 10.0  # seconds; a fork waits no longer, for the import may wait for what the forking thread holds
 # NUMBA_ variables that do not change machine code; any other one is part of every key.
 IRRELEVANT_OPTIONS = {
@@ -222,6 +222,7 @@ class Loader:
         self.store = store
         self.hits = self.misses = self.compiled = 0
         self._addresses: dict[str, dict[str, int]] = {}
+        self._offered: dict[str, tuple[bytes, list[str]]] = {}
         self._engines: list[Engine] = []
         self._machine: llvm.TargetMachine | None = None
 
@@ -252,6 +253,19 @@ class Loader:
                     found = self._addresses[key] = self._stored(key) or self._compiled(key, compile)
         return found
 
+    def keys(self) -> list[str]:
+        """The names of the objects that this process has."""
+        return list(self._addresses)
+
+    def offer(self, objects: dict[str, tuple[bytes, list[str]]]) -> None:
+        """Take objects, with their entry points, from here and not from the disk: see NOTE [Trust in the store] of disk.py.
+
+        Args:
+            objects: by their names, as ``load`` asks for them.
+        """
+        with compile_lock:
+            self._offered.update(objects)
+
     def module(self, text: str, names: list[str], opt: int = 3) -> dict[str, int]:
         """Return ``{name: address}`` for functions and variables of LLVM IR text, kept in the store like kernels.
 
@@ -263,7 +277,7 @@ class Loader:
         return self.load(key, lambda: (self.emit(text, opt), list(names)))
 
     def _stored(self, key: str) -> dict[str, int] | None:
-        entry = self.store.read(key)
+        entry = self._offered.pop(key, None) or self.store.read(key)
         try:
             found = self._map(*entry) if entry and elf.is_elf(entry[0]) else None
         except CacheError:  # malformed, or made where another library was loaded: compile it here

@@ -71,7 +71,7 @@ def guarded_loop(test: str, call: str, body: list[str]) -> list[str]:
     return [
         "    for low in range(start, stop, 512):",
         "        high = low + 512",
-        "        if high > stop:",  # min would be another function to compile
+        "        if high > stop:",
         "            high = stop",
         f"        outside = {first}",
         "        for i in range(low, high):",

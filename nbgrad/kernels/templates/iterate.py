@@ -17,9 +17,9 @@ then the shape, then for every operand its strides in bytes.
 # ruff: noqa: F821  (names bound by instantiate)
 from __future__ import annotations
 
-import struct
+from ..late import Code
 
-__all__ = ["iterate", "iteration_record", "collapse", "DIRECT", "SINGLE", "STRIDED", "ROW", "ROW_SINGLE", "LONG_ROW", "locate"]
+__all__ = ["iterate", "iteration_words", "collapse", "DIRECT", "SINGLE", "STRIDED", "ROW", "ROW_SINGLE", "LONG_ROW", "locate"]
 
 DIRECT, SINGLE, STRIDED, ROW, ROW_SINGLE = range(5)
 BLOCK = 512  # elements that a buffer holds, or fewer where there are many operands
@@ -216,20 +216,24 @@ def iterate(start, stop, args):
         position += count
 
 
-def iteration_record(
-    kernel: int, outs: int, operands: list[tuple[int, int, int, int]], shape: tuple[int, ...], strides: list[tuple[int, ...]]
-) -> bytes:
-    """Build the record: ``operands`` as (size, width, conversion, how), outputs first; strides in bytes."""
+def iteration_words(
+    kernel: int | Code,
+    outs: int,
+    operands: list[tuple[int, int, int | Code, int]],
+    shape: tuple[int, ...],
+    strides: list[tuple[int, ...]],
+) -> list[int | Code]:
+    """The kernel's parameters: ``operands`` as (size, width, conversion, how), outputs first; strides in bytes."""
     buffered = any(how == STRIDED or cast for _, _, cast, how in operands)
     by_rows = any(how in (ROW, ROW_SINGLE) for _, _, _, how in operands)
     block = min(BLOCK, BUFFERS // (32 * len(operands)) // 8 * 8)
-    words = [kernel, outs, len(operands) - outs, len(shape), block if buffered else 1 << 40, int(by_rows)]
+    words: list[int | Code] = [kernel, outs, len(operands) - outs, len(shape), block if buffered else 1 << 40, int(by_rows)]
     for operand in operands:
         words.extend(operand)
     words.extend(shape)
     for s in strides:
         words.extend(s)
-    return struct.pack(f"{len(words)}q", *words)
+    return words
 
 
 def collapse(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:

@@ -76,6 +76,7 @@ def random_program(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.usefixtures("any_values")
 def test_random_graphs(seed):
     """With the checker behind each pass, on special values."""
     xs = [leaf(np.random.default_rng(seed).choice(SPECIAL, (4, 4))) for _ in range(2)]
@@ -85,6 +86,7 @@ def test_random_graphs(seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("any_values")
 def test_random_programs_compiled(seed):
     """As the graph gives them that nobody has simplified."""
     fn = random_program(seed)

@@ -1,0 +1,316 @@
+"""``NBGRAD_CHECK=1``: every call of a compiled function also runs as it is, and both are compared.
+
+NOTE [Checked calls]: the program runs first; what it leaves in what was there before (memory that its names hold, gradients,
+generators, dicts, lists and variables of the program) is noted, and put back as it was. Then the function runs, on copies of its
+arguments; what the program has left is put in the place of what that leaves. A pass through a program's results runs by calls,
+too. Numbers are compared bit for bit, but for which NaN they are. Where matrices are decomposed or solved, whose last digits depend
+on where memory lies, ``CLOSE`` roundings of the largest element are allowed. Steps in Python run twice, which is said once.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import CellType
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.dtypes import bfloat16, float32
+from ..base.errors import GraphError
+from ..base.grad_mode import no_grad
+from ..base.nested import Tree, flatten
+from ..creation.generators import Generator, default_generator
+from ..graph.edges import requires_grad
+from ..tensors.arrays import values_of
+from ..tensors.storage import Storage, wrap_array
+from ..tensors.tensor import Tensor, meta_of, native
+from .guards import content_of, dict_of
+from .ir import Block
+from .rehearsals import rehearsal
+
+if TYPE_CHECKING:
+    from .variants import Variant
+
+__all__ = ["check_pass", "checked"]
+
+CLOSE = 1 << 12
+
+
+def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: Any) -> Any:
+    """The result of a variant, which is what the function gives.
+
+    Args:
+        missed: what the variant gives where it does not hold.
+
+    Raises:
+        GraphError: it is not.
+    """
+    inputs = [x for x in leaves if isinstance(x, Tensor)]
+    say_once(variant)
+    before = World(variant, leaves)
+    copies = Copies(inputs, before)
+    out = variant(inputs)
+    if out is missed:
+        return out
+    got, after = before.state(out, inputs), World(variant, leaves)
+    before.put_back()
+    try:
+        with rehearsal():
+            want = before.seen(fn, copies, leaves, tree)
+    except Exception as error:
+        name = variant.graph.name
+        raise GraphError(f"compile: {name} raises {type(error).__name__}, and its program does not: {error}") from error
+    finally:
+        after.put_back()
+    compare_all(variant, got, want)
+    return out
+
+
+def check_pass(variant: Any, got: Sequence[Any], want: Sequence[Any]) -> None:
+    """See that a pass through a program gave what it gives by calls.
+
+    Raises:
+        GraphError: it did not.
+    """
+    states = [
+        [(f"the gradient of argument {k}", None if g is None else seen(g, {})) for k, g in enumerate(gs)] for gs in (got, want)
+    ]
+    compare_all(variant, *states)
+
+
+def compare_all(variant: Variant, got: list[tuple[str, Any]], want: list[tuple[str, Any]]) -> None:
+    """Refuse what is unequal.
+
+    Raises:
+        GraphError: something is.
+    """
+    close = is_close(variant.graph)
+    for (what, x), (_, y) in zip(got, want):
+        compare(variant.graph.name, what, x, y, close)
+
+
+said: set[str] = set()
+
+
+def say_once(variant: Variant) -> None:
+    """Say where a step in Python will run twice."""
+    node = next((node for node in variant.graph.all_nodes() if node.effect == "python"), None)
+    if node is not None and node.line not in said:
+        said.add(node.line)
+        print(f"nbgrad: NBGRAD_CHECK runs the step in Python of {variant.graph.name} at {node.line} twice", file=sys.stderr)
+
+
+def is_close(graph: Block) -> bool:
+    """Whether a graph decomposes or solves."""
+    formulas = [getattr(node.op, "formula", None) for node in graph.all_nodes()]
+    return any(getattr(formula, "__module__", "").endswith("ops.decompositions") for formula in formulas)
+
+
+# ---- what there is ---------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """A tensor as it was.
+
+    Attributes:
+        values: its elements; ``flag``: whether it needs a gradient; ``memory``: the number of the memory on which it lies.
+    """
+
+    values: np.ndarray
+    dtype: str
+    flag: bool
+    memory: int
+
+
+class World:
+    """What was there before a call, and how it was.
+
+    Attributes:
+        tensors: that the program's names hold; ``arrays``: identities of NumPy arrays on which some lie.
+        gradients: of these; ``storages``: of both, with what they hold; ``generators`` with their states.
+        holders, cells: collections and variables of the program, with what they hold.
+    """
+
+    def __init__(self, variant: Variant, leaves: Sequence[Any]):
+        guards = variant.guards
+        self.tensors = list({id(x): x for x in (*guards.tensors, *variant.known)}.values())
+        self.arrays = variant.arrays
+        self.gradients = [(x, gradient_of(x)) for x in self.tensors]
+        owners = [*self.tensors, *(g for _, g in self.gradients if g is not None)]
+        storages: dict[int, Storage] = {id(x._storage_): x._storage_ for x in owners}
+        self.storages = [(storage, storage.array.copy(), storage.version) for storage in storages.values()]
+        nodes = [node.attributes.get("generator") for node in variant.graph.all_nodes()]
+        found = {id(x): x for x in (default_generator, *nodes, *leaves) if isinstance(x, Generator)}
+        self.generators = [(each, (each._seed, each._calls)) for each in found.values()]
+        classes = {id(dict_of(kind)) for kind in guards.classes}
+        holders = {id(x): x for x in (*guards.collections, *guards.names[::3]) if id(x) not in classes}
+        self.holders = [(holder, holder.copy()) for holder in holders.values()]
+        self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
+
+    def put_back(self) -> None:
+        """Let everything be as it was."""
+        for x, g in self.gradients:
+            if gradient_of(x) is not g:
+                meta_of(x).grad = g
+        for storage, array, version in self.storages:
+            storage.array[:] = array
+            storage.version = version
+        for generator, (seed, calls) in self.generators:
+            generator._seed, generator._calls = seed, calls
+        for holder, before in self.holders:
+            restore(holder, before)
+        for cell, content in self.cells:
+            if content_of(cell) is not content:
+                cell.cell_contents = content
+
+    def seen(self, fn: Callable, copies: Copies, leaves: list, tree: Tree) -> list[tuple[str, Any]]:
+        """What a function gives and leaves."""
+        rest = iter(copies.tensors)
+        args, kwargs = tree.unflatten([next(rest) if isinstance(x, Tensor) else x for x in leaves])
+        return self.state(fn(*args, **kwargs), copies.tensors)
+
+    def state(self, result: Any, inputs: Sequence[Tensor]) -> list[tuple[str, Any]]:
+        """A result, and what is there now, each with a name for people."""
+        leaves, tree = flatten(result)
+        found: list[tuple[str, Any]] = [("the structure of its result", tree)]
+        memory: dict[int, int] = {}
+        for x in (*inputs, *self.tensors, *leaves):
+            if isinstance(x, Tensor):
+                memory.setdefault(id(x._storage_.array), len(memory))
+        for place, x in zip(tree.places("its result"), leaves):
+            found.append((place, seen(x, memory)))
+        known = [(f"argument {k}", x) for k, x in enumerate(inputs)]
+        known += [(f"the tensor {k} that its names hold", x) for k, x in enumerate(self.tensors)]
+        for name, x in known:
+            found.append((name, seen(x, memory)))
+            if id(x._storage_.array) not in self.arrays:
+                found.append((f"the version of {name}", x._storage_.version))
+            g = gradient_of(x)
+            found.append((f"the gradient of {name}", None if g is None else seen(g, {})))
+        found += [(f"the state of generator {k}", (x._seed, x._calls)) for k, (x, _) in enumerate(self.generators)]
+        return found
+
+
+class Copies:
+    """Arguments on memory of their own, which share it as the arguments do; those on memory of ``world`` are themselves."""
+
+    def __init__(self, inputs: Sequence[Tensor], world: World):
+        known = {id(storage.array) for storage, _, _ in world.storages}
+        arrays: dict[int, np.ndarray] = {}
+        storages: dict[int, Storage] = {}
+        self.tensors: list[Tensor] = []
+        for x in inputs:
+            storage = x._storage_
+            if id(storage.array) in known:
+                self.tensors.append(x)
+                continue
+            if id(storage) not in storages:
+                made = storages[id(storage)] = wrap_array(arrays.setdefault(id(storage.array), storage.array.copy()))
+                made.version, made.writable = storage.version, storage.writable
+            copy = native.tensor(x.layout.template, storages[id(storage)], x._offset_, requires_grad(x), None)
+            g = gradient_of(x)
+            if g is not None:
+                with no_grad():
+                    meta_of(copy).grad = CALLS["clone"](g)
+            self.tensors.append(copy)
+
+
+def restore(holder: Any, before: Any) -> None:
+    """Let a collection hold what it held."""
+    if isinstance(holder, list):
+        if len(holder) != len(before) or any(x is not y for x, y in zip(holder, before)):
+            holder[:] = before
+        return
+    if isinstance(holder, set):
+        holder ^= holder ^ before
+        return
+    if not isinstance(holder, dict):
+        if tuple(holder) != tuple(before):
+            holder.clear()
+            holder.extend(before)
+        return
+    for key, value in before.items():
+        if key not in holder or holder[key] is not value:
+            holder[key] = value
+    for key in holder.keys() - before.keys():
+        del holder[key]
+
+
+def gradient_of(x: Tensor) -> Tensor | None:
+    """The gradient that a tensor has."""
+    return None if x._meta_ is None else x._meta_.grad
+
+
+def seen(x: Any, memory: dict[int, int]) -> Any:
+    """A leaf as it is now."""
+    if not isinstance(x, Tensor):
+        return x
+    with no_grad():
+        plain = native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
+        plain = CALLS["to_dtype"](plain, float32) if plain.layout.dtype is bfloat16 else plain
+    return Seen(np.array(values_of(plain)), x.layout.dtype.name, requires_grad(x), memory.get(id(x._storage_.array), -1))
+
+
+# ---- comparison ------------------------------------------------------------------------------------------------------
+
+
+def compare(name: str, what: str, got: Any, want: Any, close: bool) -> None:
+    """Refuse what is unequal.
+
+    Raises:
+        GraphError: with the first element that is.
+    """
+    if isinstance(got, Seen) and isinstance(want, Seen):
+        compare_tensors(name, what, got, want, close)
+    elif type(got) is not type(want) or not (got == want or got != got and want != want):
+        refuse(name, what, shown(got), shown(want))
+
+
+def compare_tensors(name: str, what: str, got: Seen, want: Seen, close: bool) -> None:
+    """The same of tensors."""
+    for part, x, y in (
+        ("the dtype of ", got.dtype, want.dtype),
+        ("the shape of ", list(got.values.shape), list(want.values.shape)),
+        ("requires_grad of ", got.flag, want.flag),
+        ("the memory (by number) of ", got.memory, want.memory),
+    ):
+        if x != y:
+            refuse(name, part + what, x, y)
+    unequal = difference(got.values, want.values, close)
+    if unequal.any():
+        index = tuple(map(int, np.unravel_index(int(unequal.argmax()), unequal.shape)))
+        refuse(name, f"element {index} of {what}", repr(got.values[index].item()), repr(want.values[index].item()))
+
+
+def difference(got: np.ndarray, want: np.ndarray, close: bool) -> Any:
+    """Which elements are unequal."""
+    unequal: Any = (bits_of(got) != bits_of(want)).any(1).reshape(got.shape)
+    if got.dtype.kind not in "fc":
+        return unequal
+    unequal &= ~(np.isnan(got) & np.isnan(want))
+    if close and unequal.any():
+        finite = np.abs(want[np.isfinite(want)])
+        room = CLOSE * np.finfo(got.dtype).eps * (finite.max() if finite.size else 0)
+        with np.errstate(invalid="ignore"):
+            unequal &= ~(np.abs(got - want) <= room)
+    return unequal
+
+
+def bits_of(x: np.ndarray) -> np.ndarray:
+    """The bytes of each element."""
+    return np.ascontiguousarray(x).reshape(-1).view(np.uint8).reshape(x.size, x.itemsize)
+
+
+def shown(x: Any) -> Any:
+    """Something that is no number, in a message."""
+    return f"a tensor of {x.dtype} {list(x.values.shape)}" if isinstance(x, Seen) else repr(x)
+
+
+def refuse(name: str, what: str, got: Any, want: Any) -> None:
+    """Raise.
+
+    Raises:
+        GraphError: always.
+    """
+    raise GraphError(f"compile: the program of {name} and the function differ: {what} is {got} and {want}.")

@@ -1,0 +1,56 @@
+"""Names of the leaves of arguments, for people."""
+
+from __future__ import annotations
+
+import re
+from types import FunctionType, MethodType
+from typing import Any, Iterator
+
+from ..base.nested import Tree
+
+__all__ = ["names_of_leaves", "paths_of_leaves"]
+
+HAS_MORE = 0x04  # of a code's flags: it takes *args
+
+
+def paths_of_leaves(fn: Any, tree: Tree) -> list[str]:
+    """Where each leaf of ``(args, kwargs)`` is: ``x``, ``pair[0]``, ``batch['y']``."""
+    args, kwargs = tree.children
+    parameters, more = parameters_of(fn)
+    names = [parameters[k] if k < len(parameters) else f"{more}[{k - len(parameters)}]" for k in range(len(args.children))]
+    pairs = [*zip(names, args.children), *zip(kwargs.keys, kwargs.children)]
+    return [path for name, child in pairs for path in paths(child, name)]
+
+
+def parameters_of(fn: Any) -> tuple[list[str], str]:
+    """The names of a function's parameters by position, and of that for further ones."""
+    skipped = 0
+    if isinstance(fn, type) or not isinstance(fn, (FunctionType, MethodType)):
+        fn = getattr(fn, "forward", None) or vars(type(fn)).get("__call__")
+        skipped = isinstance(fn, FunctionType)
+    if isinstance(fn, MethodType):
+        fn, skipped = fn.__func__, 1
+    while hasattr(fn, "__wrapped__"):
+        fn = fn.__wrapped__
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return [], "args"
+    count = code.co_argcount
+    more = code.co_varnames[count + code.co_kwonlyargcount] if code.co_flags & HAS_MORE else "args"
+    return list(code.co_varnames[skipped:count]), more
+
+
+def paths(tree: Tree, name: str) -> Iterator[str]:
+    """The paths below a name."""
+    if tree.kind is None:
+        yield name
+        return
+    keys = tree.keys if isinstance(tree.keys, tuple) and len(tree.keys) == len(tree.children) else range(len(tree.children))
+    for key, child in zip(keys, tree.children):
+        yield from paths(child, f"{name}[{key!r}]")
+
+
+def names_of_leaves(fn: Any, tree: Tree) -> list[str]:
+    """The same as names of values; nothing where a path makes none."""
+    names = [re.sub(r"\W+", "_", path).strip("_") for path in paths_of_leaves(fn, tree)]
+    return [name if name.isidentifier() else "" for name in names]

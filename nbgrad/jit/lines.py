@@ -1,0 +1,27 @@
+"""The line of the program that the thread is at."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+__all__ = ["user_level", "user_line"]
+
+PACKAGE = str(Path(__file__).parents[1])
+GENERATED = "<nbgrad "  # how files of generated functions are called
+
+
+def user_line() -> str:
+    """``file:line`` of the innermost frame outside of the package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def user_level() -> int:
+    """How many frames lie between the caller and the program: ``stacklevel`` of a warning."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -1,0 +1,71 @@
+"""Which objects of machine code a saved function needs: those that a process asks for that loads it and runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import NbgradError
+from ..kernels.cpu.store import loader
+from ..tensors.arrays import array_of
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor
+from .literals import Type
+
+__all__ = ["needed_objects", "rehearse"]
+
+LONGEST = 300  # seconds
+SCRIPT = "import sys; from nbgrad.jit.objects import rehearse; rehearse(sys.argv[1])"
+
+
+def needed_objects(path: str) -> list[str]:
+    """The keys of objects that a process needs that loads a function; nothing where it cannot be found out."""
+    places = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    command = [sys.executable, "-c", SCRIPT, path]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, env=environment)
+        found: list[str] = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else []
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return []
+    return found
+
+
+def rehearse(path: str) -> None:
+    """Load a function, run each of its programs, and print the keys of the objects that this has asked for."""
+    before = set(loader().keys())
+    from .loading import load
+
+    for variant in load(path).variants:
+        run(variant.program)
+        if variant.backward is not None:
+            for program in variant.backward.programs.values():
+                run(program)
+    print("\n" + json.dumps(sorted(set(loader().keys()) - before)))
+
+
+def run(program: Any) -> None:
+    """Run a program on some numbers, as far as it goes with them."""
+    inputs = [numbers_in(value.layout) for value in program.graph.inputs]
+    try:
+        outs = program.assembled.run(*inputs)
+        if outs is not None:
+            program.leaves(outs, inputs)
+    except NbgradError:
+        pass
+
+
+def numbers_in(layout: Layout) -> Tensor:
+    """A tensor that no kernel has filled: with larger numbers on diagonals, so that decompositions of it exist."""
+    x: Tensor = Type(layout).value_of_array(np.full(layout.numel, 0.5).astype(layout.dtype.numpy)).data
+    array = array_of(x)
+    if array.ndim > 1 and layout.dtype.differentiable:
+        n = min(array.shape[-2:])
+        array[..., range(n), range(n)] += n
+    return x

@@ -1,0 +1,38 @@
+"""Where compiled functions run as they are: in special modes, and where what runs is undone."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import local
+from typing import Iterator
+
+from ..anomaly import is_anomaly_enabled
+from ..base import config
+from ..base.grad_mode import special, unusual
+from ..debug import Checker
+
+__all__ = ["in_modes", "rehearsal", "rehearsing"]
+
+rehearsals = local()
+
+
+def in_modes() -> bool:
+    """Whether calls may mean something else than usual; the check of ``NBGRAD_CHECK=1`` only looks."""
+    if is_anomaly_enabled():
+        return True
+    return bool(unusual or special) and (not config.CHECK or bool(unusual) or any(type(each) is not Checker for each in special))
+
+
+def rehearsing() -> bool:
+    """Whether what this thread runs is undone afterwards, and seen by nobody."""
+    return bool(rehearsals.__dict__)
+
+
+@contextmanager
+def rehearsal() -> Iterator[None]:
+    """Inside, this thread prints nothing, and compiled functions run as they are."""
+    rehearsals.on = True
+    try:
+        yield
+    finally:
+        rehearsals.__dict__.clear()

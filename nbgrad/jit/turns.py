@@ -1,0 +1,348 @@
+"""Turns of Python in passes that run as programs: hooks of nodes, and nodes that a program cannot hold.
+
+NOTE [Turns]: hooks that only compute are captured. Others, and nodes whose ``backward`` does more, or that keep what no two nodes
+share, are called in the middle of the program, in the engine's order, with the node of the pass that runs; leaves whose gradients
+are complete by then are settled before. What a turn gives has the layouts that the program was made for. Where it gives others, or
+hangs hooks on nodes, the program stops, and the engine runs the pass: turns that were taken are not taken again, what they gave is
+remembered until the pass ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from threading import get_ident
+from types import CodeType, FunctionType
+from typing import Any, Callable
+
+from ..base.bounded import keep
+from ..base.calls import CALLS
+from ..base.grad_mode import mode
+from ..engine import call_tensor_hook, hook_result, hooked_meanwhile, retain, settle, state, watchers
+from ..graph.node import Edge, Hooks, Node, NodeMeta, RemovableHandle
+from ..graph.task import GraphTask, target
+from ..modes.traced import mark, unseen
+from ..tensors.layout import Layout
+from ..tensors.tensor import Tensor
+from .capture import Trace
+from .computing import key_of, keys_of
+from .ir import Control, Node as GraphNode, Value
+from .retrace import example
+from .values import Changed
+
+__all__ = ["TURN", "Pass", "Turns", "running", "spell_hooks", "stand_in"]
+
+TENSOR, BEFORE, BEHIND, NODE = "tensor", "before", "behind", "node"
+Key = tuple[int, str, int]
+Take = Callable[[int, str, int, tuple], tuple]
+
+
+# The spellings of the only hook of a first result, of those that nothing but their code decides.
+alone: dict[CodeType, tuple] = {}
+MOST_ALONE = 1024
+
+
+def spell_hooks(meta: NodeMeta) -> tuple:
+    """The spelling of a node's hooks: keys of those of a result that only compute, else that there are some."""
+    results = meta.tensor_hooks
+    if len(results) != 1 or meta.retains or meta.pre_hooks or meta.post_hooks:
+        found = tuple([(nr, keys_of(hooks)) for nr, hooks in results.items()])
+        return "hooks", found, tuple(meta.retains), bool(meta.pre_hooks), bool(meta.post_hooks)
+    ((nr, hooks),) = results.items()
+    if nr == 0 and len(hooks) == 1:
+        (hook,) = hooks.values()
+        if type(hook) is FunctionType and hook.__defaults__ is None and hook.__kwdefaults__ is None:
+            known = alone.get(hook.__code__)
+            if known is not None:
+                return known
+            key = key_of(hook)
+            if key is not None and len(key) == 1:
+                return keep(alone, hook.__code__, (nr, (key,)), MOST_ALONE)
+            return nr, None if key is None else (key,)
+    return nr, keys_of(hooks)
+
+
+def operand_layouts(node: Node) -> tuple[Layout | None, ...]:
+    """The layouts that cotangents of a node's operands are expected to have; None where none is wanted."""
+    return tuple([None if edge is None else layout_behind(edge) for edge in node._edges_])
+
+
+def layout_behind(edge: Any) -> Layout | None:
+    """The layout of what an edge leads to."""
+    nr = edge.nr if type(edge) is Edge else 0
+    node: Any = target(edge)
+    if isinstance(node, Tensor):
+        found: Layout | None = node.layout
+    else:
+        template = node._plan_.outs[nr] if node._plan_ is not None else None
+        found = None if template is None else template.layout
+    return None if found is None or found.special else found.plain() if found.dense else found.like()
+
+
+class Turn:
+    """A turn of a program.
+
+    Attributes:
+        key: number of the node, what takes it, which result.
+        given: which of its tensors there are.
+        leaves: numbers of leaves that are settled before, and whether they have a gradient.
+        layouts: of what it gives.
+    """
+
+    __slots__ = ("key", "given", "leaves", "layouts")
+
+    def __init__(self, key: Key, given: tuple, leaves: tuple, layouts: tuple):
+        self.key, self.given, self.leaves, self.layouts = key, given, leaves, layouts
+
+
+# ---- nodes with turns ----------------------------------------------------------------------------------------------
+
+
+def stand_in(number: int, node: Node, whole: bool, take: Take, kept: list[tuple[Node, str, Any]], pure: bool = True) -> None:
+    """Have somebody else take the turns of a node.
+
+    Args:
+        number: of the node, in the order in which it is spelled.
+        whole: whether the node itself is one, and not its hooks alone.
+        take: ``take(number, what, nr, tensors)`` gives what may stand in the place of these.
+        kept: where what was there is added.
+        pure: whether hooks that only compute stay.
+    """
+    if node._meta_ is not None:
+        kept.append((node, "_meta_", node._meta_))
+        node._meta_ = hooks_of(number, node._meta_, take, pure)
+    if whole:
+        kept.append((node, "_backward_", node._backward_))
+
+        def turn(node: Node, g: Any, create_graph: bool) -> Any:
+            results = take(number, NODE, 0, (g,) if node._outputs_ == 1 else tuple(g or [None] * node._outputs_))
+            return results[0] if len(results) == 1 else results
+
+        node._backward_ = turn
+
+
+def hooks_of(number: int, meta: NodeMeta, take: Take, pure: bool) -> NodeMeta:
+    """What a node has in the place of its hooks: those that compute, and calls of the others."""
+    made = NodeMeta()
+    for nr in dict.fromkeys((*meta.tensor_hooks, *meta.retains)):
+        own = meta.tensor_hooks.get(nr, {})
+        made.tensor_hooks[nr] = hooks = Hooks()
+        if pure and nr not in meta.retains and keys_of(own) is not None:
+            hooks.update(own)
+        else:
+            hooks[0] = lambda g, nr=nr: take(number, TENSOR, nr, (g,))[0]
+    if meta.pre_hooks:
+        made.pre_hooks[0] = lambda grads: take(number, BEFORE, 0, grads)
+    if meta.post_hooks:
+        made.post_hooks[0] = lambda inputs, grads: take(number, BEHIND, len(inputs), (*inputs, *grads))
+    return made
+
+
+# ---- while a pass is captured --------------------------------------------------------------------------------------
+
+
+class Turns:
+    """Who writes the turns of a pass down that is captured.
+
+    Attributes:
+        active: the capture.
+        nodes: of the pass.
+        learned: layouts of what turns gave in an earlier pass.
+        pure: whether hooks that only compute are captured.
+        waiting: leaves that are complete, with their gradients: the next turn settles them.
+        count: of the turns so far.
+    """
+
+    def __init__(self, active: Trace, nodes: list[Node], leaves: list[Tensor], learned: dict[Key, tuple], pure: bool):
+        self.pure = pure
+        self.active, self.nodes, self.learned, self.thread, self.count = active, nodes, learned, get_ident(), 0
+        self.numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
+        self.waiting: list[tuple[Tensor, Tensor | None]] = []
+
+    def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
+        """See ``watchers`` of engine.py."""
+        return (run, self.settle) if get_ident() == self.thread else (run, settle)
+
+    def settle(self, leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
+        """In the place of the engine's: note the gradient of a leaf."""
+        self.waiting.append((leaf, g))
+
+    def take(self, number: int, what: str, nr: int, tensors: tuple) -> tuple:
+        """Write down that Python takes a turn."""
+        active, self.count = self.active, self.count + 1
+        given = tuple([x is not None for x in tensors])
+        leaves = tuple([(self.numbers[id(leaf)], g is not None) for leaf, g in self.waiting])
+        present = [x for x in (*tensors, *(g for _, g in self.waiting)) if x is not None]
+        self.waiting.clear()
+        layouts = self.learned.get((number, what, nr)) or self.expected(number, what, nr, tensors)
+        turn = Turn((number, what, nr), given, leaves, layouts)
+        known = [layout for layout in layouts if layout is not None]
+        node = GraphNode(TURN, tuple(map(active.value, present)), {"turn": turn}, known, flags=[False] * len(known))
+        active.graph.nodes.append(node)
+        made = iter([own_tensor(active, layout, value) for layout, value in zip(known, node.outs)])
+        return tuple([None if layout is None else next(made) for layout in layouts])
+
+    def expected(self, number: int, what: str, nr: int, tensors: tuple) -> tuple[Layout | None, ...]:
+        """The layouts of what a turn is expected to give."""
+        if what == NODE:
+            return operand_layouts(self.nodes[number])
+        return tuple([None if x is None else x.layout.plain() for x in (tensors[:nr] if what == BEHIND else tensors)])
+
+
+def own_tensor(active: Trace, layout: Layout, value: Value) -> Tensor:
+    """A traced tensor on memory of its own, which is this value."""
+    with unseen():
+        made = example(layout)
+    active.variables.define(made, value)
+    return mark(made)
+
+
+# ---- while a program runs ------------------------------------------------------------------------------------------
+
+
+class Pass:
+    """A pass that runs as a program.
+
+    Attributes:
+        nodes, leaves: of its graph, in the order in which they are spelled.
+        task: the engine's.
+        done: what turns gave.
+        settled: numbers of the leaves that turns have settled.
+        originals: what nodes had for which this stands in.
+    """
+
+    __slots__ = ("nodes", "leaves", "task", "done", "settled", "originals", "thread")
+
+    def __init__(self, nodes: list[Node], leaves: list[Tensor], task: GraphTask):
+        self.nodes, self.leaves, self.task = nodes, leaves, task
+        self.done: dict[Key, tuple] = {}
+        self.settled: set[int] = set()
+        self.originals: dict[tuple[int, str], Any] = {}
+
+    def take(self, number: int, what: str, nr: int, tensors: tuple) -> tuple:
+        """What a turn gives: it is taken once."""
+        found = self.done.get((number, what, nr))
+        if found is not None:
+            return found
+        node, originals = self.nodes[number], self.originals
+        meta = originals.get((number, "_meta_"), node._meta_)
+        enabled, before = mode.enabled, state.__dict__.get("node")
+        state.node = node
+        try:
+            if what == NODE:
+                results = node_turn(node, originals.get((number, "_backward_"), node._backward_), meta, tensors)
+            elif what == TENSOR:
+                results = tensor_turn(meta, nr, tensors)
+            else:
+                results = hooks_turn(meta, what, nr, tensors)
+        finally:
+            mode.enabled, state.node = enabled, before
+        self.done[number, what, nr] = results
+        return results
+
+    def layouts(self) -> dict[Key, tuple]:
+        """The layouts of what turns gave."""
+        return {key: tuple([None if x is None else x.layout for x in results]) for key, results in self.done.items()}
+
+    def finish(self, walk: Callable, g: Tensor, current: dict[str, Any]) -> None:
+        """Have the engine run the pass, without the turns that were taken."""
+        kept: list[tuple[Node, str, Any]] = []
+        numbers = {id(node): number for number, node in enumerate(self.nodes)}
+        whole = {number for number, what, _ in self.done if what == NODE}
+        self.thread = get_ident()
+        try:
+            for number in {number for number, _, _ in self.done}:
+                stand_in(number, self.nodes[number], number in whole, self.take, kept)
+            self.originals = {(numbers[id(node)], slot): value for node, slot, value in kept}
+            mine = {id(node): node._backward_ for node in self.nodes}
+            watchers.append(self)
+            walk(self.task, [(self.nodes[0], g)], False, current)
+        finally:
+            if self in watchers:
+                watchers.remove(self)
+            for node, slot, value in kept:
+                if slot == "_meta_" or node._backward_ is mine[id(node)]:
+                    setattr(node, slot, value)
+
+    def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
+        """See ``watchers`` of engine.py."""
+        if get_ident() != self.thread:
+            return run, settle
+        watchers.remove(self)  # passes within are none of its business
+        settled = {id(self.leaves[number]) for number in self.settled}
+
+        def left(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
+            if id(leaf) not in settled:
+                settle(leaf, g, task)
+
+        return run, left
+
+
+def node_turn(node: Node, backward: Callable, meta: NodeMeta | None, grads: tuple) -> tuple:
+    """What a node gives, as the engine runs it."""
+    g = grads[0] if node._outputs_ == 1 else list(grads)
+    results = backward(node, g, False)
+    if meta is None and node._meta_ is not None:
+        results = hooked_meanwhile(node, results, g)
+    count = len(node._edges_)
+    return (None,) * count if results is None else (results,) if count == 1 else tuple(results)
+
+
+def tensor_turn(meta: NodeMeta, nr: int, grads: tuple) -> tuple:
+    """The hooks of a result, in order; then what retains its gradient."""
+    (g,) = grads
+    for hook in tuple(meta.tensor_hooks.get(nr, {}).values()):
+        g = call_tensor_hook(hook, g)
+    reference = meta.retains.get(nr)
+    if reference is not None:
+        retain(reference(), g)
+    return (g,)
+
+
+def hooks_turn(meta: NodeMeta, what: str, count: int, grads: tuple) -> tuple:
+    """The hooks in front of a node, or those behind it, which see ``count`` inputs and its gradients."""
+    if what == BEFORE:
+        for hook in tuple(meta.pre_hooks.values()):
+            changed = hook(grads)
+            if changed is not None:
+                grads = hook_result("pre-hook", grads, changed)
+        return grads
+    inputs, shown = grads[:count], grads[count:]
+    for hook in tuple(meta.post_hooks.values()):
+        changed = hook(inputs, shown)
+        if changed is not None:
+            inputs = hook_result("hook", inputs, changed)
+    return inputs
+
+
+class Running(threading.local):
+    """The passes that run as programs in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.passes: list[Pass] = []
+
+
+running = Running()
+
+
+def call_turn(node: GraphNode, values: Any, *tensors: Any, turn: Turn) -> tuple:
+    """Take the turn that stands at this place in the pass that runs.
+
+    Raises:
+        Changed: it gives other layouts than the program was made for, or hooks were registered.
+    """
+    current, hooks, clone = running.passes[-1], RemovableHandle.next_id, CALLS["clone"]
+    owned = [clone(x) for x in reversed(tensors)]  # theirs to keep
+    shown = tuple([owned.pop() if there else None for there in turn.given])
+    for leaf, there in turn.leaves:
+        current.settled.add(leaf)
+        settle(current.leaves[leaf], owned.pop() if there else None, current.task)
+    results = current.take(*turn.key, shown)
+    if RemovableHandle.next_id != hooks or len(results) != len(turn.layouts):
+        raise Changed("compiled_autograd: hooks were registered while a pass ran.")
+    for x, layout in zip(results, turn.layouts):
+        if (None if x is None else x.layout) is not layout:
+            raise Changed("compiled_autograd: a turn of Python gave another layout than when the pass was captured.")
+    return results if None not in turn.layouts else tuple([x for x in results if x is not None])
+
+
+TURN = Control("turn", call_turn, effect="host")

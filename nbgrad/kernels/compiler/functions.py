@@ -1,0 +1,131 @@
+"""Kernels and the functions they call, which become part of them."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import textwrap
+import types
+from functools import cache
+from typing import Any, Callable
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from ..prims import llvm_prims, numpy_prims
+from . import kinds
+from .arithmetic import Builder, Value
+from .expressions import Scope, Widened
+from .kinds import Refused
+from .statements import Statements
+
+__all__ = ["kernel_text", "rules"]
+
+MOST_ATTEMPTS = 20  # each widens a variable
+REORDERED = ("reassoc", "nsz")
+
+
+@cache
+def tree_of(code: types.CodeType) -> ast.FunctionDef:
+    """The syntax tree of a function, from the lines that its byte code names."""
+    lines = linecache.getlines(code.co_filename)
+    first = code.co_firstlineno
+    last = max([line for _, line, _, _ in code.co_positions() if line], default=first)
+    while last <= len(lines):
+        try:
+            (found,) = ast.parse(textwrap.dedent("".join(lines[first - 1 : last]))).body
+        except SyntaxError:  # brackets that are closed further down
+            last += 1
+            continue
+        if isinstance(found, ast.FunctionDef):
+            return found
+        break
+    raise Refused(f"the source of {code.co_name}")
+
+
+@cache
+def simple(tree: ast.FunctionDef) -> bool:
+    """Whether only the last statement returns."""
+    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    return not returns or len(returns) == 1 and tree.body[-1] is returns[0]
+
+
+class Function(Statements):
+    """One function, whose body is written where it is called."""
+
+    def run(self, tree: ast.FunctionDef) -> Any:
+        """Write the body; what it returns."""
+        if simple(tree):
+            self.block(tree.body)
+            return self.returned
+        self.end = self.b.append_basic_block()
+        if self.block(tree.body):
+            self.b.branch(self.end)
+        self.b.position_at_end(self.end)
+        return None if self.returned is None else self.loaded(self.returned)
+
+    def inlined(self, function: types.FunctionType, operands: list[Any]) -> Any:
+        """See ``Expressions``: what is ``part_of_loop`` is reordered as its caller is."""
+        if function.__code__.co_freevars:
+            raise Refused(f"the closure {function.__name__}")
+        tree, builder = tree_of(function.__code__), self.b
+        before, builder.fast = builder.fast, builder.fast if getattr(function, "part_of_loop", False) else ()
+        try:
+            return Function(self.scope, function, tree, operands).run(tree)
+        finally:
+            builder.fast = before
+
+
+class Rule:
+    """A primitive, as expressions find it."""
+
+    def __init__(self, rule: Callable):
+        self.rule, self.__name__ = rule, rule.__name__
+
+
+def rules(dtype: str) -> tuple[dict[str, Rule], dict[str, Callable]]:
+    """The primitives at a dtype, and those of constants."""
+    width = {"float32": 32, "float64": 64}.get(dtype, 64)
+    return llvm_prims(Rule, kinds, dtype, f"llvm.rint.f{width}"), numpy_prims(dtype)
+
+
+def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool) -> str:
+    """LLVM's text of a kernel.
+
+    Args:
+        function: ``kernel(start, stop, args)``.
+        symbol: its name.
+        scope: what its names mean.
+        reassociate: whether its sums may be reordered.
+
+    Raises:
+        Refused: it contains what this compiler does not know.
+    """
+    if function.__code__.co_freevars:
+        raise Refused("a closure")
+    for _ in range(MOST_ATTEMPTS):
+        try:
+            return attempt(function, symbol, scope, reassociate)
+        except Widened:
+            continue
+    raise Refused("variables of ever other kinds")
+
+
+def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool) -> str:
+    """The text, with the kinds of variables that are known so far."""
+    module = ir.Module(symbol)
+    module.triple, module.data_layout = llvm.get_process_triple(), scope.layout
+    pointer, i64 = ir.IntType(8).as_pointer(), ir.IntType(64)
+    made = ir.Function(module, ir.FunctionType(ir.IntType(32), [pointer, pointer, i64, i64, pointer.as_pointer()]), symbol)
+    entry, body = made.append_basic_block("entry"), made.append_basic_block("body")
+    builder = scope.builder = Builder(body)
+    builder.fast = REORDERED if reassociate else ()
+    _, _, start, stop, args = made.args
+    operands = [Value(kinds.int64, start), Value(kinds.int64, stop), Value(kinds.CPointer(kinds.voidptr), args)]
+    tree = tree_of(function.__code__)
+    Function(scope, function, tree, operands).run(tree)
+    if not builder.block.is_terminated:
+        builder.ret(ir.Constant(ir.IntType(32), 0))
+    with builder.goto_block(entry):
+        builder.branch(body)
+    return str(module)
