@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 HOMES = ("graph.edges", "graph.saved", "graph.collecting", "autograd.graph_tools")
-PRIVATE = {"_MultiHandle": HOMES[2], "_register_logging_hooks_on_whole_graph": HOMES[2]}
+PRIVATE = {"_MultiHandle": HOMES[-1], "_register_logging_hooks_on_whole_graph": HOMES[-1]}
 
 
 @cache

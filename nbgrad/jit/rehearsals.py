@@ -10,6 +10,7 @@ from ..anomaly import is_anomaly_enabled
 from ..base import config
 from ..base.grad_mode import special, unusual
 from ..debug import Checker
+from ..modes.overrides import OVERRIDING
 
 __all__ = ["in_modes", "rehearsal", "rehearsing"]
 
@@ -20,7 +21,9 @@ def in_modes() -> bool:
     """Whether calls may mean something else than usual; the check of ``NBGRAD_CHECK=1`` only looks."""
     if is_anomaly_enabled():
         return True
-    return bool(unusual or special) and (not config.CHECK or bool(unusual) or any(type(each) is not Checker for each in special))
+    if any(each is not OVERRIDING for each in unusual):  # which says only that such types exist
+        return True
+    return bool(special) and (not config.CHECK or any(type(each) is not Checker for each in special))
 
 
 def rehearsing() -> bool:

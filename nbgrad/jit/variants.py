@@ -11,6 +11,7 @@ from ..base.nested import Tree, flatten
 from ..engine import walks
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
+from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .costs import Cost
@@ -312,6 +313,9 @@ def captured(
                     f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
                     "lists and dicts."
                 )
+            if has_function(x):
+                place = structure.places("the result")[k]
+                raise GraphError(f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it.")
         active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
         effects.note()
         active.graph.outputs += effects.values()

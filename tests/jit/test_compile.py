@@ -575,3 +575,18 @@ def test_a_compiled_function_may_call_itself():
 
     assert down(nbgrad.ones(1), 5).item() == 32.0
     assert down(nbgrad.ones(1), 5).item() == 32.0
+
+
+def test_types_of_ones_own_are_not_lost():
+    """That there are some changes nothing; their tensors run the function as it is, and functions that give them are not captured."""
+
+    class Metres(nbgrad.Tensor):
+        pass
+
+    length, x = Metres([1.0, 2.0]), nbgrad.ones(2)
+    double, longer = compile(lambda x: x * 2), compile(lambda x: x * length)
+    same(double(x), x * 2)
+    assert len(double.variants) == 1 and type(double(length)) is Metres and len(double.variants) == 1
+    with pytest.warns(UserWarning, match="the result is of type Metres, which overrides functions"):
+        assert type(longer(x)) is Metres
+    assert compile(lambda x: (x * length).tolist(), fullgraph=False)(x) == [1.0, 2.0]

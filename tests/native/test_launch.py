@@ -230,9 +230,8 @@ def test_a_program_that_used_numba_before():
     assert done.returncode == 0 and done.stdout.split() == ["refused"] * 2, done.stderr
 
 
-def late_doubling(find, flags=0):
-    """A plan that doubles three numbers in float64, whose kernel is found by ``find(address)``."""
-    x = nbgrad.ones(3, dtype=nbgrad.float64)
+def late_square(x, find, flags=0):
+    """The plan of a square, whose kernel is found by ``find(address)``."""
     plan = find_plan(OPS["mul"], (x, x))
     address, units, grain, outs, _, _, shared_from, _, *codes = struct.unpack(f"{len(plan.record) // 8}q", complete(plan.record))
     code = Code(lambda: find(address))
@@ -241,9 +240,9 @@ def late_doubling(find, flags=0):
 
 def test_a_kernel_is_found_at_the_first_launch():
     """The plan is made without it; later launches, and plans that copy the record, have it."""
-    found = []
-    plan = late_doubling(lambda address: found.append(address) or address)
-    late, x = plan.record, nbgrad.full((3,), 3.0, dtype=nbgrad.float64)
+    found, x = [], nbgrad.full((3,), 3.0, dtype=nbgrad.float64)
+    plan = late_square(x, lambda address: found.append(address) or address)
+    late = plan.record
     assert isinstance(late, LateRecord) and not found
     for each in (plan, plan, Plan(late, plan.outs, plan.layouts)):
         assert native.fresh(each, x, x).tolist() == [9.0, 9.0, 9.0]
@@ -260,7 +259,8 @@ def test_a_launch_whose_kernel_is_not_found_can_be_repeated():
             raise KeyboardInterrupt
         return address
 
-    plan, x = late_doubling(find), nbgrad.full((3,), 2.0, dtype=nbgrad.float64)
+    x = nbgrad.full((3,), 2.0, dtype=nbgrad.float64)
+    plan = late_square(x, find)
     with pytest.raises(KeyboardInterrupt):
         native.fresh(plan, x, x)
     assert native.fresh(plan, x, x).tolist() == [4.0, 4.0, 4.0]
@@ -269,7 +269,7 @@ def test_a_launch_whose_kernel_is_not_found_can_be_repeated():
 def test_what_is_written_to_changes_while_its_kernel_is_found():
     """Another thread may exchange it meanwhile: that is seen before a pointer is used."""
     out, x = nbgrad.zeros(3, dtype=nbgrad.float64), nbgrad.ones(3, dtype=nbgrad.float64)
-    plan = late_doubling(lambda address: set_data(out, nbgrad.ones(50, dtype=nbgrad.float64)) or address)
+    plan = late_square(x, lambda address: set_data(out, nbgrad.ones(50, dtype=nbgrad.float64)) or address)
     with pytest.raises(RuntimeError, match="changed its type or layout"):
         native.into(plan, out, x, x)
 
@@ -277,7 +277,7 @@ def test_what_is_written_to_changes_while_its_kernel_is_found():
 def test_memory_that_is_exchanged_while_a_kernel_is_found_is_written_to():
     """The tensor's own, as it is then."""
     out, x = nbgrad.zeros(3, dtype=nbgrad.float64), nbgrad.ones(3, dtype=nbgrad.float64)
-    plan = late_doubling(lambda address: set_data(out, nbgrad.zeros(3, dtype=nbgrad.float64)) or address)
+    plan = late_square(x, lambda address: set_data(out, nbgrad.zeros(3, dtype=nbgrad.float64)) or address)
     native.into(plan, out, x, x)
     assert out.tolist() == [1.0, 1.0, 1.0]
 

@@ -21,6 +21,7 @@ A = np.array([[3.0, 0.5, -1.0], [0.25, 2.0, 1.0], [-0.5, 1.5, 4.0]])
 B = np.stack([A, A.T @ A])
 Z = A + 1j * np.array([[0.5, -1.0, 0.25], [1.0, 0.0, -0.5], [0.75, 0.5, 1.0]])
 P = A @ A.T + np.eye(3) / 32  # eigenvalues that print alike, whatever the last bits
+S = A + np.eye(3)  # singular values likewise
 TALL = np.array([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
 RIGHT = np.array([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
 STEPS = np.array([1, 2, 3])
@@ -252,7 +253,7 @@ ROWS = {
         case(VECTOR, 3),
     ),
     "cond": (np.linalg.cond, case(A), case(A, 1), case(A, -2)),
-    "svdvals": (lambda x: np.linalg.svd(x, compute_uv=False), case(A), case(TALL)),
+    "svdvals": (lambda x: np.linalg.svd(x, compute_uv=False), case(S), case(TALL)),
     "cross": (lambda x, y, dim=-1: np.cross(x, y, axis=dim), case((2, 3), (1, 3))),
     "vecdot": (lambda x, y, dim=-1: (x * y).sum(dim), case((2, 3), (1, 3))),
     "vander": (lambda x, N=None: np.vander(x, N, True), case(VECTOR), case(VECTOR, N=2)),
@@ -318,7 +319,7 @@ row(
 row("linalg_eigvalsh", np.linalg.eigvalsh, REAL, case(P), unlike=UNIQUE)
 row("linalg_eig", lambda x: tuple(map(as_complex, np.linalg.eig(x))), REAL, case(P), unlike=UNIQUE)
 row("linalg_eigvals", lambda x: as_complex(np.linalg.eigvals(x)), REAL, case(P), unlike=UNIQUE)
-row("linalg_svd", lambda x, full=True: tuple(np.linalg.svd(x, full)), REAL, case(A), case(TALL, False), unlike=UNIQUE)
+row("linalg_svd", lambda x, full=True: tuple(np.linalg.svd(x, full)), REAL, case(S), case(TALL, False), unlike=UNIQUE)
 
 
 def as_complex(x):
