@@ -315,7 +315,9 @@ def captured(
                 )
             if has_function(x):
                 place = structure.places("the result")[k]
-                raise GraphError(f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it.")
+                raise GraphError(
+                    f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it."
+                )
         active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
         effects.note()
         active.graph.outputs += effects.values()
