@@ -578,7 +578,7 @@ def test_a_compiled_function_may_call_itself():
 
 
 def test_types_of_ones_own_are_not_lost():
-    """That there are some changes nothing; their tensors run the function as it is, and functions that give them are not captured."""
+    """That there are some changes nothing; their tensors run the function as it is, and what gives them is not captured."""
 
     class Metres(nbgrad.Tensor):
         pass
