@@ -15,7 +15,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
 from ..base.functions import attach
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode, special, traces
 from ..graph.saved import EnteredHooks
 from ..modes.interpreters import QuickCalls, intercept, is_marked, known_call, quick_calls
 from ..native.plans import ElementwisePlan
@@ -36,6 +36,7 @@ from .operands import (
     stored_numbers,
     stores_with_care,
     unwrap_number,
+    with_numbers,
 )
 
 __all__ = ["call_of", "general", "launched"]
@@ -47,6 +48,8 @@ USUAL = frozenset((Tensor, float, int))  # operands that need no conversion
 def general(op: Elementwise, operands: tuple) -> Tensor:
     """Any elementwise call that native code does not know. Interpreters are asked; a plan is made if there is none."""
     operands = tuple([x if type(x) in USUAL else unwrap_number(x) for x in operands])
+    if traces:
+        operands = with_numbers(op, operands)
     if op.numbers and isinstance(operands[0], NUMBERS) and isinstance(operands[-1], NUMBERS):
         operands = (CALLS["asarray"](operands[0]), *operands[1:])
     if op.policy == "first" and isinstance(operands[0], Tensor):

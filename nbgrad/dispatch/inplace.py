@@ -14,7 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError
 from ..base.functions import attach
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode, special, traces
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import active_hooks
 from ..modes.interpreters import Call, interpret, is_marked, quick_write
@@ -42,6 +42,7 @@ from .operands import (
     stored_numbers,
     stores_with_care,
     unwrap_number,
+    with_numbers,
 )
 from .plans import elementwise_plan
 from .writes import overwrite, require_fit, write
@@ -76,6 +77,8 @@ class InplaceCall:
             out = quick_write(op, (x, *others), self.plain)
             if out is not None:
                 return out
+        if traces:
+            x, *others = with_numbers(op, (x, *others))
         operands = (
             x,
             *[

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8
+from ..base.dtypes import DType, bool_, float32, float64, get_default_dtype, iinfo, int64, result_dtype, uint8
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
+from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
 from ..tensors.layout import Layout
@@ -44,9 +45,11 @@ def bind(op: Elementwise, operands: tuple, named: dict, defaults: tuple, empty) 
 
 
 def unwrap_number(operand):
-    """A NumPy scalar as a Python number, an array as a tensor on its memory; anything else as it is."""
+    """A NumPy scalar, or what a capture has followed, as a number, an array as a tensor on its memory; all else as it is."""
     if isinstance(operand, np.generic):
         return operand.item()
+    if type(operand) is Number and not operand.is_followed():
+        return float(operand)
     return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
 
 
@@ -56,6 +59,21 @@ def any_complex(operands: tuple) -> bool:
         if isinstance(x, Tensor) and x.layout.dtype.is_complex:
             return True
     return False
+
+
+def with_numbers(op: Elementwise, operands: tuple) -> tuple:
+    """The operands where numbers that a capture follows are tensors of the dtype in which the operation takes numbers.
+
+    Half types take numbers as float32, which no tensor among operands of half types is: such numbers are fixed.
+    """
+    if not any(type(x) is Number for x in operands):
+        return operands
+    if any(isinstance(x, Tensor) for x in operands):
+        dtype = dtype_of_kinds(op, tuple([float if type(x) is Number else y for x, y in zip(operands, kinds_of(operands))]))
+        dtype = dtype.to_real() if dtype.is_complex else dtype
+        if dtype in (float32, float64):
+            return tuple([x.cast(dtype) if type(x) is Number and x.is_followed() else plain_number(x) for x in operands])
+    return tuple(map(plain_number, operands))
 
 
 def kinds_of(operands: tuple) -> tuple:

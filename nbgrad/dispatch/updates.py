@@ -11,6 +11,7 @@ from typing import Callable, Sequence
 
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import traces
+from ..modes.numbers import value_of
 from ..modes.traced import capture_of_thread
 from ..ops.expr import Expr, constant, scalar, symbol
 from ..tensors.layout import Layout
@@ -59,9 +60,14 @@ def fused_update(
     scalars = scalars or {}
     captured = capture_of_thread() if traces else None
     if captured is not None:
-        captured.update(rule, outputs, inputs, scalars, lambda: run_update(rule, outputs, inputs, scalars))
+        captured.update(rule, outputs, inputs, scalars, lambda: run_update(rule, outputs, inputs, values_in(scalars)))
     else:
         run_update(rule, outputs, inputs, scalars)
+
+
+def values_in(scalars: dict[str, float]) -> dict[str, float]:
+    """The numbers, those too that a capture follows."""
+    return {name: value_of(x) for name, x in scalars.items()}
 
 
 def changing(numbers: Callable[[], dict[str, float]]) -> dict[str, float]:

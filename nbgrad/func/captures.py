@@ -9,6 +9,7 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Iterator
 
+from ..modes.numbers import Number
 from ..tensors.tensor import Tensor
 
 __all__ = ["captured"]
@@ -36,6 +37,9 @@ def captured(func: Any) -> list[Tensor]:
         value = waiting.pop()
         if isinstance(value, Tensor):
             found.append(value)
+            continue
+        if type(value) is Number:  # of a capture: its arithmetic in the function is written down too
+            found.append(value.tensor)
             continue
         if id(value) in seen:
             continue

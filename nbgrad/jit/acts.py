@@ -90,6 +90,6 @@ def may_write(targets: Sequence[Tensor], places: Sequence[int], operands: Sequen
     for target, place in zip(targets, places):
         if target._storage_.writable is not True:
             return False
-        if any(k != place and overlapping(x, target) for k, x in enumerate(operands)):
+        if any(k != place and isinstance(x, Tensor) and overlapping(x, target) for k, x in enumerate(operands)):
             return False
     return True

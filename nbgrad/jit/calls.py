@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 
 from ..base.calls import CALLS
 from ..base.dtypes import dtype_of
@@ -12,6 +12,7 @@ from ..dispatch.launches import overwrite
 from ..graph.edges import next_seq, requires_grad
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Call
+from ..modes.numbers import Number, plain
 from ..modes.traced import TRACED, mark, unmark
 from ..tensors.tensor import Tensor, native
 from .functions import run_function
@@ -28,6 +29,8 @@ __all__ = ["holds_tensors", "run_call", "write_update"]
 
 def run_call(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     """Run a call and write it down."""
+    if call.op.kind != "function" and holds_numbers((*call.operands, *call.attributes.values())):
+        call = call.with_operands(plain(call.operands), plain(call.attributes))
     if call.op.kind == "function":
         if hasattr(function_of(call), "_control_"):
             return run_control(trace, call, below)
@@ -37,7 +40,7 @@ def run_call(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     if call.op.kind == "method":
         return run_method(trace, call, below)
     if call.op.draws:
-        return below(call.with_operands(call.map(plain)))
+        return below(call.with_operands(call.map(bare)))
     if call.op.kind == "movement" and call.marked:
         call = call.with_operands(call.operands, {name: numbers_for(x) for name, x in call.attributes.items()})
     ins, attributes = trace.value(call.operands), {name: trace.value(x) for name, x in call.attributes.items()}
@@ -149,7 +152,12 @@ def holds_tensors(x: tuple | list) -> bool:
     return any(isinstance(y, Tensor) or isinstance(y, (tuple, list)) and holds_tensors(y) for y in x)
 
 
-def plain(x: Tensor) -> Tensor:
+def holds_numbers(x: Iterable[Any]) -> bool:
+    """Whether there is a traced number in nested sequences, which an operation takes as it is."""
+    return any(type(y) is Number or type(y) in (tuple, list) and holds_numbers(y) for y in x)
+
+
+def bare(x: Tensor) -> Tensor:
     """A tensor of which only the layout is looked at, without its mark."""
     return native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
 

@@ -31,13 +31,14 @@ from ..dispatch.launches import need
 from ..graph.edges import Edge, Node as GraphNode
 from ..graph.node import saved_values
 from ..modes.interpreters import Call, Presence, register
+from ..modes.numbers import Number
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
 from ..tensors.tensor import ASK, Tensor
 from .calls import holds_tensors, run_call, write_update
 from .draws import Draws
-from .effects import Effects, Numbers, Postponed
+from .effects import Effects, Numbers, Postponed, number_tensor
 from .functions import run_backward
 from .graph import Graph
 from .hosts import call_python
@@ -64,6 +65,7 @@ class Trace(Presence):
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
         effects: what the function changes that was there before; None where it may change nothing.
+        fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
     """
 
     rank = "capture"
@@ -77,6 +79,7 @@ class Trace(Presence):
         self.turns: dict[int, Any] = {}
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
+        self.fixed: set[int] = set()
         self.pending, self.lazy, self.late = Pending(), False, False
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
@@ -90,6 +93,10 @@ class Trace(Presence):
             variable = self.variables.table[id(made._storage_.array)]
             variable.target, variable.storage = value, made._storage_
         return mark(made)
+
+    def number(self, x: float, name: str, leaf: int) -> Number:
+        """A traced number in the place of an argument."""
+        return Number(x, self.input(number_tensor(x), name), self, frozenset((leaf,)))
 
     def note_made(self, storage: Storage) -> None:
         """Python code made a storage: of a creation function, whose elements are constants."""

@@ -50,7 +50,7 @@ def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: An
     say_once(variant)
     before = World(variant, leaves)
     copies = Copies(inputs, before)
-    out = variant(inputs)
+    out = variant(variant.inputs(leaves))
     if out is missed:
         return out
     got, after = before.state(out, inputs), World(variant, leaves)

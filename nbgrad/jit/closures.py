@@ -14,6 +14,7 @@ import functools
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
+from ..modes.numbers import Number
 from ..tensors.tensor import Tensor
 
 __all__ = ["Closure"]
@@ -57,6 +58,8 @@ class Closure:
     def of(self, x: Any) -> Any:
         """The pattern of a value."""
         kind = type(x)
+        if kind is Number:  # which is as good as a tensor: NOTE [Traced numbers]
+            return kind, self.of(x.tensor)
         if isinstance(x, PLAIN):
             return kind, repr(x)
         known = self.seen.setdefault(id(x), len(self.seen))

@@ -16,11 +16,11 @@ from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .costs import measured
-from .effects import Postponed
+from .effects import Kept, Postponed
 from .hints import Hints
-from .leaves import paths_of_leaves
+from .leaves import NUMBER, paths_of_leaves
 from .rehearsals import in_modes, rehearsing
-from .variants import MISSED, Variant
+from .variants import MISSED, Fixed, Variant
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
+NONE: frozenset[int] = frozenset()
 PLAIN = (int, float, complex, bool, str, bytes, type(None), DType)
 
 
@@ -50,6 +51,7 @@ class Compiled:
         """Forget what was captured."""
         self._variants_: dict[Any, list[Variant]] = {}
         self._broken_: dict[Any, str] = {}
+        self._fixed_: dict[Any, frozenset[int]] = {}
         self._count_, self._full_ = 0, ""
         self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
         self._quick_: Callable = self._positional_
@@ -121,33 +123,46 @@ class Compiled:
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
-        kinds = tuple([key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
-        key = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
-        if any(x.layout.special for x in tensors) or key in self._broken_:
+        kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+        loose = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
+        numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
+        fixed = self._fixed_.get(loose, NONE) if numbers else NONE
+        key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
+        if any(x.layout.special for x in tensors) or loose in self._broken_ or key in self._broken_:
             return self.fn(*args, **kwargs)
+        numbers -= fixed
         group = self._variants_.setdefault(key, [])
+
+        inputs = [x for k, x in enumerate(leaves) if isinstance(x, Tensor) or k in numbers] if numbers else tensors
 
         def run(variant: Variant) -> Any:
             if not (config.CHECK and self._comparable_):
-                return variant(tensors)
+                return variant(inputs)
             from .checked_calls import checked
 
             return checked(variant, self.fn, leaves, tree, MISSED)
 
         made = MISSED
         for variant in group:
-            if variant.fits(tensors) and (made := run(variant)) is not MISSED:
+            if variant.fits(inputs) and (made := run(variant)) is not MISSED:
                 break
         else:
             if self._count_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
-            captured = self._captured_(key, leaves, tree)
+            try:
+                captured = self._captured_(key, leaves, tree, numbers)
+            except Fixed as error:
+                return self._again_(loose, fixed | error.leaves, args, kwargs)
+            except Exception as error:  # of what takes floats alone, perhaps
+                if not numbers or isinstance(error, Kept):
+                    raise
+                return self._again_(loose, fixed | numbers, args, kwargs)
             if captured is None:
                 return self.fn(*args, **kwargs)
             variant = captured
             made = run(variant)
             if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
-                captured = self._captured_(key, leaves, tree, True)
+                captured = self._captured_(key, leaves, tree, numbers, True)
                 if captured is None:
                     return self.fn(*args, **kwargs)
                 variant = captured
@@ -155,24 +170,53 @@ class Compiled:
             group.append(variant)
             self._count_ += 1
             self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
-        if not kwargs and len(args) == len(tensors) and not (config.CHECK and self._comparable_):
+        if not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
                 quick = each.entry(quick)
             self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
 
-    def _captured_(self, key: Any, leaves: list, tree: Tree, exact: bool = False) -> Variant | None:
-        """The variant of a call; None where a graph cannot hold it."""
+    def _fixing_(self, key: Any, fixed: frozenset[int], leaves: list, tree: Tree) -> Any:
+        """The key of a call whose function takes the values of some numbers."""
+        kinds = [key_of(leaf, k, self.fn, tree) if k in fixed else kind for k, (leaf, kind) in enumerate(zip(leaves, key[1]))]
+        return key[0], tuple(kinds), *key[2:]
+
+    def _again_(self, loose: Any, fixed: frozenset[int], args: tuple, kwargs: dict) -> Any:
+        """The call, where the values of some numbers are taken, from now on if that helps."""
+        before, broken = self._fixed_.get(loose), len(self._broken_)
+        self._fixed_[loose] = fixed
+        try:
+            made = self._dispatch_(args, kwargs)
+        except Exception:
+            self._forget_(loose, before)
+            raise
+        if len(self._broken_) > broken:
+            self._broken_[loose] = next(reversed(self._broken_.values()))
+            self._forget_(loose, before)
+        return made
+
+    def _forget_(self, loose: Any, before: frozenset[int] | None) -> None:
+        """Take the values of no more numbers than before."""
+        self._fixed_.pop(loose, None)
+        if before is not None:
+            self._fixed_[loose] = before
+
+    def _captured_(self, key: Any, leaves: list, tree: Tree, numbers: frozenset[int], exact: bool = False) -> Any:
+        """The variant of a call; None where a graph cannot hold it.
+
+        Raises:
+            Fixed: the function takes the values of numbers. GraphError: of which there are some, and a graph cannot hold it.
+        """
         try:
             with measured() as cost:
-                made = Variant(self.fn, leaves, tree, self.exact or exact)
+                made = Variant(self.fn, leaves, tree, self.exact or exact, numbers)
             made.cost = cost
             return made
         except Postponed:
             return None
         except GraphError as error:
-            if self.fullgraph:
+            if self.fullgraph or numbers and not isinstance(error, Kept):
                 raise
             name = getattr(self.fn, "__name__", "the function")
             warnings.warn(f"compile: {name} runs as it is, for a graph cannot hold it: {error}", stacklevel=4)

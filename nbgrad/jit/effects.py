@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
+from ..base.dtypes import float64
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
+from ..modes.numbers import Number
 from ..modes.traced import Unfit
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
@@ -28,11 +30,26 @@ if TYPE_CHECKING:
     from .capture import Trace
     from .variables import Variable
 
-__all__ = ["Effects", "GradientOf", "Numbers", "NumbersOf", "Postponed", "has_hooks", "has_hooks_behind", "is_leaf"]
+__all__ = [
+    "Effects",
+    "GradientOf",
+    "Kept",
+    "Numbers",
+    "NumbersOf",
+    "Postponed",
+    "has_hooks",
+    "has_hooks_behind",
+    "is_leaf",
+    "number_tensor",
+]
 
 
 class Postponed(GraphError):
     """What is captured makes its state in the first call, which runs as it is: the next one may be captured."""
+
+
+class Kept(GraphError):
+    """The program would keep a number among its arguments beyond the call."""
 
 
 class Numbers(dict):
@@ -78,6 +95,14 @@ class NumbersOf:
 def tensor_of(numbers: list[float], dtype: DType) -> Tensor:
     """Numbers as a tensor of one dimension."""
     return native.tensor(layout_of(dtype, (len(numbers),)).template, wrap_array(np.array(numbers, dtype.numpy)), 0, False, None)
+
+
+def number_tensor(x: float) -> Tensor:
+    """A number as a tensor of no dimension."""
+    return native.tensor(NUMBER.template, wrap_array(np.array([x])), 0, False, None)
+
+
+NUMBER = layout_of(float64, ())
 
 
 def has_hooks(leaf: Tensor) -> bool:
@@ -255,9 +280,18 @@ class Effects:
     # ---- numbers ---------------------------------------------------------------------------------------------------
 
     def values_of(self, numbers: dict[str, float], dtype: DType) -> tuple[Any, ...]:
-        """Numbers as operands: those that change from call to call as values of the graph."""
+        """Numbers as operands: those that change from call to call as values of the graph.
+
+        Raises:
+            GraphError: an optimizer's are numbers of this call, which its options would keep.
+        """
         if not isinstance(numbers, Numbers):
-            return tuple(numbers.values())
+            followed = [x.cast(dtype) if type(x) is Number and x.is_followed() else x for x in numbers.values()]
+            return tuple(map(self.trace.value, followed))
+        if any(type(x) is Number for x in numbers.values()):
+            raise Kept(
+                "step: an option of the optimizer is set to an argument of the function, which it would keep. Hint: set it outside."
+            )
         found = self.numbers.get((id(numbers), dtype.name))
         if found is None:
             source = NumbersOf(numbers, dtype)

@@ -10,6 +10,7 @@ from ..tensors.layout import Layout
 from .costs import Cost, bytes_in, bytes_moved, read_by
 from .draws import RESERVE
 from .ir import Node
+from .leaves import NUMBER
 from .literals import type_text
 from .steps import Guard, Host, Launch, Repeat, Step
 from .text import Printer, text_of
@@ -384,6 +385,8 @@ def kind_text(kind: Any) -> str:
         layout, flag, made_by = kind
         text = type_text(layout, flag)
         return text if made_by.__name__ == "Tensor" else f"{text} ({made_by.__name__})"
+    if kind == NUMBER:
+        return "float"
     return str(kind[1]) if isinstance(kind, tuple) else f"the same {type(kind).__name__}"
 
 

@@ -21,6 +21,7 @@ from ..creation.numpy_exchange import from_numpy
 from ..dispatch.launches import need
 from ..graph.edges import next_seq, requires_grad
 from ..modes.interpreters import Call, interpret, is_marked
+from ..modes.numbers import plain
 from ..modes.traced import capture_of_thread, mark, unmark
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
@@ -105,7 +106,8 @@ def run_function(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
 
 def run_forward(trace: Trace, call: Any, below: Callable[[Call], Any]) -> Any:
     """A call of a Function as one node."""
-    function, args = call.op.function, call.operands
+    function, args = call.op.function, tuple(map(plain, call.operands))
+    call.operands = args
     places = tuple([k for k, x in enumerate(args) if isinstance(x, Tensor)])
     others = tuple([None if k in places else x for k, x in enumerate(args)])
     if not hasattr(call, "runs") or not all(is_plain(x) or callable(x) for x in others):

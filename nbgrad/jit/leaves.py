@@ -8,8 +8,9 @@ from typing import Any, Iterator
 
 from ..base.nested import Tree
 
-__all__ = ["names_of_leaves", "paths_of_leaves"]
+__all__ = ["NUMBER", "names_of_leaves", "paths_of_leaves"]
 
+NUMBER = float, None  # the kind of floats that are words of programs: NOTE [Traced numbers] of modes/numbers.py
 HAS_MORE = 0x04  # of a code's flags: it takes *args
 
 

@@ -14,6 +14,7 @@ from ..base.grad_mode import dual_levels, mode, special
 from ..base.nested import Tree, flatten
 from ..graph.edges import requires_grad
 from ..kernels.cpu.store import loader, platform_key
+from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .backward import Backward
@@ -25,6 +26,7 @@ from .files import File, read_file, refuse
 from .graph import Graph
 from .guards import Guards
 from .ir import Value
+from .leaves import NUMBER
 from .literals import Type, type_text
 from .parser import given_constants, parse, type_of_text
 from .program import Program
@@ -113,6 +115,9 @@ class Loaded(Compiled):
         """Begin again with what was loaded: nothing else is captured."""
         super().clear()
         self._variants_ = {key: list(group) for key, group in self._saved_.items()}
+        for key in self._saved_:
+            if fixed := frozenset([k for k, kind in enumerate(key[1]) if kind[0] is float and kind != NUMBER]):
+                self._fixed_[key[0], tuple([NUMBER if k in fixed else kind for k, kind in enumerate(key[1])]), *key[2:]] = fixed
         self._count_ = self.limit
 
     def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> NoReturn:
@@ -215,6 +220,8 @@ def kind_text(kind: Any) -> str:
     if isinstance(kind, tuple) and len(kind) == 3:
         text = type_text(kind[0].plain(), kind[1])
         return text if kind[2] is Tensor else f"{text} ({kind[2].__name__})"
+    if kind == NUMBER:
+        return "float"
     return str(kind[1]) if isinstance(kind, tuple) else f"a {type(kind).__name__}"
 
 
@@ -264,7 +271,10 @@ class LoadedVariant(Variant):
 
     def __init__(self, file: File, record: dict[str, Any], given: Tree):
         self.given, self.paths, self.tree = given, list(record["paths"]), read_tree(record["result"])
-        self.guards = Guards(None)
+        self.guards, self.floats = Guards(None), [int(k) for k in record["floats"]]
+        kinds = list(map(read_kind, record["kinds"]))
+        self.numbers = frozenset([k for k, kind in enumerate(kinds) if kind == NUMBER])
+        given_kinds = [kind for kind in kinds if isinstance(kind[0], Layout) or kind == NUMBER]
         self.known, self.arrays = list[Tensor](), set[int]()
         graph = read_graph(file, record["graph"])
         outputs, found = iter(graph.outputs), record["leaves"]
@@ -282,7 +292,7 @@ class LoadedVariant(Variant):
             self.read_history(file, history, leaves, results)
         self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)
         self.passes, self.leaves = bool(record["passes"]), dict.fromkeys(record["passed"])
-        flags = [kind["type"].endswith(".requires_grad") for kind in record["kinds"] if "type" in kind]
+        flags = [kind != NUMBER and kind[1] for kind in given_kinds]
         flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in graph.constants]
         marks = tuple([int(flag) * (3 if self.passes else 1) for flag in flags])
         self.assemble(
@@ -298,6 +308,7 @@ class LoadedVariant(Variant):
                 {id(graph.constants[k].data) for k in record["known"]},
                 record["tensors"],
                 Expected(self.guards.names, self.guards.cells, bool(record["enabled"]), marks),
+                frozenset([k for k, kind in enumerate(given_kinds) if kind == NUMBER]),
             )
         )
 

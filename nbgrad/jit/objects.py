@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Container
 
 import numpy as np
 
@@ -43,16 +43,16 @@ def rehearse(path: str) -> None:
     from .loading import load
 
     for variant in load(path).variants:
-        run(variant.program)
+        run(variant.program, variant.parts.numbers)
         if variant.backward is not None:
             for program in variant.backward.programs.values():
                 run(program)
     print("\n" + json.dumps(sorted(set(loader().keys()) - before)))
 
 
-def run(program: Any) -> None:
-    """Run a program on some numbers, as far as it goes with them."""
-    inputs = [numbers_in(value.layout) for value in program.graph.inputs]
+def run(program: Any, floats: Container[int] = ()) -> None:
+    """Run a program on some numbers, as far as it goes with them; ``floats`` are inputs that are Python's."""
+    inputs = [0.5 if k in floats else numbers_in(value.layout) for k, value in enumerate(program.graph.inputs)]
     try:
         outs = program.assembled.run(*inputs)
         if outs is not None:

@@ -63,6 +63,7 @@ class Program:
         given: how many of the inputs a call has; the others are found by whoever calls ``run``.
         saved: values of which the steps return what is needed to tell them, behind that.
         kept: values that the steps return behind those.
+        numbers: which of the inputs are Python's floats in a call.
 
     Attributes:
         results: the values that the steps return.
@@ -84,6 +85,7 @@ class Program:
         given: int | None = None,
         kept: Iterable[Value] = (),
         saved: Iterable[Value] = (),
+        numbers: Container[int] = (),
     ):
         self.cost, self.again = Cost(), list[Any]()
         saved = tuple(saved)
@@ -112,6 +114,7 @@ class Program:
             recorded,
             given,
             self.failed,
+            numbers,
         )
 
     def place(self, value: Any, known: Container[int]) -> Returned:

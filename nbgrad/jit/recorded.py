@@ -20,6 +20,7 @@ from ..graph.node import Edge, Node, Rule, blank_node
 from ..graph.saved import version_error
 from ..native.handle import native
 from ..tensors.tensor import Tensor
+from .effects import number_tensor
 from .graph import Graph
 from .ir import Value
 from .program import RESULT, Program
@@ -63,6 +64,7 @@ class Recorder:
         originals: for results of the steps the value of the graph.
         live: the results that have a history.
         words: of the calls of generators, in the graph.
+        numbers: whether some inputs are Python's floats.
 
     Attributes:
         results: of the steps, without what is saved.
@@ -77,8 +79,10 @@ class Recorder:
         originals: dict[Value, Value],
         live: Container[Value],
         words: Sequence[Value],
+        numbers: bool = False,
     ):
         self.graph, self.program, self.backward, self.words = graph, program, backward, words
+        self.numbers = numbers
         self.results = program.results[: program.count]
         self.history = [value in live for value in self.results]
         self.originals = [originals.get(value) for value in self.results]
@@ -113,7 +117,9 @@ class Recorder:
         if not mode.enabled or True not in self.history:
             return results
         tensors = [*inputs[: self.count], *learned]
-        edges = tuple([None if type(x) is float or not x._needs_grad_ else x._edge_ or edge_for(x) for x in tensors])
+        if self.numbers:
+            tensors = [number_tensor(x) if type(x) is float else x for x in tensors]
+        edges = tuple([None if not x._needs_grad_ else x._edge_ or edge_for(x) for x in tensors])
         unsaved = self.unsaved
         if unsaved:
             kept = [None if k in unsaved else x for k, x in enumerate(tensors)]
@@ -128,7 +134,7 @@ class Recorder:
                     kept.append(native.alias(x) if aliased else x)  # the result itself would make a cycle with the node
             finally:
                 mode.enabled = True
-        versions = tuple([None if x is None or type(x) is float else x._storage_.version for x in kept])
+        versions = tuple([None if x is None else x._storage_.version for x in kept])
         node = self.build(edges, tuple(kept), versions, outs[len(outs) - self.drawn :])
         number_node(node)
         if len(results) == 1:

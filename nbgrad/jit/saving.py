@@ -128,6 +128,7 @@ class Record:
             "passed": list(variant.leaves),
             "dtype": dtype.name,
             "graph": self.graph(parts.graph, outputs),
+            "floats": variant.floats,
             "result": spell_tree(variant.tree),
             "leaves": [next(count) if isinstance(x, Value) else spell_value(x) for x in parts.values],
             "gradients": len(parts.gradients),

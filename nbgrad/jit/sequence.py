@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence as Row
+from typing import Any, Callable, Container, NamedTuple, Sequence as Row
 
 import numpy as np
 
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
 from ..native.objects import pack_words
+from ..native.plans import NUMBER_CODES
 from ..native.sequences import FILL, GUARD, HOST, LAUNCH, REPEAT
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
+from .effects import number_tensor
 from .ir import Value
 from .memory import plan_memory
 from .replay import run_node
@@ -98,6 +100,7 @@ def assemble(
     recorded: Callable | None,
     given: int | None = None,
     failed: Callable | None = None,
+    floats: Container[int] = (),
 ) -> Assembled:
     """Make the native function of a schedule.
 
@@ -107,6 +110,7 @@ def assemble(
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
         given: how many of the inputs a call has; None: all.
+        floats: which of the inputs are Python's floats in a call.
         failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
     addresses = Addresses(outs, inputs, constants, schedule)
@@ -152,7 +156,7 @@ def assemble(
     call, run = native.sequence(
         code,
         tuple(templates),
-        tuple([value.layout for value in inputs]),
+        tuple([NUMBER_CODES["float64"] if k in floats else value.layout for k, value in enumerate(inputs)]),
         tuple(data),
         tuple(
             [
@@ -236,6 +240,9 @@ def host_of(
                 owner: Any = [x for made in held[arrays:] for x in made]
             else:
                 owner = (None, results, operands, constants)[kind]
+            if kind == OPERANDS and type(owner[k]) is float:
+                given[value] = number_tensor(owner[k])
+                continue
             given[value] = native.tensor(template, owner[k]._storage_, owner[k]._offset_ + offset, False, None)
         try:
             outs = run_node(node, given, False)

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
-from ..autograd.function_context import FunctionRule
-from ..base.errors import ArgumentError, GraphError
+from ..base.errors import GraphError
 from ..base.grad_mode import mode
-from ..base.nested import Tree, flatten
+from ..base.nested import Tree
 from ..engine import walks
-from ..graph.edges import Edge, Node, edge_of, requires_grad
-from ..graph.saved import freed_backward
-from ..modes.overrides import has_function
+from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .acts import Acts
+from .capturing import captured
 from .costs import Cost
 from .draws import words_of
-from .effects import Effects, has_hooks_behind, is_leaf
-from .functions import Hosted
+from .effects import Effects, has_hooks_behind, is_leaf, number_tensor
 from .graph import Graph
 from .guards import Guards
 from .ir import Value, values_in
-from .leaves import names_of_leaves, paths_of_leaves
+from .leaves import paths_of_leaves
 from .passes import owners, simplify
 from .program import Program
 from .recorded import Recorder
 from .sequence import Expected
-from .tracing import beginning_again, tracing
+from .tracing import beginning_again
 from .values import GUARD
 
 if TYPE_CHECKING:
     from .backward import Backward
 
-__all__ = ["MISSED", "Parts", "Variant"]
+__all__ = ["MISSED", "Fixed", "Parts", "Variant"]
 
 MISSED = object()  # what native code returns where a call is not as expected
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
@@ -49,7 +46,7 @@ class Parts(NamedTuple):
         live, freed: values with a history: that a pass can go through, that a pass has used up.
         words: of calls of generators; ``saved``: for the backward pass. Both are returned behind everything else.
         known: identities of tensors that were there before the capture.
-        given: how many arguments are tensors.
+        given: how many arguments are tensors, or ``numbers``, which of them are those: NOTE [Traced numbers] of modes/numbers.py.
         expected: as of ``assemble`` of sequence.py.
     """
 
@@ -64,6 +61,24 @@ class Parts(NamedTuple):
     known: set[int]
     given: int
     expected: Expected
+    numbers: frozenset[int] = frozenset()
+
+
+class Fixed(GraphError):
+    """The function takes the values of numbers among its arguments: the capture may begin again, for these values alone.
+
+    Attributes:
+        leaves: which of the leaves.
+    """
+
+    leaves: frozenset[int]
+
+    @classmethod
+    def by(cls, leaves: Iterable[int]) -> Fixed:
+        """The error."""
+        made = cls("the values of numbers among the arguments are taken.")
+        made.leaves = frozenset(leaves)
+        return made
 
 
 class Variant:
@@ -77,6 +92,7 @@ class Variant:
         live: results with a history that a backward pass can go through; ``backward`` the program of that, or None.
         acts: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
+        numbers: leaves of the arguments that are floats, and words of the program; ``floats``: leaves of the result that are.
         asking: the first node that depends on values; None if the program asks for none.
         parts: what the program was made from.
         cost: what its capture took; ``given``: the structure of the arguments, ``paths``: where their leaves are.
@@ -85,13 +101,17 @@ class Variant:
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
-    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool):
+    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int] = frozenset()):
+        self.numbers = numbers
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn)
         known = self.guards.tensors
-        graph, results, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays)
+        graph, results, self.floats, histories, self.tree, effects = beginning_again(
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers)
         )
+        if effects.trace.fixed:
+            effects.trace.settle()
+            raise Fixed.by(effects.trace.fixed)
         try:
             self.prepare(leaves, graph, results, histories, effects)
         finally:
@@ -108,14 +128,17 @@ class Variant:
         self.guards.settle()
         variables = effects.trace.variables
         self.known, self.arrays = list(variables.known.values()), set(variables.foreign)
-        given = [x for x in leaves if isinstance(x, Tensor)]
+        given = self.inputs(leaves)
         targets = {target for target, _, _ in effects.writes}
         there = {id(x) for x in self.known}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
         self.backward: Backward | None = None
         if "live" in histories:
             marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
-            inputs = [*given, *[source.find(tuple(given)) for source in effects.sources]]
+            inputs = [
+                *[number_tensor(x) if type(x) is float else x for x in given],
+                *[source.find(tuple(given)) for source in effects.sources],
+            ]
             live_outputs = [x for x, mark in zip(graph.outputs, marks) if mark == "live"]
             saved = self.differentiate(graph, live_outputs, inputs, targets, there)
         else:
@@ -144,6 +167,7 @@ class Variant:
                 there,
                 len(given),
                 Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words),
+                frozenset([k for k, x in enumerate(given) if type(x) is float]),
             )
         )
 
@@ -162,12 +186,18 @@ class Variant:
             parts.given,
             parts.words,
             parts.saved,
+            parts.numbers,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in parts.live}
-        self.recorder = Recorder(self.graph, self.program, self.backward, self.originals, self.live, self.words)
+        self.recorder = Recorder(self.graph, self.program, self.backward, self.originals, self.live, self.words, bool(self.numbers))
         several = tree_of_several(self.tree)
-        self.direct = self.acts is None and self.program.direct and (several if len(parts.values) > 1 else self.tree.kind is None)
+        self.direct = (
+            self.acts is None
+            and not self.floats
+            and self.program.direct
+            and (several if len(parts.values) > 1 else self.tree.kind is None)
+        )
         self.slow: Callable | None = None
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
 
@@ -202,11 +232,21 @@ class Variant:
         del graph.outputs[count:]
         return made[len(roots) :]
 
+    def inputs(self, leaves: Sequence[Any]) -> list:
+        """The tensors, and the numbers that are words of the program, among the leaves of arguments."""
+        return [x for k, x in enumerate(leaves) if isinstance(x, Tensor) or k in self.numbers]
+
     def finish(self, outs: Any, inputs: Any) -> Any:
         """The result, of what native code returned."""
         if self.acts is not None:
-            return outs if outs is MISSED else self.tree.unflatten(outs)
-        return outs if self.direct else self.tree.unflatten(self.program.leaves(outs, inputs))
+            return outs if outs is MISSED else self.tree.unflatten(self.with_floats(outs))
+        return outs if self.direct else self.tree.unflatten(self.with_floats(self.program.leaves(outs, inputs)))
+
+    def with_floats(self, leaves: list) -> list:
+        """The leaves of the result, with numbers where the function returns such."""
+        for k in self.floats:
+            leaves[k] = float(leaves[k])
+        return leaves
 
     def fits(self, inputs: list[Tensor]) -> bool:
         """Whether the program's names hold what they held, and what else it reads is there."""
@@ -279,89 +319,3 @@ def flags_of(tensors: Sequence[Any], passes: bool) -> tuple[int, ...]:
 def tree_of_several(tree: Tree) -> bool:
     """Whether a structure is a plain tuple of leaves."""
     return tree.kind is tuple and all(child.kind is None for child in tree.children)
-
-
-# ---- capture ---------------------------------------------------------------------------------------------------------
-
-
-def captured(
-    fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list
-) -> tuple[Graph, list, list[str], Tree, Effects]:
-    """The graph of a call, the leaves of its result, their histories and structure, and what the function changes.
-
-    Raises:
-        ArgumentError: the function returns what is no tensor, number, string or None.
-    """
-    with tracing(known, effects=True, hosted=hosted, late=True) as active:
-        effects = active.effects
-        assert effects is not None
-        name = getattr(fn, "__name__", "graph")
-        active.graph.name = name if name.isidentifier() else "graph"
-        names = names_of_leaves(fn, tree)
-        traced = [active.input(x, name) if isinstance(x, Tensor) else x for x, name in zip(leaves, names)]
-        for k, (x, made) in enumerate([(x, made) for x, made in zip(leaves, traced) if isinstance(x, Tensor)]):
-            effects.stand_in(x, made, k)
-        for x in known:
-            effects.stand_in(x, x, x)
-        active.note_arrays(arrays)
-        args, kwargs = tree.unflatten(traced)
-        results, structure = flatten(fn(*args, **kwargs))
-        for k, x in enumerate(results):
-            if not isinstance(x, (Tensor, *PLAIN)):
-                place = structure.places("the result")[k]
-                raise ArgumentError(
-                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
-                    "lists and dicts."
-                )
-            if has_function(x):
-                place = structure.places("the result")[k]
-                raise GraphError(
-                    f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it."
-                )
-        active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
-        effects.note()
-        active.graph.outputs += effects.values()
-        active.graph.outputs += [value for _, value, _ in effects.writes]
-        histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
-        results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
-    return active.graph, results, histories, structure, effects
-
-
-def is_control(node: Any) -> bool:
-    """Whether the node of a Function is that of a control node, which replays record again."""
-    return hasattr(forward_of(node), "_control_")
-
-
-def forward_of(node: Any) -> Any:
-    """The class of a Function's node."""
-    return type(node)._forward_cls
-
-
-def history_of(x: Tensor, hosted: set) -> str:
-    """Of a result: "" without a history, "freed" with one that a pass within the function has used up, "live".
-
-    Args:
-        hosted: Functions that are steps in Python, whose derivatives are.
-
-    Raises:
-        Hosted: another Function is in the history: its ``backward`` is no derivative of what was captured.
-    """
-    if not requires_grad(x):
-        return ""
-    waiting, seen = [edge_of(x)], set()
-    while waiting:
-        edge = waiting.pop()
-        node = edge.node if type(edge) is Edge else edge
-        if isinstance(node, Node) and node not in seen:
-            if node._backward_ is freed_backward or isinstance(node._rule_, FunctionRule) and is_control(node) and node._freed_:
-                return "freed"
-            keeper = node._rule_.keeper(node)  # that of a write through a view is within the node of its base
-            if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper) and forward_of(keeper) not in hosted:
-                error = GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
-                raise Hosted.by(forward_of(keeper), error)
-            meta = node._meta_
-            if meta is not None and (any(meta.tensor_hooks.values()) or meta.pre_hooks or meta.post_hooks or meta.retains):
-                raise GraphError(f"{node.name()}: a graph cannot hold hooks of a gradient that is taken outside of it.")
-            seen.add(node)
-            waiting += node._edges_
-    return "live"

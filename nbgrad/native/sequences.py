@@ -220,6 +220,8 @@ def may_write(targets: tuple, places: tuple, operands: tuple) -> bool:
         if target._storage_.writable is not True or not owns_memory(array_of(target)):
             return False
         for j in range(len(operands)):
+            if not isinstance(operands[j], Tensor):
+                continue
             x: Tensor = operands[j]
             if j != int(places[k]) and (array_of(x) is array_of(target) or not owns_memory(array_of(x))):
                 return False

@@ -1,0 +1,117 @@
+"""A call of a compiled function as a graph: what it computes, returns and changes."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..autograd.function_context import FunctionRule
+from ..base.errors import ArgumentError, GraphError
+from ..base.nested import Tree, flatten
+from ..graph.edges import Edge, Node, edge_of, requires_grad
+from ..graph.saved import freed_backward
+from ..modes.numbers import Number
+from ..modes.overrides import has_function
+from ..tensors.tensor import Tensor
+from .effects import Effects
+from .functions import Hosted
+from .graph import Graph
+from .leaves import names_of_leaves
+from .tracing import tracing
+
+__all__ = ["captured"]
+
+PLAIN = (int, float, complex, bool, str, bytes, type(None))
+
+
+def captured(
+    fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list, numbers: frozenset[int]
+) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
+    """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
+
+    Args:
+        numbers: leaves that are floats, and inputs of the graph.
+
+    Raises:
+        ArgumentError: the function returns what is no tensor, number, string or None.
+    """
+    with tracing(known, effects=True, hosted=hosted, late=True) as active:
+        effects = active.effects
+        assert effects is not None
+        name = getattr(fn, "__name__", "graph")
+        active.graph.name = name if name.isidentifier() else "graph"
+        names = names_of_leaves(fn, tree)
+        traced = [
+            active.input(x, name) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
+            for k, (x, name) in enumerate(zip(leaves, names))
+        ]
+        places = iter(range(len(leaves)))
+        for k, (x, made) in enumerate(zip(leaves, traced)):
+            owner = next(places) if isinstance(x, Tensor) or k in numbers else None
+            if isinstance(x, Tensor) and isinstance(made, Tensor):
+                effects.stand_in(x, made, owner)
+        for x in known:
+            effects.stand_in(x, x, x)
+        active.note_arrays(arrays)
+        args, kwargs = tree.unflatten(traced)
+        results, structure = flatten(fn(*args, **kwargs))
+        floats = [k for k, x in enumerate(results) if type(x) is Number]
+        results = [x.tensor if type(x) is Number else x for x in results]
+        for k, x in enumerate(results):
+            if not isinstance(x, (Tensor, *PLAIN)):
+                place = structure.places("the result")[k]
+                raise ArgumentError(
+                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
+                    "lists and dicts."
+                )
+            if has_function(x):
+                place = structure.places("the result")[k]
+                raise GraphError(
+                    f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it."
+                )
+        active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
+        effects.note()
+        active.graph.outputs += effects.values()
+        active.graph.outputs += [value for _, value, _ in effects.writes]
+        histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
+        results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
+    return active.graph, results, floats, histories, structure, effects
+
+
+def is_control(node: Any) -> bool:
+    """Whether the node of a Function is that of a control node, which replays record again."""
+    return hasattr(forward_of(node), "_control_")
+
+
+def forward_of(node: Any) -> Any:
+    """The class of a Function's node."""
+    return type(node)._forward_cls
+
+
+def history_of(x: Tensor, hosted: set) -> str:
+    """Of a result: "" without a history, "freed" with one that a pass within the function has used up, "live".
+
+    Args:
+        hosted: Functions that are steps in Python, whose derivatives are.
+
+    Raises:
+        Hosted: another Function is in the history: its ``backward`` is no derivative of what was captured.
+    """
+    if not requires_grad(x):
+        return ""
+    waiting, seen = [edge_of(x)], set()
+    while waiting:
+        edge = waiting.pop()
+        node = edge.node if type(edge) is Edge else edge
+        if isinstance(node, Node) and node not in seen:
+            if node._backward_ is freed_backward or isinstance(node._rule_, FunctionRule) and is_control(node) and node._freed_:
+                return "freed"
+            keeper = node._rule_.keeper(node)  # that of a write through a view is within the node of its base
+            if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper) and forward_of(keeper) not in hosted:
+                error = GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
+                raise Hosted.by(forward_of(keeper), error)
+            meta = node._meta_
+            if meta is not None and (any(meta.tensor_hooks.values()) or meta.pre_hooks or meta.post_hooks or meta.retains):
+                raise GraphError(f"{node.name()}: a graph cannot hold hooks of a gradient that is taken outside of it.")
+            seen.add(node)
+            waiting += node._edges_
+    return "live"
