@@ -6,7 +6,7 @@ from typing import Iterable, Sequence
 
 from ..lowering.copy import copy_plan
 from .ir import Value
-from .schedule import launch
+from .launches import launch
 from .steps import Launch, Place, Schedule, Window
 from .updates import UPDATE, plan_of_update
 

@@ -66,15 +66,19 @@ class Group:
         stage: in which the loop runs.
         nodes: in the order of the graph.
         read: values from outside; their number is bounded.
+        numbers: values inside that are one number a row (rows.py).
+        folds: what folds rows, with how.
     """
 
-    __slots__ = ("space", "stage", "nodes", "inside", "read")
+    __slots__ = ("space", "stage", "nodes", "inside", "read", "numbers", "folds")
 
     def __init__(self, space: Space, stage: int):
         self.space, self.stage = space, stage
         self.nodes: list[Node] = []
         self.inside: set[Value] = set()
         self.read: set[Any] = set()
+        self.numbers: set[Value] = set()
+        self.folds: dict[Node, Any] = {}
 
     def takes(self, node: Node) -> bool:
         """Whether there is room for another call."""

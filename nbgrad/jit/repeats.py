@@ -16,10 +16,10 @@ from .bodies import Body, body_of
 from .checkpoints import policy_from
 from .graph import Graph
 from .ir import Block, Node, Value, plain_layout
+from .launches import launch
 from .loop_steps import Step
 from .program import RESULT, Program
 from .recurrences import recurrence_launch
-from .schedule import launch
 from .steps import Launch, Place, Repeat, Schedule
 
 __all__ = ["Parts", "Repeated", "moves_of", "repeat_steps", "repeated"]

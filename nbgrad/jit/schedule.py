@@ -5,28 +5,27 @@ What takes several steps, or looks at values, stays a call (``Host``).
 
 from __future__ import annotations
 
-import struct
+import math
 from functools import lru_cache
-from typing import Any, Iterable
+from typing import Any, Container, Iterable
 
 from ..base.errors import NbgradError
-from ..dispatch.arguments import attribute_names, hashable
-from ..dispatch.elementwise_plans import make_plan
-from ..dispatch.lowerings import GeneralPlan, lowering_of
-from ..native.plans import PARALLEL, LateRecord, Plan, complete
-from ..ops.core import Elementwise, General, Movement
-from ..tensors.layout import Layout
-from .draws import DRAW, RESERVE, plan_of_draw, steps_of_reserve
+from ..dispatch.arguments import attribute_names
+from ..ops.core import Movement
+from ..tensors.layout import Layout, contiguous_strides
+from .draws import RESERVE, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
 from .hosts import SHOW
 from .ir import Block, Control, Node, Value, values_in
-from .steps import Host, Launch, Place, Schedule, Step, Window, number
+from .launches import launch, launch_of
+from .row_strips import row_strips_of
+from .rows import is_number_of_row, numbers_of, row_fold
+from .steps import Host, Launch, Place, Schedule, Step, Window
 from .strips import Ending, ending_of, strips_of
-from .updates import UPDATE, plan_of_update
 from .values import GUARD, guards_of
 from .variables import OVERWRITE, STOP
 
-__all__ = ["launch", "launch_of", "schedule", "staged"]
+__all__ = ["schedule", "staged"]
 
 
 LAST = 1 << 40  # the stage behind all others
@@ -38,19 +37,31 @@ def schedule(graph: Block, saved: Iterable[Value] = ()) -> Schedule:
     Args:
         saved: values that are needed when it has run, as its outputs are.
     """
-    made = Schedule([], {})
-    calls, groups, after = staged(graph, made)
+    apart: set[Space] = set()
+    while True:
+        made = Schedule([], {})
+        refused = fill(made, graph, tuple(saved), apart)
+        if refused is None:
+            return made
+        apart.add(refused)
+
+
+def fill(made: Schedule, graph: Block, saved: tuple[Value, ...], apart: set[Space]) -> Space | None:
+    """Find the steps; or a space whose rows are not to be folded with what computes them, as others of ``apart``."""
+    calls, groups, after = staged(graph, made, apart)
     endings = endings_of(calls, groups, made)
     seen = {made.window(value).place.value for value in values_in((*graph.outputs, *saved))}
     for node, group in after.items():
-        for value in node.values():
-            if node not in endings and (group is None or value not in group.inside):
-                seen.add(made.window(value).place.value)
+        for root in [made.window(value).place.value for value in node.values()]:
+            if node not in endings and (group is None or root not in group.inside):
+                seen.add(root)
     loops: list[tuple[int, Step]] = []
     for group in groups:
         ended = [ending for home, ending in endings.values() if home is group]
         stored = [node.outs[0] for node in group.nodes if node.outs[0] in seen]
-        found = strips_of(group, stored, ended, made)
+        found: Any = (row_strips_of if group.folds else strips_of)(group, stored, ended, made)
+        if found is None and group.folds and len(group.nodes) > 1:
+            return group.space
         if found is None:
             for ending in ended:
                 seen.add(ending.value)
@@ -67,55 +78,117 @@ def schedule(graph: Block, saved: Iterable[Value] = ()) -> Schedule:
     steps += loops
     steps.sort(key=lambda each: each[0])
     made.steps.extend([step for _, step in steps])
-    return made
+    return None
 
 
-def staged(graph: Block, made: Schedule) -> tuple[list[tuple[int, Node]], list[Group], dict[Node, Group | None]]:
-    """Calls with their stages, loops, and the loop of each call; windows of views are noted on the way."""
-    ready: dict[Value, int] = {}  # the stage in which a value is in memory
-    homes: dict[Value, Group] = {}
-    open_groups: dict[tuple[Space, int], Group] = {}
-    calls: list[tuple[int, Node]] = []
-    groups: list[Group] = []
-    after: dict[Node, Group | None] = {}
-    answered = 0  # the stage of the last guard, or of what users see
+def staged(
+    graph: Block, made: Schedule, apart: Container[Space] = ()
+) -> tuple[list[tuple[int, Node]], list[Group], dict[Node, Group | None]]:
+    """Calls with their stages, loops, and the loop of each call; windows of views are noted on the way.
+
+    Args:
+        apart: spaces whose rows are folded by launches of their own.
+    """
+    stages = Stages(made, apart)
     for node in graph.nodes:
         if node.op is STOP or node.op is OVERWRITE:
             made.windows[node.outs[0]] = made.window(node.ins[-1])
-            continue
-        if isinstance(node.op, Movement) and view(node, made):
-            continue
-        roots = [made.window(value).place.value for value in node.values()]
+        elif not (isinstance(node.op, Movement) and view(node, made)):
+            stages.add(node)
+    return stages.calls, stages.groups, stages.after
+
+
+class Stages:
+    """Calls and loops with their stages.
+
+    Attributes:
+        ready: the stage in which a value is in memory.
+        homes: the loop that computes a value.
+        answered: the stage of the last guard, or of what users see.
+    """
+
+    def __init__(self, made: Schedule, apart: Container[Space]):
+        self.made, self.apart = made, apart
+        self.ready: dict[Value, int] = {}
+        self.homes: dict[Value, Group] = {}
+        self.open_groups: dict[tuple[Space, int], Group] = {}
+        self.calls: list[tuple[int, Node]] = []
+        self.groups: list[Group] = []
+        self.after: dict[Node, Group | None] = {}
+        self.answered = 0
+
+    def add(self, node: Node) -> None:
+        """The next call, which is no view."""
+        windows = [self.made.window(value) for value in node.values()]
         space = space_of(node)
-        if space is None:
-            stage = max([ready.get(root, 0) for root in roots], default=0)
-            if node.op is not RESERVE:
-                stage = max(stage, answered)  # it may raise what the program does not, behind another answer
-            if node.op is SHOW:
-                stage = LAST
-            elif node.op is GUARD or node.op.sized_by_values or getattr(node.op, "effect", "") == "host":
-                answered = stage
-            calls.append((stage, node))
-            ready.update(dict.fromkeys(node.outs, stage + 1))
-            after[node] = None
-            continue
+        if space is not None:
+            host = self.host_of_numbers(node, space, windows)
+            self.join(node, host or self.group_for(node, space, windows), number=host is not None)
+            return
+        fold = row_fold(node)
+        if fold is None or fold.space in self.apart:
+            self.call(node, [window.place.value for window in windows])
+            return
+        group = self.group_for(node, fold.space, windows)
+        group.folds[node] = fold
+        self.join(node, group, number=True)
+
+    def call(self, node: Node, roots: list[Value]) -> None:
+        """A call that joins no loop."""
+        stage = max([self.ready.get(root, 0) for root in roots], default=0)
+        if node.op is not RESERVE:
+            stage = max(stage, self.answered)  # it may raise what the program does not, behind another answer
+        if node.op is SHOW:
+            stage = LAST
+        elif node.op is GUARD or node.op.sized_by_values or getattr(node.op, "effect", "") == "host":
+            self.answered = stage
+        self.calls.append((stage, node))
+        self.ready.update(dict.fromkeys(node.outs, stage + 1))
+        self.after[node] = None
+
+    def group_for(self, node: Node, space: Space, windows: list[Window]) -> Group:
+        """The first loop of a space that may compute a call, where its operands are at hand or in memory."""
         stage = 0
-        for value, root in zip(node.values(), roots):
-            home = homes.get(value)
-            joins = home is not None and home.space == space and value is root
-            stage = max(stage, home.stage if joins and home is not None else ready.get(root, 0))
-        group = open_groups.get((space, stage))
+        for value, window in zip(node.values(), windows):
+            root = window.place.value
+            home = self.homes.get(root)
+            joins = home is not None and home.space == space
+            if joins and home is not None:
+                joins = is_number_of_row(window, space.shape) if root in home.numbers else value is root
+            stage = max(stage, home.stage if joins and home is not None else self.ready.get(root, 0))
+        group = self.open_groups.get((space, stage))
         while group is not None and not group.takes(node):
             stage += 1
-            group = open_groups.get((space, stage))
+            group = self.open_groups.get((space, stage))
         if group is None:
-            group = open_groups[space, stage] = Group(space, stage)
-            groups.append(group)
+            group = self.open_groups[space, stage] = Group(space, stage)
+            self.groups.append(group)
+        return group
+
+    def host_of_numbers(self, node: Node, space: Space, windows: list[Window]) -> Group | None:
+        """The loop over rows that computes what a call of numbers of rows reads, if all that is at hand there."""
+        roots = [window.place.value for window in windows]
+        hosts = [self.homes[root] for root in roots if root in self.homes and root in self.homes[root].numbers]
+        host = max(hosts, key=lambda each: each.stage, default=None)
+        count = math.prod(space.shape)
+        if host is None or host.space.dtype is not space.dtype or math.prod(host.space.shape[:-1]) != count or not host.takes(node):
+            return None
+        for root, window in zip(roots, windows):
+            inside = self.homes.get(root) is host
+            if inside and root not in host.numbers or not inside and self.ready.get(root, 0) > host.stage:
+                return None
+            if not numbers_of(window, count) and (inside or window.layout.numel != 1):
+                return None
+        return host if contiguous_strides(space.shape) == space.strides else None
+
+    def join(self, node: Node, group: Group, number: bool) -> None:
+        """A call that shares a loop."""
         group.add(node)
-        homes[node.outs[0]] = group
-        ready[node.outs[0]] = group.stage + 1
-        after[node] = group
-    return calls, groups, after
+        if number:
+            group.numbers.update(node.outs)
+        self.homes[node.outs[0]] = group
+        self.ready[node.outs[0]] = group.stage + 1
+        self.after[node] = group
 
 
 def endings_of(calls: list[tuple[int, Node]], groups: list[Group], made: Schedule) -> dict[Node, tuple[Group, Ending]]:
@@ -184,63 +257,3 @@ def places_of(op: Movement, layout: Layout, arguments: tuple) -> Any:
 def host_of(node: Node, made: Schedule) -> Host:
     """The call itself."""
     return Host(node, tuple(node.outs), tuple([made.window(value) for value in node.values()]))
-
-
-def launch_of(node: Node, made: Schedule) -> Launch | None:
-    """The launch that the operation's own plan is; None where a call takes something else than one launch."""
-    if node.op is UPDATE:
-        return launch_of_update(node, made)
-    if node.op is DRAW:
-        return launch(*plan_of_draw(node), node.outs, [node], made)
-    if any(type(x) in (tuple, list) for x in node.ins) or next(values_in(tuple(node.attributes.values())), None):
-        return None
-    plan = plan_of(node)
-    if plan is None or any(out.layout is not value.layout for out, value in zip(plan.outs, node.outs)):
-        return None
-    return launch(plan, list(node.ins), node.outs, [node], made)
-
-
-def launch_of_update(node: Node, made: Schedule) -> Launch | None:
-    """The launch of an optimizer's update, into new memory; None where that would have gaps."""
-    plan = plan_of_update(node, False)
-    if any(not out.layout.dense for out in plan.outs):
-        return None
-    return launch(plan, [*node.ins, *node.attributes["numbers"]], node.outs, [node], made)
-
-
-def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node], made: Schedule) -> Launch:
-    """The launch of a plan: see NOTE [Plan record] in native/plans.py."""
-    lacks = plan.record.lacks if type(plan.record) is LateRecord and plan.record.packed is None else None
-    record = plan.record if lacks else complete(plan.record)
-    words = struct.unpack_from(f"{len(record) // 8}q", record)
-    address, units, grain, _, count, flags, shared_from = words[:7]
-    if lacks:
-        address, flags, shared_from = lacks
-    if units < 0:
-        units = plan.outs[0].layout.numel
-        flags |= units >= shared_from
-    codes = words[8 : 8 + count]
-    reads = [made.window(x).place if isinstance(x, Value) else number(x, code) for x, code in zip(operands, codes)]
-    parameters = record[8 * (8 + count) :]
-    return Launch(address, units, tuple(outs), tuple(reads), parameters, grain, bool(flags & PARALLEL), tuple(nodes))
-
-
-def plan_of(node: Node) -> Plan | None:
-    """The operation's own plan."""
-    op: Any = node.op
-    kinds = tuple([x.layout if isinstance(x, Value) else type(x) for x in node.ins])
-    layouts = [x for x in kinds if type(x) is Layout]
-    if any(x.special for x in layouts):
-        return None
-    try:
-        if isinstance(op, Elementwise):
-            if op.integer_divisor or any(x.dtype.is_complex for x in layouts) or any(x is complex for x in kinds):
-                return None
-            return make_plan(op, kinds)
-        found = lowering_of(op) if isinstance(op, General) else None
-        if found is None or found[0] != "plan" or op.variadic:
-            return None
-        plan = found[1](op, kinds, {name: hashable(x) for name, x in node.attributes.items()})
-        return plan if isinstance(plan, GeneralPlan) else None
-    except (NbgradError, OverflowError, struct.error):
-        return None

@@ -29,7 +29,7 @@ from .fusion import Group, formula_of
 from .ir import Node, Value
 from .steps import Launch, Place, Schedule, number
 
-__all__ = ["Ending", "ending_of", "strips_of"]
+__all__ = ["Ending", "Partial", "ending_of", "kernel_of_rows", "merges", "parted", "partial_sums", "strips_of"]
 
 FEWEST = 2048  # positions of a loop in strips
 SHORTEST = 128  # and of its rows
@@ -51,6 +51,8 @@ def ending_of(node: Node, group: Group | None, stage: int, made: Schedule) -> En
         return None
     out, window = node.outs[0].layout, made.window(node.ins[0])
     x, value = window.layout, window.place.value
+    if value in group.numbers or group.folds and FOLDED % group.space.shape[-1]:
+        return None
     whole = window.place.offset == 0 and x.dense and value.layout is not None and value.layout.numel == x.numel
     if not whole or x.special or out is None or x.dtype not in (float32, float64) or x.dtype is not out.dtype or x.conj or x.neg:
         return None
@@ -61,6 +63,26 @@ def ending_of(node: Node, group: Group | None, stage: int, made: Schedule) -> En
         return None
     folds = folds_of(op, x.dtype, out.dtype)
     return Ending(node, value, stage) if folds.piece is not None and folds.piece.memory == x.dtype.name else None
+
+
+class Partial(NamedTuple):
+    """Accumulators of an ending, one for each block, and its folds."""
+
+    value: Value
+    ending: Ending
+    folds: ReductionFolds
+
+
+def partial_sums(ending: Ending, dtype: DType, numel: int) -> Partial:
+    """The accumulators of an ending of ``numel`` elements."""
+    folds = folds_of(ending.node.op, dtype, dtype)
+    assert folds.piece is not None
+    return Partial(Value(layout_of(dtype_of(folds.piece.out), (-(-numel // FOLDED),))), ending, folds)
+
+
+def kernel_of_rows(fold: Fold) -> int:
+    """Address of the kernel that folds rows."""
+    return int(fold_kernel(fold, False))
 
 
 # ---- which call is in which loop ---------------------------------------------------------------------------------------
@@ -164,11 +186,7 @@ class Strips:
         self.group, self.stored, self.endings, self.made, self.walk, self.numel = group, stored, endings, made, walk, numel
         self.dtype: DType = group.space.dtype
         self.blocks = -(-numel // FOLDED)
-        self.partials: list[tuple[Value, Ending, ReductionFolds]] = []
-        for ending in endings:
-            folds = folds_of(ending.node.op, self.dtype, self.dtype)
-            assert folds.piece is not None
-            self.partials.append((Value(layout_of(dtype_of(folds.piece.out), (self.blocks,))), ending, folds))
+        self.partials = [partial_sums(ending, self.dtype, numel) for ending in endings]
         self.writes = [*stored, *(value for value, _, _ in self.partials)]
         self.reads: dict[Any, tuple[int, Place | bytes]] = {}
         self.places: dict[Value, Reached] = {}
@@ -208,7 +226,7 @@ class Strips:
             return None
         return [
             (self.group.stage, self.loop(steps, strip, nanoseconds)),
-            *(each for partial in self.partials for each in self.merges(partial)),
+            *(each for partial in self.partials for each in merges(partial, self.numel)),
         ]
 
     def crossing(self, parts: list[list[Node]]) -> list[Value]:
@@ -232,7 +250,7 @@ class Strips:
         folds = []
         for k, (_, ending, (_, piece, _, _)) in enumerate(self.partials):
             assert piece is not None
-            folds.append((int(fold_kernel(piece, False)), WIDTHS[piece.out], 1 + len(self.stored) + k, self.places[ending.value]))
+            folds.append((kernel_of_rows(piece), WIDTHS[piece.out], 1 + len(self.stored) + k, self.places[ending.value]))
         record = fused_record(self.numel, self.walk.width, FOLDED, strip, steps, folds)
         grain, shared_from = thread_shares(nanoseconds)
         reads = tuple([read for _, read in self.reads.values()])
@@ -240,22 +258,23 @@ class Strips:
         shared = self.numel >= shared_from
         return Launch(loop_address(), self.blocks, tuple(self.writes), reads, record, max(1, grain // FOLDED), shared, nodes)
 
-    def merges(self, partial: tuple[Value, Ending, ReductionFolds]) -> list[tuple[int, Launch]]:
-        """The launches that make a number of the blocks' accumulators: as many merges as the call has."""
-        value, (node, _, stage), (whole, piece, merge, _) = partial
-        assert piece is not None and merge is not None
-        reads, outs = (Place(value),), (node.outs[0],)
-        if self.numel < SHARED_FROM:
-            record = struct.pack("4q", self.blocks, self.blocks, 1, self.numel)
-            return [(stage, Launch(blocks_address(whole), 1, outs, reads, record, nodes=(node,)))]
-        pieces = -(-self.numel // PIECE)
-        partial_sums = Value(layout_of(dtype_of(piece.out), (pieces,)))
-        record = struct.pack("4q", self.blocks, PIECE // FOLDED, 1, 1)
-        last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, self.numel)
-        return [
-            (stage, Launch(blocks_address(piece), pieces, (partial_sums,), reads, record, nodes=(node,))),
-            (stage, Launch(int(fold_kernel(merge, False)), 1, outs, (Place(partial_sums),), last, nodes=(node,))),
-        ]
+
+def merges(partial: Partial, numel: int) -> list[tuple[int, Launch]]:
+    """The launches that make a number of the blocks' accumulators, with their stage: as many merges as the call has."""
+    value, (node, _, stage), (whole, piece, merge, _) = partial
+    assert piece is not None and merge is not None
+    reads, outs, blocks = (Place(value),), (node.outs[0],), -(-numel // FOLDED)
+    if numel < SHARED_FROM:
+        record = struct.pack("4q", blocks, blocks, 1, numel)
+        return [(stage, Launch(blocks_address(whole), 1, outs, reads, record, nodes=(node,)))]
+    pieces = -(-numel // PIECE)
+    sums = Value(layout_of(dtype_of(piece.out), (pieces,)))
+    record = struct.pack("4q", blocks, PIECE // FOLDED, 1, 1)
+    last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, numel)
+    return [
+        (stage, Launch(blocks_address(piece), pieces, (sums,), reads, record, nodes=(node,))),
+        (stage, Launch(kernel_of_rows(merge), 1, outs, (Place(sums),), last, nodes=(node,))),
+    ]
 
 
 @cache

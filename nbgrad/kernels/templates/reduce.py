@@ -33,6 +33,7 @@ __all__ = [
     "Fold",
     "arg_loop",
     "bound",
+    "column_parts",
     "columns",
     "compile_kernel",
     "deviation_of",
@@ -393,15 +394,52 @@ def column_loop(start, stop, args):
             rows = min(1024, length - top)
             for i in range(n):
                 s[i] = wide(IDENTITY)
-            first = top + fold_eights(s, n, base + top * step, step, rows // 8 if length >= 64 else 0)
-            for r in range(first, top + rows):
-                x = at_memory(base, r * step)
-                for i in range(n):
-                    s[i] = combine(s[i], taken(x[i]))
+            take_rows(s, n, base + top * step, step, rows, rows // 8 if length >= 64 else 0)
             for i in range(n):
                 hi[i], lo[i] = absorb(hi[i], lo[i], s[i])
         for i in range(n):
             out[i] = result(hi[i], lo[i], times, over)
+
+
+def take_rows(s, n, base, step, rows, groups):
+    """Take rows, the first ones in ``groups`` of eight, into the accumulators of ``n`` columns; none are reordered."""
+    first = fold_eights(s, n, base, step, groups)
+    for r in range(first, rows):
+        x = at_memory(base, r * step)
+        for i in range(n):
+            s[i] = combine(s[i], taken(x[i]))
+
+
+def take_columns(start, stop, args):
+    """Take some rows of a block into the accumulators of its columns, which a launch behind finishes: ``finish_columns``.
+
+    The record: how many rows, bytes between them, columns; how many rows of the block came before, a multiple of eight, and how
+    many rows there are in all.
+    """
+    record = pointer_word(args, 0)
+    rows, step, n, before, length = word(record, 0), word(record, 1), word(record, 2), word(record, 3), word(record, 4)
+    s = p_acc(args, 1)
+    if before == 0:
+        for i in range(n):
+            s[i] = wide(IDENTITY)
+    take_rows(s, n, pointer_word(args, 2), step, rows, rows // 8 if length >= 64 else 0)
+
+
+def finish_columns(start, stop, args):
+    """A unit is a tile of ``TILE`` columns, of which accumulators of several blocks are there.
+
+    The record: blocks, columns, and ``times`` and ``over``.
+    """
+    record = pointer_word(args, 0)
+    blocks, width, times, over = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
+    out, s = p_out(args, 1), p_acc(args, 2)
+    for unit in range(start, stop):
+        for column in range(unit * TILE, min(unit * TILE + TILE, width)):
+            hi = wide(IDENTITY)
+            lo = wide(IDENTITY)
+            for block in range(blocks):
+                hi, lo = absorb(hi, lo, s[block * width + column])
+            out[column] = result(hi, lo, times, over)
 
 
 @part_of_loop
@@ -433,8 +471,18 @@ def columns(fold: Fold) -> tuple[Callable, tuple]:
     The record: elements a column, bytes between them, columns, bytes between the outermost index's blocks, tiles a
     block, and ``times`` and ``over``.
     """
+    return column_loop, column_bindings(fold)
+
+
+def column_parts(fold: Fold) -> tuple[Callable, Callable, tuple]:
+    """The same in two kernels: ``take_columns``, ``finish_columns``, and their bindings."""
+    return take_columns, finish_columns, column_bindings(fold)
+
+
+def column_bindings(fold: Fold) -> tuple:
+    """What loops over columns mention."""
     groups = columns_in_eights if fold.eights else columns_singly
-    return column_loop, (*bound(memory=fold.memory, acc=fold.acc, out=fold.out), ("fold_eights", groups), *fold.bindings)
+    return *bound(memory=fold.memory, acc=fold.acc, out=fold.out), ("fold_eights", groups), *fold.bindings
 
 
 def bound(**types: str) -> tuple[tuple[str, Any], ...]:
