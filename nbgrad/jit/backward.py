@@ -24,9 +24,10 @@ from .ir import Value, values_in
 from .joint import Joint
 from .linear import part
 from .passes import owners, simplify
+from .passes.eliminate_dead import needed_nodes
 from .program import Program
 from .recorded import Recorder
-from .retrace import example, prune
+from .retrace import example
 from .version import interleaved
 
 __all__ = ["Backward"]
@@ -247,13 +248,9 @@ class Backward:
         known = {*saved, *joint.graph.constants, *(value for node in again for value in node.outs)}
         if not reads_of(joint) | {value for node in again for value in node.values()} <= known:
             raise GraphError(f"{self.flat.name}: its backward pass reads a value that is not saved.")
-        made = part(
-            [*joint.cotangents, *saved],
-            interleaved(again, joint.reverse),
-            [joint.grads[k] for k in places],
-            joint.graph.constants,
-            f"{self.flat.name}_backward",
-        )
+        nodes, grads = interleaved(again, joint.reverse), [joint.grads[k] for k in places]
+        name = f"{self.flat.name}_backward"
+        made = part([*joint.cotangents, *saved], nodes, grads, joint.graph.constants, name, set(nodes))
         for value in made.defined():
             value.requires_grad = False  # not in blocks: that of a way back is differentiated when it runs (rewinding.py)
         program = Program(simplify(made), made.outputs)
@@ -304,11 +301,11 @@ def opened(
     made, copies = graph.copy()
     for value in words:
         copies[value].node = None
-    made.nodes = [node for node in made.nodes if node.op is not RESERVE and (node.outs or node.effect == "pure")]
     made.outputs = [copies[value] for value in results]
-    prune(made, made.outputs)
-    constants = set(made.constants)
-    captured = [x for x in graph.constants if copies[x] in constants and (needs_gradient(x) or id(x.data) in known)]
+    nodes = [node for node in made.nodes if node.op is not RESERVE and (node.outs or node.effect == "pure")]
+    made.nodes, read = needed_nodes(nodes, made.outputs, set(nodes))
+    made.constants = [value for value in made.constants if value in read]
+    captured = [x for x in graph.constants if copies[x] in read and (needs_gradient(x) or id(x.data) in known)]
     for x in captured:
         made.constants.remove(copies[x])
         copies[x].data, copies[x].requires_grad = None, needs_gradient(x)

@@ -29,7 +29,8 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .capture import Trace
 from .graph import Graph
-from .ir import Block, Value, copy_block, plain_layout, values_in
+from .ir import Block, Value, copy_block, plain_layout
+from .passes.eliminate_dead import eliminate_dead
 from .program import Program
 from .replay import run_block, tensor_of
 from .tracing import tracing
@@ -40,7 +41,6 @@ __all__ = [
     "active_values",
     "block_for_node",
     "body_of",
-    "drop_unused",
     "example_from",
     "example_of",
     "fitted",
@@ -205,7 +205,7 @@ def traced_body(
         graph = active.graph
         graph.outputs = [active.value(x) for x in outs]
     refuse_in_body(graph)
-    drop_unused(graph)
+    eliminate_dead(graph)
     captures = {id(x) for x in found}
     graph.constants.sort(key=lambda value: id(value.data) not in captures)  # where the substitution was not asked
     used += [value.data for value in graph.constants if id(value.data) in captures]
@@ -218,18 +218,6 @@ def traced_body(
 
         check(graph, "trace")
     return Body(Block(graph.inputs, graph.nodes, graph.outputs), bound), used
-
-
-def drop_unused(graph: Graph) -> None:
-    """Leave out the nodes and constants that no output depends on."""
-    needed, kept = set(values_in(tuple(graph.outputs))), []
-    for node in reversed(graph.nodes):
-        if any(out in needed for out in node.outs) or node.effect == "host":
-            needed.update(node.values())
-            needed.update(value for block in node.blocks for value in block.free())
-            kept.append(node)
-    graph.nodes = kept[::-1]
-    graph.constants = [value for value in graph.constants if value in needed]
 
 
 def example_of(x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Container, Iterable, Sequence
 from ..base.errors import GraphError
 from ..ops.core import Elementwise, Movement, Reduction
 from .ir import Node, Value
-from .retrace import is_pure
+from .passes import effects
 
 __all__ = ["minimum_cut", "recomputed", "saved_values"]
 
@@ -34,7 +34,7 @@ def may_repeat(node: Node, effort: int = 0) -> bool:
     Args:
         effort: 1 allows large reductions too, 2 all that is pure.
     """
-    if not is_pure(node):
+    if not effects.may_repeat(node):
         return False
     if isinstance(node.op, (Elementwise, Movement)) or effort > 1:
         return True

@@ -23,8 +23,9 @@ from ..tensors.tensor import Tensor
 from .graph import Graph
 from .ir import Block, Value
 from .obstacles import is_differentiable, update_requires_grad
+from .passes.eliminate_dead import eliminate_dead
 from .replay import replay
-from .retrace import examples_of, leaves, prune
+from .retrace import examples_of, leaves
 from .version import Version, fits, kind_of
 
 __all__ = ["Gradient", "differentiate", "is_differentiable", "update_requires_grad"]
@@ -91,7 +92,7 @@ class Gradient:
 
     def __init__(self, graph: Graph, examples: Sequence[Any], memory: float | None):
         self.graph, _ = graph.copy()
-        prune(self.graph, self.graph.outputs)
+        eliminate_dead(self.graph)
         self.memory = memory
         self.versions: dict[Any, Version] = {}
         if examples or all(value.layout is not None for value in graph.inputs):

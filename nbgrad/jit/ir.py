@@ -63,8 +63,8 @@ class Control:
         run: ``run(node, values, *operands, **attributes) -> results`` by calls of operations.
         check: ``check(node)`` gives what is wrong with its blocks and layouts, in sentences: see checker.py.
         effect: "pure"; "random": it takes something that others then do not get; "guard": the run may stop there; "host": the
-            program sees it; "python": code of the program, of which nothing is known. Nodes with an effect are neither dropped nor
-            merged, and keep their order.
+            program sees it; "python": code of the program, of which nothing is known; "write": it overwrites an operand. Nodes with
+            an effect are neither dropped nor merged, and keep their order.
         changing: of loops ``changing(node)``: how many of the first inputs of its blocks, which all take its operands, change from
             trip to trip.
         steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
@@ -135,6 +135,12 @@ class Node:
         self.ins = tuple(map_values(x, change) for x in self.ins)
         self.attributes = {name: map_values(x, change) for name, x in self.attributes.items()}
 
+    def replace_all(self, change: Callable[[Value], Value]) -> None:
+        """Read other values, in its blocks too."""
+        self.replace(change)
+        for block in self.blocks:
+            block.replace(change)
+
     def __repr__(self) -> str:
         return f"<Node {self.name}>"
 
@@ -160,6 +166,12 @@ class Block:
         yield from self.inputs
         for node in self.nodes:
             yield from node.outs
+
+    def replace(self, change: Callable[[Value], Value]) -> None:
+        """Read and return other values."""
+        for node in self.nodes:
+            node.replace_all(change)
+        self.outputs = [map_values(x, change) for x in self.outputs]
 
     def all_nodes(self) -> Iterator[Node]:
         """Its nodes, and those of their blocks, in program order."""

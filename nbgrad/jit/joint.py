@@ -14,7 +14,10 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .graph import Graph
 from .ir import Node, Value
-from .retrace import constants_of, drop_stops, example, merge_equal, prune, run_flagged, traced
+from .passes.drop_stops import drop_stops
+from .passes.eliminate_dead import eliminate_dead
+from .passes.merge_calls import merge_calls
+from .retrace import constants_of, example, run_flagged, traced
 from .tracing import tracing
 
 __all__ = ["Joint"]
@@ -139,11 +142,12 @@ class Joint:
 
         Of a pass that is recorded, it matters where gradients stop.
         """
-        for table in () if recorded else (drop_stops(self.graph), merge_equal(self.graph)):
-            self.origin = {table.get(value, value): mine for value, mine in reversed(self.origin.items())}
-        count = len(self.roots)
+        for rewrite in () if recorded else (drop_stops, merge_calls):
+            became: dict[Value, Value] = {}
+            rewrite(self.graph, became)
+            self.origin = {became.get(value, value): mine for value, mine in reversed(self.origin.items())}
+        count, before = len(self.roots), set(primal)
         self.roots, self.grads = self.graph.outputs[:count], self.graph.outputs[count:]
-        prune(self.graph, self.graph.outputs)
-        before = set(primal)
+        eliminate_dead(self.graph, silent={node for node in self.graph.nodes if node not in before})
         self.primal = [node for node in self.graph.nodes if node in before]
         self.reverse = [node for node in self.graph.nodes if node not in before]

@@ -6,7 +6,7 @@ values from around it, and is linear in what it takes: where all of that is unde
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Container, Sequence
 
 from ..base.errors import GraphError
 from ..base.grad_mode import no_grad
@@ -15,20 +15,11 @@ from ..tensors.tensor import Tensor
 from .cut import recomputed, saved_values
 from .graph import Graph
 from .ir import Block, Control, Node, Value, copy_block, map_values, values_in
+from .passes.drop_stops import drop_stops
+from .passes.eliminate_dead import eliminate_dead, needed_nodes
+from .passes.merge_calls import merge_calls
 from .replay import run_block
-from .retrace import (
-    constants_of,
-    drop_stops,
-    example,
-    examples_of,
-    leaves,
-    merge_equal,
-    prune,
-    replace,
-    retrace,
-    run_flagged,
-    traced,
-)
+from .retrace import constants_of, example, examples_of, leaves, retrace, run_flagged, traced
 from .tracing import tracing
 
 __all__ = ["LINEAR", "Linearized", "group", "inline", "jvp", "linearize", "transpose"]
@@ -106,8 +97,7 @@ def stand_outside(graph: Graph, blocks: Any) -> None:
     def change(value: Value) -> Value:
         return table.get(value, value)
 
-    for node in graph.nodes:
-        replace(node, change)
+    graph.replace(change)
     for block in blocks:
         inner = block.blocks[0]
         own = {value: mine for mine, value in table.items() if value.node is block}
@@ -115,10 +105,7 @@ def stand_outside(graph: Graph, blocks: Any) -> None:
         def back(value: Value, own: dict[Value, Value] = own) -> Value:
             return own.get(value, value)
 
-        for node in inner.nodes:
-            replace(node, back)
-        inner.outputs[:] = [map_values(x, back) for x in inner.outputs]
-    graph.outputs[:] = [map_values(x, change) for x in graph.outputs]
+        inner.replace(back)
 
 
 def inline(graph: Graph) -> Graph:
@@ -134,7 +121,7 @@ def inline(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in made.nodes:
         for each in node.blocks[0].nodes if node.op is LINEAR else [node]:
-            replace(each, change)
+            each.replace_all(change)
             nodes.append(each)
         if node.op is LINEAR:
             table.update(zip(node.outs, node.blocks[0].outputs))
@@ -178,8 +165,8 @@ def jvp(graph: Graph, *examples: Any) -> Graph:
         made = active.graph
     made.name = f"{graph.name}_jvp"
     drop_stops(made)
-    merge_equal(made)
-    prune(made, made.outputs)
+    merge_calls(made)
+    eliminate_dead(made)
     return made
 
 
@@ -231,7 +218,8 @@ def linearize(graph: Graph, *examples: Any, memory: float | None = None) -> Line
     saved = saved_values(inputs, primal, reads - constants, list(values_in(tuple(outs))), memory)
     extra = [value for value in saved if value not in inputs and value not in outs]
     f = part(inputs, primal, [*outs, *extra], both.constants, graph.name)
-    linear = part([*saved, *tangents], [*recomputed(primal, reads, saved), *rest], ts, both.constants, f"{graph.name}_linear")
+    nodes = [*recomputed(primal, reads, saved), *rest]
+    linear = part([*saved, *tangents], nodes, ts, both.constants, f"{graph.name}_linear", set(nodes))
     captured_inputs = [k for k, value in enumerate(inputs) if value in saved and value not in outs]
     captured_outputs = [k for k, value in enumerate([*outs, *extra]) if value in saved and value not in [*outs, *extra][:k]]
     order = {value: k for k, value in enumerate(saved)}
@@ -240,12 +228,24 @@ def linearize(graph: Graph, *examples: Any, memory: float | None = None) -> Line
     return Linearized(f, len(outs), linear, captured_inputs, captured_outputs)
 
 
-def part(inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Any], constants: Sequence[Value], name: str) -> Graph:
-    """A graph of its own of some nodes."""
+def part(
+    inputs: Sequence[Value],
+    nodes: Sequence[Node],
+    outputs: Sequence[Any],
+    constants: Sequence[Value],
+    name: str,
+    silent: Container[Node] = (),
+) -> Graph:
+    """A graph of its own of what outputs depend on.
+
+    Args:
+        silent: as of ``eliminate_dead``.
+    """
     table: dict[Value, Value] = {}
-    made = copy_block(Block(list(inputs), list(nodes), list(outputs)), Graph(name=name), table, list(constants))
+    nodes, read = needed_nodes(nodes, outputs, silent)
+    constants = [value for value in constants if value in read]
+    made: Graph = copy_block(Block(list(inputs), nodes, list(outputs)), Graph(name=name), table, constants)
     made.constants = [table[value] for value in constants]
-    prune(made, made.outputs)
     return made
 
 
@@ -286,6 +286,5 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
         if joint.inputs[k] in read:
             raise GraphError(f"transpose: {graph.name} is not linear in input {flat.inputs[k].name or k}. Hint: linearize it.")
     parameters = [value for k, value in enumerate(joint.inputs) if k not in places]
-    return part(
-        [*parameters, *joint.cotangents], nodes, [joint.grads[k] for k in places], joint.graph.constants, f"{graph.name}_transposed"
-    )
+    inputs, grads = [*parameters, *joint.cotangents], [joint.grads[k] for k in places]
+    return part(inputs, nodes, grads, joint.graph.constants, f"{graph.name}_transposed", set(nodes))

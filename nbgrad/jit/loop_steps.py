@@ -7,11 +7,11 @@ from typing import Any, Callable, Sequence
 from ..base.calls import CALLS
 from ..batch.vmap import vmap
 from ..tensors.tensor import Tensor
-from .bodies import Body, active_values, drop_unused, example_from, example_of, joined, traced_body, values_in_first
+from .bodies import Body, active_values, example_from, example_of, joined, traced_body, values_in_first
 from .checkpoints import ALL, Policy
 from .derived import batched, example_like, pulled, pushed
-from .graph import Graph
 from .ir import Block, Value
+from .passes.eliminate_dead import needed_nodes
 
 __all__ = [
     "Loop",
@@ -79,9 +79,9 @@ class Step:
 
         def make() -> Step:
             block = self.body.block
-            graph = Graph(block.inputs, block.nodes, block.outputs[: self.carries])
-            drop_unused(graph)
-            return Step(Body(Block(graph.inputs, graph.nodes, graph.outputs), self.body.bound), self.carries, self.slices)
+            outs = block.outputs[: self.carries]
+            nodes, _ = needed_nodes(block.nodes, outs, set(block.nodes))
+            return Step(Body(Block(block.inputs, nodes, outs), self.body.bound), self.carries, self.slices)
 
         made: Step = self.body.derive("carrying", make)
         return made

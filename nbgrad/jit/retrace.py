@@ -19,31 +19,23 @@ from ..tensors.tensor import Tensor, native
 from .capture import Trace
 from .graph import Graph
 from .ir import Control, Node, Value, map_values, values_in
+from .passes.eliminate_dead import eliminate_dead
 from .replay import run_node, tensor_of
 from .tracing import tracing
-from .variables import OVERWRITE, STOP
 
-__all__ = [
-    "InPlace",
-    "example",
-    "examples_of",
-    "functionalise",
-    "leaves",
-    "merge_equal",
-    "prune",
-    "replace",
-    "retrace",
-    "run_flagged",
-    "specialise",
-]
+__all__ = ["InPlace", "example", "examples_of", "functionalise", "leaves", "retrace", "run_flagged", "specialise"]
 
 
 class InPlace(Control):
     """A call in place, as graphs that were not captured may hold: ``InPlace("relu")``."""
 
     def __init__(self, name: str):
-        super().__init__(f"{name}_", lambda node, values, *operands, **attributes: (self.call(*operands, **attributes),))
+        super().__init__(f"{name}_", self.write, effect="write")
         self.call = CALLS[f"{name}_"]
+
+    def write(self, node: Node, values: dict[Value, Any], *operands: Any, **attributes: Any) -> tuple:
+        """See ``Control``."""
+        return (self.call(*operands, **attributes),)
 
 
 def leaves(x: Any) -> Iterator[Any]:
@@ -167,7 +159,7 @@ def functionalise(graph: Graph, *examples: Any) -> Graph:
     """
     arguments = examples_of(graph, examples)
     made = retrace(graph, arguments, [value.requires_grad is not False for value in graph.inputs])
-    prune(made, made.outputs)
+    eliminate_dead(made)
     return made
 
 
@@ -177,86 +169,3 @@ def specialise(graph: Graph, *examples: Any) -> Graph:
     A sum with a known zero is its other side, a block of which all cotangents are known zeros is zero, and does not run.
     """
     return functionalise(graph, *examples)
-
-
-# ---- tidying -------------------------------------------------------------------------------------------------------
-
-
-def replace(node: Node, change: Callable[[Value], Value]) -> None:
-    """Have a node, and the nodes of its blocks, read other values."""
-    node.replace(change)
-    for block in node.blocks:
-        for inner in block.nodes:
-            replace(inner, change)
-        block.outputs[:] = [map_values(x, change) for x in block.outputs]
-
-
-def is_pure(node: Node) -> bool:
-    """Whether equal calls give equal results and do nothing else."""
-    return not isinstance(node.op, Control) and node.op.kind != "composite" and not node.op.sized_by_values and not node.op.draws
-
-
-def must_run(node: Node) -> bool:
-    """Whether it does something beside giving results, or may stop a run."""
-    return isinstance(node.op, InPlace) or node.effect != "pure" or node.op.sized_by_values
-
-
-def frozen(x: Any) -> Any:
-    """A key by which equal operands are found: numbers by their bits."""
-    if isinstance(x, (tuple, list)):
-        return type(x), tuple(map(frozen, x))
-    if isinstance(x, float):
-        return float, x.hex()
-    if isinstance(x, complex):
-        return complex, x.real.hex(), x.imag.hex()
-    if isinstance(x, slice):
-        return slice, frozen(x.start), frozen(x.stop), frozen(x.step)
-    return (type(x), x) if getattr(type(x), "__hash__", None) else id(x)
-
-
-def merge_equal(graph: Graph) -> dict[Value, Value]:
-    """Call once what is called twice; returns what stands for the values that are gone."""
-    found: dict[Any, Node] = {}
-    table: dict[Value, Value] = {}
-    kept = []
-    for node in graph.nodes:
-        replace(node, lambda value: table.get(value, value))
-        key = (node.op, frozen(node.ins), tuple((name, frozen(x)) for name, x in node.attributes.items()))
-        first = found.setdefault(key, node) if is_pure(node) else node
-        if first is not node and [v.layout for v in first.outs] == [v.layout for v in node.outs]:
-            table.update(zip(node.outs, first.outs))
-        else:
-            kept.append(node)
-    graph.nodes[:] = kept
-    graph.outputs[:] = [map_values(x, lambda value: table.get(value, value)) for x in graph.outputs]
-    return table
-
-
-def drop_stops(graph: Graph) -> dict[Value, Value]:
-    """A graph by which no gradients are taken needs no marks where they stop; returns what stands for them."""
-    table: dict[Value, Value] = {}
-    kept = []
-    for node in graph.nodes:
-        replace(node, lambda value: table.get(value, value))
-        if node.op is STOP or node.op is OVERWRITE:
-            table[node.outs[0]] = node.ins[-1]
-        else:
-            kept.append(node)
-    graph.nodes[:] = kept
-    graph.outputs[:] = [map_values(x, lambda value: table.get(value, value)) for x in graph.outputs]
-    return table
-
-
-def prune(graph: Graph, roots: Any) -> None:
-    """Drop the nodes whose results nothing reads, and that do nothing else."""
-    wanted = set(values_in(roots))
-    kept = []
-    for node in reversed(graph.nodes):
-        if must_run(node) or not wanted.isdisjoint(node.outs):
-            kept.append(node)
-            wanted.update(node.values())
-            for block in node.blocks:
-                wanted.update(block.free())
-    graph.nodes[:] = kept[::-1]
-    read = {value for node in graph.nodes for value in (*node.values(), *(v for b in node.blocks for v in b.free()))}
-    graph.constants[:] = [value for value in graph.constants if value in read or value in set(values_in(roots))]

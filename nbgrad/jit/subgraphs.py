@@ -8,7 +8,6 @@ from .graph import Graph
 from .ir import Block, Control, Node, Value, values_in
 from .obstacles import is_differentiable
 from .replay import run_block
-from .retrace import replace
 
 __all__ = ["GROUP", "differentiable_subgraphs"]
 
@@ -67,7 +66,7 @@ def group_of(run: list[Node], graph: Graph) -> Node:
     block = group.blocks[0]
     formals = {value: Value(value.layout, value.requires_grad, name=value.name) for value in ins}
     for node in run:
-        replace(node, lambda value: table.get(value) or formals.get(value, value))
+        node.replace_all(lambda value: table.get(value) or formals.get(value, value))
     block.inputs, block.outputs = list(formals.values()), [table[value] for value in outs]
     return group
 

@@ -13,8 +13,9 @@ from .ir import Control, Node, Value, values_in
 from .joint import Joint
 from .linear import group, part
 from .obstacles import check, plain_reads, update_requires_grad
+from .passes.eliminate_dead import eliminate_dead, needed_nodes
 from .replay import replay
-from .retrace import leaves, map_leaves, prune, retrace
+from .retrace import leaves, map_leaves, retrace
 
 __all__ = ["Version", "kind_of"]
 
@@ -78,7 +79,7 @@ class Version:
         read = plain_reads(graph, plain, needs)
         self.branches = bool(read) and any(node.blocks for node in graph.nodes)
         self.flat = retrace(graph, arguments, [value.requires_grad is not False for value in graph.inputs])
-        prune(self.flat, self.flat.outputs)
+        eliminate_dead(self.flat)
         self.f_real_outputs = len(self.flat.outputs)
         self.temporaries: list[Value] = []
         joint = self.settled()
@@ -219,8 +220,8 @@ class Version:
         again = recomputed(joint.primal, self.reads(joint), have)
         self.require_saved(joint, again, have)
         grads = [self.gradient_of(self.trees[k], joint) for k in self.df_output_vjps]
-        made = Graph(inputs, [*nodes, *interleaved(again, joint.reverse)], grads, joint.graph.constants)
-        prune(made, made.outputs)
+        nodes += interleaved(again, joint.reverse)
+        made = Graph(inputs, needed_nodes(nodes, grads, set(nodes))[0], grads, joint.graph.constants)
         group(made, [cotangents[k] for k in joint.live], joint.turns)
         made = part(inputs, made.nodes, made.outputs, made.constants, f"{self.name}_df")
         update_requires_grad(made, None)

@@ -13,8 +13,10 @@ from nbgrad.jit.differentiate import Reverse, differentiate
 from nbgrad.jit.graph import Graph
 from nbgrad.jit.ir import Block, Control, Node, Value, map_values
 from nbgrad.jit.linear import inline, jvp
+from nbgrad.jit.passes.eliminate_dead import eliminate_dead
+from nbgrad.jit.passes.merge_calls import merge_calls
 from nbgrad.jit.replay import run_block
-from nbgrad.jit.retrace import InPlace, functionalise, merge_equal, prune, specialise
+from nbgrad.jit.retrace import InPlace, functionalise, specialise
 from nbgrad.jit.schedule import schedule
 from nbgrad.jit.subgraphs import GROUP, differentiable_subgraphs
 from nbgrad.ops.core import OPS
@@ -295,12 +297,12 @@ class NbgradAdapter:
 
     def dce(self, graph):
         made, _ = graph.copy()
-        prune(made, made.outputs)
+        eliminate_dead(made)
         return made
 
     def cse(self, graph):
         made, _ = graph.copy()
-        merge_equal(made)
+        merge_calls(made)
         return made
 
 

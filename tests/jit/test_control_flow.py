@@ -883,3 +883,10 @@ def test_loops_of_numbers_are_one_kernel(name, dtype):
                 np.testing.assert_array_equal(x.numpy(), y.numpy())
     steps = [step for variant in compiled.variants for step in variant.program.schedule.steps]
     assert any(isinstance(step, Launch) and not step.nodes and step.units == 1 for step in steps)
+
+
+def test_a_step_refuses_what_the_unrolled_loop_refuses():
+    """Though nothing reads the result."""
+    x, places = nbgrad.ones(3), nbgrad.tensor([0, 7])
+    with pytest.raises(nbgrad.errors.DimError, match="take"):
+        scan(lambda c, i: ((x.take(i), c + 1)[1], None), nbgrad.zeros(()), places)

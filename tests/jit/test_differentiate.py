@@ -536,6 +536,23 @@ def test_a_call_in_place_is_refused_by_name():
     assert g.tolist() == [4.0, -6.0]
 
 
+def test_f_refuses_what_the_program_refuses():
+    """Though nobody reads the result; df does not compute it again."""
+    x, i = nbgrad.ones(3), nbgrad.tensor([0, 1])
+    gradient = differentiate(trace(lambda x, i: (x.take(i), x.exp())[1], x, i))
+    assert names(gradient.f) == ["take", "exp"] and "take" not in str(gradient.df)
+    with pytest.raises(nbgrad.errors.DimError):
+        gradient.f(x, i + 100)
+
+
+def test_equal_results_of_f_have_memory_of_their_own():
+    """As the program's have: who writes to one does not change the other."""
+    x = nbgrad.ones(3)
+    a, b = differentiate(trace(lambda x: (x.exp(), x.exp()), x)).f(x)[:2]
+    a.zero_()
+    assert (b == x.exp()).all()
+
+
 def test_another_number_of_examples_is_refused():
     """A graph of one input."""
     with pytest.raises(GraphError, match="expected 1 arguments, got 2"):

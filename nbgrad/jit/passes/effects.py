@@ -1,4 +1,4 @@
-"""What a node does beside giving its results, by the declarations."""
+"""What a node does beside giving its results, by the declarations: all that rewrites graphs asks here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...dispatch.lowerings import lowering_of
 from ...ops.core import Elementwise, General, Movement
 from ..ir import Control, Node
 
-__all__ = ["is_pure", "may_merge", "must_stay"]
+__all__ = ["is_pure", "may_merge", "may_repeat", "must_stay"]
 
 
 @cache
@@ -27,14 +27,23 @@ def is_pure(node: Node) -> bool:
     return node.effect == "pure" and (isinstance(op, (Elementwise, Movement, Control)) or isinstance(op, General) and not op.draws)
 
 
-def must_stay(node: Node) -> bool:
-    """Whether a node does something even if nobody reads its results: it may refuse what its operands hold, too."""
-    op: Any = node.op
+def must_stay(node: Node, silent: bool = False) -> bool:
+    """Whether a node does something even if nobody reads its results.
+
+    Args:
+        silent: it need not refuse what its operands hold: a run before has done so, or none would come to it.
+    """
     if not is_pure(node):
         return True
-    if isinstance(op, Control):
-        return any(map(must_stay, (inner for block in node.blocks for inner in block.nodes)))
-    if op.sized_by_values or not never_refuses(op):
+    if isinstance(node.op, Control):
+        return any(must_stay(inner, silent) for block in node.blocks for inner in block.nodes)
+    return node.op.sized_by_values or not silent and may_refuse(node)
+
+
+def may_refuse(node: Node) -> bool:
+    """Whether the call of an operation may refuse what its operands hold."""
+    op: Any = node.op
+    if not never_refuses(op):
         return True
     return bool(op.integer_divisor) and not all(
         value.layout is not None and value.layout.dtype.is_floating_point for value in node.outs
@@ -44,3 +53,8 @@ def must_stay(node: Node) -> bool:
 def may_merge(node: Node) -> bool:
     """Whether a call of it may stand for another one of the same operands."""
     return is_pure(node) and not node.blocks and bool(node.outs)
+
+
+def may_repeat(node: Node) -> bool:
+    """Whether it may be called again, behind others: no draw is."""
+    return is_pure(node) and not isinstance(node.op, Control) and not node.op.sized_by_values

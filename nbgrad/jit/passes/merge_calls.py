@@ -14,9 +14,13 @@ __all__ = ["merge_calls"]
 
 
 @checked
-def merge_calls(graph: Graph) -> bool:
-    """Let the first of several equal calls stand for the others."""
-    rewriting, known = Rewriting(graph), dict[Any, Node]()
+def merge_calls(graph: Graph, became: dict[Value, Value] | None = None) -> bool:
+    """Let the first of several equal calls stand for the others.
+
+    Args:
+        became: receives what stands for the values that are gone.
+    """
+    rewriting, known = Rewriting(graph, became), dict[Any, Node]()
     seen: dict[Any, Value] = {}
     nodes = []
     for node in graph.nodes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...ops.core import Movement
 from ..graph import Graph
-from ..ir import Block, Node, Value, map_values, values_in
+from ..ir import Node, Value, map_values, values_in
 from ..schedule import view
 from ..steps import Schedule, Window
 from ..variables import OVERWRITE, STOP
@@ -29,9 +29,9 @@ class Rewriting:
         outputs: the values that are returned.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, table: dict[Value, Value] | None = None):
         self.graph, self.changed = graph, False
-        self.table: dict[Value, Value] = {}
+        self.table: dict[Value, Value] = {} if table is None else table
         self.places = places_in(graph)
         self.old = {*graph.inputs, *graph.constants}
         self.outputs = set(values_in(tuple(graph.outputs)))
@@ -46,17 +46,9 @@ class Rewriting:
                 self.changed = True
             for block in node.blocks:
                 if not table.keys().isdisjoint(block.free()):
-                    self.read_in(block)
+                    block.replace(self.now)
                     self.changed = True
             note_view(node, self.places)
-
-    def read_in(self, block: Block) -> None:
-        """The same in a block, which may read values of those around it."""
-        for node in block.nodes:
-            node.replace(self.now)
-            for inner in node.blocks:
-                self.read_in(inner)
-        block.outputs = [map_values(x, self.now) for x in block.outputs]
 
     def now(self, value: Value) -> Value:
         """What stands for a value."""

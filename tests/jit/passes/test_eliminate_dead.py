@@ -83,6 +83,15 @@ def test_calls_that_may_refuse_what_operands_hold_stay(fn, xs, bad, error):
         made(*bad)
 
 
+def test_calls_that_may_refuse_go_where_nobody_waits_for_that():
+    """What a run before has refused already; not what changes sizes."""
+    graph = trace(lambda x, i: (x[i], x.nonzero(), x + 1)[2], X, N - 1)
+    assert after(eliminate_dead, graph, X, N - 1).nodes != []
+    before = names(graph)
+    eliminate_dead(graph, silent=set(graph.nodes))
+    assert before == ["index", "nonzero_places", "add"] and names(graph) == ["nonzero_places", "add"]
+
+
 def test_a_dead_loop_is_taken_out_and_one_that_may_refuse_stays():
     """What stands in a block decides."""
 
