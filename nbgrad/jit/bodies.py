@@ -90,6 +90,11 @@ class Body:
         """The outputs by calls, for tensors of any kind; gradients flow where they do in the block."""
         return run_block(self.block, inputs, {}, flags=True)
 
+    def closed(self) -> Body:
+        """The same, bound to nothing: what it is bound to are inputs like others."""
+        made: Body = self.derive("closed", lambda: Body(self.block)) if self.bound else self
+        return made
+
     def derive(self, key: Any, make: Callable[[], Any]) -> Any:
         """Something that is made of it once."""
         found = self.derived.get(key)
@@ -117,7 +122,7 @@ bodies: WeakKeyDictionary[Block, Body] = WeakKeyDictionary()
 def block_for_node(body: Body) -> Block:
     """A copy of a body's block, for a node of another graph, whose operands the constants are."""
     made: Block = copy_block(body.block, Block(), {})
-    bodies[made] = body.derive("closed", lambda: Body(body.block)) if body.bound else body
+    bodies[made] = body.closed()
     return made
 
 

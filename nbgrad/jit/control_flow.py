@@ -16,7 +16,7 @@ from ..base.nested import flatten
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
-from . import rewinding as _rewinding  # noqa: F401  (it registers itself)
+from . import rewinding as _rewinding, unwinding as _unwinding  # noqa: F401  (they register themselves)
 from .bodies import example_of, joined
 from .branches import Choice, chosen
 from .checkpoints import checked_policy, policy_of
@@ -127,8 +127,9 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     """A loop that goes on while a predicate of what it carries is true.
 
     What ``while cond(carry): carry = body(carry)`` computes. Both functions run once, on copies of ``init``, to see what they
-    compute; the trips then run that. Reverse mode keeps the carries of all trips; forward mode and ``vmap`` are loops too, where
-    the elements of a batch that have ended keep their carries.
+    compute; the trips then run that. Reverse mode keeps the carries of all trips; within a graph or a compiled function, whose
+    results have one size, it runs them once more for that. Forward mode and ``vmap`` are loops too, where the elements of a batch
+    that have ended keep their carries.
 
     Args:
         cond: ``cond(carry) ->`` a 0-d tensor of bools.
@@ -142,7 +143,7 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     Raises:
         ArgumentError: what is no tensor; a carry that changes its structure; a predicate that is no 0-d bool.
         ShapeError, DTypeError: its shape, its dtype. GradError: more memory in reverse mode. GraphError: the functions do what
-            a graph cannot hold; a gradient within a graph.
+            a graph cannot hold.
 
     >>> import nbgrad
     >>> nbgrad.jit.while_loop(lambda x: x < 100, lambda x: 2 * x, nbgrad.tensor(3.0))

@@ -86,6 +86,10 @@ class Step:
         made: Step = self.body.derive("carrying", make)
         return made
 
+    def closed(self) -> Step:
+        """The same, bound to nothing: what its body is bound to are operands behind the others."""
+        return Step(self.body.closed(), self.carries, self.slices)
+
     def derived(self, key: Any, fn: Callable[..., list], examples: Callable[[], list], carries: int, slices: int) -> Step:
         """The step of another loop, traced once."""
         return self.body.derive(key, lambda: Step(traced_body(fn, examples())[0], carries, slices))

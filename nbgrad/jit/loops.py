@@ -13,15 +13,13 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from ..autograd.function import Function
 from ..base.calls import CALLS
-from ..base.errors import GraphError
-from ..base.grad_mode import mode
+from ..base.grad_mode import capture_of_thread, mode
 from ..func.transforms import graph_value
 from ..graph.edges import requires_grad
 from ..modes.inference import newly_made
 from ..modes.overrides import handle_function, has_function
 from ..tensors.tensor import Tensor
 from .bodies import Body, active_values, block_for_node, body_of
-from .capture import current_trace
 from .checkpoints import literal_of, policy_from
 from .derived import widened, zeros_of
 from .ir import Control, Node, plain_layout
@@ -51,7 +49,7 @@ def looped(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     """
     operands = [*operands, *loop.base.body.bound]
     recorded = mode.enabled and any(requires_grad(graph_value(x)) for x in operands)
-    if loop.keeps or not recorded or loop.test is not None and current_trace() is not None:
+    if loop.keeps or not recorded or loop.test is not None and capture_of_thread() is not None:
         return applied(loop, *operands)  # within a graph only a run tells how many trips a test allows
     return applied(loop.kept(), *operands)[: len(loop.base.body.block.outputs)]
 
@@ -60,11 +58,15 @@ def applied(loop: Loop, *operands: Tensor) -> list[Tensor]:
     """A loop of operands; types and modes that override functions are asked about it as about any function."""
     if has_function(*operands):
         return handle_function(applied, operands, loop, *operands)
-    kind = "while" if loop.test is not None else "scan" if loop.stops is None else "kept"
+    if loop.test is not None:
+        kind = "while" if loop.history else "unkept"
+    else:
+        kind = "scan" if loop.stops is None else "kept"
     return list(FUNCTIONS[kind].apply(loop, *operands))
 
 
-# By kind of loop: those that a count ends, those that a test ends, those that keep few carries (rewinding.py).
+# By kind of loop: those that a count ends, those that a test ends, those that keep few carries (rewinding.py), those that a test
+# ends and that keep none (unwinding.py).
 FUNCTIONS: dict[str, type[Function]] = {}
 
 
@@ -141,11 +143,6 @@ class Scan(Function):
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The scan of the cotangents, the other way round."""
         loop, step = ctx.loop, ctx.loop.step
-        if not loop.keeps:
-            raise GraphError(
-                "while_loop: its gradient is taken within a graph, which does not know how many trips there will be. Hint: scan "
-                "with a length, and nbgrad.where; or take the gradient outside."
-            )
         saved = ctx.saved_tensors
         operands, history = saved[: len(saved) - step.carries], saved[len(saved) - step.carries :]
         way = way_back(step, ctx.needs_input_grad[1:], operands, gs)
