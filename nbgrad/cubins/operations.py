@@ -21,7 +21,7 @@ from ..dispatch.elementwise_rules import rule_of
 from ..dispatch.plans import Formula
 from ..dispatch.updates import formula_of
 from ..forward.rules import jvp_formula
-from ..kernels.codegen import is_integer, scalar_function, texts_of
+from ..kernels.codegen import is_integer, ready, scalar_function, texts_of
 from ..kernels.cuda.access import Function
 from ..kernels.cuda.simt import instantiate_scalar
 from ..kernels.cuda.templates import Operand, array, number
@@ -263,7 +263,7 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
     body = scalar_function(name, formula.params, formula.results, compute).source.partition(":")[2]
     read = set(re.findall(r"\w+", body))
     params = [param for param in formula.params if param[0] in read]
-    scalar = scalar_function(name, params, formula.results, compute)
+    scalar = ready(scalar_function(name, params, formula.results, compute))
     scalar.__name__ = name
     inputs = tuple(number(dtype) if name in numbers else array("bool" if boolean else dtype) for name, boolean in params)
     outputs = tuple("bool" if predicate and not overwritten else dtype for predicate in formula.predicates)

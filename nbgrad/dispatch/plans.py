@@ -63,8 +63,8 @@ class Formula:
 
 
 @cache
-def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
-    """Address of the kernel of ``formula`` for contiguous operands, at a dtype of computation.
+def elementwise_program(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> Program:
+    """The kernel of ``formula`` for contiguous operands, at a dtype of computation.
 
     Args:
         singles: for every operand whether it is one element for all positions.
@@ -75,7 +75,13 @@ def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], 
     ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
     guards = guard_functions(formula.name, formula.params, formula.results, dtype)
     loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""))
-    return address(Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items())))
+    return Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items()))
+
+
+@cache
+def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
+    """Address of the kernel: see ``elementwise_program``."""
+    return address(elementwise_program(formula, dtype, singles, inplace))
 
 
 elementwise_code = late(elementwise_kernel)

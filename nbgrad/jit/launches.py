@@ -9,7 +9,7 @@ from ..base.errors import NbgradError
 from ..dispatch.arguments import hashable
 from ..dispatch.elementwise_plans import make_plan
 from ..dispatch.lowerings import GeneralPlan, lowering_of
-from ..native.plans import PARALLEL, LateRecord, Plan, complete
+from ..native.plans import PARALLEL, LateRecord, Plan, behind, known
 from ..ops.core import Elementwise, General
 from ..tensors.layout import Layout
 from .draws import DRAW, plan_of_draw
@@ -44,18 +44,17 @@ def launch_of_update(node: Node, made: Schedule) -> Launch | None:
 
 def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node], made: Schedule) -> Launch:
     """The launch of a plan: see NOTE [Plan record] in native/plans.py."""
-    lacks = plan.record.lacks if type(plan.record) is LateRecord and plan.record.packed is None else None
-    record = plan.record if lacks else complete(plan.record)
+    record = known(plan.record)
     words = struct.unpack_from(f"{len(record) // 8}q", record)
     address, units, grain, _, count, flags, shared_from = words[:7]
-    if lacks:
-        address, flags, shared_from = lacks
+    if type(record) is LateRecord:
+        address, flags, shared_from = record.lacks
     if units < 0:
         units = plan.outs[0].layout.numel
         flags |= units >= shared_from
     codes = words[8 : 8 + count]
     reads = [made.window(x).place if isinstance(x, Value) else number(x, code) for x, code in zip(operands, codes)]
-    parameters = record[8 * (8 + count) :]
+    parameters = behind(record, 8 * (8 + count))
     return Launch(address, units, tuple(outs), tuple(reads), parameters, grain, bool(flags & PARALLEL), tuple(nodes))
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache
+from functools import partial
 from typing import Any
 
 from ..base.dtypes import WIDTHS
-from ..dispatch.plans import cost, elementwise_kernel, thread_shares
+from ..dispatch.plans import cost, elementwise_code, thread_shares
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
 from ..kernels.templates.fused_loop import FOLDED
 from ..kernels.templates.fused_rows import BLOCK, ROOM, STRIP, RowFold, RowStep, Stripped, fused_rows, rows_record, run_step
-from ..native.plans import MOST_OPERANDS, NUMBER_CODES, complete
+from ..native.plans import MOST_OPERANDS, NUMBER_CODES, LateRecord, known
 from .fusion import Group, formula_of
 from .ir import Node, Value
 from .rows import reach
@@ -150,8 +151,9 @@ class RowStrips:
 
     def fold(self, node: Node) -> RowStep:
         """The step that folds rows."""
-        record = complete(self.group.folds[node].plan.record)
-        (kernel,), (value,), (out,) = struct.unpack_from("q", record), node.values(), node.outs
+        record = known(self.group.folds[node].plan.record)
+        kernel = record.lacks[0] if type(record) is LateRecord else struct.unpack_from("q", record)[0]
+        (value,), (out,) = node.values(), node.outs
         root = self.made.window(value).place.value
         operand = self.places.get(root) or self.read(value, self.made.window(value).place, self.row_bytes(value))
         if out not in self.places:
@@ -172,7 +174,7 @@ class RowStrips:
         singles = tuple([single for _, single in reached])
         places = [*(self.places[value] for value in results), *(place for place, _ in reached)]
         by_row = not of_numbers and any(single != (not place.row) for place, single in reached)
-        kernel = elementwise_kernel(formula, self.dtype.name, singles)
+        kernel = elementwise_code(formula, self.dtype.name, singles)
         return RowStep(kernel, b"", by_row, 1 if of_numbers else self.width, places)
 
     def reached(self, x: Any, of_numbers: bool) -> tuple[Stripped, bool] | None:
@@ -211,14 +213,14 @@ class RowStrips:
             assert folded.piece is not None
             pointer, size = 1 + len(self.stored) + k, WIDTHS[folded.piece.out]
             folds.append(RowFold(kernel_of_rows(folded.piece), False, self.width, pointer, size, self.places[ending.value]))
-        record = rows_record(self.rows, block, block, strip, steps, folds)
+        record = partial(rows_record, self.rows, block, block, strip, steps, folds)
         grain, shared_from = thread_shares(nanoseconds)
         reads = tuple([read for _, read in self.reads.values()])
         nodes = (*self.group.nodes, *(ending.node for ending in self.endings))
         units, shared = -(-self.rows // block), self.rows * self.width >= shared_from
-        return Launch(
-            loop_address(), units, tuple(self.writes), reads, record, max(1, grain // (block * self.width)), shared, nodes
-        )
+        grain = max(1, grain // (block * self.width))
+        codes = [each.kernel for each in (*steps, *folds)]
+        return Launch(loop_address(), units, tuple(self.writes), reads, record, grain, shared, nodes, codes)
 
 
 NOTHING = RowStep(0, b"", False, 0, [])  # of calls whose results nobody reads
@@ -235,7 +237,7 @@ def slots_of(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int
     return found, len(busy)
 
 
-@cache
+@late
 def loop_address() -> int:
     """Address of the kernel of all loops over rows."""
     return address(Program("fused_rows", fused_rows, None, (("run_step", run_step),)))

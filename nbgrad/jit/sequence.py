@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
+from ..kernels.cpu.build import prepare
 from ..native.objects import pack_words
 from ..native.plans import NUMBER_CODES
 from ..native.sequences import FILL, GUARD, HOST, LAUNCH, REPEAT
@@ -113,6 +114,7 @@ def assemble(
         floats: which of the inputs are Python's floats in a call.
         failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
+    prepare(find for step in schedule.steps if isinstance(step, Launch) for find in step.finders())
     addresses = Addresses(outs, inputs, constants, schedule)
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses.offsets = plan.offsets
@@ -132,7 +134,7 @@ def assemble(
             at = size + len(tail) // 8
             words += [LAUNCH, size_of(step), int(step.address), step.units, step.grain, int(step.shared), at, len(pairs)]
             words += [word for pair in pairs for word in pair]
-            tail += step.parameters
+            tail += step.packed()
             gives_lock |= step.shared
         elif isinstance(step, Repeat):
             words += repeat_words(step, addresses, size + len(tail) // 8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple, Sequence
 
 from ..kernels.late import Code
 from ..native.plans import NUMBER_CODES
@@ -34,14 +34,15 @@ class Launch:
         address: of the kernel, which may be found later; its arguments are the parameters, what it writes, what it reads.
         units, grain: of work, in all and of one claim.
         shared: whether the pool may share it.
-        parameters: the kernel's own, a multiple of 8 bytes.
+        parameters: the kernel's own, a multiple of 8 bytes; or a function that gives them, which finds addresses for that.
         writes: values that it fills, each dense, in its own layout, on memory of its own.
         reads: where its operands are; the bytes of a number.
         nodes: what it computes.
         starts: bytes from where the values begin to where it writes; None: none.
+        codes: addresses among the parameters, as far as one knows.
     """
 
-    __slots__ = ("address", "units", "grain", "shared", "parameters", "writes", "reads", "nodes", "starts")
+    __slots__ = ("address", "units", "grain", "shared", "parameters", "writes", "reads", "nodes", "starts", "codes")
 
     def __init__(
         self,
@@ -49,14 +50,27 @@ class Launch:
         units: int,
         writes: tuple[Value, ...],
         reads: tuple[Place | bytes, ...],
-        parameters: bytes = b"",
+        parameters: bytes | Callable[[], bytes] = b"",
         grain: int = 1,
         shared: bool = False,
         nodes: tuple[Node, ...] = (),
+        codes: Sequence[int | Code] = (),
     ):
+        self.codes = codes
         self.address, self.units, self.grain, self.shared, self.parameters = address, units, grain, shared, parameters
         self.writes, self.reads, self.nodes = writes, reads, nodes
         self.starts: tuple[int, ...] | None = None
+
+    def finders(self) -> list[Callable[[], Any]]:
+        """What finds the addresses that are not known yet."""
+        found = [code.__index__ for code in (self.address, *self.codes) if type(code) is Code and code.found is None]
+        return [*found, self.parameters] if callable(self.parameters) and not self.codes else found
+
+    def packed(self) -> bytes:
+        """The parameters."""
+        if callable(self.parameters):
+            self.parameters = self.parameters()
+        return self.parameters
 
 
 class Repeat:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from ..base.dtypes import WIDTHS, DType, dtype_of, float32, float64
 from ..dispatch.lowerings import FOLD, LOWERINGS, lowering_of
-from ..dispatch.plans import cost, elementwise_kernel, thread_shares
+from ..dispatch.plans import cost, elementwise_code, thread_shares
 from ..kernels.cpu.build import Program, address
+from ..kernels.late import Code, late
 from ..kernels.templates.fused_loop import BLOCK, FOLDED, ROOM, STRIP, Reached, blocks_of, fused_loop, fused_record, run_step
 from ..kernels.templates.iterate import collapse
 from ..kernels.templates.reduce import Fold
@@ -80,9 +81,9 @@ def partial_sums(ending: Ending, dtype: DType, numel: int) -> Partial:
     return Partial(Value(layout_of(dtype_of(folds.piece.out), (-(-numel // FOLDED),))), ending, folds)
 
 
-def kernel_of_rows(fold: Fold) -> int:
+def kernel_of_rows(fold: Fold) -> Code:
     """Address of the kernel that folds rows."""
-    return int(fold_kernel(fold, False))
+    return fold_kernel(fold, False)
 
 
 # ---- which call is in which loop ---------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ class Strips:
             reached = [self.reached(x) for x in operands]
             singles = tuple([pointer >= 0 and column == 0 for pointer, _, column in reached])
             steps.append(
-                (elementwise_kernel(formula, self.dtype.name, singles), [*(self.places[value] for value in results), *reached])
+                (elementwise_code(formula, self.dtype.name, singles), [*(self.places[value] for value in results), *reached])
             )
             nanoseconds += cost(formula, self.dtype.name)
         if 1 + len(self.writes) + len(self.reads) > MOST_OPERANDS:
@@ -251,12 +252,13 @@ class Strips:
         for k, (_, ending, (_, piece, _, _)) in enumerate(self.partials):
             assert piece is not None
             folds.append((kernel_of_rows(piece), WIDTHS[piece.out], 1 + len(self.stored) + k, self.places[ending.value]))
-        record = fused_record(self.numel, self.walk.width, FOLDED, strip, steps, folds)
+        record = partial(fused_record, self.numel, self.walk.width, FOLDED, strip, steps, folds)
         grain, shared_from = thread_shares(nanoseconds)
         reads = tuple([read for _, read in self.reads.values()])
         nodes = (*self.group.nodes, *(ending.node for ending in self.endings))
         shared = self.numel >= shared_from
-        return Launch(loop_address(), self.blocks, tuple(self.writes), reads, record, max(1, grain // FOLDED), shared, nodes)
+        codes = [code for code, *_ in (*steps, *folds)]
+        return Launch(loop_address(), self.blocks, tuple(self.writes), reads, record, max(1, grain // FOLDED), shared, nodes, codes)
 
 
 def merges(partial: Partial, numel: int) -> list[tuple[int, Launch]]:
@@ -277,13 +279,13 @@ def merges(partial: Partial, numel: int) -> list[tuple[int, Launch]]:
     ]
 
 
-@cache
+@late
 def loop_address() -> int:
     """Address of the kernel of all loops in strips."""
     return address(Program("fused_loop", fused_loop, None, (("run_step", run_step),)))
 
 
-@cache
+@late
 def blocks_address(fold: Fold) -> int:
     """Address of the kernel that makes a result of blocks."""
     made, bindings = blocks_of(fold)

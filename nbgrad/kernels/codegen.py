@@ -9,12 +9,13 @@ from __future__ import annotations
 import linecache
 import math
 from functools import cache, reduce
+from types import FunctionType
 from typing import Any, Callable, NamedTuple
 
 from ..ops.core import OPS
 from ..ops.expr import Expr, postorder
 
-__all__ = ["Scalar", "scalar_function", "register_source", "run_text"]
+__all__ = ["Scalar", "late_text", "ready", "register_source", "run_text", "scalar_function"]
 
 REAL = ("float32", "float64")
 
@@ -189,8 +190,8 @@ def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     text = "\n".join([*lines, f"    return {outside}"]) + "\n"
     text += source(Scalar(name, params, tuple(results), dtype), fast)
     text += source(Scalar("precise", params, tuple(results), dtype), precise)
-    run_text(text, f"guard of {name} {dtype}", scope)
-    found = {test: scope[test], "scalar": scope[f"scalar_{name}"], "precise": scope["scalar_precise"]}
+    functions = late_text(text, f"guard of {name} {dtype}", scope, test, f"scalar_{name}", "scalar_precise")
+    found = dict(zip((test, "scalar", "precise"), functions))
     for function in found.values():
         function.booleans = tuple(boolean for _, boolean in params)
     return found
@@ -213,6 +214,44 @@ def run_text(text: str, label: str, scope: dict[str, Any] | None = None) -> dict
     return scope
 
 
+def late_text(text: str, label: str, scope: dict[str, Any], *names: str) -> list[Any]:
+    """The functions that a generated text defines, each with the text as ``source``. It is compiled when somebody needs their code.
+
+    Kernels that are on the disk are found by their text, and never compiled.
+
+    Args:
+        scope: what else the text names.
+        names: of the functions.
+    """
+    made, waiting = dict[str, Any](), [text]
+
+    def compiled() -> dict[str, Any]:
+        if waiting:
+            run_text(text, label, scope)
+            for name, function in made.items():
+                function.__code__, scope[name] = scope[name].__code__, function
+            waiting.clear()
+        return made
+
+    for name in names:
+        made[name] = FunctionType(not_yet_compiled.__code__.replace(co_name=name), scope, name)
+        made[name].source, made[name].compiled = text, compiled
+    scope["compiled"] = compiled
+    return list(made.values())
+
+
+def not_yet_compiled(*args):
+    """The code of a function of ``late_text`` before it is compiled; it runs in that function's scope."""
+    return compiled()[__import__("sys")._getframe().f_code.co_name](*args)  # noqa: F821
+
+
+def ready(value: Any) -> Any:
+    """The value itself: a function of ``late_text`` has its code now."""
+    if hasattr(value, "compiled"):
+        value.compiled()
+    return value
+
+
 def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) -> Any:
     """A plain Python function of primitives and scalar functions, to be passed through ``instantiate``.
 
@@ -225,9 +264,8 @@ def scalar_function(name: str, params, results: tuple[Expr, ...], dtype: str) ->
     params = tuple((p, False) if isinstance(p, str) else p for p in params)
     text = source(Scalar(name, params, tuple(results), dtype))
     scope: dict[str, Any] = {**scalar_names(dtype), "INF": math.inf, "NAN": math.nan}
-    run_text(text, f"scalar {name} {dtype}", scope)
-    function: Any = scope[f"scalar_{name}"]
-    function.source, function.booleans = text, tuple(boolean for _, boolean in params)
+    (function,) = late_text(text, f"scalar {name} {dtype}", scope, f"scalar_{name}")
+    function.booleans = tuple(boolean for _, boolean in params)
     return function
 
 

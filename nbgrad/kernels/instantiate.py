@@ -10,6 +10,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..base.errors import KernelError
+from .codegen import ready
 
 __all__ = ["instantiate", "part_of_loop"]
 
@@ -20,6 +21,7 @@ def part_of_loop(function: Callable) -> Callable:
 
     It may then be reordered as they may (``Program.reassociate``); all other functions are called, and keep the order they have.
     """
+    function = ready(function)
     copied = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     vars(copied).update(vars(function), part_of_loop=True)
     return copied
@@ -54,7 +56,7 @@ def instantiate(
         KernelError: ``function`` has a closure or an inner function, whose names would escape the binding.
     """
     copies = {} if cache is None else cache
-    code, scope = function.__code__, {**function.__globals__, **(source or {})}
+    code, scope = ready(function).__code__, {**function.__globals__, **(source or {})}
     if code.co_freevars or any(isinstance(c, types.CodeType) for c in code.co_consts):
         raise KernelError(
             f"instantiate: {function.__qualname__} has a closure or an inner function, expected a plain "

@@ -7,9 +7,10 @@ nor read from the disk.
 from __future__ import annotations
 
 from functools import cache, partial, update_wrapper
-from typing import Any, Callable
+from threading import local
+from typing import Any, Callable, Iterable
 
-__all__ = ["Code", "late"]
+__all__ = ["Code", "Wanted", "late", "note_wanted", "wanted_of"]
 
 
 class Code:
@@ -41,3 +42,42 @@ def late(address: Callable[..., int]) -> Callable[..., Code]:
 
     update_wrapper(code, address)
     return code
+
+
+class Wanted(Exception):
+    """What machine code would be compiled of, where somebody asks for that only.
+
+    Attributes:
+        program: what ``cpu.build.address`` was asked for.
+    """
+
+    def __init__(self, program: Any):
+        self.program = program
+
+
+asking = local()
+
+
+def note_wanted(program: Any) -> None:
+    """A program has no machine code in this process.
+
+    Raises:
+        Wanted: this thread only asks which ones there are.
+    """
+    if asking.__dict__:
+        raise Wanted(program)
+
+
+def wanted_of(finders: Iterable[Callable[[], Any]]) -> list[Any]:
+    """The programs, each once, that these would have compiled or read from the disk; each tells the first that it meets."""
+    found = dict[Any, None]()
+    asking.on = True
+    try:
+        for find in finders:
+            try:
+                find()
+            except Wanted as wanted:
+                found[wanted.program] = None
+    finally:
+        asking.__dict__.clear()
+    return list(found)

@@ -30,7 +30,9 @@ __all__ = [
     "LateRecord",
     "MovementPlan",
     "Plan",
+    "behind",
     "complete",
+    "known",
     "pack_record",
 ]
 
@@ -114,18 +116,20 @@ class LateRecord(bytes):
     Attributes:
         pack: ``pack()``, the complete record.
         packed: it, once somebody has asked.
-        lacks: None, or what the record lacks, if that is no more: the kernel, the flags, and from when the pool is used.
+        lacks: what stands at its beginning as if it were known: the kernel, the flags, and from when the pool is used.
+        holes: whether the parameters, too, lack addresses.
     """
 
     pack: Callable[[], bytes]
     packed: bytes | None = None
-    lacks: tuple[Code, int, int] | None = None
+    lacks: tuple[int | Code, int, int]
+    holes: bool
 
     @classmethod
-    def by(cls, content: bytes, pack: Callable[[], bytes]) -> LateRecord:
+    def by(cls, content: bytes, pack: Callable[[], bytes], lacks: tuple[int | Code, int, int], holes: bool) -> LateRecord:
         """A record of which this much is known."""
         made = cls(content)
-        made.pack = pack
+        made.pack, made.lacks, made.holes = pack, lacks, holes
         return made
 
     def complete(self) -> bytes:
@@ -140,7 +144,7 @@ class LateRecord(bytes):
     def __add__(self, more: Any) -> bytes:
         if self.packed is not None:
             return self.packed + more
-        return LateRecord.by(bytes(self) + more, lambda: self.complete() + more)
+        return LateRecord.by(bytes(self) + more, lambda: self.complete() + more, self.lacks, self.holes)
 
 
 def is_late(address: int | Code) -> bool:
@@ -151,6 +155,16 @@ def is_late(address: int | Code) -> bool:
 def complete(record: bytes) -> bytes:
     """A record with the addresses that it may lack."""
     return record.complete() if type(record) is LateRecord else record
+
+
+def known(record: bytes) -> bytes:
+    """A record with the addresses that it lacks, if somebody has found them meanwhile."""
+    return record.packed or record if type(record) is LateRecord else record
+
+
+def behind(record: bytes, at: int) -> bytes | Callable[[], bytes]:
+    """A record's parameters, which begin there; a function that gives them if they lack addresses."""
+    return (lambda: complete(record)[at:]) if type(record) is LateRecord and record.holes else bytes(record[at:])
 
 
 def pack_record(
@@ -184,10 +198,9 @@ def pack_record(
     if not (is_late(address) or words and any(map(is_late, words))):
         return pack(address, *given, flags, shared_from, 0, *codes, *words) + tail
     known = [0 if type(x) is Code else x for x in words]
-    made = LateRecord.by(
+    return LateRecord.by(
         pack(0, *given, LATE, NEVER, 0, *codes, *known) + tail,
         lambda: pack(address, *given, flags, shared_from, 0, *codes, *words) + tail,
+        (address, flags, shared_from),
+        known != [*words],
     )
-    if isinstance(address, Code) and known == [*words]:
-        made.lacks = address, flags, shared_from
-    return made

@@ -9,18 +9,21 @@ the first two are never read.
 from __future__ import annotations
 
 import operator
+import re
 import sys
 import types as python_types
-from functools import cache
-from typing import Any, Callable, NamedTuple
+from functools import cache, partial
+from typing import Any, Callable, Iterable, NamedTuple
 
 from ...base import config
+from ..codegen import ready
 from ..compiler.kinds import Refused
 from ..instantiate import instantiate
+from ..late import note_wanted, wanted_of
 from ..prims import POINTER_TYPES, PRIMS, cpu_prims
 from .store import content_key, loader
 
-__all__ = ["Program", "address", "fingerprint", "POINTERS"]
+__all__ = ["Program", "address", "fingerprint", "prepare", "POINTERS"]
 
 # ``p_float32(args, i)``: the i-th pointer of a kernel's arguments as a pointer to that type.
 POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
@@ -59,18 +62,22 @@ def fingerprint(function: Callable) -> str:
 
     Byte code, not source: a comment or a moved line changes nothing (the key carries Python's version).
     """
-    code, parts, seen = function.__code__, [], set()
-    stack = [function]
+    parts, seen, stack = list[str](), set(), [function]
     while stack:
         function = stack.pop()
         if function in seen:
             continue
         seen.add(function)
-        code = function.__code__
-        parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
+        if hasattr(function, "compiled"):
+            parts.append(f"{function.__name__} of {function.source}")  # type: ignore[attr-defined]
+            names = words_of(function.source)  # type: ignore[attr-defined]
+        else:
+            code = function.__code__
+            parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
+            names = code.co_names
         if getattr(function, "part_of_loop", False):
             parts.append("part_of_loop")
-        for name in code.co_names:
+        for name in names:
             value = function.__globals__.get(name)
             if name in PRIMS or name in INTRINSICS or name not in function.__globals__:
                 continue
@@ -81,6 +88,16 @@ def fingerprint(function: Callable) -> str:
     return ";".join(parts)
 
 
+WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@cache
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text, each once."""
+    return tuple(dict.fromkeys(WORD.findall(text)))
+
+
+@cache
 def program_key(program: Program) -> str:
     """The content hash that names a program's object."""
     bound = [f"{name}:{fingerprint(value) if callable(value) else repr(value)}" for name, value in program.bindings]
@@ -111,6 +128,7 @@ def address(program: Program) -> int:
     """The entry point of ``program``, compiled if no earlier process did."""
     found = _addresses.get(program)
     if found is None:
+        note_wanted(program)
         if config.DEBUG >= 3:
             compile_program(program)  # for what it shows: the object itself may come from the disk
         symbols = loader().load(program_key(program), lambda: compile_program(program))
@@ -118,13 +136,20 @@ def address(program: Program) -> int:
     return found
 
 
+def prepare(finders: Iterable[Callable[[], Any]]) -> None:
+    """Have machine code for functions that find addresses: what must be compiled is compiled side by side."""
+    if config.DEBUG < 3:
+        wanted = {program_key(program): program for program in wanted_of(finders)}
+        loader().load_all({key: partial(compile_program, program) for key, program in wanted.items()})
+
+
 _copies: dict[str | None, dict] = {}
 SHARED = ("nbgrad.kernels.scalars", "nbgrad.kernels.complex_scalars")
 REAL_OF: dict[str | None, str] = {"complex64": "float32", "complex128": "float64"}
 
 
-def compile_program(program: Program) -> tuple[bytes, list[str]]:
-    """Return ``(object file, [symbol])``: by the compiler of kernels, or by Numba, which is imported then."""
+def compile_program(program: Program) -> tuple[bytes | str, list[str]]:
+    """Return ``(LLVM's text, [symbol])``; an object file where only Numba can compile it, which is imported then."""
     symbol = f"{program.name}_{program_key(program)[:12]}"
     try:
         text = text_of(program, symbol)
@@ -133,10 +158,9 @@ def compile_program(program: Program) -> tuple[bytes, list[str]]:
             print(f"nbgrad: {program.name} {program.dtype} is compiled by Numba: {refused}", file=sys.stderr)
         code, symbol, library = compile_by_numba(program, symbol)
         show(program, library.get_asm_str)
-    else:
-        code = loader().emit(text)
-        show(program, lambda: text)
-    return code, [symbol]
+        return code, [symbol]
+    show(program, lambda: text)
+    return text, [symbol]
 
 
 def names_of(program: Program, target: dict[str, Any], types: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -146,7 +170,7 @@ def names_of(program: Program, target: dict[str, Any], types: Any) -> tuple[dict
     target = {**target, **{name: getattr(types, name) for name in POINTER_TYPES}}
     target.update((name, target[value]) for name, value in program.bindings if isinstance(value, str))
     real = REAL_OF.get(program.dtype, program.dtype)
-    return target, {**scalars.BY_DTYPE.get(real, {}), **dict(program.bindings)}
+    return target, {**scalars.BY_DTYPE.get(real, {}), **{name: ready(value) for name, value in program.bindings}}
 
 
 def text_of(program: Program, symbol: str) -> str:
@@ -164,8 +188,8 @@ def text_of(program: Program, symbol: str) -> str:
     real = REAL_OF.get(program.dtype, program.dtype)
     prims, of_constants = functions.rules(real or "float64")
     target, source = names_of(program, {**prims, **intrinsics(functions.Rule, kinds), **OPERATORS}, kinds)
-    scope = Scope(target, source, real, of_constants, str(loader().target_machine.target_data))
-    return functions.kernel_text(program.function, symbol, scope, program.reassociate)
+    scope = Scope(target, source, real, of_constants, str(loader().emitter.machine.target_data))
+    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate)
 
 
 def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
@@ -182,7 +206,7 @@ def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
     # program's bindings.
     shared = _copies.setdefault(program.dtype, {})
     copies = dict(shared)
-    kernel = instantiate(program.function, target, source, dtype, inlined, copies)
+    kernel = instantiate(ready(program.function), target, source, dtype, inlined, copies)
     shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
     kernel.__name__ = kernel.__qualname__ = symbol
     fastmath = {"reassoc", "nsz"} if program.reassociate else False

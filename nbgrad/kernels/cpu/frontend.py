@@ -30,7 +30,7 @@ from numba.core import (
 from numba.core.typing import templates
 
 from ...base.collector import CollectorPause
-from .store import full_width
+from .emit import full_width
 
 __all__ = ["compile_kernel", "inlined"]
 

@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -24,11 +24,12 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ..._version import __version__
-from ...base.errors import CacheError, KernelError
+from ...base.errors import CacheError
 from ...base.locks import allow_imports, no_imports
 from . import elf
 from .digest import sha256
 from .disk import Store, StoreInfo, default_directory
+from .emit import Emitter, emit_all, full_width, host_machine
 
 __all__ = [
     "ABI_VERSION",
@@ -84,15 +85,6 @@ def platform_key() -> str:
             *options,
         ]
     )
-
-
-@cache
-def full_width() -> str:
-    """What to add to the features of a target so that vectors are as wide as the processor has them.
-
-    LLVM halves them for the sake of processors that slowed down.
-    """
-    return ",-prefer-256-bit" if llvm.get_host_cpu_features().get("avx512f") else ""
 
 
 def numba_version() -> str:
@@ -209,6 +201,9 @@ if hasattr(os, "register_at_fork"):
 # ------------------------------------------------------------------------------------------------------- the loader
 
 
+Made = tuple[bytes | str, list[str]]
+
+
 class Loader:
     """Maps objects into this process, each once. Cold and warm take the same road: the stored bytes are loaded.
 
@@ -224,23 +219,23 @@ class Loader:
         self._addresses: dict[str, dict[str, int]] = {}
         self._offered: dict[str, tuple[bytes, list[str]]] = {}
         self._engines: list[Engine] = []
-        self._machine: llvm.TargetMachine | None = None
+        self._emitter: Emitter | None = None
 
     @property
-    def target_machine(self) -> llvm.TargetMachine:
-        """The LLVM target of this processor, for optimising and emitting modules."""
+    def emitter(self) -> Emitter:
+        """LLVM's compiler for this processor, for who holds the compile lock."""
         with compile_lock:
-            if self._machine is None:
-                self._machine = host_machine()
-            return self._machine
+            if self._emitter is None:
+                self._emitter = Emitter()
+            return self._emitter
 
-    def load(self, key: str, compile: Callable[[], tuple[bytes, list[str]]]) -> dict[str, int]:
+    def load(self, key: str, compile: Callable[[], Made]) -> dict[str, int]:
         """Return ``{symbol: address}`` of the object ``key``; the same dict every time.
 
         Args:
             key: the object's name, from ``content_key``.
-            compile: makes ``(object file, entry points)``; called only if neither this process nor the disk has it,
-                and by one thread at a time.
+            compile: makes ``(object file or LLVM IR text, entry points)``; called only if neither this process nor the disk has
+                it, and by one thread at a time.
 
         Raises:
             CacheError: the object needs a symbol that this process does not have, or lacks one of its entry points.
@@ -250,8 +245,37 @@ class Loader:
             with compile_lock:
                 found = self._addresses.get(key)
                 if found is None:
-                    found = self._addresses[key] = self._stored(key) or self._compiled(key, compile)
+                    found = self._addresses[key] = self._stored(key) or self._compiled(key, *compile())
         return found
+
+    def load_all(self, wanted: dict[str, Callable[[], Made]]) -> None:
+        """As ``load`` of each, but texts become machine code side by side, while the next one is written.
+
+        Raises:
+            KernelError, CacheError: as ``load``.
+        """
+        with compile_lock:
+            missing, symbols, codes = list[str](), dict[str, list[str]](), dict[str, bytes]()
+            for key in wanted:
+                if key not in self._addresses:
+                    found = self._stored(key)
+                    if found is None:
+                        missing.append(key)
+                    else:
+                        self._addresses[key] = found
+
+            def texts() -> Iterator[tuple[str, str]]:
+                for key in missing:
+                    made, symbols[key] = wanted[key]()
+                    if isinstance(made, str):
+                        yield key, made
+                    else:
+                        codes[key] = made
+
+            if missing:
+                codes.update(emit_all(texts(), len(missing)))
+            for key in missing:
+                self._addresses[key] = self._compiled(key, codes[key], symbols[key])
 
     def keys(self) -> list[str]:
         """The names of the objects that this process has."""
@@ -286,35 +310,16 @@ class Loader:
         self.misses += found is None
         return found
 
-    def _compiled(self, key: str, compile: Callable[[], tuple[bytes, list[str]]]) -> dict[str, int]:
-        code, symbols = compile()
+    def _compiled(self, key: str, made: bytes | str, symbols: list[str]) -> dict[str, int]:
+        code = self.emit(made) if isinstance(made, str) else made
         self.compiled += 1
         found = self._map(code, symbols)
         self.store.write(key, code, symbols)
         return found
 
     def emit(self, text: str, opt: int = 3, optimise: Callable[[Any, Any], None] | None = None) -> bytes:
-        """Object code of LLVM IR text.
-
-        Args:
-            optimise: ``optimise(module, builder of passes)``, instead of the passes of a level.
-
-        Raises:
-            KernelError: LLVM refuses the text.
-        """
-        machine = self.target_machine
-        try:
-            module = llvm.parse_assembly(text)
-            module.verify()
-        except RuntimeError as error:
-            raise KernelError(f"module: LLVM refuses the text: {str(error).strip()}.") from None
-        options = llvm.create_pipeline_tuning_options(speed_level=opt)
-        builder = llvm.create_pass_builder(machine, options)
-        if optimise is None:
-            builder.getModulePassManager().run(module, builder)
-        else:
-            optimise(module, builder)
-        return machine.emit_object(module)
+        """Object code of LLVM IR text: ``Emitter.emit``."""
+        return self.emitter.emit(text, opt, optimise)
 
     def _map(self, code: bytes, symbols: list[str]) -> dict[str, int]:
         """Load an object; checks all that LLVM would end the process for, or resolve to address 0."""
@@ -363,16 +368,6 @@ class Engine:
             raise CacheError(f"load: LLVM refuses the object of {len(code)} bytes: {error}.") from None
         self.names |= strong
         return {symbol: self._mcjit.get_global_value_address(symbol) for symbol in symbols}
-
-
-def host_machine() -> llvm.TargetMachine:
-    """A new target machine for this processor."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten() + full_width(), opt=3, jit=True
-    )
 
 
 # The linker makes this one; it is not looked up.

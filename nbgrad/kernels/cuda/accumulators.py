@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
 from ...ops.core import OPS, General
-from ..codegen import scalar_function
+from ..codegen import ready, scalar_function
 from ..monoids import MONOIDS, add_carried, carried_total, merge_carried
 from .access import Function
 
@@ -162,7 +162,7 @@ def term_function(op: General, dtype: str) -> Function:
     term = op.term_expression()
     if term is None:
         return identity
-    function = scalar_function(f"{op.name}_term", ("x",), (term,), dtype)
+    function = ready(scalar_function(f"{op.name}_term", ("x",), (term,), dtype))
     function.__name__ = "nonzero" if term.boolean else f"{op.name}_term"
     return function
 
@@ -220,5 +220,5 @@ def accumulator(op: General, dtype: str) -> Accumulator:
     total = op.finish_expression()
     if total is None:
         return made._replace(finish=functions[0])
-    finished = scalar_function(f"{op.name}_finish", ("total", "count"), (total,), real)
+    finished = ready(scalar_function(f"{op.name}_finish", ("total", "count"), (total,), real))
     return made._replace(finish=functions[1], names=(("finished", finished),), values=1)

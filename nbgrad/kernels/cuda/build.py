@@ -24,6 +24,7 @@ from unittest import mock
 
 from ...base.errors import KernelError
 from .. import complex_scalars, prims, scalars
+from ..codegen import ready
 from ..instantiate import instantiate
 from .access import Function, prims_dtype, value_dtype
 from .templates import BLOCK, Template
@@ -150,7 +151,7 @@ def right_everywhere(function: Function) -> Function:
         return _PRECISE[function]
     if (function.__module__ or "").startswith(_SCALAR_MODULES):
         return function
-    called = {name: function.__globals__[name] for name in function.__code__.co_names if name in function.__globals__}
+    called = {name: function.__globals__[name] for name in ready(function).__code__.co_names if name in function.__globals__}
     replaced = {
         name: right_everywhere(value) for name, value in called.items() if isinstance(value, FunctionType) and value is not function
     }
@@ -253,7 +254,7 @@ def find(pattern: str, text: str) -> str:
 def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> Iterator[str]:
     """Text that tells apart what ``function`` computes: its code, and what its global names reach, ``names`` first."""
     seen = {function} if seen is None else seen
-    code, scope = function.__code__, {**function.__globals__, **names}
+    code, scope = ready(function).__code__, {**function.__globals__, **names}
     yield repr((code.co_code.hex(), [c for c in code.co_consts if not isinstance(c, CodeType)], code.co_names))
     for name in sorted(set(code.co_names) & set(scope) - set(prims.PRIMS)):  # their file is part of the toolchain
         value = scope[name]

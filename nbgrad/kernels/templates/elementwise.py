@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import run_text
+from ..codegen import late_text
 
 __all__ = ["elementwise_loop"]
 
@@ -50,9 +50,7 @@ def elementwise_loop(outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], i
         lines += ["        " + line.replace("FUNCTION", "scalar") for line in body]
     text = "\n".join(lines) + "\n"
     label = f"elementwise {outs} {ins} {inplace} {guarded}"
-    scope = run_text(text, label)
-    scope["kernel"].source = text
-    return scope["kernel"]
+    return late_text(text, label, {}, "kernel")[0]
 
 
 # How a test is or-reduced: the first value, one step, and what sends the block to ``precise``. Words are as wide as the elements:

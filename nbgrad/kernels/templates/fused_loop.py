@@ -17,8 +17,9 @@ pointer to the accumulators, one for each block; then three words as above, wher
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..late import Code
 from .reduce import Fold, bound
 
 __all__ = ["BLOCK", "FOLDED", "ROOM", "STRIP", "Reached", "absorb_blocks", "blocks_of", "fused_loop", "fused_record", "run_step"]
@@ -99,11 +100,11 @@ def fused_record(
     width: int,
     block: int,
     strip: int,
-    steps: list[tuple[int, list[Reached]]],
-    folds: list[tuple[int, int, int, Reached]],
+    steps: list[tuple[Code, list[Reached]]],
+    folds: list[tuple[Code, int, int, Reached]],
 ) -> bytes:
     """Build the record: kernels with how their operands are reached, outputs first; kernel, bytes, pointer and place of folds."""
-    words = [positions, width, block, strip, len(steps), len(folds)]
+    words: list[Any] = [positions, width, block, strip, len(steps), len(folds)]
     for kernel, operands in steps:
         words += [kernel, len(operands), *(word for operand in operands for word in operand)]
     for kernel, size, pointer, reached in folds:

@@ -20,8 +20,9 @@ Parameters of steps follow.
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..late import Code
 from .fused_loop import ROOM, run_step
 
 __all__ = ["BLOCK", "ROOM", "STRIP", "RowFold", "RowStep", "Stripped", "fused_rows", "rows_record", "run_step"]
@@ -40,7 +41,7 @@ class Stripped(NamedTuple):
 class RowStep(NamedTuple):
     """A kernel on a strip: see NOTE [Strips of rows]."""
 
-    kernel: int
+    kernel: int | Code
     parameters: bytes
     single_rows: bool
     units: int
@@ -50,7 +51,7 @@ class RowStep(NamedTuple):
 class RowFold(NamedTuple):
     """A kernel that folds a block: see NOTE [Strips of rows]."""
 
-    kernel: int
+    kernel: int | Code
     columns: bool
     width: int
     pointer: int
@@ -130,7 +131,7 @@ def fused_rows(start, stop, args):
 
 def rows_record(rows: int, unit: int, block: int, strip: int, steps: list[RowStep], folds: list[RowFold]) -> bytes:
     """Build the record of ``fused_rows``."""
-    words = [rows, unit, block, strip, len(steps), len(folds)]
+    words: list[Any] = [rows, unit, block, strip, len(steps), len(folds)]
     size = 8 * (len(words) + sum(5 + 3 * len(step.operands) for step in steps) + 8 * len(folds))
     parameters = b""
     for step in steps:

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from ..codegen import run_text
+from ..codegen import late_text
 
 __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
 
@@ -164,10 +164,10 @@ def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
     text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
     text = text.replace("ZERO", zero).replace("ONE", one)
-    scope = run_text(text, f"gemm {dtype}")
-    call = scope["complex_call"] if dtype.startswith("complex") else blas_call
-    typed = tuple((name, scope[name]) for name in ("begin", "multiply", "itemsize"))
-    return (*typed, ("call_blas", call), ("move_to", move_to))
+    names = "begin", "multiply", "itemsize", "complex_call"
+    *typed, complex_call = late_text(text, f"gemm {dtype}", {}, *names)
+    call = complex_call if dtype.startswith("complex") else blas_call
+    return (*zip(names, typed), ("call_blas", call), ("move_to", move_to))
 
 
 VECTOR_TEXT = '''
@@ -237,7 +237,8 @@ def vector_loops(dtype: str) -> dict[str, Callable]:
     5 argument of the matrix 6 of the vector 7 the batch, as in NOTE [Product record].
     """
     text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(WIDTHS[dtype]))
-    return run_text(text, f"matrix times vector {dtype}")
+    names = "row_products", "column_sums"
+    return dict(zip(names, late_text(text, f"matrix times vector {dtype}", {}, *names)))
 
 
 def row_products(dtype: str) -> Callable:

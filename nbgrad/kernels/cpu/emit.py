@@ -1,0 +1,135 @@
+"""LLVM's text becomes machine code, of several texts side by side.
+
+NOTE [Side by side]: llvmlite lets one thread at a time into LLVM. LLVM itself keeps apart what threads do in contexts and with
+machines of their own, so the two calls that take long go past that lock; all others take it. Threads end before ``emit_all``
+returns, while the caller holds the compile lock: a fork waits for them as for any compilation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import llvmlite.binding as llvm
+
+from ...base.errors import KernelError
+from .pool import available_threads
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+
+__all__ = ["Emitter", "emit_all", "full_width", "host_machine"]
+
+
+def host_machine() -> llvm.TargetMachine:
+    """A new target machine for this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten() + full_width(), opt=3, jit=True
+    )
+
+
+@cache
+def full_width() -> str:
+    """What to add to the features of a target so that vectors are as wide as the processor has them.
+
+    LLVM halves them for the sake of processors that slowed down.
+    """
+    return ",-prefer-256-bit" if llvm.get_host_cpu_features().get("avx512f") else ""
+
+
+def unlocked(name: str) -> Callable:
+    """A function of LLVM's without llvmlite's lock: NOTE [Side by side]."""
+    function = getattr(llvm.ffi.lib, name)
+    return getattr(function, "_cfn", function)
+
+
+class Emitter:
+    """What one thread makes object code with."""
+
+    def __init__(self) -> None:
+        self.context, self.machine = llvm.create_context(), host_machine()
+
+    def emit(self, text: str, opt: int = 3, optimise: Callable[[Any, Any], None] | None = None) -> bytes:
+        """Object code of LLVM IR text.
+
+        Args:
+            optimise: ``optimise(module, builder of passes)``, instead of the passes of a level.
+
+        Raises:
+            KernelError: LLVM refuses the text.
+        """
+        try:
+            module = llvm.parse_assembly(text, self.context)
+            module.verify()
+        except RuntimeError as error:
+            raise KernelError(f"module: LLVM refuses the text: {str(error).strip()}.") from None
+        builder = llvm.create_pass_builder(self.machine, llvm.create_pipeline_tuning_options(speed_level=opt))
+        if optimise is None:
+            unlocked("LLVMPY_RunNewModulePassManager")(builder.getModulePassManager(), module, builder)
+        else:
+            optimise(module, builder)
+        return self.object_code(module)
+
+    def object_code(self, module: llvm.ModuleRef) -> bytes:
+        """As ``TargetMachine.emit_object``."""
+        lib = llvm.ffi.lib
+        with llvm.ffi.OutputString() as error:
+            memory = unlocked("LLVMPY_TargetMachineEmitToMemory")(self.machine, module, 1, error)
+            if not memory:
+                raise KernelError(f"module: LLVM emits no object: {error}.")
+        try:
+            return ctypes.string_at(lib.LLVMPY_GetBufferStart(memory), lib.LLVMPY_GetBufferSize(memory))
+        finally:
+            lib.LLVMPY_DisposeMemoryBuffer(memory)
+
+
+class Worker(threading.Thread):
+    """Emits what lies in a queue, until it meets None."""
+
+    def __init__(self, waiting: SimpleQueue, made: dict[Any, bytes | BaseException]):
+        super().__init__(name="nbgrad compiles", daemon=True)
+        self.waiting, self.made = waiting, made
+
+    def run(self) -> None:
+        emitter = Emitter()
+        while (found := self.waiting.get()) is not None:
+            key, text = found
+            try:
+                self.made[key] = emitter.emit(text)
+            except BaseException as error:
+                self.made[key] = error
+
+
+def emit_all(texts: Iterable[tuple[Any, str]], count: int) -> dict[Any, bytes]:
+    """Object code of texts, by their names, as far as ``texts`` gives any; the next text is asked for meanwhile.
+
+    Args:
+        count: how many there are at most.
+
+    Raises:
+        KernelError: LLVM refuses one.
+    """
+    from queue import SimpleQueue
+
+    waiting, made = SimpleQueue[Any](), dict[Any, Any]()
+    workers = [Worker(waiting, made) for _ in range(min(count, available_threads()))]
+    for worker in workers:
+        worker.start()
+    try:
+        for named in texts:
+            waiting.put(named)
+    finally:
+        for _ in workers:
+            waiting.put(None)
+        for worker in workers:
+            worker.join()
+    for found in made.values():
+        if isinstance(found, BaseException):
+            raise found
+    return made
