@@ -21,11 +21,12 @@ from ..dispatch.elementwise_rules import rule_of
 from ..dispatch.plans import Formula
 from ..dispatch.updates import formula_of
 from ..forward.rules import jvp_formula
-from ..kernels.codegen import is_integer, ready, scalar_function, texts_of
+from ..kernels.codegen import is_integer, scalar_function, texts_of
 from ..kernels.cuda.access import Function
 from ..kernels.cuda.simt import instantiate_scalar
 from ..kernels.cuda.templates import Operand, array, number
 from ..kernels.prims import PRIMS
+from ..kernels.texts import ready
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, postorder, symbol
 from ..optim import rules as updates

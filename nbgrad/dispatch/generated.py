@@ -14,7 +14,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any, Callable
 
-from ..kernels.codegen import register_source
+from ..kernels.texts import register_source
 
 __all__ = ["compile_text", "late_function"]
 

@@ -219,7 +219,7 @@ class RowStrips:
         nodes = (*self.group.nodes, *(ending.node for ending in self.endings))
         units, shared = -(-self.rows // block), self.rows * self.width >= shared_from
         grain = max(1, grain // (block * self.width))
-        codes = [each.kernel for each in (*steps, *folds)]
+        codes = [*(step.kernel for step in steps), *(fold.kernel for fold in folds)]
         return Launch(loop_address(), units, tuple(self.writes), reads, record, grain, shared, nodes, codes)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..base.errors import KernelError
-from .codegen import ready
+from .texts import ready
 
 __all__ = ["instantiate", "part_of_loop"]
 

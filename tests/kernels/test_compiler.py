@@ -13,10 +13,11 @@ import pytest
 
 import nbgrad
 from nbgrad.base import config
-from nbgrad.kernels.codegen import guard_functions, run_text, scalar_function
+from nbgrad.kernels.codegen import guard_functions, scalar_function
 from nbgrad.kernels.cpu import build
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.kernels.templates.elementwise import elementwise_loop
+from nbgrad.kernels.texts import run_text
 from nbgrad.ops.expr import scalar, symbol
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)

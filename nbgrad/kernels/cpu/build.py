@@ -16,11 +16,11 @@ from functools import cache, partial
 from typing import Any, Callable, Iterable, NamedTuple
 
 from ...base import config
-from ..codegen import ready
 from ..compiler.kinds import Refused
 from ..instantiate import instantiate
 from ..late import note_wanted, wanted_of
 from ..prims import POINTER_TYPES, PRIMS, cpu_prims
+from ..texts import ready
 from .store import content_key, loader
 
 __all__ = ["Program", "address", "fingerprint", "prepare", "POINTERS"]

@@ -17,8 +17,9 @@ from typing import NamedTuple
 from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
 from ...ops.core import OPS, General
-from ..codegen import ready, scalar_function
+from ..codegen import scalar_function
 from ..monoids import MONOIDS, add_carried, carried_total, merge_carried
+from ..texts import ready
 from .access import Function
 
 __all__ = ["Accumulator", "accumulator", "folded_operations", "folds"]

@@ -24,8 +24,8 @@ from unittest import mock
 
 from ...base.errors import KernelError
 from .. import complex_scalars, prims, scalars
-from ..codegen import ready
 from ..instantiate import instantiate
+from ..texts import ready
 from .access import Function, prims_dtype, value_dtype
 from .templates import BLOCK, Template
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import late_text
+from ..texts import late_text
 
 __all__ = ["elementwise_loop"]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import run_text
+from ..texts import run_text
 
 __all__ = ["take", "scatter", "linear", "outside", "triangle", "BLOCK", "REDUCTIONS"]
 

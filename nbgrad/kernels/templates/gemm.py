@@ -17,7 +17,7 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from ..codegen import late_text
+from ..texts import late_text
 
 __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
 

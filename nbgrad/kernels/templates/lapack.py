@@ -17,8 +17,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import run_text
 from ..scalars.logarithm import log
+from ..texts import run_text
 from .gemm import move_to
 
 __all__ = ["lapack_kernel"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..codegen import run_text
+from ..texts import run_text
 
 __all__ = ["recurrence_loop"]
 

@@ -23,9 +23,10 @@ from typing import Any, Callable, NamedTuple
 
 from ...base.dtypes import WIDTHS, dtype_of
 from ...ops.core import General
-from ..codegen import run_text, scalar_function
+from ..codegen import scalar_function
 from ..instantiate import part_of_loop
 from ..monoids import MONOIDS, Monoid, add_carried, carried_total
+from ..texts import run_text
 from .keys import KEY_TYPES, key_bindings, larger_key
 
 __all__ = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nbgrad.kernels.codegen import late_text, ready, scalar_function
+from nbgrad.kernels.codegen import scalar_function
 from nbgrad.kernels.cpu.build import fingerprint
+from nbgrad.kernels.texts import late_text, ready
 from nbgrad.ops import expr
 
 TEXT = "def twice(x):\n    return shifted(x) + shifted(x)\n\n\ndef shifted(x):\n    return x + STEP\n"
