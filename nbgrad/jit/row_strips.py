@@ -11,18 +11,22 @@ import struct
 from functools import partial
 from typing import Any
 
-from ..base.dtypes import WIDTHS
+from ..base.dtypes import WIDTHS, dtype_of
 from ..dispatch.plans import cost, elementwise_code, thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.fused_loop import FOLDED
 from ..kernels.templates.fused_rows import BLOCK, ROOM, STRIP, RowFold, RowStep, Stripped, fused_rows, rows_record, run_step
+from ..kernels.templates.reduce import COLUMN_BLOCK, TILE, Fold, column_parts
+from ..lowering.reduce import folds_of
 from ..native.plans import MOST_OPERANDS, NUMBER_CODES, LateRecord, known
+from ..ops.core import OPS
+from ..tensors.layout import layout_of
 from .fusion import Group, formula_of
 from .ir import Node, Value
-from .rows import reach
+from .rows import EIGHTS, reach
 from .steps import Launch, Place, Schedule, number
-from .strips import Ending, kernel_of_rows, merges, parted, partial_sums
+from .strips import Ending, Partial, kernel_of_rows, merges, parted, partial_sums
 
 __all__ = ["row_strips_of"]
 
@@ -36,7 +40,7 @@ def row_strips_of(group: Group, stored: list[Value], endings: list[Ending], made
     Args:
         stored: what is read outside of the group, but by ``endings``.
     """
-    return RowStrips(group, stored, endings, made).launches() if len(group.nodes) > 1 else None
+    return RowStrips(group, stored, endings, made).launches() if len(group.nodes) > 1 or endings else None
 
 
 class RowStrips:
@@ -52,8 +56,9 @@ class RowStrips:
         self.group, self.stored, self.endings, self.made = group, stored, endings, made
         self.shape, self.dtype = group.space.shape, group.space.dtype
         self.rows, self.width = math.prod(self.shape[:-1]), self.shape[-1]
-        self.partials = [partial_sums(ending, self.dtype, self.rows * self.width) for ending in endings]
-        self.writes = [*stored, *(partial.value for partial in self.partials)]
+        self.partials = [partial_sums(ending, self.dtype, self.rows * self.width) for ending in endings if not ending.columns]
+        self.columns = [column_sums(ending, self.rows, self.width) for ending in endings if ending.columns]
+        self.writes = [*stored, *(partial.value for partial in (*self.partials, *self.columns))]
         self.reads: dict[Any, tuple[int, Place | bytes]] = {}
         self.places: dict[Value, Stripped] = {}
         self.steps = self.parted()
@@ -108,7 +113,7 @@ class RowStrips:
         numbers = [value for value in lives if value in self.group.numbers]
         row = self.width * self.dtype.itemsize
         blocked = list(dict.fromkeys(ending.value for ending in self.endings if ending.value not in self.places))
-        most = FOLDED // self.width if self.endings else max(1, min(self.rows, CACHED // row))
+        most = self.block_rows(row, len(blocked))
         strip = min(most, max(1, CACHED // (max(1, wide) * row)))
         room = 0
         for value in blocked:
@@ -121,6 +126,15 @@ class RowStrips:
             self.places[value] = Stripped(STRIP, room, self.row_bytes(value))
             room += -(-strip * self.row_bytes(value) // LINE) * LINE
         return (most, strip) if room <= ROOM else None
+
+    def block_rows(self, row: int, blocked: int) -> int:
+        """How many rows a block has, ``blocked`` values of which wait to be folded; a part of ``COLUMN_BLOCK`` if columns are."""
+        if self.partials:
+            return FOLDED // self.width
+        most = max(1, CACHED // (row * max(1, blocked)))
+        if not self.columns:
+            return min(most, self.rows)
+        return min(COLUMN_BLOCK, max(EIGHTS, 1 << (most.bit_length() - 1)))
 
     # ---- the launch ----------------------------------------------------------------------------------------------------
 
@@ -140,7 +154,8 @@ class RowStrips:
         if 1 + len(self.writes) + len(self.reads) > MOST_OPERANDS:
             return None
         loop = self.loop(made, *sizes, nanoseconds)
-        return [(self.group.stage, loop), *(each for partial in self.partials for each in merges(partial, self.rows * self.width))]
+        merged = [each for partial in self.partials for each in merges(partial, self.rows * self.width)]
+        return [(self.group.stage, loop), *merged, *(finish(partial, self.rows, self.width) for partial in self.columns)]
 
     def cost(self, nodes: list[Node]) -> float:
         """Nanoseconds of an element."""
@@ -167,33 +182,35 @@ class RowStrips:
             return NOTHING
         of_numbers = nodes[0].outs[0] in self.group.numbers
         formula, operands = formula_of(nodes, results)
-        found = [self.reached(x, of_numbers) for x in operands]
-        if None in found:
+        reached = [self.reached(x, of_numbers) for x in operands]
+        if None in reached:
             return None
-        reached: list[tuple[Stripped, bool]] = [each for each in found if each is not None]
-        singles = tuple([single for _, single in reached])
-        places = [*(self.places[value] for value in results), *(place for place, _ in reached)]
-        by_row = not of_numbers and any(single != (not place.row) for place, single in reached)
+        singles = tuple([single for _, single, _ in reached])  # type: ignore[misc]
+        places = [*(self.places[value] for value in results), *(place for place, _, _ in reached)]  # type: ignore[misc]
+        by_row = not all(even for _, _, even in reached)  # type: ignore[misc]
         kernel = elementwise_code(formula, self.dtype.name, singles)
         return RowStep(kernel, b"", by_row, 1 if of_numbers else self.width, places)
 
-    def reached(self, x: Any, of_numbers: bool) -> tuple[Stripped, bool] | None:
-        """How a step reaches an operand, and whether it is one element: for all, or for those of a row."""
+    def reached(self, x: Any, of_numbers: bool) -> tuple[Stripped, bool, bool] | None:
+        """How a step reaches an operand; whether it is one element, for all or for a row; whether rows make no difference."""
         if not isinstance(x, Value):
             key = (type(x), repr(x))
             if key not in self.reads:
                 self.reads[key] = (self.next, number(x, NUMBER_CODES[self.dtype.name]))
-            return Stripped(self.reads[key][0], 0, 0), True
+            return Stripped(self.reads[key][0], 0, 0), True, True
         window = self.made.window(x)
         root = window.place.value
         if root in self.group.inside:
-            return self.places[root], root in self.group.numbers and not of_numbers
+            single = root in self.group.numbers and not of_numbers
+            return self.places[root], single, not single
         size = window.layout.dtype.itemsize
         if of_numbers:
             single = window.layout.numel == 1
-            return self.read(x, window.place, 0 if single else size), single
+            return self.read(x, window.place, 0 if single else size), single, True
         steps = reach(window.layout, self.shape)
-        return None if steps is None else (self.read(x, window.place, steps[0]), steps[1] == 0)
+        if steps is None:
+            return None
+        return self.read(x, window.place, steps[0]), steps[1] == 0, steps in ((0, 0), (self.width * size, size))
 
     @property
     def next(self) -> int:
@@ -213,12 +230,16 @@ class RowStrips:
             assert folded.piece is not None
             pointer, size = 1 + len(self.stored) + k, WIDTHS[folded.piece.out]
             folds.append(RowFold(kernel_of_rows(folded.piece), False, self.width, pointer, size, self.places[ending.value]))
-        record = partial(rows_record, self.rows, block, block, strip, steps, folds)
+        for k, (_, ending, folded) in enumerate(self.columns, len(self.partials)):
+            pointer, size = 1 + len(self.stored) + k, WIDTHS[folded.fold.acc] * self.width
+            folds.append(RowFold(column_code(folded.fold, False), True, self.width, pointer, size, self.places[ending.value]))
+        unit = COLUMN_BLOCK if self.columns else block
+        record = partial(rows_record, self.rows, unit, block, strip, steps, folds)
         grain, shared_from = thread_shares(nanoseconds)
         reads = tuple([read for _, read in self.reads.values()])
         nodes = (*self.group.nodes, *(ending.node for ending in self.endings))
-        units, shared = -(-self.rows // block), self.rows * self.width >= shared_from
-        grain = max(1, grain // (block * self.width))
+        units, shared = -(-self.rows // unit), self.rows * self.width >= shared_from
+        grain = max(1, grain // (unit * self.width))
         codes = [*(step.kernel for step in steps), *(fold.kernel for fold in folds)]
         return Launch(loop_address(), units, tuple(self.writes), reads, record, grain, shared, nodes, codes)
 
@@ -235,6 +256,34 @@ def slots_of(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int
         busy[slot : slot + 1] = [last]
         found[value] = slot
     return found, len(busy)
+
+
+# ---- columns -----------------------------------------------------------------------------------------------------------
+
+
+def column_sums(ending: Ending, rows: int, width: int) -> Partial:
+    """The accumulators of columns, of each block of rows."""
+    node = ending.node
+    (x,), (out,) = node.values(), node.outs
+    assert x.layout is not None and out.layout is not None
+    op: Any = node.op if getattr(node.op, "monoid", None) else OPS["sum"]
+    folds = folds_of(op, x.layout.dtype, out.layout.dtype)
+    return Partial(Value(layout_of(dtype_of(folds.fold.acc), (-(-rows // COLUMN_BLOCK) * width,))), ending, folds)
+
+
+def finish(partial: Partial, rows: int, width: int) -> tuple[int, Launch]:
+    """The launch that makes results of columns' accumulators, with its stage."""
+    value, (node, _, stage, _), folds = partial
+    record = struct.pack("4q", -(-rows // COLUMN_BLOCK), width, 1, rows)
+    return stage, Launch(column_code(folds.fold, True), -(-width // TILE), (node.outs[0],), (Place(value),), record, nodes=(node,))
+
+
+@late
+def column_code(fold: Fold, finishes: bool) -> int:
+    """Address of the kernel that takes elements into columns' accumulators, or of the one that makes results of those."""
+    *parts, bindings = column_parts(fold)
+    part = parts[finishes]
+    return address(Program(f"{fold.name}_{part.__name__}", part, fold.dtype, bindings, True))
 
 
 @late

@@ -9,20 +9,25 @@ from __future__ import annotations
 import math
 import struct
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from ..base.dtypes import float32, float64
+from ..kernels.templates.fused_loop import FOLDED, ROOM
+from ..kernels.templates.reduce import COLUMN_BLOCK
 from ..native.plans import Plan
 from ..ops.core import General
 from ..tensors.layout import Layout, contiguous_strides
-from .fusion import Space
+from .fusion import Group, Space
 from .ir import Node, Value
 from .launches import plan_of
-from .steps import Window
+from .steps import Schedule, Window
+from .strips import Ending
 
-__all__ = ["Folded", "column_fold", "is_number_of_row", "numbers_of", "reach", "row_fold", "rows_in"]
+__all__ = ["Folded", "attempts", "column_ending", "is_number_of_row", "numbers_of", "reach", "row_fold", "rows_in"]
 
 NARROWEST, WIDEST = 32, 4096  # elements of a row
+EIGHTS = 8  # rows that columns are folded by
+SERIAL = 1 << 16  # elements that one thread may have
 FEWEST = 2048  # elements in all
 
 
@@ -87,6 +92,44 @@ def column_fold(node: Node) -> Folded | None:
     length, step, width, _, tiles, times, _ = found.words[9:]
     by_columns = (length, step, width) == (math.prod(shape[:-1]), shape[-1] * size, shape[-1])
     return found if by_columns and found.words[1] == tiles and times == 1 else None
+
+
+def column_ending(node: Node, group: Group, stage: int, made: Schedule) -> Ending | None:
+    """A call that folds the columns of what a loop computes as its end, if it is one."""
+    value: Any = node.ins[0]
+    found = column_fold(node) if value in group.inside and value not in group.numbers else None
+    return Ending(node, value, stage, True) if found is not None and found.space == group.space else None
+
+
+def admitted(group: Group, endings: list[Ending]) -> list[Ending]:
+    """The endings that a loop over rows may have; all, if it has none but those of all elements, and folds no rows.
+
+    Blocks of elements are whole rows only where a row's width divides them; columns are folded eight rows at a time.
+    """
+    whole = [ending for ending in endings if not ending.columns]
+    columns = [ending for ending in endings if ending.columns]
+    if not group.folds and not columns:
+        return endings
+    width, size = group.space.shape[-1], group.space.dtype.itemsize
+    few = len({ending.value for ending in columns}) * EIGHTS * width * size <= ROOM // 2
+    rows = math.prod(group.space.shape[:-1])
+    shared = rows * width <= SERIAL or rows >= 2 * COLUMN_BLOCK  # else one thread would have it all
+    if not rows_in(group.space) or not few or not shared or whole and not group.folds and FOLDED % (EIGHTS * width):
+        columns = []
+    if columns and FOLDED % (EIGHTS * width) or group.folds and FOLDED % width:
+        whole = []
+    return whole + columns
+
+
+def attempts(group: Group, endings: list[Ending]) -> Iterator[list[Ending]]:
+    """Endings that a loop may have, ever fewer."""
+    kept = admitted(group, endings)
+    yield kept
+    whole = [ending for ending in kept if not ending.columns]
+    if len(whole) < len(kept):
+        yield whole
+    if whole:
+        yield []
 
 
 # ---- how operands lie --------------------------------------------------------------------------------------------------

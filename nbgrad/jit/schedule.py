@@ -19,7 +19,7 @@ from .hosts import SHOW
 from .ir import Block, Control, Node, Value, values_in
 from .launches import launch, launch_of
 from .row_strips import row_strips_of
-from .rows import is_number_of_row, numbers_of, row_fold
+from .rows import attempts, column_ending, is_number_of_row, numbers_of, row_fold
 from .steps import Host, Launch, Place, Schedule, Step, Window
 from .strips import Ending, ending_of, strips_of
 from .values import GUARD, guards_of
@@ -58,17 +58,20 @@ def fill(made: Schedule, graph: Block, saved: tuple[Value, ...], apart: set[Spac
     loops: list[tuple[int, Step]] = []
     for group in groups:
         ended = [ending for home, ending in endings.values() if home is group]
-        stored = [node.outs[0] for node in group.nodes if node.outs[0] in seen]
-        found: Any = (row_strips_of if group.folds else strips_of)(group, stored, ended, made)
+        found: Any = None
+        for kept in attempts(group, ended):
+            for ending in ended:
+                if ending not in kept:
+                    seen.add(ending.value)
+                    endings.pop(ending.node, None)
+            stored = [node.outs[0] for node in group.nodes if node.outs[0] in seen]
+            by_rows = group.folds or any(ending.columns for ending in kept)
+            ended, found = kept, (row_strips_of if by_rows else strips_of)(group, stored, kept, made)
+            if found is not None:
+                break
         if found is None and group.folds and len(group.nodes) > 1:
             return group.space
-        if found is None:
-            for ending in ended:
-                seen.add(ending.value)
-                del endings[ending.node]
-            loops += [(group.stage, step) for step in steps_of(group, seen, made)]
-        else:
-            loops += found
+        loops += [(group.stage, step) for step in steps_of(group, seen, made)] if found is None else found
     steps: list[tuple[int, Step]] = [(0, step) for step in steps_of_reserve([node for _, node in calls if node.op is RESERVE])]
     for stage, node in calls:
         if node.op is GUARD:
@@ -200,9 +203,10 @@ def endings_of(calls: list[tuple[int, Node]], groups: list[Group], made: Schedul
             if not isinstance(value, Value):
                 continue
             home = homes.get(made.window(value).place.value)
-            ending = ending_of(node, home, stage, made)
-            if ending is not None and home is not None:
-                found[node] = home, ending
+            if home is not None:
+                ending = ending_of(node, home, stage, made) or column_ending(node, home, stage, made)
+                if ending is not None:
+                    found[node] = home, ending
     return found
 
 

@@ -38,11 +38,12 @@ CACHED = 32768  # bytes that the strips of a loop have together
 
 
 class Ending(NamedTuple):
-    """A sum of all elements of a value that a loop computes."""
+    """A sum of all elements, or of the columns, of a value that a loop computes."""
 
     node: Node
     value: Value
     stage: int
+    columns: bool = False
 
 
 def ending_of(node: Node, group: Group | None, stage: int, made: Schedule) -> Ending | None:
@@ -52,7 +53,7 @@ def ending_of(node: Node, group: Group | None, stage: int, made: Schedule) -> En
         return None
     out, window = node.outs[0].layout, made.window(node.ins[0])
     x, value = window.layout, window.place.value
-    if value in group.numbers or group.folds and FOLDED % group.space.shape[-1]:
+    if value in group.numbers:
         return None
     whole = window.place.offset == 0 and x.dense and value.layout is not None and value.layout.numel == x.numel
     if not whole or x.special or out is None or x.dtype not in (float32, float64) or x.dtype is not out.dtype or x.conj or x.neg:
@@ -263,7 +264,7 @@ class Strips:
 
 def merges(partial: Partial, numel: int) -> list[tuple[int, Launch]]:
     """The launches that make a number of the blocks' accumulators, with their stage: as many merges as the call has."""
-    value, (node, _, stage), (whole, piece, merge, _) = partial
+    value, (node, _, stage, _), (whole, piece, merge, _) = partial
     assert piece is not None and merge is not None
     reads, outs, blocks = (Place(value),), (node.outs[0],), -(-numel // FOLDED)
     if numel < SHARED_FROM:

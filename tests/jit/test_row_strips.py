@@ -50,10 +50,10 @@ def test_softmax_is_one_loop():
 
 
 def test_layer_norm_and_its_gradient_are_one_loop():
-    """And what sums of columns and of all elements take."""
+    """And what merges the blocks of columns and of all elements."""
     run, inputs = with_gradients(layer_norm, drawn((512, 256)), drawn((256,)), drawn((256,)))
-    loops = [names for names in names_of(run, *inputs) if len(names) > 1]
-    assert len(loops) == 1 and len(loops[0]) > 25
+    loop, *merges = names_of(run, *inputs)
+    assert len(loop) > 25 and sorted(merges) == [["sum"], ["sum_over"], ["sum_over"]]
 
 
 def test_numbers_of_rows_by_views():
@@ -120,6 +120,35 @@ def test_operands_of_all_layouts(dtype):
     assert_same_bits(fn, wide, row, column, single)
 
 
+def test_rows_with_gaps():
+    """Where no operand has one element a row."""
+    assert_same_bits(lambda x: ((x[:, 3:-3] * 2).sum(1), x[:, 3:-3].tanh(), (x[:, 3:-3] + 1).sum(0)), drawn((60, 140)))
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
+@pytest.mark.parametrize("shape", [(64, 32), (63, 100), (300, 257), (2000, 256), (4, 20, 64), (50, 1024), (16, 4096)])
+@pytest.mark.usefixtures("any_values")
+def test_columns_end_loops_with_the_bits_of_calls(dtype, shape):
+    """Sums, means and extrema of columns, of special values too, beside those of rows and of all elements."""
+    x = drawn(shape, dtype)
+    x.view(-1)[: 5 * len(SPECIAL)] = nbgrad.tensor(np.resize(SPECIAL, 5 * len(SPECIAL)), dtype=dtype)
+    lead = tuple(range(len(shape) - 1))
+
+    def fn(x):
+        y = x * 1.5 - 1
+        z = y * y.amax(-1, keepdim=True)
+        columns = y.sum(lead), z.mean(lead, keepdim=True), z.amax(lead), y.amin(lead), y.count_nonzero(lead)
+        return *columns, y.sum(-1), z.sum(), y.mean(), z.any(lead), z
+
+    assert_same_bits(fn, x)
+    assert_same_bits(lambda x: ((x + 1).sum(lead), (x * 2).prod(lead), (x * 2).mean(), (x + 1).amax()), x)
+
+
+def test_columns_end_loops_that_fold_no_rows():
+    """As gradients of biases do."""
+    assert names_of(lambda x, g: (g * x.exp()).sum(0), drawn((128, 128)), drawn((128, 128))) == [["exp", "mul", "sum"], ["sum"]]
+
+
 @pytest.mark.usefixtures("any_values")
 def test_random_programs_of_rows():
     """Elements, folds and numbers in any order."""
@@ -140,7 +169,8 @@ def test_random_programs_of_rows():
                     full.append(getattr(nbgrad, ["mul", "add", "sub", "div", "maximum"][name % 5])(a, n if second % 2 else b))
                 else:
                     full.append([nbgrad.tanh, nbgrad.exp, nbgrad.neg, nbgrad.sigmoid][name % 4](a))
-            return full[-1], full[-2], numbers[-1], numbers[-2], full[-1].sum(), (full[-3] * 2).mean()
+            sums = full[-1].sum(), (full[-3] * 2).mean(), full[-2].sum(0), (full[-1] + 1).amax(tuple(range(x.ndim - 1)))
+            return full[-1], full[-2], numbers[-1], numbers[-2], *sums
 
         assert_same_bits(fn, drawn(shape), drawn(shape[::-1]).permute(*range(len(shape))[::-1]).contiguous())
 

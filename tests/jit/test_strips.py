@@ -45,10 +45,10 @@ def test_what_is_made_of_a_sum_comes_after_it():
     assert names_of(lambda x: x.exp() / x.exp().sum(), nbgrad.ones(5000)) == [["exp", "exp", "sum"], ["sum"], ["div"]]
 
 
-@pytest.mark.parametrize("reduced", [lambda y: y.sum(0), lambda y: y.prod(), lambda y: y[:10].sum(), lambda y: y.argmax()])
+@pytest.mark.parametrize("reduced", [lambda y: y.sum((0, 2)), lambda y: y.prod(), lambda y: y[:10].sum(), lambda y: y.argmax()])
 def test_other_reductions_are_launches_of_their_own(reduced):
     """Of some dimensions or some elements, products, positions."""
-    assert [len(each) for each in names_of(lambda x: reduced(x * 2), nbgrad.ones(50, 100))] == [1, 1]
+    assert [len(each) for each in names_of(lambda x: reduced(x * 2), nbgrad.ones(50, 10, 10))] == [1, 1]
 
 
 @pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])

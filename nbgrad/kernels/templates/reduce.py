@@ -30,6 +30,7 @@ from ..texts import run_text
 from .keys import KEY_TYPES, key_bindings, larger_key
 
 __all__ = [
+    "COLUMN_BLOCK",
     "TILE",
     "Fold",
     "arg_loop",
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 TILE = 128  # columns that one unit of work accumulates side by side
+COLUMN_BLOCK = 128  # rows that are folded one after the other, column by column
 
 
 class Fold(NamedTuple):
@@ -375,7 +377,7 @@ def short_row_loop(length: int) -> Callable:
 
 
 def column_loop(start, stop, args):
-    """A unit is a tile of ``TILE`` columns, whose accumulators lie side by side; blocks of 1024 rows."""
+    """A unit is a tile of ``TILE`` columns, whose accumulators lie side by side; blocks of ``COLUMN_BLOCK`` rows."""
     record = pointer_word(args, 0)
     length, step, width = word(record, 0), word(record, 1), word(record, 2)
     outer_step, tiles, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
@@ -391,8 +393,8 @@ def column_loop(start, stop, args):
         for i in range(n):
             hi[i] = wide(IDENTITY)
             lo[i] = wide(IDENTITY)
-        for top in range(0, length, 1024):
-            rows = min(1024, length - top)
+        for top in range(0, length, COLUMN_BLOCK):
+            rows = min(COLUMN_BLOCK, length - top)
             for i in range(n):
                 s[i] = wide(IDENTITY)
             take_rows(s, n, base + top * step, step, rows, rows // 8 if length >= 64 else 0)
