@@ -23,7 +23,7 @@ from .launches import fresh
 from .lowerings import GeneralPattern, GeneralPlan, complete
 from .rules import record_result, record_run, recorder
 
-__all__ = ["planned_call"]
+__all__ = ["PLANNED", "known_plan", "planned", "planned_call"]
 
 # What equals an int and is none: its plan must not be found.
 ODD_DIMS = {bool, float, complex}
@@ -182,8 +182,43 @@ class PlannedCall(OperationCall):
         return "\n".join(lines) + "\n"
 
 
+# By operation.
+PLANNED: dict[str, PlannedCall] = {}
+
+
+def known_plan(op: General, layouts: tuple, attributes: dict[str, Any]) -> GeneralPlan | None:
+    """The plan of a call that was made before with these attributes, which are hashable; None if there was none."""
+    call = PLANNED.get(op.name)
+    if call is None or len(attributes) != len(call.attributes):
+        return None
+    given = tuple([attributes.get(name) for name in call.attributes])
+    try:
+        plan = dict.get(call.plans, (*layouts, *given)) if call.equal_their_like(given) else None
+    except TypeError:
+        return None
+    return plan if isinstance(plan, GeneralPlan) else None
+
+
+def planned(call: PlannedCall, layouts: tuple, attributes: dict[str, Any]) -> GeneralPlan | None:
+    """The plan of a call, made if there is none; None where arguments are odd, or it takes several steps."""
+    given = tuple(attributes.values())
+    if not call.equal_their_like(given):
+        return None
+    key = (*layouts, *given)
+    try:
+        plan = dict.get(call.plans, key)
+    except TypeError:  # an attribute without a hash
+        return None
+    if plan is None and key not in call.runs and not any(isinstance(x, Tensor) for x in given):
+        plan = call.lowered(key, layouts)
+        if isinstance(plan, GeneralPlan):
+            keep(call.plans, key, plan)
+    return plan if isinstance(plan, GeneralPlan) else None
+
+
 def planned_call(op: General, lower: Callable) -> Callable:
     """The function of a planned operation."""
-    call = PlannedCall(op, lower).function(op.renamed)
+    made = PLANNED[op.name] = PlannedCall(op, lower)
+    call = made.function(op.renamed)
     call.renamed = op.renamed
     return call

@@ -68,7 +68,7 @@ class Trace(Presence):
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
     """
 
-    rank = "capture"
+    rank, mark = "capture", TRACED
 
     def __init__(self, known: Sequence[Tensor] = (), effects: bool = False, hosted: set | None = None):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
@@ -321,7 +321,10 @@ def kept_by(node: GraphNode) -> list:
 def current_trace() -> Trace | None:
     """The innermost capture of this thread."""
     this = get_ident()
-    return next((active for active in reversed(traces) if active.thread == this), None)
+    for active in reversed(traces):
+        if active.thread == this:
+            return active
+    return None
 
 
 class Captures:

@@ -20,7 +20,7 @@ def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], retu
         commits: targets, each once, and values.
         returned: values that the program returns.
     """
-    seen = {schedule.window(value).place.value for value in returned}
+    seen = {schedule.owner(value) for value in returned}
     waiting = dict(commits)
     for at, step in enumerate(schedule.steps):
         if isinstance(step, Launch) and step.nodes and step.nodes[0].op is UPDATE:
@@ -50,7 +50,7 @@ def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: se
     """The launch that writes an update over what it updates; None where somebody would see that too early."""
     (node,) = step.nodes
     count = node.attributes["outputs"]
-    targets = [schedule.window(value).place.value for value in node.ins[:count]]
+    targets = [schedule.owner(value) for value in node.ins[:count]]
     for target, value, out in zip(targets, node.ins, node.outs):
         assert target.layout is not None
         if (
@@ -65,7 +65,7 @@ def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: se
         if not isinstance(later, Launch) or any(isinstance(read, Place) and read.value in late for read in later.reads):
             return None
     operands = [*node.ins, *node.attributes["numbers"]]
-    rest = [schedule.window(x).place.value for x in operands[count:] if isinstance(x, Value)]
+    rest = [schedule.owner(x) for x in operands[count:] if isinstance(x, Value)]
     if any(x in rest for x in targets):
         return None
     plan = plan_of_update(node, True)

@@ -24,9 +24,10 @@ class Graph(Block):
     Attributes:
         constants: values whose ``data`` is a tensor of the program, or what a creation function made.
         name: of the captured function.
+        places: while it is simplified, where its views are: see passes/rewriting.py.
     """
 
-    __slots__ = ("constants", "name")
+    __slots__ = ("constants", "name", "places")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Graph(Block):
         super().__init__(inputs, nodes, outputs)
         self.constants: list[Value] = constants or []
         self.name = name
+        self.places: Any = None
 
     def __call__(self, *inputs: Any) -> list:
         """Run it by calls of operations: what every other way to run it is compared with.

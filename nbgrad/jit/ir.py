@@ -124,10 +124,18 @@ class Node:
     def values(self) -> list[Value]:
         """Every value that it reads, in order, those in attributes too; what its blocks read is not among them."""
         found: list[Value] = []
-        for x in self.ins:
-            gather(x, found)
+        for x in self.ins:  # passes ask for them many times a node
+            kind = type(x)
+            if kind is Value:
+                found.append(x)
+            elif kind is tuple or kind is list:
+                gather(x, found)
         for x in self.attributes.values():
-            gather(x, found)
+            kind = type(x)
+            if kind is Value:
+                found.append(x)
+            elif kind is tuple or kind is list:
+                gather(x, found)
         return found
 
     def replace(self, change: Callable[[Value], Value]) -> None:

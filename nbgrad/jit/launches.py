@@ -7,8 +7,9 @@ from typing import Any
 
 from ..base.errors import NbgradError
 from ..dispatch.arguments import hashable
-from ..dispatch.elementwise_plans import make_plan
+from ..dispatch.elementwise_plans import PLANS, make_plan, plan_key
 from ..dispatch.lowerings import GeneralPlan, lowering_of
+from ..dispatch.planned import known_plan
 from ..native.plans import PARALLEL, LateRecord, Plan, behind, known
 from ..ops.core import Elementwise, General
 from ..tensors.layout import Layout
@@ -69,11 +70,12 @@ def plan_of(node: Node) -> Plan | None:
         if isinstance(op, Elementwise):
             if op.integer_divisor or any(x.dtype.is_complex for x in layouts) or any(x is complex for x in kinds):
                 return None
-            return make_plan(op, kinds)
+            return PLANS[op.name][plan_key(kinds)] if op.name in PLANS else make_plan(op, kinds)
         found = lowering_of(op) if isinstance(op, General) else None
         if found is None or found[0] != "plan" or op.variadic:
             return None
-        plan = found[1](op, kinds, {name: hashable(x) for name, x in node.attributes.items()})
+        attributes = {name: hashable(x) for name, x in node.attributes.items()}
+        plan = known_plan(op, kinds, attributes) or found[1](op, kinds, attributes)
         return plan if isinstance(plan, GeneralPlan) else None
     except (NbgradError, OverflowError, struct.error):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 __all__ = ["user_level", "user_line"]
@@ -11,10 +12,16 @@ PACKAGE = str(Path(__file__).parents[1])
 GENERATED = "<nbgrad "  # how files of generated functions are called
 
 
+@lru_cache(maxsize=4096)
+def is_own(path: str) -> bool:
+    """Whether a file is one of the package, or of a function that it has generated."""
+    return path.startswith((PACKAGE, GENERATED))
+
+
 def user_line() -> str:
     """``file:line`` of the innermost frame outside of the package."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
+    frame, own = sys._getframe(1), is_own
+    while frame is not None and own(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -22,6 +29,6 @@ def user_line() -> str:
 def user_level() -> int:
     """How many frames lie between the caller and the program: ``stacklevel`` of a warning."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
+    while frame.f_back is not None and is_own(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level

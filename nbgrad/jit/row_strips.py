@@ -83,7 +83,7 @@ class RowStrips:
 
     def roots(self, node: Node) -> list[Value]:
         """The values that a call reads, in memory."""
-        return [self.made.window(value).place.value for value in node.values()]
+        return [self.made.owner(value) for value in node.values()]
 
     def row_bytes(self, value: Value) -> int:
         """Bytes of a row of a value."""
@@ -169,7 +169,7 @@ class RowStrips:
         record = known(self.group.folds[node].plan.record)
         kernel = record.lacks[0] if type(record) is LateRecord else struct.unpack_from("q", record)[0]
         (value,), (out,) = node.values(), node.outs
-        root = self.made.window(value).place.value
+        root = self.made.owner(value)
         operand = self.places.get(root) or self.read(value, self.made.window(value).place, self.row_bytes(value))
         if out not in self.places:
             return NOTHING

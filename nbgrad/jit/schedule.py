@@ -50,9 +50,9 @@ def fill(made: Schedule, graph: Block, saved: tuple[Value, ...], apart: set[Spac
     """Find the steps; or a space whose rows are not to be folded with what computes them, as others of ``apart``."""
     calls, groups, after = staged(graph, made, apart)
     endings = endings_of(calls, groups, made)
-    seen = {made.window(value).place.value for value in values_in((*graph.outputs, *saved))}
+    seen = {made.owner(value) for value in values_in((*graph.outputs, *saved))}
     for node, group in after.items():
-        for root in [made.window(value).place.value for value in node.values()]:
+        for root in [made.owner(value) for value in node.values()]:
             if node not in endings and (group is None or root not in group.inside):
                 seen.add(root)
     loops: list[tuple[int, Step]] = []
@@ -202,7 +202,7 @@ def endings_of(calls: list[tuple[int, Node]], groups: list[Group], made: Schedul
         for value in node.ins[:1]:
             if not isinstance(value, Value):
                 continue
-            home = homes.get(made.window(value).place.value)
+            home = homes.get(made.owner(value))
             if home is not None:
                 ending = ending_of(node, home, stage, made) or column_ending(node, home, stage, made)
                 if ending is not None:

@@ -160,6 +160,11 @@ class Schedule(NamedTuple):
     steps: list[Step]
     windows: dict[Value, Window]
 
+    def owner(self, value: Value) -> Value:
+        """On whose memory a value is."""
+        found = self.windows.get(value)
+        return value if found is None else found.place.value
+
     def window(self, value: Value) -> Window:
         """Where a value is: on its own memory if it is no view."""
         found = self.windows.get(value)

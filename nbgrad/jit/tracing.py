@@ -9,6 +9,7 @@ from ..base import config
 from ..base.grad_mode import Kept, special, traces
 from ..func.captures import captured
 from ..tensors.tensor import Tensor
+from . import quick  # noqa: F401
 from .capture import Trace
 from .functions import Hosted
 from .graph import Graph

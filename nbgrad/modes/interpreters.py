@@ -14,10 +14,10 @@ it is not asked twice. The order is that of the list ``RANKS``, from the user's 
 NOTE [Observers]: members of ``special`` that only look. ``seen(op, operands, result)`` is called after every call that got past all
 interpreters, ``recorded(node)`` for every node that was made. Members that say which ``rank`` they stand for do not look.
 
-NOTE [Quick calls]: asking takes its time. Where all members of ``special`` say that they stand for one ``rank``, and no operand is
-marked, no other interpreter is concerned. And a kind of mode or of tensor may have ``QuickCalls``, which find at once what its
-interpreter would do. They have no way of their own to plan a call: their plans are made from the operation's ordinary ones, or of
-its declaration (dispatch/inference.py, forward/quick.py, batch/quick.py).
+NOTE [Quick calls]: asking takes its time. Where all members of ``special`` say that they stand for one ``rank``, and no operand
+is marked, but by them, no other interpreter is concerned. And a kind of mode or of tensor may have ``QuickCalls``, which find
+at once what its interpreter would do. They have no way of their own to plan a call: their plans are made from the operation's
+ordinary ones, or of its declaration (dispatch/inference.py, forward/quick.py, batch/quick.py).
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def is_marked(operands: tuple | list) -> bool:
 
 def interpret(call: Call, place: int = 0) -> Any:
     """Ask every interpreter from ``place`` on, then observe the call itself."""
-    if not place and special and not call.marked:
+    if not place and special and (not call.marked or bears_own_marks(call)):
         sole = sole_interpreter()
         if sole is not None:
             return sole.run(call, run_plainly) if sole.concerns(call) else run_plainly(call)
@@ -237,6 +237,30 @@ def interpret(call: Call, place: int = 0) -> Any:
         if interpreter is not None and interpreter.concerns(call):
             return interpreter.run(call, partial(interpret, place=at + 1))
     return observed(call)
+
+
+def bears_own_marks(call: Call) -> bool:
+    """Whether what is marked in a call has the mark of the innermost mode, and no other one."""
+    try:
+        mark = getattr(special[-1], "mark", None)
+    except IndexError:
+        return False
+    return mark is not None and call.out is None and bear(call.operands, mark) and bear(tuple(call.attributes.values()), mark)
+
+
+def bear(operands: tuple | list, mark: Any) -> bool:
+    """Whether all operands have no mark but this."""
+    for x in operands:
+        if isinstance(x, Tensor):
+            layout = x.layout
+            if layout.special and (layout.special is not mark or layout.unmarked().special):
+                return False
+        elif isinstance(x, (tuple, list)):
+            if not bear(x, mark):
+                return False
+        elif hasattr(type(x), "__nbgrad_function__"):
+            return False
+    return True
 
 
 def sole_interpreter() -> Interpreter | None:
@@ -288,9 +312,11 @@ class Presence:
 
     Attributes:
         rank: of the interpreter that is asked because of it, if no other is and ``seen`` does nothing; else None.
+        mark: of the layouts of tensors of which that one alone is asked; None without.
     """
 
     rank: str | None = None
+    mark: Any = None
 
     def seen(self, op: Op, operands: tuple, out: Any) -> None:
         """Nothing to look at."""

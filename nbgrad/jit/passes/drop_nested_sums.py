@@ -23,6 +23,8 @@ def drop_nested_sums(graph: Graph) -> bool:
 
     Not of floating numbers: another order rounds differently, and an extremum of zeros has the sign of the first.
     """
+    if not any(dims_of_both(node) is not None for node in graph.nodes):
+        return False
     rewriting, changed = Rewriting(graph), False
     readers: Counter[Value] | None = None
     for node in graph.nodes:
@@ -41,7 +43,7 @@ def drop_nested_sums(graph: Graph) -> bool:
 def dims_of_both(node: Node) -> tuple[int, ...] | None:
     """The dimensions over which a reduction of a reduction is one; None of other nodes."""
     x = node.ins[0] if len(node.ins) == 1 else None
-    if not isinstance(x, Value) or x.node is None or x.node.op is not node.op or not is_orderless(node) or not is_orderless(x.node):
+    if type(x) is not Value or x.node is None or x.node.op is not node.op or not is_orderless(node) or not is_orderless(x.node):
         return None
     inner = x.node
     kept = inner.attributes["keepdim"]

@@ -36,9 +36,12 @@ def fold_constants(graph: Graph, known: Container[int] | None = None) -> bool:
     Args:
         known: identities of tensors that were there before, whose elements may be others in the next run; None: all may be.
     """
+    if not any(type(value.data) in (int, float) or is_fixed(value, known) for value in graph.constants):
+        return False
     rewriting, nodes, changed = Rewriting(graph), list[Node](), False
     for node in graph.nodes:
-        rewriting.read(node)
+        if rewriting.table:
+            rewriting.read(node)
         made = folded(node, known)
         if made is not None:
             rewriting.old.add(made)

@@ -30,7 +30,8 @@ def forward_identities(graph: Graph) -> bool:
     """
     rewriting, nodes = Rewriting(graph), []
     for node in graph.nodes:
-        rewriting.read(node)
+        if rewriting.table:
+            rewriting.read(node)
         found = operand_of(node, rewriting)
         if found is None or not rewriting.put(node.outs[0], found):
             nodes.append(node)

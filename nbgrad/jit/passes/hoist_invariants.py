@@ -8,6 +8,7 @@ from ..ir import Block, Control, Node, Value, copy_block, map_values, plain_layo
 from ..variables import STOP
 from .checked import checked
 from .effects import may_merge, must_stay
+from .rewriting import places_in
 
 __all__ = ["hoist_invariants"]
 
@@ -28,6 +29,8 @@ def hoist_invariants(graph: Graph) -> bool:
         nodes.append(node)
     changed = len(nodes) != len(graph.nodes)
     graph.nodes = nodes
+    if changed and graph.places is not None:
+        graph.places = places_in(graph)
     return changed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..graph import Graph
@@ -23,12 +24,14 @@ def merge_calls(graph: Graph, became: dict[Value, Value] | None = None) -> bool:
     rewriting, known = Rewriting(graph, became), dict[Any, Node]()
     seen: dict[Any, Value] = {}
     nodes = []
+    calls = Counter(node.op for node in graph.nodes)
     for node in graph.nodes:
-        rewriting.read(node)
+        if rewriting.table:
+            rewriting.read(node)
         merged = [merged_view(rewriting, seen, value) for value in node.outs]
         if merged and all(merged):
             continue
-        key = key_of(node) if may_merge(node) else None
+        key = key_of(node) if calls[node.op] > 1 and may_merge(node) else None
         first = known.setdefault(key, node) if key is not None else node
         if first is not node and all(map(rewriting.may, node.outs, first.outs)):
             for old, new in zip(node.outs, first.outs):
@@ -40,8 +43,8 @@ def merge_calls(graph: Graph, became: dict[Value, Value] | None = None) -> bool:
 
 def merged_view(rewriting: Rewriting, seen: dict[Any, Value], value: Value) -> bool:
     """Whether a view shows what another value shows, or the whole of what it is a view of, and gave way to that."""
-    window = rewriting.window(value)
-    if window.place.value is value:
+    window = rewriting.places.windows.get(value)
+    if window is None or window.place.value is value:
         return False
     owner = window.place.value
     if not window.place.offset and owner.layout is window.layout and rewriting.put(value, owner):
@@ -53,7 +56,7 @@ def merged_view(rewriting: Rewriting, seen: dict[Any, Value], value: Value) -> b
 def key_of(node: Node) -> Any:
     """What equal calls share; None where that is not known."""
     try:
-        key = (node.op, frozen(node.ins), tuple([(name, frozen(x)) for name, x in node.attributes.items()]))
+        key = (node.op, *map(frozen, node.ins), *[(name, frozen(x)) for name, x in node.attributes.items()])
         hash(key)
     except TypeError:
         return None
@@ -63,6 +66,8 @@ def key_of(node: Node) -> Any:
 def frozen(x: Any) -> Any:
     """An argument as something to look up: numbers by type and to the last bit."""
     kind = type(x)
+    if kind is Value:
+        return x
     if kind is tuple or kind is list:
         return (kind, *map(frozen, x))
-    return (kind, repr(x)) if kind in (float, complex) else (kind, x)
+    return (kind, repr(x)) if kind is float or kind is complex else (kind, x)

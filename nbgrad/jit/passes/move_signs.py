@@ -24,11 +24,19 @@ def move_signs(graph: Graph) -> bool:
     Rounding does not see signs. Not moved: out of sums, for -(x + y) is another zero than -x - y where x is -y; out of products of
     matrices for the same reason; and out of what is complex, whose products are sums.
     """
+    if not any(map(is_signed, graph.nodes)):
+        return False
     rewriting, nodes, signs = Rewriting(graph), list[Node](), Signs(graph)
     for node in graph.nodes:
-        rewriting.read(node)
+        if rewriting.table:
+            rewriting.read(node)
         nodes += signs.moved(node) if of_reals(node) else [node]
     return rewriting.finish(nodes) or signs.changed
+
+
+def is_signed(node: Node) -> bool:
+    """Whether a node is a sign, or may be one."""
+    return node.name == "neg" or any(type(x) in (int, float) and x == -1 for x in node.ins)
 
 
 class Signs:

@@ -16,7 +16,7 @@ __all__ = ["fits", "number_of", "of_reals"]
 def number_of(x: Any, rewriting: Rewriting) -> int | float | None:
     """The number that an operand is: itself, or what every element of a constant is, of a view too; None of others."""
     if isinstance(x, Value):
-        owner = rewriting.window(x).place.value
+        owner = rewriting.places.owner(x)
         if (
             x.layout is None
             or owner.layout is None

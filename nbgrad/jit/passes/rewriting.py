@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.core import Movement
 from ..graph import Graph
 from ..ir import Node, Value, map_values, values_in
 from ..schedule import view
 from ..steps import Schedule, Window
 from ..variables import OVERWRITE, STOP
 
-__all__ = ["Rewriting"]
+__all__ = ["Rewriting", "owners", "places_in"]
+
+VIEWS = ("movement", "control")  # kinds of operations whose results may be views
 
 
 class Rewriting:
@@ -32,22 +33,22 @@ class Rewriting:
     def __init__(self, graph: Graph, table: dict[Value, Value] | None = None):
         self.graph, self.changed = graph, False
         self.table: dict[Value, Value] = {} if table is None else table
-        self.places = places_in(graph)
+        self.places = places_in(graph) if graph.places is None else graph.places
         self.old = {*graph.inputs, *graph.constants}
         self.outputs = set(values_in(tuple(graph.outputs)))
-        self.returned = {self.places.window(value).place.value for value in self.outputs}
+        self.returned = {self.places.owner(value) for value in self.outputs}
 
     def read(self, node: Node) -> None:
         """Let a node read what took the place of its operands; note where its results are, if they are views."""
         table = self.table
-        if table:
-            if any(value in table for value in node.values()):
-                node.replace(self.now)
+        if not table.keys().isdisjoint(node.values()):
+            node.replace(self.now)
+            self.changed = True
+        for block in node.blocks:
+            if not table.keys().isdisjoint(block.free()):
+                block.replace(self.now)
                 self.changed = True
-            for block in node.blocks:
-                if not table.keys().isdisjoint(block.free()):
-                    block.replace(self.now)
-                    self.changed = True
+        if node.op.kind in VIEWS:
             note_view(node, self.places)
 
     def now(self, value: Value) -> Value:
@@ -62,7 +63,7 @@ class Rewriting:
         """Whether a value, of a node that was read, may take the place of another: see NOTE [Memory of results]."""
         if old.layout is None or old.layout is not new.layout or old in self.outputs and old.requires_grad is not new.requires_grad:
             return False
-        mine, others = self.window(old).place.value, self.window(new).place.value
+        mine, others = self.places.owner(old), self.places.owner(new)
         if mine is not others and mine in self.returned:
             return mine is old and others is new and new not in self.returned and new not in self.old
         return True
@@ -71,8 +72,8 @@ class Rewriting:
         """Let a value take the place of another, if it may."""
         if not self.may(old, new):
             return False
-        if self.window(old).place.value is old and old in self.returned:
-            self.returned.add(self.window(new).place.value)
+        if self.places.owner(old) is old and old in self.returned:
+            self.returned.add(self.places.owner(new))
         if old in self.outputs:
             self.outputs.add(new)
         self.table[old] = new
@@ -90,7 +91,7 @@ class Rewriting:
 def note_view(node: Node, places: Schedule) -> None:
     """Note where the results of a node are, if they are views."""
     op = node.op
-    if isinstance(op, Movement):
+    if op.kind == "movement":
         (x,) = node.ins
         if isinstance(x, Value) and len(node.values()) == 1 and x.layout is not None and None not in [y.layout for y in node.outs]:
             view(node, places)
@@ -102,11 +103,12 @@ def places_in(graph: Graph) -> Schedule:
     """Where the values of a graph are that are views."""
     places = Schedule([], {})
     for node in graph.nodes:
-        note_view(node, places)
+        if node.op.kind in VIEWS:
+            note_view(node, places)
     return places
 
 
 def owners(graph: Graph, values: Any) -> set[Value]:
     """The values on whose memory these lie."""
     places = places_in(graph)
-    return {places.window(value).place.value for value in values}
+    return {places.owner(value) for value in values}

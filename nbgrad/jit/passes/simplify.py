@@ -13,6 +13,7 @@ from .forward_identities import forward_identities
 from .hoist_invariants import hoist_invariants
 from .merge_calls import merge_calls
 from .move_signs import move_signs
+from .rewriting import places_in
 
 __all__ = ["simplify"]
 
@@ -43,6 +44,7 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
         hoist_invariants,
     ]
     eliminate_dead(graph, kept)
+    graph.places = places_in(graph)  # passes keep it up to date
     idle = 0  # passes in a row that have found nothing: once these are all, each has seen the graph as it is
     for _ in range(MOST_ROUNDS):
         changed = False
@@ -56,6 +58,7 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
             break
         if eliminate_dead(graph, kept):
             idle = 0
+    graph.places = None
     for node in graph.nodes:
         simplify_trips(node)
     return graph
