@@ -3,6 +3,10 @@
 NOTE [Stored as]: BLAS takes a matrix by rows or by columns, with a step between them: a transposed operand is passed
 as such, never copied. Only layouts that are neither (every second column, an expanded column) are copied first; those,
 and half types, take ``in_steps``. Integers go through a loop of ours, which wraps around.
+
+NOTE [Packed operands]: where BLAS packs blocks of both operands before it multiplies (``packs_operands``), elements are added
+up in an order that the sizes alone decide: how an operand lies changes no bit. It does in products with a vector, which are
+other loops, and where another layout lets batches be folded into one product of other sizes.
 """
 
 from __future__ import annotations
@@ -11,11 +15,11 @@ import struct
 from typing import Callable, NamedTuple
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, float32
+from ..base.dtypes import DType, bool_, float32, float64
 from ..base.errors import DeviceError, DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.plans import Formula, elementwise_plan
-from ..kernels.cpu.blas import gemm_address
+from ..kernels.cpu.blas import gemm_address, packs_operands
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
@@ -330,6 +334,19 @@ def _gemm_bias(op, layouts, attributes):
     if x.dtype.compute != x.dtype.name or is_lazy(layouts):
         return in_steps
     return product_plan(product, x.dtype, layouts, bias) or in_steps
+
+
+def gives_same_bits(op, layouts: tuple[Layout, ...], others: tuple[Layout, ...], attributes: dict) -> bool:
+    """Whether a product of operands gives the same bits where these lie in other strides: NOTE [Packed operands]."""
+    dtype = layouts[0].dtype
+    if dtype not in (float32, float64) or is_lazy(layouts) or is_lazy(others) or not packs_operands():
+        return False
+    turns = attributes.get("transpose_x", False), attributes.get("transpose_y", False)
+    one, other = (product_of(op.name, x, y, *turns) for x, y, *_ in (layouts, others))
+    if one.left[:2] != other.left[:2] or one.right[:2] != other.right[:2] or one.batch != other.batch:
+        return False
+    stored = other.left.stored() is not None and other.right.stored() is not None
+    return stored and one.left.rows > 1 and one.right.columns > 1
 
 
 def check_ranks(op, x: Layout, y: Layout) -> None:

@@ -13,6 +13,7 @@ from .forward_identities import forward_identities
 from .hoist_invariants import hoist_invariants
 from .merge_calls import merge_calls
 from .move_signs import move_signs
+from .move_transposes import move_transposes
 from .rewriting import places_in
 
 __all__ = ["simplify"]
@@ -39,6 +40,7 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
         lambda graph: fold_constants(graph, known),
         forward_identities,
         move_signs,
+        move_transposes,
         drop_nested_sums,
         merge_calls,
         hoist_invariants,

@@ -18,13 +18,16 @@ from typing import Any, Callable
 
 import numpy as np
 
-__all__ = ["gemm_address", "PREFIX", "eliminated", "triangular_solver"]
+__all__ = ["gemm_address", "PREFIX", "eliminated", "packs_operands", "triangular_solver"]
 
 # cblas_<letter>gemm
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 # How builds decorate the names. In a plain LP64 library integers are 32 bits wide: in registers, and in the 8-byte
 # slots that the four last arguments take on the stack, a small int64 looks the same.
 DECORATIONS = ("scipy_{}64_", "scipy_{}", "{}64_", "{}$NEWLAPACK$ILP64", "{}")
+# Kernels of OpenBLAS that pack whatever they multiply. Those of newer processors have others for small matrices.
+PACKING = {b"Katmai", b"Nehalem", b"Sandybridge", b"Haswell", b"Zen"}
+CORE_NAMES = ("openblas_get_corename", "openblas_get_corename64_")
 THREAD_SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_")
 
 
@@ -82,6 +85,13 @@ def gemm_address(dtype: str) -> int:
     if found:
         use_one_thread()
     return found
+
+
+@cache
+def packs_operands() -> bool:
+    """Whether products of matrices give the same bits however their operands lie: NOTE [Packed operands] of lowering/linalg.py."""
+    found = next(filter(None, map(find, CORE_NAMES)), 0)
+    return bool(found) and ctypes.CFUNCTYPE(ctypes.c_char_p)(found)() in PACKING
 
 
 # ---- LAPACK and BLAS on arrays ---------------------------------------------------------------------------------------
