@@ -52,7 +52,7 @@ def cdist(x1, x2, p=2.0, compute_mode=MODES[0]):
         raise RangeError(f"cdist: compute_mode is {compute_mode!r}, expected one of {', '.join(MODES)}.")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: x1 {list(x1.shape)} and x2 {list(x2.shape)} must be matrices of one width.")
-    if type(p) in (int, float) and p == 2 and serves(x1.layout, x2.layout):
+    if isinstance(p, (int, float)) and p == 2 and serves(x1.layout, x2.layout):
         batch = x1.shape[:-2]
         if x2.shape[:-2] != batch:
             batch = broadcast_shapes("cdist", [tuple(batch), tuple(x2.shape[:-2])])

@@ -100,7 +100,7 @@ def areas(name: str, y, x, dx, dim: int):
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral along dim by the trapezoidal rule: of points at ``x``, or ``dx`` (1) apart."""
-    if x is None and (dx is None or type(dx) in (int, float)) and isinstance(y, Tensor) and y.dtype.differentiable:
+    if x is None and (dx is None or isinstance(dx, (int, float))) and isinstance(y, Tensor) and y.dtype.differentiable:
         at = wrap("trapezoid", dim, y.ndim)
         if y.ndim and y.shape[at] > 1:  # one pass over the points
             total = CALLS["halved_ends_sum"](y, at)
@@ -147,7 +147,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
 def derivative(x, dim: int, spacing, edge_order: int):
     """The derivative along one dimension: that of the parabola through a point and its neighbours, at distances h and k."""
     size = x.shape[dim]
-    if type(spacing) in (int, float):
+    if isinstance(spacing, (int, float)):
         return evenly_spaced(x, dim, spacing, edge_order)
     if isinstance(spacing, Tensor) and spacing.ndim:
         if spacing.shape != (size,):
@@ -267,7 +267,7 @@ def renorm(input, p, dim, maxnorm):
         raise ShapeError(f"renorm: expected at least 2 dimensions, got {input.ndim}.")
     dim = wrap("renorm", dim, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != dim)
-    is_usual = type(p) in (int, float) and p == 2 and input.dtype.is_floating_point
+    is_usual = isinstance(p, (int, float)) and p == 2 and input.dtype.is_floating_point
     lengths = scalar.norm2(input, others, True) if is_usual else input.norm(p, others, True)
     factors = scalar.renorm_factor(lengths, maxnorm)
     return input * (factors if factors.dtype is input.dtype else factors.to(input.dtype))

@@ -23,6 +23,7 @@ from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
+from ..modes.numbers import Number
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
@@ -331,8 +332,21 @@ def full(
         raise ArgumentError(f"full: size must be a sequence of integers, got {size}. Hint: full(({size},), value).")
     if isinstance(fill_value, Tensor):
         fill_value = fill_value._number_("full", "fill_value")
+    if is_followed(fill_value, requires_grad):
+        return of_number(full(size, 0.0, dtype=dtype, device=device), fill_value)
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
+
+
+def is_followed(value: Any, requires_grad: bool) -> bool:
+    """Whether a number is one whose way into a tensor a capture writes down."""
+    return type(value) is Number and not requires_grad and value.is_followed()
+
+
+def of_number(x: Tensor, number: Number) -> Tensor:
+    """A tensor that was just made, filled with a number that a capture follows."""
+    made: Tensor = CALLS["fill_"](x, number)
+    return made
 
 
 def dtype_of_fill(value) -> DType:
@@ -634,6 +648,8 @@ def tensor(
     """
     if dtype is None and device is None and (out := of_alike(data)) is not None:
         return leaf("tensor", out, requires_grad)
+    if is_followed(data, requires_grad):
+        return of_number(tensor(0.0, dtype=dtype, device=device), data)
     on_device("tensor", device)
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
         live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape))
@@ -940,6 +956,8 @@ def full_like(
     """
     if open_levels and is_batched(input):
         return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    if is_followed(fill_value, requires_grad):
+        return of_number(full_like(input, 0.0, dtype=dtype, device=device, memory_format=memory_format), fill_value)
     layout = layout_like("full_like", input, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", "fill_value", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)

@@ -171,8 +171,8 @@ def whole_factor(op: str, name: str, value: float) -> int:
 def scaled_sum(op: str, input, product, beta, alpha):
     """``beta * input + alpha * product``; with beta = 0 the input is not looked at, not even for NaN."""
     if (alpha != 1 or beta != 1) and not (product.dtype.differentiable or input.dtype.differentiable):
-        alpha = whole_factor(op, "alpha", alpha) if type(alpha) is float else alpha
-        beta = whole_factor(op, "beta", beta) if type(beta) is float else beta
+        alpha = whole_factor(op, "alpha", alpha) if isinstance(alpha, float) else alpha
+        beta = whole_factor(op, "beta", beta) if isinstance(beta, float) else beta
         if product.dtype is input.dtype is bool_:
             alpha, beta = bool(alpha), bool(beta)
     if alpha != 1:

@@ -150,7 +150,7 @@ def addcmul(op):
         """input + value * tensor1 * tensor2."""
         if type(value) is not int and not any(map(is_floating, (input, tensor1, tensor2))):
             value = settled_number("addcmul", "value", value)
-            value = whole_factor("addcmul", "value", value) if type(value) is float else value
+            value = whole_factor("addcmul", "value", value) if isinstance(value, float) else value
         return scaled(input, tensor1, tensor2, value)
 
     return addcmul
@@ -258,6 +258,10 @@ def pow_(op):
                 return quick[exponent](input)
             if kind is int and exponent < 0 and not dtype.differentiable:
                 raise DTypeError(f"pow: {dtype.name} to the negative power {exponent} is no integer. Hint: use a float exponent.")
+        elif isinstance(exponent, float) and hasattr(input, "dtype") and input.dtype.differentiable:  # NumPy's, or a capture's
+            for each, run in quick.items():
+                if exponent == each:
+                    return run(input)
         return general(input, exponent)
 
     return pow

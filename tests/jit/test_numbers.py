@@ -84,6 +84,11 @@ def test_two_numbers():
         lambda x, a: x.masked_fill(x > 0, a),
         lambda x, a: a / x - a,
         lambda x, a: nbgrad.atan2(x, x * a),
+        lambda x, a: x.abs() ** a,
+        lambda x, a: x * nbgrad.tensor(a) + nbgrad.as_tensor(a, dtype=nbgrad.float64),
+        lambda x, a: x * nbgrad.full((3,), a) + nbgrad.full_like(x, a),
+        lambda x, a: nbgrad.trapezoid(x, dx=a) + nbgrad.gradient(x, spacing=a)[0],
+        lambda x, a: nbgrad.scan(lambda c, y: (c * 0.5 + y * a, c), a, x)[1],
     ],
 )
 def test_operations_take_numbers(fn):
@@ -182,6 +187,14 @@ def test_numbers_that_are_compared_to_other_things():
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
+
+
+def test_powers_that_have_kernels_of_their_own():
+    """Which exponent has one is an answer; others share the kernel of all."""
+    f = nbgrad.compile(lambda x, a: x.abs() ** a, fullgraph=True)
+    for a in (0.3, 2.0, 0.5, 1 / 3, 0.7):
+        assert f(X, a).tolist() == (X.abs() ** a).tolist()
+    assert len(f.variants) == 3
 
 
 @pytest.mark.parametrize(
