@@ -26,7 +26,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", [optim.SGD, optim.Adam])
-def test_another_batch_size_makes_no_object(name, method):
+def test_another_batch_size_makes_no_object(name, method, unchecked):
     """Kernels and loops are those of the first size; what they compute is what the step computes as it is."""
     make, batch, loss_of, first = MODELS[name]
     nbgrad.manual_seed(0)
@@ -69,7 +69,7 @@ def test_another_batch_size_makes_no_object(name, method):
         lambda x: (x @ x.mT).tanh().mean(),
     ],
 )
-def test_loops_and_reductions_have_sizes_as_words(fn):
+def test_loops_and_reductions_have_sizes_as_words(fn, unchecked):
     """Strips, rows and columns: no size is a constant of their code."""
     f = nbgrad.compile(fn, fullgraph=True, limit=20)
     first, *others = [
