@@ -63,25 +63,28 @@ class Formula:
 
 
 @cache
-def elementwise_program(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> Program:
+def elementwise_program(
+    formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0, by_rows: bool = False
+) -> Program:
     """The kernel of ``formula`` for contiguous operands, at a dtype of computation.
 
     Args:
-        singles: for every operand whether it is one element for all positions.
+        singles: for every operand whether it is one element for all positions, or for those of a row.
         inplace: so many outputs are the first operands, passed once.
+        by_rows: a unit is a row (templates/elementwise.py), and results share no memory with operands.
     """
     function = scalar_function(formula.name, formula.params, formula.results, dtype)
     outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
     ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
     guards = guard_functions(formula.name, formula.params, formula.results, dtype)
-    loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""))
-    return Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items()))
+    loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""), by_rows)
+    return Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items()), False, by_rows)
 
 
 @cache
-def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0) -> int:
+def elementwise_kernel(formula: Formula, dtype: str, singles: tuple[bool, ...], inplace: int = 0, by_rows: bool = False) -> int:
     """Address of the kernel: see ``elementwise_program``."""
-    return address(elementwise_program(formula, dtype, singles, inplace))
+    return address(elementwise_program(formula, dtype, singles, inplace, by_rows))
 
 
 elementwise_code = late(elementwise_kernel)

@@ -60,6 +60,7 @@ class Scope:
         of_constants: primitives of constants, by name.
         layout: of data in the target's memory, in LLVM's words.
         widened: kinds of variables that more than one kind is assigned to, by function, kinds of its arguments and name.
+        reached: loads and stores with the pointers that they go through; None: those may share memory.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Scope:
         self.builder: Builder = None  # type: ignore[assignment]  # (made with each attempt)
         self.target, self.source, self.dtype, self.of_constants = target, source, dtype, of_constants
         self.layout, self.widened = layout, dict[tuple, Kind]()
+        self.reached: list[tuple[Any, Any]] | None = None
 
     def get_value_type(self, kind: Kind) -> Any:
         """LLVM's type of a kind, as the context that Numba gives to rules says it."""
@@ -159,7 +161,13 @@ class Expressions:
             k = self.number(node.slice)
             return self.tabulated(base, k) if isinstance(k, Value) else base[k]
         address = self.element(base, node.slice)
-        return Value(base.kind.dtype, self.b.load(address))
+        return Value(base.kind.dtype, self.noted(self.b.load(address), base))
+
+    def noted(self, access: Any, base: Value) -> Any:
+        """A load or store through a pointer, which the scope may want to know of."""
+        if self.scope.reached is not None:
+            self.scope.reached.append((access, base.ir))
+        return access
 
     def tabulated(self, numbers: tuple, k: Value) -> Value:
         """The k-th of constants of one kind."""

@@ -89,7 +89,7 @@ def rules(dtype: str) -> tuple[dict[str, Rule], dict[str, Callable]]:
     return llvm_prims(Rule, kinds, dtype, f"llvm.rint.f{width}"), numpy_prims(dtype)
 
 
-def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool) -> str:
+def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool, apart: bool = False) -> str:
     """LLVM's text of a kernel.
 
     Args:
@@ -97,6 +97,7 @@ def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool) -> 
         symbol: its name.
         scope: what its names mean.
         reassociate: whether its sums may be reordered.
+        apart: whether memory that it writes through a pointer is reached through no other.
 
     Raises:
         Refused: it contains what this compiler does not know.
@@ -105,13 +106,13 @@ def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool) -> 
         raise Refused("a closure")
     for _ in range(MOST_ATTEMPTS):
         try:
-            return attempt(function, symbol, scope, reassociate)
+            return attempt(function, symbol, scope, reassociate, apart)
         except Widened:
             continue
     raise Refused("variables of ever other kinds")
 
 
-def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool) -> str:
+def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool, apart: bool) -> str:
     """The text, with the kinds of variables that are known so far."""
     module = ir.Module(symbol)
     module.triple, module.data_layout = llvm.get_process_triple(), scope.layout
@@ -120,6 +121,7 @@ def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool) -> str:
     entry, body = made.append_basic_block("entry"), made.append_basic_block("body")
     builder = scope.builder = Builder(body)
     builder.fast = REORDERED if reassociate else ()
+    scope.reached = [] if apart else None
     _, _, start, stop, args = made.args
     operands = [Value(kinds.int64, start), Value(kinds.int64, stop), Value(kinds.CPointer(kinds.voidptr), args)]
     tree = tree_of(function.__code__)
@@ -128,4 +130,16 @@ def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool) -> str:
         builder.ret(ir.Constant(ir.IntType(32), 0))
     with builder.goto_block(entry):
         builder.branch(body)
+    keep_apart(module, scope.reached or [])
     return str(module)
+
+
+def keep_apart(module: ir.Module, reached: list[tuple[Any, Any]]) -> None:
+    """Tell LLVM that loads and stores through different pointers share no memory: loops need not compare addresses first."""
+    pointers = list(dict.fromkeys(pointer for _, pointer in reached))
+    domain = module.add_metadata(["pointers"])
+    scopes = [module.add_metadata([f"pointer {k}", domain]) for k in range(len(pointers))]
+    for access, pointer in reached:
+        own = pointers.index(pointer)
+        access.set_metadata("alias.scope", module.add_metadata([scopes[own]]))
+        access.set_metadata("noalias", module.add_metadata([*scopes[:own], *scopes[own + 1 :]]))

@@ -131,7 +131,7 @@ class Statements(Expressions):
         """Put a number behind a pointer."""
         assert isinstance(base.kind, Pointer)
         kind = base.kind.dtype
-        self.b.store(ir_of(convert(self.b, value, kind), kind), address)
+        self.noted(self.b.store(ir_of(convert(self.b, value, kind), kind), address), base)
 
     # ---- statements ----------------------------------------------------------------------------------------------------
 

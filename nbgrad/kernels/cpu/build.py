@@ -47,6 +47,7 @@ class Program(NamedTuple):
         bindings: ``(name, plain function, number or text)`` pairs for the kernel's other free names; a text names a type, an
             operator or an intrinsic.
         reassociate: whether sums may be reordered by the compiler (fixed once compiled, so still the same on every run).
+        apart: whether memory that is written through a pointer is reached through no other.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Program(NamedTuple):
     dtype: str | None
     bindings: tuple[tuple[str, Any], ...] = ()
     reassociate: bool = False
+    apart: bool = False
 
 
 @cache
@@ -105,7 +107,7 @@ def program_key(program: Program) -> str:
         "program by Numba" if config.NUMBA else "program",
         program.name,
         str(program.dtype),
-        str(program.reassociate),
+        str(program.reassociate) + (" apart" if program.apart else ""),
         fingerprint(program.function),
         *bound,
         constants_text(program.dtype),
@@ -189,7 +191,7 @@ def text_of(program: Program, symbol: str) -> str:
     prims, of_constants = functions.rules(real or "float64")
     target, source = names_of(program, {**prims, **intrinsics(functions.Rule, kinds), **OPERATORS}, kinds)
     scope = Scope(target, source, real, of_constants, str(loader().emitter.machine.target_data))
-    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate)
+    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate, program.apart)
 
 
 def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
