@@ -237,3 +237,12 @@ def test_kernels_of_all_templates_have_numbas_bits_and_need_no_numba(tmp_path):
     ours, numbas = found
     assert ours[0] == numbas[0]
     assert int(ours[1]) > 50 and ours[2] == "False" and numbas[2] == "True"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_pointers_that_share_no_memory(apart):
+    """LLVM is told so of each access, and then compares no addresses."""
+    loop = elementwise_loop(("float32",), (("float32", False), ("float32", True)), by_rows=True)
+    function = scalar_function("sum", (("x", False), ("y", False)), (X + Y,), "float32")
+    program = build.Program("sum", loop, "float32", (("scalar", function),), False, apart)
+    assert ("!noalias" in build.text_of(program, "kernel")) is apart

@@ -303,35 +303,36 @@ def row_loop_in_eights(start, stop, args):
                         )
                     s = combine(s, t)
                     first += 256
-                k = (n - first) // 128 * 16
-                t = wide(IDENTITY)
-                for i in range(k):
-                    t = combine(
-                        t,
-                        wide(
-                            eight(
-                                x[first + i],
-                                x[first + i + k],
-                                x[first + i + 2 * k],
-                                x[first + i + 3 * k],
-                                x[first + i + 4 * k],
-                                x[first + i + 5 * k],
-                                x[first + i + 6 * k],
-                                x[first + i + 7 * k],
-                            )
-                        ),
-                    )
-                s = combine(s, t)
-                first += 8 * k
-                k = (n - first) // 32 * 8
-                t = wide(IDENTITY)
-                for i in range(k):
-                    t = combine(t, wide(four(x[first + i], x[first + i + k], x[first + i + 2 * k], x[first + i + 3 * k])))
-                s = combine(s, t)
-                t = wide(IDENTITY)
-                for i in range(first + 4 * k, n):
-                    t = combine(t, taken(x[i]))
-                s = combine(s, t)
+                if first < n:
+                    k = (n - first) // 128 * 16
+                    t = wide(IDENTITY)
+                    for i in range(k):
+                        t = combine(
+                            t,
+                            wide(
+                                eight(
+                                    x[first + i],
+                                    x[first + i + k],
+                                    x[first + i + 2 * k],
+                                    x[first + i + 3 * k],
+                                    x[first + i + 4 * k],
+                                    x[first + i + 5 * k],
+                                    x[first + i + 6 * k],
+                                    x[first + i + 7 * k],
+                                )
+                            ),
+                        )
+                    s = combine(s, t)
+                    first += 8 * k
+                    k = (n - first) // 32 * 8
+                    t = wide(IDENTITY)
+                    for i in range(k):
+                        t = combine(t, wide(four(x[first + i], x[first + i + k], x[first + i + 2 * k], x[first + i + 3 * k])))
+                    s = combine(s, t)
+                    t = wide(IDENTITY)
+                    for i in range(first + 4 * k, n):
+                        t = combine(t, taken(x[i]))
+                    s = combine(s, t)
                 hi, lo = absorb(hi, lo, s)
         out[row] = result(hi, lo, times, over)
 
