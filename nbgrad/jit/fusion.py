@@ -8,7 +8,8 @@ is compiled, and kept, like any other. Every operation rounds as it does alone.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Mapping, NamedTuple
 
 from ..base.dtypes import DType, bool_, float32, float64
 from ..base.errors import NbgradError
@@ -92,17 +93,22 @@ class Group:
         self.inside.update(node.outs)
 
 
-def formula_of(nodes: list[Node], stored: list[Value]) -> tuple[Formula, list[Any]]:
+NONE: Mapping[Value, Value] = MappingProxyType({})
+
+
+def formula_of(nodes: list[Node], stored: list[Value], viewed: Mapping[Value, Value] = NONE) -> tuple[Formula, list[Any]]:
     """What calls compute together, and the values and numbers that they read.
 
     Args:
         stored: the results.
+        viewed: operands that are views, with what they show; that is read.
     """
     params: list[tuple[str, bool]] = []
     reads: dict[Any, Expr] = {}
     known: dict[Value, Expr] = {}
 
     def operand(x: Any, boolean: bool) -> Expr:
+        x = viewed.get(x, x) if isinstance(x, Value) else x
         if isinstance(x, Value) and x in known:
             return known[x]
         key = x if isinstance(x, Value) else (type(x), repr(x), x)

@@ -50,6 +50,7 @@ class RowStrips:
         steps: the calls of each step; all of elements, or of numbers, or one fold.
         places: how values of the group are reached.
         reads: operands from outside: the number of the pointer, and what it leads to.
+        viewed: operands that are views of the group's numbers, with those.
     """
 
     def __init__(self, group: Group, stored: list[Value], endings: list[Ending], made: Schedule):
@@ -61,6 +62,8 @@ class RowStrips:
         self.writes = [*stored, *(partial.value for partial in (*self.partials, *self.columns))]
         self.reads: dict[Any, tuple[int, Place | bytes]] = {}
         self.places: dict[Value, Stripped] = {}
+        read = [(value, made.window(value).place.value) for node in group.nodes for value in node.values()]
+        self.viewed = {value: root for value, root in read if value is not root and root in group.inside}
         self.steps = self.parted()
 
     def parted(self) -> list[list[Node]]:
@@ -78,7 +81,7 @@ class RowStrips:
             kinds.setdefault((at, kind), []).append(node)
         found: list[list[Node]] = []
         for (_, kind), nodes in sorted(kinds.items(), key=lambda each: each[0]):
-            found += [[node] for node in nodes] if kind == 1 else parted(nodes)
+            found += [[node] for node in nodes] if kind == 1 else parted(nodes, self.viewed)
         return found
 
     def roots(self, node: Node) -> list[Value]:
@@ -161,7 +164,7 @@ class RowStrips:
         """Nanoseconds of an element."""
         if nodes[0].outs[0] in self.group.numbers:
             return 0.0
-        formula, _ = formula_of(nodes, [node.outs[0] for node in nodes if node.outs[0] in self.places])
+        formula, _ = formula_of(nodes, [node.outs[0] for node in nodes if node.outs[0] in self.places], self.viewed)
         return cost(formula, self.dtype.name)
 
     def fold(self, node: Node) -> RowStep:
@@ -181,7 +184,7 @@ class RowStrips:
         if not results:
             return NOTHING
         of_numbers = nodes[0].outs[0] in self.group.numbers
-        formula, operands = formula_of(nodes, results)
+        formula, operands = formula_of(nodes, results, self.viewed)
         reached = [self.reached(x, of_numbers) for x in operands]
         if None in reached:
             return None

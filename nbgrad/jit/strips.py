@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from ..base.dtypes import WIDTHS, DType, dtype_of, float32, float64
 from ..dispatch.lowerings import FOLD, LOWERINGS, lowering_of
@@ -26,7 +26,7 @@ from ..ops.core import OPS, General
 from ..ops.expr import postorder
 from ..ops.reduce import names_none, reduced_dims
 from ..tensors.layout import layout_of
-from .fusion import Group, formula_of
+from .fusion import NONE, Group, formula_of
 from .ir import Node, Value
 from .steps import Launch, Place, Schedule, number
 
@@ -99,12 +99,17 @@ def heavy(op: Any) -> bool:
     )
 
 
-def parted(nodes: list[Node]) -> list[list[Node]]:
-    """The calls of each loop: the first that an operand allows, for functions one of their own; then as late as a reader allows."""
+def parted(nodes: list[Node], viewed: Mapping[Value, Value] = NONE) -> list[list[Node]]:
+    """The calls of each loop: the first that an operand allows, for functions one of their own; then as late as a reader allows.
+
+    Args:
+        viewed: operands that are views, with what they show.
+    """
     at: dict[Node, int] = {}
     taken = set[int]()
+    makers = {node: [viewed.get(x, x).node for x in node.values()] for node in nodes}
     for node in nodes:
-        part = max([at[x.node] for x in node.values() if x.node in at], default=0)
+        part = max([at[maker] for maker in makers[node] if maker in at], default=0)
         if heavy(node.op):
             while part in taken:
                 part += 1
@@ -112,9 +117,9 @@ def parted(nodes: list[Node]) -> list[list[Node]]:
         at[node] = part
     readers: dict[Node, list[Node]] = {}
     for node in nodes:
-        for x in node.values():
-            if x.node in at:
-                readers.setdefault(x.node, []).append(node)
+        for maker in makers[node]:
+            if maker in at:
+                readers.setdefault(maker, []).append(node)
     for node in reversed(nodes):
         if node in readers and not heavy(node.op):
             at[node] = min(at[each] for each in readers[node])

@@ -64,6 +64,18 @@ def test_numbers_of_rows_by_views():
     assert len(names_of(lambda x: x * x.sum(1)[:1], drawn((64, 64)))) == 2
 
 
+def test_numbers_of_rows_read_by_views_in_their_own_step():
+    """Functions of them, in loops of their own, in their order."""
+
+    def fn(x):
+        total = x.sum(1)
+        y = (total.sin().unsqueeze(1) * 2).exp().squeeze(1).tanh()[:, None] + total[:, None].cos()
+        return x * y, y.view(-1) * total.sin()
+
+    assert len(names_of(fn, drawn((50, 64)))) == 1
+    assert_same_bits(fn, drawn((50, 64)))
+
+
 @pytest.mark.parametrize("shape", [(4, 16), (1, 4000), (3, 5000), (2, 20)])
 def test_rows_that_share_no_loop(shape):
     """Short ones, a single one, ones beyond the cache, few elements."""
