@@ -1,4 +1,4 @@
-"""Names of the leaves of arguments, for people."""
+"""Names and kinds of the leaves of arguments, for people."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from types import FunctionType, MethodType
 from typing import Any, Iterator
 
 from ..base.nested import Tree
+from ..tensors.layout import Layout
+from .literals import type_text
 
-__all__ = ["NUMBER", "names_of_leaves", "paths_of_leaves"]
+__all__ = ["NUMBER", "kind_text", "names_of_leaves", "paths_of_leaves"]
 
 NUMBER = float, None  # the kind of floats that are words of programs: NOTE [Traced numbers] of modes/numbers.py
 HAS_MORE = 0x04  # of a code's flags: it takes *args
@@ -55,3 +57,18 @@ def names_of_leaves(fn: Any, tree: Tree) -> list[str]:
     """The same as names of values; nothing where a path makes none."""
     names = [re.sub(r"\W+", "_", path).strip("_") for path in paths_of_leaves(fn, tree)]
     return [name if name.isidentifier() else "" for name in names]
+
+
+def kind_text(kind: Any, other: str = "a") -> str:
+    """What a leaf is, or must be.
+
+    Args:
+        other: what stands before the type of one that is known by identity.
+    """
+    if isinstance(kind, tuple) and isinstance(kind[0], Layout):
+        layout, flag, made_by = kind
+        text = type_text(layout.plain(), flag)
+        return text if made_by.__name__ == "Tensor" else f"{text} ({made_by.__name__})"
+    if kind == NUMBER:
+        return "float"
+    return str(kind[1]) if isinstance(kind, tuple) else f"{other} {type(kind).__name__}"

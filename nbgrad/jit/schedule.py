@@ -15,6 +15,7 @@ from ..ops.core import Movement
 from ..tensors.layout import Layout, contiguous_strides
 from .draws import RESERVE, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
+from .histories import OVERWRITE, STOP
 from .hosts import SHOW
 from .ir import Block, Control, Node, Value, values_in
 from .launches import launch, launch_of
@@ -23,7 +24,6 @@ from .rows import attempts, column_ending, is_number_of_row, numbers_of, row_fol
 from .steps import Host, Launch, Place, Schedule, Step, Window
 from .strips import Ending, ending_of, strips_of
 from .values import GUARD, guards_of
-from .variables import OVERWRITE, STOP
 
 __all__ = ["schedule", "staged"]
 

@@ -6,52 +6,23 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ..base.calls import CALLS
 from ..base.errors import GraphError
-from ..base.grad_mode import mode, no_grad
+from ..base.grad_mode import mode
 from ..dispatch.launches import need
-from ..graph.edges import Edge, Node as GraphNode, edge_of, requires_grad
-from ..graph.task import target
+from ..graph.edges import Node as GraphNode, requires_grad
 from ..modes.traced import is_traced
 from ..ops.core import OPS
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
 from .graph import Graph
-from .ir import Control, Node, Value
+from .histories import OVERWRITE, STOP, WRITTEN, history_of
+from .ir import Node, Value
 from .lines import user_line
 
 __all__ = ["Variable", "Variables"]
 
 Key = tuple[int, Layout]
-WRITTEN: Any = object()  # the history of what was computed by a write: any that flows
-
-
-def history_of(x: Tensor) -> Any:
-    """What tells the history of a tensor from others of the same values: where its cotangent goes; None if nowhere."""
-    if not requires_grad(x):
-        return None
-    edge = edge_of(x)
-    return (edge.node, edge.nr) if type(edge) is Edge else target(edge)
-
-
-def stopped(node: Node, values: dict[Value, Any], x: Any) -> tuple:
-    """The same values without the history."""
-    return (x.detach(),)
-
-
-STOP = Control("stop", stopped)
-
-
-def overwritten(node: Node, values: dict[Value, Any], old: Any, new: Any) -> tuple:
-    """The values of ``new`` with the history of ``old``: what a write leaves that nobody recorded."""
-    made = CALLS["clone"](old)
-    with no_grad():
-        CALLS["copy_"](made, new)
-    return (made,)
-
-
-OVERWRITE = Control("overwrite", overwritten)
 
 
 class Variable:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..graph import Graph
+from ..histories import OVERWRITE, STOP
 from ..ir import Value
-from ..variables import OVERWRITE, STOP
 from .checked import checked
 from .rewriting import Rewriting
 

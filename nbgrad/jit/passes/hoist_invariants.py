@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...ops.core import Movement
 from ..graph import Graph
+from ..histories import STOP
 from ..ir import Block, Control, Node, Value, copy_block, map_values, plain_layout, values_in
-from ..variables import STOP
 from .checked import checked
 from .effects import may_merge, must_stay
 from .rewriting import places_in

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph import Graph
+from ..histories import OVERWRITE, STOP
 from ..ir import Node, Value, map_values, values_in
 from ..schedule import view
 from ..steps import Schedule, Window
-from ..variables import OVERWRITE, STOP
 
 __all__ = ["Rewriting", "owners", "places_in"]
 
