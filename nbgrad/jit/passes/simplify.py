@@ -47,19 +47,18 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
     ]
     eliminate_dead(graph, kept)
     graph.places = places_in(graph)  # passes keep it up to date
-    idle = 0  # passes in a row that have found nothing: once these are all, each has seen the graph as it is
+    waiting = set(passes)  # those that have not seen the graph as it is
     for _ in range(MOST_ROUNDS):
         changed = False
         for each in passes:
-            if idle == len(passes):
-                break
-            found = each(graph)
-            changed |= found
-            idle = 0 if found else idle + 1
-        if not changed:
+            if each in waiting:
+                waiting.remove(each)
+                if each(graph):
+                    waiting, changed = set(passes), True
+        if changed and eliminate_dead(graph, kept):
+            waiting |= {move_signs, drop_nested_sums}  # which count readers
+        if not waiting:
             break
-        if eliminate_dead(graph, kept):
-            idle = 0
     graph.places = None
     for node in graph.nodes:
         simplify_trips(node)
