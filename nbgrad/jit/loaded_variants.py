@@ -19,13 +19,14 @@ from .checker import check
 from .compile import key_of_tree
 from .costs import measured
 from .effects import GradientOf
+from .expressions import type_of_text
 from .files import File
 from .graph import Graph
 from .guards import Guards
 from .ir import Value
 from .leaves import NUMBER
 from .literals import Type
-from .parser import given_constants, parse, type_of_text
+from .parser import given_constants, parse
 from .program import Program
 from .recorded import Recorder
 from .sequence import Expected

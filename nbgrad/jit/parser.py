@@ -17,21 +17,19 @@ import io
 import re
 import tokenize
 from bisect import bisect_right
-from typing import Any, Mapping, NoReturn
+from typing import Any, Mapping
 
 from ..base.errors import GraphError
 from ..creation.generators import Generator
 from ..tensors.tensor import Tensor
+from .expressions import Expressions, type_of_text, value_of_text
 from .graph import Graph
 from .ir import Block, Control, Node, Value
-from .literals import KINDS, MEANINGS, Kind, Type, digest_of, type_text
+from .literals import Type, digest_of, type_text
 from .operations import control_nodes, operation_of
 from .text import AUTOMATIC
 
 __all__ = ["given_constants", "parse", "type_of_text", "value_of_text"]
-
-FACTS = ("conj", "neg", "requires_grad", "may_require_grad", "dtype", "layout")
-CONSTANTS = {"full": "filled_value", "of": "value_of", "bits": "value_of_bits"}
 
 
 def parse(text: str, constants: Mapping[str, Tensor | Generator] | None = None) -> Graph:
@@ -54,10 +52,7 @@ def parse(text: str, constants: Mapping[str, Tensor | Generator] | None = None) 
     >>> str(parse(text)) == text
     True
     """
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise GraphError(f"parse: line {error.lineno}, column {error.offset}: {error.msg}.") from None
+    tree = tree_of(text)
     control_nodes()
     parser = Parser(Comments(text), dict(constants or {}))
     functions = [x for x in tree.body if isinstance(x, ast.FunctionDef)]
@@ -66,36 +61,16 @@ def parse(text: str, constants: Mapping[str, Tensor | Generator] | None = None) 
     return parser.graph(functions[0])
 
 
-def expression_in(text: str) -> tuple[Parser, ast.expr]:
-    """What reads an expression that stands alone, and the expression.
+def tree_of(text: str) -> ast.Module:
+    """The statements of a text.
 
     Raises:
-        GraphError: it is none.
+        GraphError: it is no Python.
     """
     try:
-        return Parser(Comments(""), {}), ast.parse(text, mode="eval").body
+        return ast.parse(text)
     except SyntaxError as error:
-        raise GraphError(f"parse: {text[:60]!r}: {error.msg}.") from None
-
-
-def value_of_text(text: str) -> Any:
-    """The number, string or the like that ``literal`` spelled.
-
-    Raises:
-        GraphError: it is spelled otherwise.
-    """
-    parser, expression = expression_in(text)
-    return parser.argument(expression)
-
-
-def type_of_text(text: str) -> Type:
-    """The type that ``type_text`` spelled.
-
-    Raises:
-        GraphError: it is spelled otherwise.
-    """
-    parser, expression = expression_in(text)
-    return parser.type(expression)
+        raise GraphError(f"parse: line {error.lineno}, column {error.offset}: {error.msg}.") from None
 
 
 def given_constants(text: str) -> dict[str, Type]:
@@ -104,13 +79,9 @@ def given_constants(text: str) -> dict[str, Type]:
     Raises:
         GraphError: it is no text of a graph.
     """
-    try:
-        functions = [x for x in ast.parse(text).body if isinstance(x, ast.FunctionDef)]
-    except SyntaxError as error:
-        raise GraphError(f"parse: line {error.lineno}, column {error.offset}: {error.msg}.") from None
-    parser = Parser(Comments(""), {})
+    functions, types = [x for x in tree_of(text).body if isinstance(x, ast.FunctionDef)], Expressions()
     pairs = [pair for function in functions for pair in zip(function.args.kwonlyargs, function.args.kw_defaults)]
-    return {each.arg: parser.type(each.annotation) for each, default in pairs if default is None and each.annotation is not None}
+    return {each.arg: types.type(each.annotation) for each, default in pairs if default is None and each.annotation is not None}
 
 
 class Comments:
@@ -138,28 +109,20 @@ class Comments:
         return self.lines[bisect_right(self.starts, row) - 1]
 
 
-class Parser:
+class Parser(Expressions):
     """Reads one text.
 
     Attributes:
         given: constants by name.
-        values: of the names that were defined.
         blocks: of the functions that were defined and not yet taken.
-        generators: by name.
     """
 
     def __init__(self, comments: Comments, given: dict[str, Any]):
+        super().__init__()
         self.comments, self.given = comments, given
-        self.values: dict[str, Value] = {}
         self.seen: set[str] = set()
-        self.generators: dict[str, Generator] = {}
         self.blocks: dict[str, Block] = {}
         self.types: dict[str, Type] = {}
-
-    def refuse(self, where: Any, came: str, expected: str) -> NoReturn:
-        """Raise the error for a place."""
-        place = f"line {where.lineno}, column {where.col_offset + 1}: " if where is not None else ""
-        raise GraphError(f"parse: {place}got {came}, expected {expected}.")
 
     # ---- functions -------------------------------------------------------------------------------------------------
 
@@ -262,12 +225,6 @@ class Parser:
         else:
             self.refuse(x, f"{ast.unparse(x)[:60]!r}", "'name: type = operation(...)'")
 
-    def require(self, x: ast.expr, kind: Any, expected: str) -> Any:
-        """What must be of a form."""
-        if not isinstance(x, kind):
-            self.refuse(x, f"{ast.unparse(x)[:60]!r}", expected)
-        return x
-
     def call(self, block: Block, x: ast.expr, targets: list[ast.Name], types: list[Type]) -> None:
         """Read the call of an operation or a control node."""
         call = self.require(x, ast.Call, "a call of an operation")
@@ -296,84 +253,3 @@ class Parser:
         if name not in self.blocks:
             self.refuse(x, f"'{name}'", "a function that is defined above, for one statement")
         return self.blocks.pop(name)
-
-    # ---- expressions -----------------------------------------------------------------------------------------------
-
-    def constant(self, x: ast.expr) -> Value:
-        """The constant that ``float32[2].of(1.0, 2.0)`` makes."""
-        call = self.require(x, ast.Call, "a constant, 'float32[2].of(1.0, 2.0)'")
-        method = self.require(call.func, ast.Attribute, "a constant, 'float32[2].of(1.0, 2.0)'")
-        kind, numbers = self.type(method.value), [self.argument(each) for each in call.args]
-        if method.attr not in CONSTANTS:
-            self.refuse(call, f"'{method.attr}'", f"one of {', '.join(CONSTANTS)}")
-        make = getattr(kind, CONSTANTS[method.attr])
-        return self.meaning(call, lambda: make(numbers) if method.attr == "of" else make(*numbers))
-
-    def type(self, x: ast.expr) -> Type:
-        """What an annotation says."""
-        found = self.expression(x)
-        if not isinstance(found, Type):
-            self.refuse(x, f"{ast.unparse(x)[:60]!r}", "a type, as 'float32[2, 3]'")
-        return found
-
-    def argument(self, x: ast.expr) -> Any:
-        """An operand, an attribute, or an output."""
-        found = self.expression(x)
-        if isinstance(found, (Type, Kind)):
-            self.refuse(x, f"{ast.unparse(x)[:60]!r}", "a value or a number")
-        return found
-
-    def expression(self, x: ast.expr) -> Any:
-        """What an expression means."""
-        if isinstance(x, ast.Constant):
-            return x.value
-        if isinstance(x, ast.Tuple):
-            return tuple([self.expression(each) for each in x.elts])
-        if isinstance(x, ast.List):
-            return [self.expression(each) for each in x.elts]
-        if isinstance(x, ast.Name):
-            return self.named(x)
-        if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
-            number = self.expression(x.operand)
-            return self.meaning(x, lambda: -number)
-        if isinstance(x, ast.Subscript):
-            kind, shape = self.expression(x.value), self.expression(x.slice)
-            return self.meaning(x, lambda: kind[shape])
-        if isinstance(x, ast.Attribute) and x.attr in FACTS:
-            owner = self.expression(x.value)
-            return self.meaning(x, lambda: getattr(owner, x.attr))
-        if isinstance(x, ast.Call) and not x.keywords:
-            return self.made(x)
-        self.refuse(x, f"{ast.unparse(x)[:60]!r}", "a value, a number or a type")
-
-    def named(self, x: ast.Name) -> Any:
-        """The meaning of a name."""
-        if x.id in self.values:
-            return self.values[x.id]
-        if x.id in self.generators:
-            return self.generators[x.id]
-        if x.id in KINDS or x.id in ("Tensor", "nan", "inf"):
-            return MEANINGS[x.id]
-        self.refuse(x, f"'{x.id}'", "a name that is defined above")
-
-    def made(self, x: ast.Call) -> Any:
-        """What a call in an expression makes: a number, a device, a slice, a type of other strides or on another device."""
-        arguments = [self.expression(each) for each in x.args]
-        if isinstance(x.func, ast.Attribute) and x.func.attr in ("strides", "on"):
-            owner, name = self.expression(x.func.value), x.func.attr
-            return self.meaning(x, lambda: getattr(owner, name)(*arguments))
-        if isinstance(x.func, ast.Name) and x.func.id in ("complex_number", "device", "generator", "slice_of", "unspoken"):
-            make = MEANINGS[x.func.id]
-            return self.meaning(x, lambda: make(*arguments))
-        self.refuse(x, f"{ast.unparse(x)[:60]!r}", "an operand: calls of operations are statements of their own")
-
-    def meaning(self, x: ast.expr, make: Any) -> Any:
-        """What ``make`` gives.
-
-        Raises:
-            GraphError: it fails, because the text is wrong there.
-        """
-        try:
-            return make()
-        except (TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as error:
-            self.refuse(x, f"{ast.unparse(x)[:60]!r} ({error})", "what graphs are written in")

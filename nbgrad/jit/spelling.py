@@ -11,9 +11,9 @@ from ..base.dtypes import DType
 from ..base.errors import GraphError
 from ..base.nested import Tree
 from ..tensors.layout import Layout
+from .expressions import type_of_text, value_of_text
 from .ir import Block
 from .literals import literal, type_text
-from .parser import type_of_text, value_of_text
 
 __all__ = ["own_function", "read_kind", "read_tree", "read_value", "require_no_python", "spell_kind", "spell_tree", "spell_value"]
 
