@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import cache
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, cast
 
 from ..autograd.function_context import FunctionRule
 from ..base.grad_mode import dual_levels, mode, special, traces
@@ -163,7 +163,7 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
     outs = None
     values.clear()
     if not task.keep_graph:
-        free(nodes)
+        free(nodes if task.leading is None else [node for node in nodes if node in cast(Any, task.needed)])
     for number, place in live.leaves:
         if place is None:
             settle(leaves[number], None, task)
