@@ -67,13 +67,14 @@ class Control:
             an effect are neither dropped nor merged, and keep their order.
         changing: of loops ``changing(node)``: how many of the first inputs of its blocks, which all take its operands, change from
             trip to trip.
+        waits: whether all that stands before it runs before it: what it changes may be what they read.
         steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
     """
 
     kind = "control"
 
     def __init__(self, name: str, run: Callable, check: Callable[[Node], Iterator[str]] | None = None, effect: str = "pure"):
-        self.sized_by_values = False
+        self.sized_by_values = self.waits = False
         self.name, self.run, self.check, self.effect = name, run, check, effect
         self.steps: Callable[[Node, Any], Any] | None = None
         self.changing: Callable[[Node], int] | None = None

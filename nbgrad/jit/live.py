@@ -17,28 +17,27 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from functools import cache
-from typing import Any, Callable, Iterator, cast
+from operator import length_hint
+from typing import Any, Iterator, cast
 
 from ..autograd.function_context import FunctionRule
 from ..base.grad_mode import dual_levels, mode, special, traces
 from ..dispatch.launches import need
 from ..engine import NATIVE_DEPTH, settle, walk, walks, watchers
-from ..graph.collecting import Collector, exchange, spelled
+from ..graph.collecting import exchange
 from ..graph.edges import requires_grad
-from ..graph.node import AccumulateGrad, Edge, Node
-from ..graph.saved import Guarded, freed_backward, tensors_in, with_tensors
-from ..graph.task import GraphTask, target
+from ..graph.node import AccumulateGrad, Node
+from ..graph.task import GraphTask
 from ..modes.traced import mark
 from ..native.handle import native
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor
 from .capture import Trace
-from .computing import key_of
 from .ir import Value
+from .likeness import collected, speller
 from .program import Program
 from .tracing import tracing
-from .turns import Pass, Turns, operand_layouts, running, spell_hooks, stand_in
+from .turns import Pass, Turns, running, stand_in
 from .values import refuse_in_body
 
 __all__ = ["compiled_autograd"]
@@ -58,11 +57,13 @@ class LiveProgram:
             or None.
         turns: whether Python takes some.
         learned: layouts of what turns gave where that was not as expected; None before that has happened.
+        reads: numbers of the values that nodes read behind the last turn.
     """
 
     def __init__(self, words: list, program: Program | None = None, leaves: tuple = (), turns: bool = False):
         self.words, self.program, self.leaves, self.turns = words, program, leaves, turns
         self.learned: dict | None = None
+        self.reads: tuple[int, ...] = ()
 
     def forget(self, run: Pass) -> None:
         """A turn gave other layouts than expected: the next pass is captured for these, once."""
@@ -149,13 +150,14 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
     edge = g = None
     del seeds[:]
     seen, task.seen = task.seen, numbers
-    current_pass = Pass(nodes, leaves, task)
+    current_pass = Pass(nodes, leaves, task, values if live.turns else ())
     running.passes.append(current_pass)
     try:
         outs = live.program.assembled.run(*values)
-        if outs is None:
-            task.seen = seen
-            live.forget(current_pass)
+        if outs is None or current_pass.overwritten(live.reads):
+            outs, task.seen = None, seen
+            if not current_pass.stale:
+                live.forget(current_pass)
             return current_pass.finish(walk, values[0], current)
     finally:
         running.passes.pop()
@@ -177,58 +179,6 @@ def taken(results: list, place: int) -> Tensor:
     found: Tensor = results[place]
     results[place] = None
     return found
-
-
-@cache
-def speller() -> tuple[Callable, Callable]:
-    """``spell`` and ``free``: see ``Speller`` of native/surveys.py."""
-    made: tuple[Callable, Callable] = native.speller(
-        AccumulateGrad, parts_of, freed_backward, spell_hooks, spell_other, spell_turn, spell_attributes, spelled, -1
-    )
-    return made
-
-
-class LiveCollector(Collector):
-    """Who knows which functions only compute."""
-
-    __slots__ = ()
-
-    def call(self, function: Callable) -> None:
-        """Take the key of a function that only computes."""
-        self.words.append(key_of(function, True))
-        self.whole &= self.words[-1] is not None
-
-
-def spell_other(node: Node, words: list, values: list) -> bool:
-    """What a node of another class than Node itself says that it is."""
-    collector, kind = LiveCollector(words, values), type(node)
-    kind.compiled_args(node, collector)
-    return collector.whole
-
-
-def spell_turn(node: Node, words: list, values: list, said: int, kept: int, turns: list) -> bool:
-    """The spelling of a node that Python runs: the layouts of what it gives."""
-    del words[said:], values[kept:]
-    words += ("turn", node._rule_.takes_undefined, operand_layouts(node))
-    turns.append(node)
-    return True
-
-
-def parts_of(edge: Any) -> tuple[Any, Any]:
-    """Node or leaf behind an edge that is no node itself, and a key for which of its results is meant."""
-    return (edge.node, ("result", edge.nr)) if type(edge) is Edge else (target(edge), "leaf")
-
-
-def spell_attributes(value: Any, words: list, values: list) -> bool:
-    """The spelling of a node's other arguments, tensors among them; False where there is none."""
-    if type(value) is not Guarded:
-        words.append(spelled(value))
-        return words[-1] is not None
-    if value.versions is None or any(x._storage_.version is not version or x.layout.special for x, version in value.versions):
-        return False
-    words.append(spelled({name: with_tensors(x, lambda x: x.layout, Tensor) for name, x in value.attributes.items()}))
-    values += tensors_in(value.attributes.values())
-    return words[-1] is not None
 
 
 # ---- capture ---------------------------------------------------------------------------------------------------------
@@ -265,7 +215,7 @@ def captured_pass(
         live.leaves = tuple(
             [(taking.numbers[id(leaf)], None if out is None else next(places)) for (leaf, _), out in zip(taking.waiting, outs)]
         )
-        live.turns = taking.count > 0
+        live.turns, live.reads = taking.count > 0, taking.segment()
         break
     return live
 
@@ -292,12 +242,14 @@ def traced_pass(active: Trace, turns: Turns, values: list[Tensor], whole: set[in
     enabled, mode.enabled = mode.enabled, False
     try:
         for number, node in enumerate(nodes):
+            first = len(values) - length_hint(inputs)
             if type(node) is Node and id(node) not in whole:
                 found: list[tuple[str, Any]] = []
                 exchange(node, inputs, found)
                 kept += [(node, *each) for each in found]
             elif id(node) not in left:
                 lend(node, [next(inputs) for _ in collected(node)], kept)
+            turns.reads[id(node)] = range(first, len(values) - length_hint(inputs))
             stand_in(number, node, id(node) in whole, turns.take, kept, turns.pure)
         watchers.append(turns)
         walk(task, [(nodes[0], g)], True, {})
@@ -307,13 +259,6 @@ def traced_pass(active: Trace, turns: Turns, values: list[Tensor], whole: set[in
         mode.enabled = enabled
         for node, slot, value in reversed(kept):
             setattr(node, slot, value)
-
-
-def collected(node: Node) -> list[Tensor]:
-    """The tensors that a node hands over."""
-    collector = LiveCollector()
-    type(node).compiled_args(node, collector)
-    return collector.values
 
 
 def lend(node: Node, values: list[Tensor], kept: list[tuple[Node, str, Any]]) -> None:

@@ -108,6 +108,7 @@ class Stages:
         ready: the stage in which a value is in memory.
         homes: the loop that computes a value.
         answered: the stage of the last guard, or of what users see.
+        last: the last stage of all, but for what stands behind all others.
     """
 
     def __init__(self, made: Schedule, apart: Container[Space]):
@@ -118,7 +119,7 @@ class Stages:
         self.calls: list[tuple[int, Node]] = []
         self.groups: list[Group] = []
         self.after: dict[Node, Group | None] = {}
-        self.answered = 0
+        self.answered, self.last = 0, -1
 
     def add(self, node: Node) -> None:
         """The next call, which is no view."""
@@ -141,10 +142,14 @@ class Stages:
         stage = max([self.ready.get(root, 0) for root in roots], default=0)
         if node.op is not RESERVE:
             stage = max(stage, self.answered)  # it may raise what the program does not, behind another answer
+        if getattr(node.op, "waits", False):
+            stage = max(stage, self.last + 1)
         if node.op is SHOW:
             stage = LAST
         elif node.op is GUARD or node.op.sized_by_values or getattr(node.op, "effect", "") == "host":
             self.answered = stage
+        if stage < LAST:
+            self.last = max(self.last, stage)
         self.calls.append((stage, node))
         self.ready.update(dict.fromkeys(node.outs, stage + 1))
         self.after[node] = None
@@ -187,6 +192,7 @@ class Stages:
     def join(self, node: Node, group: Group, number: bool) -> None:
         """A call that shares a loop."""
         group.add(node)
+        self.last = max(self.last, group.stage)
         if number:
             group.numbers.update(node.outs)
         self.homes[node.outs[0]] = group

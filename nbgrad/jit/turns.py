@@ -5,77 +5,38 @@ share, are called in the middle of the program, in the engine's order, with the 
 are complete by then are settled before. What a turn gives has the layouts that the program was made for. Where it gives others, or
 hangs hooks on nodes, the program stops, and the engine runs the pass: turns that were taken are not taken again, what they gave is
 remembered until the pass ends.
+
+What was computed before a turn has read what nodes saved before it, and a turn may then write to that, as optimizers do in hooks of
+leaves. Where it writes to what later nodes saved, the engine runs the pass, and says so.
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from threading import get_ident
-from types import CodeType, FunctionType
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
-from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
 from ..engine import call_tensor_hook, hook_result, hooked_meanwhile, retain, settle, state, watchers
-from ..graph.node import Edge, Hooks, Node, NodeMeta, RemovableHandle
-from ..graph.task import GraphTask, target
+from ..graph.node import Hooks, Node, NodeMeta, RemovableHandle
+from ..graph.task import GraphTask
 from ..modes.traced import mark, unseen
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .capture import Trace
-from .computing import key_of, keys_of
+from .computing import keys_of
 from .ir import Control, Node as GraphNode, Value
+from .likeness import fresh_layout, operand_layouts
 from .retrace import example
 from .values import Changed
 
-__all__ = ["TURN", "Pass", "Turns", "running", "spell_hooks", "stand_in"]
+__all__ = ["TURN", "Pass", "Turns", "running", "stand_in"]
 
 TENSOR, BEFORE, BEHIND, NODE = "tensor", "before", "behind", "node"
 Key = tuple[int, str, int]
 Take = Callable[[int, str, int, tuple], tuple]
-
-
-# The spellings of the only hook of a first result, of those that nothing but their code decides.
-alone: dict[CodeType, tuple] = {}
-MOST_ALONE = 1024
-
-
-def spell_hooks(meta: NodeMeta) -> tuple:
-    """The spelling of a node's hooks: keys of those of a result that only compute, else that there are some."""
-    results = meta.tensor_hooks
-    if len(results) != 1 or meta.retains or meta.pre_hooks or meta.post_hooks:
-        found = tuple([(nr, keys_of(hooks)) for nr, hooks in results.items()])
-        return "hooks", found, tuple(meta.retains), bool(meta.pre_hooks), bool(meta.post_hooks)
-    ((nr, hooks),) = results.items()
-    if nr == 0 and len(hooks) == 1:
-        (hook,) = hooks.values()
-        if type(hook) is FunctionType and hook.__defaults__ is None and hook.__kwdefaults__ is None:
-            known = alone.get(hook.__code__)
-            if known is not None:
-                return known
-            key = key_of(hook)
-            if key is not None and len(key) == 1:
-                return keep(alone, hook.__code__, (nr, (key,)), MOST_ALONE)
-            return nr, None if key is None else (key,)
-    return nr, keys_of(hooks)
-
-
-def operand_layouts(node: Node) -> tuple[Layout | None, ...]:
-    """The layouts that cotangents of a node's operands are expected to have; None where none is wanted."""
-    return tuple([None if edge is None else layout_behind(edge) for edge in node._edges_])
-
-
-def layout_behind(edge: Any) -> Layout | None:
-    """The layout of what an edge leads to."""
-    nr = edge.nr if type(edge) is Edge else 0
-    node: Any = target(edge)
-    if isinstance(node, Tensor):
-        found: Layout | None = node.layout
-    else:
-        template = node._plan_.outs[nr] if node._plan_ is not None else None
-        found = None if template is None else template.layout
-    return None if found is None or found.special else found.plain() if found.dense else found.like()
 
 
 class Turn:
@@ -86,12 +47,13 @@ class Turn:
         given: which of its tensors there are.
         leaves: numbers of leaves that are settled before, and whether they have a gradient.
         layouts: of what it gives.
+        reads: numbers of the values that nodes have read since the turn before.
     """
 
-    __slots__ = ("key", "given", "leaves", "layouts")
+    __slots__ = ("key", "given", "leaves", "layouts", "reads")
 
-    def __init__(self, key: Key, given: tuple, leaves: tuple, layouts: tuple):
-        self.key, self.given, self.leaves, self.layouts = key, given, leaves, layouts
+    def __init__(self, key: Key, given: tuple, leaves: tuple, layouts: tuple, reads: tuple[int, ...]):
+        self.key, self.given, self.leaves, self.layouts, self.reads = key, given, leaves, layouts, reads
 
 
 # ---- nodes with turns ----------------------------------------------------------------------------------------------
@@ -150,6 +112,8 @@ class Turns:
         pure: whether hooks that only compute are captured.
         waiting: leaves that are complete, with their gradients: the next turn settles them.
         count: of the turns so far.
+        reads: numbers of the values that a node keeps, by its identity.
+        since, present: those that nodes have read since the last turn; those of the node that runs, unless they are among these.
     """
 
     def __init__(self, active: Trace, nodes: list[Node], leaves: list[Tensor], learned: dict[Key, tuple], pure: bool):
@@ -157,10 +121,30 @@ class Turns:
         self.active, self.nodes, self.learned, self.thread, self.count = active, nodes, learned, get_ident(), 0
         self.numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
         self.waiting: list[tuple[Tensor, Tensor | None]] = []
+        self.reads: dict[int, range] = {}
+        self.since: list[int] = []
+        self.present: range = range(0)
 
     def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
         """See ``watchers`` of engine.py."""
-        return (run, self.settle) if get_ident() == self.thread else (run, settle)
+        return (partial(self.run, run), self.settle) if get_ident() == self.thread else (run, settle)
+
+    def run(self, run: Callable, node: Node, *how: Any) -> Any:
+        """In the place of the engine's: note what a node reads."""
+        self.present = self.reads.get(id(node), range(0))
+        result = run(node, *how)
+        self.have_read()
+        return result
+
+    def have_read(self) -> None:
+        """The node that runs has read what it keeps."""
+        self.since += self.present
+        self.present = range(0)
+
+    def segment(self) -> tuple[int, ...]:
+        """Numbers of the values that were read since the last turn, if there was one."""
+        found, self.since = tuple(self.since), []
+        return found if self.count else ()
 
     def settle(self, leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
         """In the place of the engine's: note the gradient of a leaf."""
@@ -168,13 +152,16 @@ class Turns:
 
     def take(self, number: int, what: str, nr: int, tensors: tuple) -> tuple:
         """Write down that Python takes a turn."""
-        active, self.count = self.active, self.count + 1
+        if what == BEHIND:
+            self.have_read()
+        active, reads = self.active, self.segment()
+        self.count += 1
         given = tuple([x is not None for x in tensors])
         leaves = tuple([(self.numbers[id(leaf)], g is not None) for leaf, g in self.waiting])
         present = [x for x in (*tensors, *(g for _, g in self.waiting)) if x is not None]
         self.waiting.clear()
         layouts = self.learned.get((number, what, nr)) or self.expected(number, what, nr, tensors)
-        turn = Turn((number, what, nr), given, leaves, layouts)
+        turn = Turn((number, what, nr), given, leaves, layouts, reads)
         known = [layout for layout in layouts if layout is not None]
         node = GraphNode(TURN, tuple(map(active.value, present)), {"turn": turn}, known, flags=[False] * len(known))
         active.graph.nodes.append(node)
@@ -185,7 +172,7 @@ class Turns:
         """The layouts of what a turn is expected to give."""
         if what == NODE:
             return operand_layouts(self.nodes[number])
-        return tuple([None if x is None else x.layout.plain() for x in (tensors[:nr] if what == BEHIND else tensors)])
+        return tuple([None if x is None else fresh_layout(x.layout) for x in (tensors[:nr] if what == BEHIND else tensors)])
 
 
 def own_tensor(active: Trace, layout: Layout, value: Value) -> Tensor:
@@ -208,12 +195,15 @@ class Pass:
         done: what turns gave.
         settled: numbers of the leaves that turns have settled.
         originals: what nodes had for which this stands in.
+        values, versions: what nodes saved, and of which versions it was.
+        stale: whether a turn wrote to what later nodes saved.
     """
 
-    __slots__ = ("nodes", "leaves", "task", "done", "settled", "originals", "thread")
+    __slots__ = ("nodes", "leaves", "task", "done", "settled", "originals", "thread", "values", "versions", "stale")
 
-    def __init__(self, nodes: list[Node], leaves: list[Tensor], task: GraphTask):
+    def __init__(self, nodes: list[Node], leaves: list[Tensor], task: GraphTask, values: Sequence[Tensor]):
         self.nodes, self.leaves, self.task = nodes, leaves, task
+        self.values, self.versions, self.stale = values, [x._storage_.version for x in values], False
         self.done: dict[Key, tuple] = {}
         self.settled: set[int] = set()
         self.originals: dict[tuple[int, str], Any] = {}
@@ -238,6 +228,12 @@ class Pass:
             mode.enabled, state.node = enabled, before
         self.done[number, what, nr] = results
         return results
+
+    def overwritten(self, reads: tuple[int, ...]) -> bool:
+        """Whether one of these values was written to since the pass began."""
+        values, versions = self.values, self.versions
+        self.stale = any(values[k]._storage_.version is not versions[k] for k in reads)
+        return self.stale
 
     def layouts(self) -> dict[Key, tuple]:
         """The layouts of what turns gave."""
@@ -331,6 +327,8 @@ def call_turn(node: GraphNode, values: Any, *tensors: Any, turn: Turn) -> tuple:
         Changed: it gives other layouts than the program was made for, or hooks were registered.
     """
     current, hooks, clone = running.passes[-1], RemovableHandle.next_id, CALLS["clone"]
+    if current.overwritten(turn.reads):
+        raise Changed("compiled_autograd: an earlier turn of Python wrote to what later nodes saved.")
     owned = [clone(x) for x in reversed(tensors)]  # theirs to keep
     shown = tuple([owned.pop() if there else None for there in turn.given])
     for leaf, there in turn.leaves:
@@ -346,3 +344,4 @@ def call_turn(node: GraphNode, values: Any, *tensors: Any, turn: Turn) -> tuple:
 
 
 TURN = Control("turn", call_turn, effect="host")
+TURN.waits = True

@@ -1,10 +1,10 @@
 """Native code: what a live graph is, spelled so that two passes that do the same are spelled alike (jit/live.py).
 
-NOTE [Spelling]: ``words`` is a list of objects that are compared by ``==``. For every node, in the order of finding: for every edge
-the number of what it leads to (nodes and leaves count in the order of finding; -1: nowhere; below: a leaf that is found here, without
-which ``a * b.exp()`` and ``b.exp() * a`` were one), its hooks, its rule, plan and
-``backward``, its other arguments, and for every slot what kind of value it keeps: the layout of a tensor, a spelling of anything
-else. Nodes of other classes than Node say themselves what they are: NOTE [Nodes in programs] of graph/collecting.py.
+NOTE [Spelling]: ``words`` is a list of objects that are compared by ``==``. For every node, in the order of finding: for every
+edge the number of what it leads to (nodes and leaves count in the order of finding; -1: nowhere; below: a leaf that is found
+here, without which ``a * b.exp()`` and ``b.exp() * a`` were one), its hooks, its rule, plan and ``backward``, its other
+arguments, and for every slot what kind of value it keeps: the layout of a tensor, a spelling of anything else. Nodes of other
+classes than Node say themselves what they are: NOTE [Nodes in programs] of graph/collecting.py.
 """
 
 from __future__ import annotations

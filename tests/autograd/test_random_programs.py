@@ -775,6 +775,51 @@ def run_dual(seeds, guarded):
     return True
 
 
+def run_compiled(seeds, guarded):
+    """Run a program's passes compiled, captured and then native: what leaves and results keep is the engine's, bit for bit."""
+    ways = random.Random(seeds[0]).sample([pass_of_grad, pass_of_inputs, two_passes], 2)
+
+    def kept(way, compiled):
+        """What a pass gives and leaves behind, or its error."""
+        machine = Machine(guarded, backward=True)
+        for leaf in machine.leaves:
+            leaf.tensor.register_hook(lambda g: g.clone().mul_(2.0))
+        for seed in seeds:
+            machine.step(seed)
+        with nbgrad.jit.compiled_autograd() if compiled else contextlib.nullcontext():
+            try:
+                found = way(machine.loss()[0], [leaf.tensor for leaf in machine.leaves])
+            except RuntimeError as error:
+                return str(error)
+        found += [slot.tensor.grad for slot in machine.slots if slot.tensor.is_leaf or slot.tensor.retains_grad]
+        return [None if g is None else (g.dtype, g.stride(), g.detach().numpy().tobytes()) for g in found]
+
+    for way in ways:
+        want = kept(way, False)
+        for k in range(2):
+            assert kept(way, True) == want, f"{way.__name__}, pass {k}"
+    return True
+
+
+def pass_of_grad(loss, leaves):
+    """``grad``."""
+    return list(nbgrad.grad(loss, leaves))
+
+
+def pass_of_inputs(loss, leaves):
+    """``inputs=``, and what it left."""
+    loss.backward(inputs=leaves[:1], retain_graph=True)
+    loss.backward(inputs=leaves[1:])
+    return []
+
+
+def two_passes(loss, leaves):
+    """Two of one graph."""
+    loss.backward(retain_graph=True)
+    (loss * 2).backward()
+    return []
+
+
 def shrink(seeds, guarded, run):
     """A sublist of the failing program that still fails, and from which no single step can be left out."""
     i = 0
@@ -870,6 +915,13 @@ def test_programs_in_two_threads():
 def test_programs_that_accumulate_through_hooks_that_write(guarded):
     """``.grad`` after two passes: hooks of leaves change what arrives, post-accumulate hooks what is kept, in place or not."""
     run_all(guarded, run=run_accumulated, programs=PROGRAMS // 2)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_programs_whose_passes_are_compiled(guarded, monkeypatch):
+    """Every pass that can be a program is one, however many turns of Python it has."""
+    monkeypatch.setattr("nbgrad.jit.live.WORTH", 0)
+    run_all(guarded, run=run_compiled, programs=max(PROGRAMS // 15, 1))
 
 
 def test_guarded_programs_in_forward_mode():

@@ -135,7 +135,12 @@ def test_numbers_are_part_of_the_kind():
 
 @pytest.mark.parametrize(
     ("again", "count"),
-    [(lambda x, y: (x * y, x * y), 2), (lambda x, y: (x * x, x * y), 3), (lambda x, y: ((x * y).t(), x.t() * y.t()), 2)],
+    [
+        (lambda x, y: (x * y, x * y), 2),
+        (lambda x, y: (x * x, x * y), 3),
+        (lambda x, y: ((x * y).t(), x.t() * y.t()), 2),
+        (lambda x, y: (x * y.sin(), y.sin() * x), 2),  # which of two operands is the leaf
+    ],
 )
 def test_kinds_of_graphs(again, count):
     """Edges tell graphs apart, also those of one list of operations."""
@@ -162,6 +167,20 @@ def test_what_is_freed_is_freed():
             with pytest.raises(nbgrad.GradError, match="a second time"):
                 y.backward()
     assert kept()[0] == 1
+
+
+def test_only_what_a_pass_came_to_is_freed():
+    """With ``inputs=``, other branches keep what they saved."""
+    x, y = wave(3).requires_grad_(), wave(3).requires_grad_()
+    with compiled_autograd():
+        for ask in (lambda z: z.sum().backward(inputs=[x]), lambda z: nbgrad.grad(z.sum(), [x])):
+            for _ in range(2):
+                u, v = x.exp(), y.exp()
+                ask(u * 2 + v)
+                v.sum().backward()
+                with pytest.raises(nbgrad.GradError, match="a second time"):
+                    u.sum().backward()
+    assert kept()[0] == 2
 
 
 def test_saved_tensors_are_checked():

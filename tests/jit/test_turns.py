@@ -152,3 +152,60 @@ def test_too_many_calls_are_left_to_the_engine():
                 y.register_hook(lambda g: log.append(1))
             y.sum().backward()
     assert len(log) == 15 and captured() == [False]
+
+
+def test_writes_of_hooks_to_what_was_needed_before():
+    """What was computed before a turn has read what the turn writes to: a leaf, as optimizers do, and a constant."""
+    log = []
+
+    def step(w):
+        with nbgrad.no_grad():
+            w.sub_(100 * w.grad)
+
+    def program(k):
+        x, w, v = ((wave(4) + shift + 0.1 * k).requires_grad_() for shift in (1.0, 2.0, 3.0))
+        w.register_post_accumulate_grad_hook(step)
+        factor, e = wave(4) + 4, x
+        for _ in range(60):
+            e = e.sin() * 1.01
+        q = v.sin()
+        q.register_hook(lambda g: log.append((bits(g), factor.zero_())[0]))
+        (e * factor + q + w).backward(wave(4))
+        return [bits(each) for each in (x.grad, w.grad, v.grad, w.detach())]
+
+    want = [program(k) for k in range(4)]
+    with compiled_autograd():
+        assert [program(k) for k in range(4)] == want
+    assert log[:4] == log[4:] and captured() == [True]
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_writes_of_hooks_to_what_is_needed_later(two):
+    """The engine's error, in that pass alone: at the program's end, or where a later hook would see what is wrong."""
+    calls = []
+
+    def program(write):
+        def hook(shared):
+            calls.append("q")
+            if write:
+                with nbgrad.no_grad():
+                    shared.add_(1)
+
+        x = (wave(4) + 1).requires_grad_()
+        shared = x * 1
+        if two:
+            shared.register_hook(lambda g: calls.append("shared"))
+        y = x.exp() * shared * 1.01
+        y.register_hook(lambda g: hook(shared))
+        for _ in range(60):
+            y = y * 1.01
+        y.sum().backward()
+        return bits(x.grad)
+
+    want = program(False)
+    with compiled_autograd():
+        assert program(False) == program(False) == want
+        with pytest.raises(nbgrad.VersionError, match="modified in place"):
+            program(True)
+        assert program(False) == want
+    assert calls.count("q") == 5 and captured() == [True]
