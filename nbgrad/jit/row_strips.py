@@ -26,7 +26,7 @@ from .fusion import Group, formula_of
 from .ir import Node, Value
 from .rows import EIGHTS, reach
 from .steps import Launch, Place, Schedule, number
-from .strips import Ending, Partial, kernel_of_rows, merges, parted, partial_sums
+from .strips import Ending, Partial, heavy, kernel_of_rows, merges, parted, partial_sums
 
 __all__ = ["row_strips_of"]
 
@@ -176,7 +176,7 @@ class RowStrips:
         operand = self.places.get(root) or self.read(value, self.made.window(value).place, self.row_bytes(value))
         if out not in self.places:
             return NOTHING
-        return RowStep(kernel, record[72:], 1, [self.places[out], operand])
+        return RowStep(kernel, record[72:], False, 1, [self.places[out], operand])
 
     def elementwise(self, nodes: list[Node]) -> RowStep | None:
         """The step that computes elements, or numbers; None where an operand's elements do not lie side by side."""
@@ -191,11 +191,12 @@ class RowStrips:
         singles = tuple([single for _, single, _ in reached])  # type: ignore[misc]
         places = [*(self.places[value] for value in results), *(place for place, _, _ in reached)]  # type: ignore[misc]
         by_row = not all(even for _, _, even in reached)  # type: ignore[misc]
-        if not by_row:
+        singly = by_row and any(heavy(node.op) for node in nodes)  # in a loop over rows LLVM has too few registers for functions
+        if singly or not by_row:
             kernel = elementwise_code(formula, self.dtype.name, singles)
-            return RowStep(kernel, b"", 1 if of_numbers else self.width, places)
+            return RowStep(kernel, b"", singly, 1 if of_numbers else self.width, places)
         kernel = elementwise_code(formula, self.dtype.name, singles, 0, True)
-        return RowStep(kernel, struct.pack(f"{1 + len(places)}q", self.width, *(place.row for place in places)), 1, places)
+        return RowStep(kernel, struct.pack(f"{1 + len(places)}q", self.width, *(place.row for place in places)), False, 1, places)
 
     def reached(self, x: Any, of_numbers: bool) -> tuple[Stripped, bool, bool] | None:
         """How a step reaches an operand; whether it is one element, for all or for a row; whether rows make no difference."""
@@ -250,7 +251,7 @@ class RowStrips:
         return Launch(loop_address(), units, tuple(self.writes), reads, record, grain, shared, nodes, codes)
 
 
-NOTHING = RowStep(0, b"", 0, [])  # of calls whose results nobody reads
+NOTHING = RowStep(0, b"", False, 0, [])  # of calls whose results nobody reads
 
 
 def slots_of(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int]:

@@ -30,7 +30,7 @@ from .fusion import NONE, Group, formula_of
 from .ir import Node, Value
 from .steps import Launch, Place, Schedule, number
 
-__all__ = ["Ending", "Partial", "ending_of", "kernel_of_rows", "merges", "parted", "partial_sums", "strips_of"]
+__all__ = ["Ending", "Partial", "ending_of", "heavy", "kernel_of_rows", "merges", "parted", "partial_sums", "strips_of"]
 
 FEWEST = 2048  # positions of a loop in strips
 SHORTEST = 128  # and of its rows

@@ -6,8 +6,8 @@ NOTE [Strips of rows]: a unit of work is so many rows, in blocks, these in strip
 of elements, all of the strip's, or of rows of them where an operand has one element a row, or one row for all; of rows, which fold
 each; of one number a row. What is folded of a block, all elements or columns, is folded behind the last of its strips.
 The record, in int64 words: 0 rows in all, 1 in a unit, 2 in a block, 3 in a strip, 4 steps, 5 folds. Then for every step
-  0 its kernel; 1 where in the record its parameters begin, in bytes; 2 its units of work a row;
-  3 how many operands it has, outputs first, with three words for each: the number of a pointer of this launch, or STRIP or BLOCK
+  0 its kernel; 1 where in the record its parameters begin, in bytes; 2 whether it is called row by row; 3 its units of work a row;
+  4 how many operands it has, outputs first, with three words for each: the number of a pointer of this launch, or STRIP or BLOCK
   for memory of those; the offset there; bytes from row to row
 and for every fold
   0 its kernel (NOTE [Fixed blocks] of reduce.py); 1 whether it folds columns; 2 elements a row; 3 the number of the pointer to the
@@ -43,6 +43,7 @@ class RowStep(NamedTuple):
 
     kernel: int | Code
     parameters: bytes
+    singly: bool
     units: int
     operands: list[Stripped]
 
@@ -75,9 +76,9 @@ def fused_rows(start, stop, args):
                 count = min(strip_rows, last - row)
                 at = record + 48
                 for _ in range(steps):
-                    operands = word(at, 3)
+                    operands = word(at, 4)
                     set_word(arguments, 0, record + word(at, 1))
-                    reached = at + 32
+                    reached = at + 40
                     for k in range(operands):
                         pointer, address = word(reached, 0), word(reached, 1)
                         if pointer >= 0:
@@ -88,7 +89,14 @@ def fused_rows(start, stop, args):
                             address += memory + (row - first) * word(reached, 2)
                         set_word(arguments, 1 + k, address)
                         reached += 24
-                    run_step(word(at, 0), count * word(at, 2), arguments)
+                    if word(at, 2) == 0:
+                        run_step(word(at, 0), count * word(at, 3), arguments)
+                    else:
+                        run_step(word(at, 0), word(at, 3), arguments)
+                        for _ in range(1, count):
+                            for k in range(operands):
+                                set_word(arguments, 1 + k, word(arguments, 1 + k) + word(at, 7 + 3 * k))
+                            run_step(word(at, 0), word(at, 3), arguments)
                     at = reached
             for _ in range(folds):
                 count = last - first
@@ -124,10 +132,10 @@ def fused_rows(start, stop, args):
 def rows_record(rows: int, unit: int, block: int, strip: int, steps: list[RowStep], folds: list[RowFold]) -> bytes:
     """Build the record of ``fused_rows``."""
     words: list[Any] = [rows, unit, block, strip, len(steps), len(folds)]
-    size = 8 * (len(words) + sum(4 + 3 * len(step.operands) for step in steps) + 8 * len(folds))
+    size = 8 * (len(words) + sum(5 + 3 * len(step.operands) for step in steps) + 8 * len(folds))
     parameters = b""
     for step in steps:
-        words += [step.kernel, size + len(parameters), step.units, len(step.operands)]
+        words += [step.kernel, size + len(parameters), int(step.singly), step.units, len(step.operands)]
         words += [word for operand in step.operands for word in operand]
         parameters += step.parameters
     for fold in folds:
