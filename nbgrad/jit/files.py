@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from typing import Any, NoReturn
 
 from .._version import __version__
 from ..base.errors import GraphError
 from ..kernels.cpu.digest import hexdigest
-from ..kernels.cpu.disk import is_own, remove
+from ..kernels.cpu.disk import is_own, replace_file
 
 __all__ = ["File", "read_file", "write_file"]
 
@@ -63,7 +62,7 @@ def refuse(path: str, what: str, hint: str) -> NoReturn:
 
 
 def write_file(path: Any, table: dict[str, Any], parts: dict[str, bytes]) -> None:
-    """Write a file: under another name first, so that a reader sees the old one, the new one or none.
+    """Write a file, atomically.
 
     Args:
         parts: bytes by digest.
@@ -74,18 +73,7 @@ def write_file(path: Any, table: dict[str, Any], parts: dict[str, bytes]) -> Non
         at += len(data)
     text = json.dumps({**table, "nbgrad": __version__, "bytes": places}, indent=1).encode()
     head = MAGIC + b"%d\n" % FORMAT + f"{hexdigest(text)} {len(text)} {at}\n".encode()
-    path = os.fspath(path)
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines((head, text, *parts.values()))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        remove(temporary)
-        raise
+    replace_file(os.fspath(path), head, text, *parts.values(), mode=0o644, lasting=True)
 
 
 def read_file(path: Any) -> File:

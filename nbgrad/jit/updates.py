@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import import_module
-from operator import attrgetter
 from typing import Any, Callable
 
 from ..base.calls import CALLS
@@ -12,9 +9,10 @@ from ..base.errors import GraphError
 from ..dispatch.updates import fused_update, update_plan
 from ..native.plans import Plan
 from ..tensors.layout import Layout
+from .hosts import function_named
 from .ir import Control, Node, Value
 
-__all__ = ["UPDATE", "name_of_rule", "plan_of_update", "rule_of"]
+__all__ = ["UPDATE", "name_of_rule", "plan_of_update"]
 
 
 def name_of_rule(rule: Callable) -> str:
@@ -25,7 +23,7 @@ def name_of_rule(rule: Callable) -> str:
     """
     name = f"{rule.__module__}:{rule.__qualname__}"
     try:
-        found = rule_of(name)
+        found = function_named(name)
     except (ImportError, AttributeError):
         found = None
     if found is not rule:
@@ -33,19 +31,11 @@ def name_of_rule(rule: Callable) -> str:
     return name
 
 
-@lru_cache(maxsize=256)
-def rule_of(name: str) -> Callable:
-    """The rule of a name."""
-    module, _, path = name.partition(":")
-    rule: Callable = attrgetter(path)(import_module(module))
-    return rule
-
-
 def updated(node: Node, values: dict[Value, Any], *tensors: Any, rule: str, outputs: int, names: tuple, numbers: tuple) -> tuple:
     """The new tensors."""
     made = tuple([CALLS["clone"](x.detach()) for x in tensors[:outputs]])
     scalars = {name: float(x) for name, x in zip(names, numbers)}
-    fused_update(rule_of(rule), made, [x.detach() for x in tensors[outputs:]], scalars)
+    fused_update(function_named(rule), made, [x.detach() for x in tensors[outputs:]], scalars)
     return made
 
 
@@ -53,7 +43,8 @@ def plan_of_update(node: Node, inplace: bool) -> Plan:
     """The launch of an update."""
     layouts: list[Layout] = [value.layout for value in node.ins]
     attributes = node.attributes
-    plan: Plan = update_plan(rule_of(attributes["rule"]), attributes["outputs"], tuple(layouts), attributes["names"], inplace)
+    rule = function_named(attributes["rule"])
+    plan: Plan = update_plan(rule, attributes["outputs"], tuple(layouts), attributes["names"], inplace)
     return plan
 
 

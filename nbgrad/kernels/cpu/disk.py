@@ -232,12 +232,21 @@ def decode(data: bytes) -> tuple[bytes, list[str]] | None:
     return (code, symbols) if named and digest == sha256(code).hexdigest() else None
 
 
-def replace_file(path: str, data: bytes) -> None:
-    """Write atomically: under another name first. mkstemp makes the file with mode 0600."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=TEMPORARY)
+def replace_file(path: str, *parts: bytes, mode: int = 0o600, lasting: bool = False) -> None:
+    """Write atomically: under another name first, so that a reader sees the old file, the new one or none.
+
+    Args:
+        mode: of the file. lasting: whether it is on the disk before the name is.
+    """
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(parts)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        if mode != 0o600:  # which mkstemp gives it
+            os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         remove(temporary)
