@@ -10,7 +10,7 @@ from ..graph.saved import tensors_in
 from ..native.plans import Plan
 from ..tensors.tensor import native
 
-__all__ = ["fresh", "into", "need", "truly"]
+__all__ = ["capture", "fresh", "into", "need", "truly"]
 
 
 def capture() -> Any:

@@ -3,7 +3,8 @@
 NOTE [Unwinding]: such a loop keeps nothing. Its way back is one node of what the loop took: a run goes through the loop again, now
 with its history, and then back, as eager mode does, so that the gradient is the same to the bit and ``memory`` bounds the history.
 What is derived from the node (reverse and forward mode, batches) is such a node again, with one more turn: a way back of a way back
-is what ``func.vjp`` of ``func.vjp`` is, when it runs.
+is what ``func.vjp`` of ``func.vjp`` is, when it runs. What a pass of second order sends to the loop and what it sends to its way
+back are then added up at the operands, and not carry by carry as in eager mode: equal up to rounding.
 """
 
 from __future__ import annotations
