@@ -11,6 +11,8 @@ import nbgrad
 from benchmarks.graph_programs import LOOPS, PROGRAMS, SGD
 from benchmarks.harness import SelfMeasured
 from benchmarks.peers import child
+from nbgrad.jit.checkpoints import policy_of
+from nbgrad.jit.stretches import Ahead, depth_of, stretches
 
 FIRST_CALL = """
 import json, sys
@@ -130,3 +132,23 @@ def test_unrolled_loops(summarise, rounds, count, limit):
         call(x, c)
         samples.append(perf_counter() - start)
     summarise(f"first call of {count:,} unrolled calls", {"nbgrad": samples}, limit=limit)
+
+
+TRIPS, ELEMENTS = 10_000, 16
+
+
+@pytest.mark.parametrize("checkpoint, most", [("all", TRIPS), ("sqrt", 200), (("binomial", 20), 41)])
+def test_memory_of_scans(summarise, checkpoint, most):
+    """Bytes of carries that a long loop keeps for its way back, those that are computed again counted; what is run again."""
+    x = nbgrad.full((ELEMENTS,), 1.01, requires_grad=True)
+    y, _ = nbgrad.scan(lambda c, _: (c.sin(), None), x, length=TRIPS, checkpoint=checkpoint)
+    carry = x.numel() * x.element_size()
+    held = sum(saved.numel() * saved.element_size() for saved in y.grad_fn.saved_tensors) - carry
+    policy, again = policy_of(checkpoint, TRIPS, ()), 0
+    if policy is not None:
+        found = list(stretches(policy, TRIPS, tuple(policy.stops(0, TRIPS, None))))
+        held += carry * depth_of(found)
+        again = sum(each.trips for each in found if isinstance(each, Ahead))
+    name = checkpoint if isinstance(checkpoint, str) else f"{checkpoint[1]} slots"
+    note = f"{again:,} of {TRIPS:,} trips again; a carry has {carry} bytes"
+    summarise(f"carries kept by a scan of {TRIPS:,} trips, {name}", {"nbgrad": [held]}, limit=most * carry, unit="bytes", note=note)

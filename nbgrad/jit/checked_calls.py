@@ -4,8 +4,8 @@ NOTE [Checked calls]: the program runs first; what it leaves in what was there b
 generators, dicts, lists and variables of the program) is noted, and put back as it was. Then the function runs, on copies of its
 arguments; what the program has left is put in the place of what that leaves. A pass through a program's results runs by calls,
 too. Numbers are compared bit for bit, but for which NaN they are. Where matrices are decomposed or solved, whose last digits depend
-on where memory lies, ``CLOSE`` roundings of the largest element are allowed; so they are in higher orders of ``while_loop``, where a
-graph adds up what comes back to the loop in another order: NOTE [Unwinding]. Steps in Python run twice, which is said once.
+on where memory lies, ``CLOSE`` roundings of the largest element are allowed; so they are in higher orders of ``while_loop``, of
+which a graph adds up the parts in another order: NOTE [Unwinding]. Steps in Python run twice, which is said once.
 """
 
 from __future__ import annotations

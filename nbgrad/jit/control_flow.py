@@ -16,7 +16,7 @@ from ..base.nested import flatten
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
-from . import rewinding as _rewinding, unwinding as _unwinding  # noqa: F401  (they register themselves)
+from . import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
 from .bodies import example_of, joined
 from .branches import Choice, chosen
 from .checkpoints import checked_policy, policy_of

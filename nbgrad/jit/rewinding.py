@@ -10,17 +10,20 @@ from typing import Any, Sequence
 
 from ..autograd.function import Function
 from ..batch.vmap import vmap
+from ..creation.factories import empty_of
 from ..forward.tangents import visible_levels
 from ..func.reverse import vjp
 from ..modes.inference import newly_made
-from ..tensors.layout import layout_of
+from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor
 from .bodies import block_for_node, body_of, fitted
 from .checkpoints import Binomial, literal_of, policy_from
 from .ir import Control, Node
 from .loop_steps import Loop, Step, cotangent_step
 from .loops import Scan, loop_function, looped, way_back
-from .trips import owned, room_for, slice_of, store
+from .repeats import Repeated, operand_layouts, repeated
+from .stretches import Ahead, Back, Rooms, depth_of, moves_of_stretch, stretches
+from .trips import owned, room_for, slice_of, stacked, store
 
 __all__ = ["Kept", "Way", "rewound"]
 
@@ -40,7 +43,7 @@ class Way:
     def __init__(self, loop: Loop, flags: Sequence[bool], given: Sequence[bool]):
         self.loop, self.flags, self.given = loop, tuple(flags), tuple(given)
 
-    def split(self, tensors: Sequence[Tensor]) -> tuple[list, list, list, list]:
+    def split(self, tensors: Sequence[Any]) -> tuple[list, list, list, list]:
         """The parts of the operands."""
         step = self.loop.base
         n, m = step.carries, step.carries + step.slices
@@ -48,6 +51,15 @@ class Way:
         others = starts + sum(self.given[n:])
         operands = others + len(self.flags)
         return list(tensors[:starts]), list(tensors[starts:others]), list(tensors[others:operands]), list(tensors[operands:])
+
+    def layouts(self, made: Step) -> tuple[list[Layout], list[Layout], list[Layout], list[Layout]]:
+        """Those that the parts have in memory, where ``made`` is the step of the cotangents."""
+        loop, step, inputs = self.loop, self.loop.base, made.body.inputs()
+        assert loop.length is not None and loop.stops is not None
+        behind = made.carries + step.carries + step.slices
+        others = [stacked(x, loop.length) for x in inputs[behind : made.carries + made.slices]]
+        kept = [stacked(x, len(loop.stops)) for x in step.body.inputs()[: step.carries]]
+        return inputs[: made.carries], others, operand_layouts(step, loop.length), kept
 
 
 def with_all(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -165,6 +177,11 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
     loop, step = way.loop, way.loop.base
     starts, others, operands, kept = way.split(tensors)
     made = cotangent_step(step, way.flags, way.given, operands)
+    found = list(stretches(loop.policy, loop.length, loop.stops)) if loop.length and loop.stops is not None else []
+    if sum(each.trips for each in found) > FEWEST_TRIPS * len(found):
+        back, ahead = repeated(made.body), repeated(step.carrying().body)
+        if back is not None and ahead is not None:
+            return run_stretches(way, made, tensors, found, back, ahead)
     layouts = made.body.layouts()
     shapes = made.body.inputs()
     behind = made.carries + step.carries + step.slices
@@ -180,6 +197,32 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
         store(results, layouts[made.carries :], outs[made.carries :], at)
         carried = [fitted(x, layout) for x, layout in zip(outs[: made.carries], layouts)]
     return [*owned(carried, tensors), *results]
+
+
+FEWEST_TRIPS = 5  # of a stretch: with fewer one call a trip is as fast
+
+
+def run_stretches(
+    way: Way, made: Step, tensors: Sequence[Tensor], found: list[Ahead | Back], back: Repeated, ahead: Repeated
+) -> list[Tensor]:
+    """The same by native code."""
+    loop, step = way.loop, way.loop.base
+    length, carrying = loop.length or 0, step.carrying()
+    starts, others, operands, kept = [
+        [fitted(x, layout) for x, layout in zip(part, layouts)] for part, layouts in zip(way.split(tensors), way.layouts(made))
+    ]
+    carries, slices, whole = step.split(operands)
+    n, layouts, results = made.carries, carrying.body.layouts(), made.body.layouts()
+    rows = {"first": carries, "kept": kept, "stack": [room_for(x, depth_of(found)) for x in layouts]}
+    rows["passing"], *scratch = ([empty_of(x) for x in layouts] for _ in range(3))
+    even, odd = ([empty_of(x) for x in results[:n]] for _ in range(2))
+    summed = [room_for(x, length) for x in results[n:]]
+    rooms = Rooms(rows, slices, whole, made.body.bound, starts, others, even, odd, (scratch[0], scratch[1]), summed, slice_of)
+    for each in found:
+        plan, own = (back, made) if type(each) is Back else (ahead, carrying)
+        for _ in plan.run(moves_of_stretch(each, own, length, loop.reverse, rooms), each.trips, ()):
+            pass
+    return [*(even if length % 2 else odd), *summed]
 
 
 class Trips:

@@ -14,7 +14,7 @@ from .bodies import fitted
 from .loop_steps import Loop
 from .repeats import Parts, Repeated, moves_of, repeated
 
-__all__ = ["owned", "room_for", "run_trips", "slice_of", "store"]
+__all__ = ["owned", "room_for", "run_trips", "slice_of", "stacked", "store"]
 
 
 def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
@@ -87,9 +87,14 @@ def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: 
     return [*owned(carries, operands), *results]
 
 
+def stacked(layout: Layout, count: int) -> Layout:
+    """The layout of so many slices."""
+    return layout_of(layout.dtype, (count, *layout.shape))
+
+
 def room_for(layout: Layout, count: int) -> Tensor:
     """Memory of so many slices."""
-    return empty_of(layout_of(layout.dtype, (count, *layout.shape)))
+    return empty_of(stacked(layout, count))
 
 
 def store(stacks: Sequence[Tensor], layouts: Sequence[Layout], slices: Sequence[Tensor], k: int) -> None:
