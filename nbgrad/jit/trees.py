@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, DTypeError, RangeError, ShapeError
 from ..base.nested import Tree, flatten
 from ..creation.factories import tensor
 from ..tensors.tensor import Tensor
@@ -112,13 +112,13 @@ def check_carry(op: str, name: str, before: Leaves, after: Leaves) -> None:
 
 
 def check_same(op: str, had: str, before: Leaves, name: str, after: Leaves, what: str, when: str) -> None:
-    """Refuse what differs in structure, shapes or dtypes.
+    """Refuse what differs in structure, shapes, dtypes or devices.
 
     Args:
         had, name: where the two come from; ``what`` and ``when`` must be the same.
 
     Raises:
-        ArgumentError: structure. ShapeError: a shape. DTypeError: a dtype.
+        ArgumentError: structure. ShapeError: a shape. DTypeError: a dtype. DeviceError: a device.
     """
     if before.structure != after.structure:
         raise ArgumentError(
@@ -128,7 +128,12 @@ def check_same(op: str, had: str, before: Leaves, name: str, after: Leaves, what
     for x, y, place in zip(before.tensors, after.tensors, before.places(what)):
         if x.layout.shape != y.layout.shape:
             raise ShapeError(f"{op}: {place}: {had} {shown(x)}, and {name} returned {shown(y)}; expected the same shape {when}.")
-        if x.layout.dtype is not y.layout.dtype or x.layout.device is not y.layout.device:
+        if x.layout.device is not y.layout.device:
+            raise DeviceError(
+                f"{op}: {place}: {had} {shown(x)} on {x.layout.device}, and {name} returned {shown(y)} on {y.layout.device}; "
+                f"expected the same device {when}. Hint: .to({str(x.layout.device)!r}) at the end of {name}."
+            )
+        if x.layout.dtype is not y.layout.dtype:
             raise DTypeError(
                 f"{op}: {place}: {had} {shown(x)}, and {name} returned {shown(y)}; expected the same dtype {when}. "
                 f"Hint: .to(nbgrad.{x.layout.dtype.name}) at the end of {name}, or the other dtype from the beginning."
