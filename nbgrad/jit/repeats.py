@@ -24,6 +24,7 @@ from .steps import Launch, Place, Repeat, Schedule
 
 __all__ = ["Parts", "Repeated", "moves_of", "repeat_steps", "repeated"]
 
+FRAME = 72  # bytes of what goes on behind a loop within another: run_trips of native/repeats.py
 MOST_ADDRESSES = 100  # of one body; pointers of one launch are few anyway
 
 
@@ -93,16 +94,19 @@ class Repeated:
         code, room: see ``Assembled``.
         kept: where in a block the addresses are kept; ``count``: how many there are.
         shared: whether the pool may share one of the launches.
+        inside: trips of loops within a trip, 1 where there are none.
     """
 
-    __slots__ = ("code", "room", "kept", "count", "shared")
+    __slots__ = ("code", "room", "kept", "count", "shared", "inside")
 
     def __init__(self, program: Program, count: int):
         made = program.assembled
         self.code, self.count = made.code, count
-        self.shared = any(isinstance(step, Launch) and step.shared for step in program.schedule.steps)
+        steps = [step for step in program.schedule.steps if isinstance(step, (Launch, Repeat))]
+        self.shared = any(step.shared for step in steps)
+        self.inside = max(1, sum(step.inside for step in steps if isinstance(step, Repeat)))
         self.kept = -(-(8 * made.addresses + made.bytes) // 64) * 64
-        self.room = made.room + 64 + 40 * count
+        self.room = made.room + 64 + 40 * count + FRAME
 
     def run(self, moves: Sequence[Move], trips: int, stops: Sequence[int]) -> Iterator[int]:
         """Run the trips on tensors: yields at every stop, before that trip, and at the end."""
@@ -116,7 +120,7 @@ class Repeated:
         packed, known, begin = pack_words(*words), tuple([x for _, x in tensors.values()]), 0
         for end in (*stops, trips):
             while begin < end:  # Ctrl-C is looked for in between
-                upto = min(begin + MOST_TRIPS, end)
+                upto = min(begin + max(MOST_TRIPS // self.inside, 1), end)
                 native.repeat(self.code, packed, known, block, begin, upto)
                 begin = upto
             yield end
@@ -172,7 +176,7 @@ def repeat_steps(node: Node, made: Schedule) -> list[Any] | None:
     if line is not None:
         return [*steps, line]
     plan = repeated(step.body)
-    if plan is None:
+    if plan is None or count * plan.inside > MOST_IN_A_GRAPH:
         return None
     carries, slices, whole = step.split(places)
     n, layouts = step.carries, step.body.layouts()
@@ -193,9 +197,7 @@ def repeat_steps(node: Node, made: Schedule) -> list[Any] | None:
     for k, end in enumerate((*stops, count)):
         writes = (*node.outs, *others)
         if begin < end:
-            steps.append(
-                Repeat(plan.code, plan.shared, (count, begin, end), plan.kept, room, moves, writes, [*carries, *slices, *whole])
-            )
+            steps.append(Repeat(plan, (count, begin, end), room, moves, writes, [*carries, *slices, *whole]))
         if end < count:
             for x, stack, layout in zip(even if end % 2 else odd, kept, layouts):
                 steps.append(copied(x.value, stack, layout, k, made))

@@ -40,7 +40,7 @@ def rewind_steps(node: Node, made: Schedule) -> list[Any] | None:
     found = list(islice(stretches(loop.policy, count, loop.stops), MOST_STRETCHES + 1))
     own = cotangent_step(step, way.flags, way.given, example_operands(step))
     back, ahead = repeated(own.body), repeated(carrying.body)
-    if back is None or ahead is None or own.body.bound or len(found) > MOST_STRETCHES:
+    if back is None or ahead is None or own.body.bound or len(found) > MOST_STRETCHES or count * back.inside > MOST_IN_A_GRAPH:
         return None
     steps: list[Any] = []
     layouts = [layout for part in way.layouts(own) for layout in part]
@@ -79,7 +79,7 @@ def rewind_steps(node: Node, made: Schedule) -> list[Any] | None:
 def piece(plan: Repeated, moves: Sequence[Move], trips: int, room: Value, writes: Sequence[Value], reads: list[Place]) -> Repeat:
     """The step that a stretch is."""
     where = [((at(x.even, x.start), at(x.odd, x.start), x.first, x.last), x.step) for x in moves]
-    return Repeat(plan.code, plan.shared, (trips, 0, trips), plan.kept, room, where, tuple(writes), reads)  # type: ignore[arg-type]
+    return Repeat(plan, (trips, 0, trips), room, where, tuple(writes), reads)  # type: ignore[arg-type]
 
 
 def places(values: Sequence[Value]) -> list[Place]:

@@ -33,7 +33,7 @@ class Assembled:
         call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
         run: the same, where inputs are known to fit and nothing is recorded; None where a guard has stopped the steps.
         steps, bytes: how many there are, and how much memory they share.
-        code: NOTE [Sequence words] of native/sequences.py; ``launches``: whether the steps are nothing else.
+        code: NOTE [Sequence words] of native/sequences.py; ``launches``: whether all steps are launches, or loops.
         addresses: how many the steps know; ``room``: bytes of a block.
     """
 
@@ -179,7 +179,7 @@ def assemble(
         mode,
         stopped_of([step.source for step in hosts if isinstance(step, Words)]),
     )
-    launches = all(isinstance(step, Launch) for step in schedule.steps)
+    launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
     return Assembled(call, run, count, plan.size, code, launches, known, room)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Protocol, Sequence
 
 from ..kernels.late import Code
 from ..native.plans import NUMBER_CODES
@@ -73,12 +73,22 @@ class Launch:
         return self.parameters
 
 
+class Repeated(Protocol):
+    """What is repeated: see ``Repeated`` of repeats.py."""
+
+    code: bytes
+    shared: bool
+    kept: int
+    inside: int
+
+
 class Repeat:
     """Trips of a loop: NOTE [Moves] of native/repeats.py.
 
     Attributes:
         code: of a trip; ``shared``: whether the pool may share one of its launches.
         trips: of the loop; from ``begin`` to before ``end`` they are run.
+        inside: how many there are, those of loops within a trip counted.
         kept: where in ``room``, a value of bytes, the addresses are kept.
         moves: for each address its places in even and odd trips, in the first and in the last (None: as in the others), and bytes
             from trip to trip.
@@ -86,21 +96,20 @@ class Repeat:
         reads: the operands, and all that it writes.
     """
 
-    __slots__ = ("code", "shared", "trips", "begin", "end", "kept", "room", "moves", "writes", "reads")
+    __slots__ = ("code", "shared", "trips", "begin", "end", "inside", "kept", "room", "moves", "writes", "reads")
 
     def __init__(
         self,
-        code: bytes,
-        shared: bool,
+        plan: Repeated,
         trips: tuple[int, int, int],
-        kept: int,
         room: Value,
         moves: list[tuple[tuple[Place | None, ...], int]],
         writes: tuple[Value, ...],
         operands: list[Place],
     ):
-        self.code, self.shared, self.kept, self.room, self.moves = code, shared, kept, room, moves
+        self.code, self.shared, self.kept, self.room, self.moves = plan.code, plan.shared, plan.kept, room, moves
         self.trips, self.begin, self.end = trips
+        self.inside = plan.inside * (self.end - self.begin)
         self.writes = (*writes, room)
         self.reads = (*operands, *map(Place, self.writes))
 
