@@ -64,10 +64,7 @@ class Branch(Function):
     @staticmethod
     def forward(choice: Choice, predicate: Tensor, *operands: Tensor) -> tuple:
         """One of the bodies."""
-        body = choice.bodies[0 if values_of(predicate) else 1]
-        inputs = [fitted(x, layout) for x, layout in zip(operands, body.inputs())]
-        outs = [fitted(x, layout) for x, layout in zip(body.run(inputs), body.layouts())]
-        return tuple([newly_made(x) for x in owned(outs, operands)])
+        return tuple([newly_made(x) for x in run_plain(choice.bodies[0 if values_of(predicate) else 1], operands)])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -144,6 +141,17 @@ class Branch(Function):
         return COND, {}, tuple([block_for_node(body) for body in choice.bodies]), choice.bodies[0].bound
 
 
+def run_plain(body: Body, operands: Sequence[Tensor]) -> list[Tensor]:
+    """The results of a body for plain tensors, each on memory of its own."""
+    inputs = [fitted(x, layout) for x, layout in zip(operands, body.inputs())]
+    return owned([fitted(x, layout) for x, layout in zip(body.run(inputs), body.layouts())], operands)
+
+
+def choose_plain(node: Node, tensors: list) -> list[Tensor]:
+    """A choice of a graph, of plain tensors."""
+    return run_plain(body_of(node.blocks[0 if values_of(tensors[0]) else 1]), tensors[1:])
+
+
 def run_cond(node: Node, values: dict, predicate: Tensor, *operands: Tensor) -> tuple:
     """A choice of a graph, by calls."""
     first, second = node.blocks
@@ -160,3 +168,4 @@ def check_cond(node: Node) -> Iterator[str]:
 
 
 COND = Control("cond", run_cond, check_cond)
+COND.plain = choose_plain

@@ -68,6 +68,7 @@ class Control:
         changing: of loops ``changing(node)``: how many of the first inputs of its blocks, which all take its operands, change from
             trip to trip.
         waits: whether all that stands before it runs before it: what it changes may be what they read.
+        plain: ``plain(node, tensors) -> results``: what ``run`` gives of plain tensors where nothing is recorded; None: ``run``.
         steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
     """
 
@@ -77,6 +78,7 @@ class Control:
         self.sized_by_values = self.waits = False
         self.name, self.run, self.check, self.effect = name, run, check, effect
         self.steps: Callable[[Node, Any], Any] | None = None
+        self.plain: Callable[[Node, list], Sequence[Any]] | None = None
         self.changing: Callable[[Node], int] | None = None
         CONTROLS[name] = self
 

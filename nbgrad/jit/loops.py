@@ -235,10 +235,15 @@ def run_scan(node: Node, values: dict, *operands: Tensor, carries: int, slices: 
     return tuple(looped(loop.kept() if keeps else loop, operands))
 
 
-def run_while(node: Node, values: dict, *operands: Tensor, carries: int, memory: int | None) -> tuple:
+def loop_of(node: Node) -> Loop:
+    """A loop of a graph that a test ends."""
+    step = Step(body_of(node.blocks[0]), node.attributes["carries"], 0)
+    return Loop(step, None, test=body_of(node.blocks[1]), memory=node.attributes["memory"])
+
+
+def run_while(node: Node, values: dict, *operands: Tensor, **attributes: Any) -> tuple:
     """A loop of a graph that a test ends, by calls."""
-    step = Step(body_of(node.blocks[0]), carries, 0)
-    return tuple(looped(Loop(step, None, test=body_of(node.blocks[1]), memory=memory), operands))
+    return tuple(looped(loop_of(node), operands))
 
 
 def check_scan(node: Node) -> Iterator[str]:
@@ -269,4 +274,5 @@ SCAN = Control("scan", run_scan, check_scan)
 SCAN.steps = repeat_steps
 WHILE = Control("while_loop", run_while, check_while)
 SCAN.changing = lambda node: node.attributes["carries"] + node.attributes["slices"]
+WHILE.plain = lambda node, tensors: run_trips(loop_of(node), tensors)
 WHILE.changing = lambda node: node.attributes["carries"]

@@ -230,6 +230,8 @@ def host_of(
     places = [(value, *addresses.owners[number], offset, layout.template) for value, (number, offset), layout in found]
     targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
 
+    plain = getattr(node.op, "plain", None)
+
     def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple | None:
         shared = wrap_array(block)
         begin = -block.ctypes.data % ALIGNED + table
@@ -247,7 +249,7 @@ def host_of(
                 continue
             given[value] = native.tensor(template, owner[k]._storage_, owner[k]._offset_ + offset, False, None)
         try:
-            outs = run_node(node, given, False)
+            outs = run_node(node, given, False) if plain is None else plain(node, [given[value] for value in node.ins])
         except Changed:
             return None
         except Exception as error:
