@@ -63,9 +63,13 @@ def is_fixed(value: Any, known: Container[int] | None) -> bool:
 
 def folded(node: Node, known: Container[int] | None) -> Value | None:
     """The constant that a call of constants is."""
+    values = node.values()
+    for value in values:
+        if value.data is None:
+            return None
     if len(node.outs) != 1 or node.op.kind == "control" or isinstance(node.op, Movement) or node.op.sized_by_values:
         return None
-    layout, values = node.outs[0].layout, node.values()
+    layout = node.outs[0].layout
     if not values or layout is None or not layout.dense or layout.numel > MOST:
         return None
     for value in values:
