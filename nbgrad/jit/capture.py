@@ -94,6 +94,14 @@ class Trace(Presence):
             variable.target, variable.storage = value, made._storage_
         return mark(made)
 
+    def argument(self, x: Tensor, name: str, twins: dict[int, Tensor]) -> Tensor:
+        """The traced tensor in the place of an argument; the same one where the tensor was an argument before, of which are ``twins``."""
+        if id(x) in twins:
+            self.graph.inputs.append(Value(x.layout.plain(), bool(x.requires_grad), name=name))
+        else:
+            twins[id(x)] = self.input(x, name)
+        return twins[id(x)]
+
     def number(self, x: float, name: str, leaf: int) -> Number:
         """A traced number in the place of an argument."""
         return Number(x, self.input(number_tensor(x), name), self, frozenset((leaf,)))

@@ -40,14 +40,15 @@ def captured(
         name = getattr(fn, "__name__", "graph")
         active.graph.name = name if name.isidentifier() else "graph"
         names = names_of_leaves(fn, tree)
+        twins = dict[int, Tensor]()  # of a tensor that is several arguments there is one
         traced = [
-            active.input(x, name) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
+            active.argument(x, name, twins) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
             for k, (x, name) in enumerate(zip(leaves, names))
         ]
         places = iter(range(len(leaves)))
         for k, (x, made) in enumerate(zip(leaves, traced)):
             owner = next(places) if isinstance(x, Tensor) or k in numbers else None
-            if isinstance(x, Tensor) and isinstance(made, Tensor):
+            if isinstance(x, Tensor) and twins.pop(id(x), None) is not None:
                 effects.stand_in(x, made, owner)
         for x in known:
             effects.stand_in(x, x, x)

@@ -170,7 +170,8 @@ class Compiled:
             group.append(variant)
             self._count_ += 1
             self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
-        if not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
+        apart = loose[2] is None  # which memory arguments share, native code does not compare
+        if apart and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
                 quick = each.entry(quick)
@@ -259,9 +260,9 @@ def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
 
 
 def sharing(tensors: list[Tensor]) -> tuple[int, ...] | None:
-    """Which tensors have the memory of which other ones; None if all have their own."""
-    arrays = [id(x._storage_.array) for x in tensors]
-    return None if len(set(arrays)) == len(arrays) else tuple(map(arrays.index, arrays))
+    """Which tensors have the memory of which other ones, and which are others; None if all have their own memory."""
+    arrays, own = [id(x._storage_.array) for x in tensors], list(map(id, tensors))
+    return None if len(set(arrays)) == len(arrays) else (*map(arrays.index, arrays), *map(own.index, own))
 
 
 def key_of_tree(tree: Tree) -> Any:

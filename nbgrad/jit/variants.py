@@ -113,14 +113,17 @@ class Variant:
             effects.trace.settle()
             raise Fixed.by(effects.trace.fixed)
         try:
-            self.prepare(leaves, graph, results, histories, effects)
+            self.prepare(leaves, known, graph, results, histories, effects)
         finally:
             effects.trace.settle()
 
-    def prepare(self, leaves: list, graph: Graph, results: list, histories: list[str], effects: Effects) -> None:
+    def prepare(
+        self, leaves: list, known: list[Tensor], graph: Graph, results: list, histories: list[str], effects: Effects
+    ) -> None:
         """Make what runs of what was captured.
 
         Args:
+            known: tensors that the function names.
             results: leaves of the function's; some tensor in the place of each tensor.
         """
         self.guards.names += effects.names
@@ -146,9 +149,18 @@ class Variant:
         effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
         outputs = iter(graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
+        if effects.passes and any(needs_gradient(x) for x in given):  # to compare these with
+            read = {id(value.data) for value in graph.constants}
+            ends = [x for x in known if needs_gradient(x) and id(x) not in read]
+            graph.constants += [Value(x.layout.plain(), True, data=x) for x in ends]
         tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
         flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
         self.passes, self.leaves = effects.passes, effects.leaves
+        if self.passes and meets(given, graph.constants):
+            raise GraphError(
+                "an argument is a variable of the function, too, and a backward pass within it ends at both: a graph cannot hold it. "
+                "Hint: make it one or the other."
+            )
         learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         self.learned = learned if self.backward is None else self.backward.captured
         live = [value for value, history in zip(values, histories) if history == "live"]
@@ -256,7 +268,7 @@ class Variant:
         tensors = [*inputs, *(value.data for value in constants)]
         if flags_of(tensors, self.passes) != self.parts.expected.flags or not all(is_leaf(inputs[k]) for k in self.leaves):
             return False
-        if self.passes and any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors):
+        if self.passes and (any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or meets(inputs, constants)):
             return False
         return self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
 
@@ -311,9 +323,20 @@ class Variant:
         return outs if outs is None or len(outs) != 1 else outs[0]
 
 
+def meets(inputs: Sequence[Any], constants: Sequence[Value]) -> bool:
+    """Whether an argument lies on the memory of a variable of the function, and gradients flow into both: they may be one."""
+    learned = {id(x._storage_.array) for x in [value.data for value in constants] if needs_gradient(x)}
+    return any(needs_gradient(x) and id(x._storage_.array) in learned for x in inputs)
+
+
+def needs_gradient(x: Any) -> bool:
+    """Whether a thing is a tensor that gradients flow into."""
+    return isinstance(x, Tensor) and requires_grad(x)
+
+
 def flags_of(tensors: Sequence[Any], passes: bool) -> tuple[int, ...]:
     """See ``flags`` of native/sequences.py."""
-    return tuple([int(isinstance(x, Tensor) and requires_grad(x)) * (3 if passes else 1) for x in tensors])
+    return tuple([int(needs_gradient(x)) * (3 if passes else 1) for x in tensors])
 
 
 def tree_of_several(tree: Tree) -> bool:

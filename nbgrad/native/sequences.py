@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .calls import recording
-from .language import Row, bound, entry, native
+from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .places import note_write
 from .primitives import address_of_bytes, array_data, get_int64, new_array, owns_memory, put_int64, words, words_of
@@ -60,7 +60,8 @@ class Sequence:
         cells: a cell of a closure, and what is expected in it; the next two; and so on.
         objects: an array of int64: how many pairs follow, of an address within an object and the word that is expected there.
         flags: 0 if this thread is expected not to record, 1 if it is; then of every operand, and every constant, 1 if it is
-            expected to need a gradient, and 2 if it must be a leaf without hooks, for passes within the program end there.
+            expected to need a gradient, and 2 if it must be a leaf without hooks, for passes within the program end there; no two of
+            these may share memory.
         special: while it is not empty, everything goes to ``slow``.
         slow: ``slow(*operands)`` for all that is not as expected, in a special mode, and where a guard has stopped the steps.
         recorded: None, or ``recorded(*operands)``, called in the place of the steps.
@@ -140,6 +141,8 @@ class Sequence:
             wrong = wrong | (flows(constant) ^ (flags[1 + len(operands) + k] & 1))
             if flags[1 + len(operands) + k] & 2 != 0 and not is_bare(constant):
                 return self.slow(*operands)
+        if meets(self, operands, flags):
+            return self.slow(*operands)
         if recording(self.mode):
             wrong = wrong | (flags[0] ^ 1)
         else:
@@ -190,6 +193,22 @@ class Sequence:
         if len(outs) == 1:
             return outs[0]
         return outs
+
+
+@native
+def meets(sequence: Sequence, operands: Row, flags: Words) -> bool:
+    """Whether an operand at which passes end lies on the memory of another one, or of a constant: their gradients may be one."""
+    constants = sequence.constants
+    for k in range(len(operands)):
+        if flags[1 + k] & 2 != 0:
+            mine = cast(Tensor, operands[k])._storage_.array
+            for j in range(k):
+                if flags[1 + j] & 2 != 0 and cast(Tensor, operands[j])._storage_.array is mine:
+                    return True
+            for j in range(len(constants)):
+                if flags[1 + len(operands) + j] & 2 != 0 and cast(Tensor, constants[j])._storage_.array is mine:
+                    return True
+    return False
 
 
 @native

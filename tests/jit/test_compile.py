@@ -590,3 +590,63 @@ def test_types_of_ones_own_are_not_lost():
     with pytest.warns(UserWarning, match="the result is of type Metres, which overrides functions"):
         assert type(longer(x)) is Metres
     assert compile(lambda x: (x * length).tolist(), fullgraph=False)(x) == [1.0, 2.0]
+
+
+def three_calls(fn, *pairs):
+    """What a function gives for pairs of arguments, one after the other, eager or compiled."""
+    return [[x.tolist() for x in fn(*pair)] for pair in pairs]
+
+
+def test_one_tensor_as_two_arguments():
+    """Whichever call comes first: values, gradients within, gradients that are left, gradients through the results."""
+    p, q = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+
+    def left(x, y):
+        x.grad = y.grad = None
+        (x * y).sum().backward()
+        return x.grad, y.grad
+
+    def through(fn):
+        return lambda x, y: nbgrad.grad(fn(x, y), [x, y])
+
+    def product(x, y):
+        return (x * y).sum()
+
+    for fn in (lambda x, y: (x * y,), lambda x, y: nbgrad.grad((x * y).sum(), [x, y]), lambda x, y: (x.detach() * y.exp(), y)):
+        for pairs in (((p, p), (p, q), (p, p)), ((p, q), (p, p), (q, p)), ((p, p.detach().requires_grad_()), (p, p), (p, q))):
+            compiled = compile(fn, fullgraph=True, exact=True)
+            assert three_calls(compiled, *pairs) == three_calls(fn, *pairs)
+    for pairs in (((p, p), (p, q), (p, p)), ((p, q), (p, p), (q, p))):
+        assert three_calls(through(compile(product)), *pairs) == three_calls(through(product), *pairs)
+        got = []
+        for fn in (compile(left), left):
+            got.append(three_calls(fn, *pairs))
+        assert got[0] == got[1]
+
+
+def test_an_argument_that_is_a_variable_too():
+    """Gradients of it are those of both; a graph holds no such call, and none that was captured before is taken for it."""
+    w, p = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+
+    def slope(x):
+        return nbgrad.grad((x * w).sum(), w)
+
+    compiled = compile(slope)
+    assert compiled(p)[0].tolist() == [3.0, 4.0] and len(compiled.variants) == 1
+    with pytest.warns(UserWarning, match="an argument is a variable of the function, too"):
+        assert compiled(w)[0].tolist() == [2.0, 4.0]
+    assert compiled(p)[0].tolist() == [3.0, 4.0]
+
+
+def test_writes_into_memory_that_arguments_share():
+    """Before and after calls with others."""
+
+    def add(x, y):
+        x.add_(1)
+        return (x * y,)
+
+    compiled = compile(add)
+    for x, y in [(1, 1), (1, 2), (2, 2), (2, 1)]:
+        given, other = ([nbgrad.full((3,), 1.0 + k) for k in range(3)] for _ in range(2))
+        assert compiled(given[x], given[y])[0].tolist() == add(other[x], other[y])[0].tolist()
+        assert [each.tolist() for each in given] == [each.tolist() for each in other]
