@@ -95,7 +95,7 @@ class Trace(Presence):
         return mark(made)
 
     def argument(self, x: Tensor, name: str, twins: dict[int, Tensor]) -> Tensor:
-        """The traced tensor in the place of an argument; the same one where the tensor was an argument before, of which are ``twins``."""
+        """The traced tensor in the place of an argument, one in all of its places; ``twins``: those of arguments before."""
         if id(x) in twins:
             self.graph.inputs.append(Value(x.layout.plain(), bool(x.requires_grad), name=name))
         else:

@@ -25,6 +25,7 @@ from ..base.dtypes import get_default_dtype
 from ..func.captures import all_names, global_names
 from ..tensors.tensor import Tensor
 from .members import Members, is_collection, texts
+from .states import foreign_states, state_reader
 
 __all__ = ["Guards"]
 
@@ -63,6 +64,8 @@ class Guards:
             while waiting:
                 waiting += self.parts(waiting.pop())
             waiting += self.parts_of_classes()
+        for each, read in foreign_states("random" in self.words):
+            self.members.note_state(each, read, always=False)
         if "are_deterministic_algorithms_enabled" in self.words:
             self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
 
@@ -128,9 +131,17 @@ class Guards:
         if isinstance(value, type):
             self.note_class(value)
             return
-        if id(value) in self.seen or isinstance(value, (*PLAIN, ModuleType, BuiltinFunctionType)):
+        if id(value) in self.seen or isinstance(value, (*PLAIN, ModuleType)):
             return
         self.seen[id(value)] = value
+        read = state_reader(value)
+        if read is not None:
+            self.members.note_state(value, read)
+            return
+        if isinstance(value, BuiltinFunctionType):
+            if is_collection(value.__self__) or state_reader(value.__self__) is not None:  # a method of theirs
+                yield value.__self__
+            return
         if isinstance(value, FunctionType):
             yield from self.parts_of_function(value)
         elif isinstance(value, (staticmethod, classmethod)):
@@ -185,6 +196,10 @@ class Guards:
                 else:
                     self.names += (known, name, known[name])
                     yield known[name]
+        self.note_names(vars(function))
+        for name, member in tuple(vars(function).items()):
+            self.names += (vars(function), name, member)
+            yield member
         yield from function.__defaults__ or ()
         yield function.__kwdefaults__
 

@@ -3,7 +3,7 @@
 NOTE [Words of objects]: the interpreter keeps the number of a collection's members, and a function's code and defaults, in words of
 the objects. Native code compares these words in every call. Where they differ, Python looks closer: a new attribute of an object,
 or a new name of a module, matters only if a function of the program speaks of it. Collections that Python alone can compare (sets,
-deques), and slots, are compared in every call. What a function adds to a collection while it is captured is not looked at again.
+deques), and slots, are compared in every call. A function that changes a collection is captured again, until it runs as it is.
 """
 
 from __future__ import annotations
@@ -58,12 +58,11 @@ class Size:
 
     def __init__(self, value: Any, named: bool):
         self.value, self.named = value, named
-        self.count, self.known = len(value), set[Any]()
+        self.count, self.known = len(value), set[Any](value) if named else set[Any]()
 
     def settle(self, spoken: set[str]) -> None:
-        """Take what is there now for what was there."""
-        self.count = len(self.value)
-        self.known = {key for key in tuple(self.value) if key in spoken} if self.named else set()
+        """These are the names that the program speaks of."""
+        self.known &= spoken
 
     def holds(self, spoken: set[str]) -> bool:
         """Whether nothing that matters was added or taken away."""
@@ -77,13 +76,15 @@ class Members:
 
     Attributes:
         sizes: lists and dicts. functions: with what they were made of.
-        awkward: what only Python can compare: an object, how its members are read, and what they were.
+        awkward: what only Python can compare: an object, how its members are read, and what they were. ``foreign``: the same of
+            what anybody may change, and only this program's changes matter.
         words: how many pairs follow, of an address and the word that is expected there. For native code.
     """
 
     def __init__(self) -> None:
         self.sizes: list[Size] = []
         self.awkward: list[tuple[Any, Callable, tuple]] = []
+        self.foreign: list[tuple[Any, Callable, tuple]] = []
         self.functions: list[tuple[FunctionType, tuple]] = []
         self.words = np.zeros(1, np.int64)
 
@@ -101,6 +102,10 @@ class Members:
             self.awkward.append((value, slots_of, held))
         return held
 
+    def note_state(self, value: Any, read: Callable, always: bool = True) -> None:
+        """Let it depend on what an object keeps to itself; not ``always``: only if the program changes that."""
+        (self.awkward if always else self.foreign).append((value, read, read(value)))
+
     def note_function(self, function: FunctionType) -> None:
         """Let it depend on what a function is made of."""
         self.functions.append((function, parts_of(function)))
@@ -111,15 +116,15 @@ class Members:
         self.functions = [each for each in self.functions if id(each[0]) not in covered]
 
     def settle(self, spoken: set[str]) -> None:
-        """The program was captured: what it has changed itself is not looked at.
+        """The program was captured. What it has changed itself is as it was before: the next call is another one.
 
         Args:
             spoken: names and texts in the program.
         """
-        self.sizes = [each for each in self.sizes if each.named or len(each.value) == each.count]
         for each in self.sizes:
             each.settle(spoken)
-        self.awkward = [(value, read, held) for value, read, held in self.awkward if equal(read(value), held)]
+        self.awkward += [(value, read, held) for value, read, held in self.foreign if not equal(read(value), held)]
+        self.foreign.clear()
         pairs = [(id(each.value) + SIZE, each.count) for each in self.sizes]
         for function, parts in self.functions:
             pairs += [(id(function) + place, 0 if part is None else id(part)) for place, part in zip(PLACES, parts)]

@@ -158,8 +158,8 @@ class Variant:
         self.passes, self.leaves = effects.passes, effects.leaves
         if self.passes and meets(given, graph.constants):
             raise GraphError(
-                "an argument is a variable of the function, too, and a backward pass within it ends at both: a graph cannot hold it. "
-                "Hint: make it one or the other."
+                "an argument is a variable of the function, too, and a backward pass within it ends at both: a graph cannot "
+                "hold it. Hint: make it one or the other."
             )
         learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         self.learned = learned if self.backward is None else self.backward.captured

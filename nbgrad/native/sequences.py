@@ -60,8 +60,8 @@ class Sequence:
         cells: a cell of a closure, and what is expected in it; the next two; and so on.
         objects: an array of int64: how many pairs follow, of an address within an object and the word that is expected there.
         flags: 0 if this thread is expected not to record, 1 if it is; then of every operand, and every constant, 1 if it is
-            expected to need a gradient, and 2 if it must be a leaf without hooks, for passes within the program end there; no two of
-            these may share memory.
+            expected to need a gradient, and 2 if it must be a leaf without hooks, for passes within the program end there: of
+            these no two may share memory.
         special: while it is not empty, everything goes to ``slow``.
         slow: ``slow(*operands)`` for all that is not as expected, in a special mode, and where a guard has stopped the steps.
         recorded: None, or ``recorded(*operands)``, called in the place of the steps.

@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -509,19 +510,41 @@ def test_programs_go_on_as_they_would(name):
         assert got == PROGRAMS[name](lambda fn: fn)
 
 
-def test_what_the_function_changes_itself_is_not_captured_again():
-    """A list that it appends to, an attribute that it sets."""
-    log, late = [], Late()
+def test_what_is_made_once_is_captured_twice():
+    """A dict that remembers, an attribute that is set: from the second call on nothing changes."""
+    table, late = {}, Late()
 
     def fn(x):
-        log.append(1)
+        if "factor" not in table:
+            table["factor"] = 2.0
         late.seen = True
-        return x * 2
+        return x * table["factor"]
 
     compiled = compile(fn, fullgraph=True)
-    for _ in range(3):
-        compiled(X)
-    assert len(compiled.variants) == 1
+    for _ in range(4):
+        assert compiled(X).tolist() == (X * 2).tolist()
+    assert len(compiled.variants) == 2
+
+
+@pytest.mark.parametrize("kind", [list, set, deque, dict])
+def test_what_a_function_collects_is_all_there(kind):
+    """Every call is another one, and runs as the function in the end, which is said once."""
+    log = kind()
+    add = {list: lambda: log.append(len(log)), deque: lambda: log.append(len(log)), set: lambda: log.add(len(log))}
+    note = add.get(kind, lambda: log.update({len(log): 1}))
+
+    def fn(x):
+        note()
+        return x * len(log)
+
+    compiled = compile(fn, limit=3)
+    got = []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            got.append(compiled(X).tolist())
+    assert got == [(X * k).tolist() for k in range(1, 7)] and len(log) == 6 and len(compiled.variants) == 3
+    assert len(said) == 1 and "was captured 3 times, and runs as it is" in str(said[0].message)
 
 
 def test_names_of_which_the_program_does_not_speak():

@@ -1,0 +1,65 @@
+"""What objects keep to themselves: generators of random numbers that are not nbgrad's, and iterators.
+
+A captured program holds what it got of them. That it took something is seen by the state before and after; the call is another one
+then every time, and ends as the function itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from operator import length_hint
+from types import GeneratorType
+from typing import Any, Callable, Iterator
+
+__all__ = ["foreign_states", "state_reader"]
+
+
+def state_reader(value: Any) -> Callable[[Any], tuple] | None:
+    """``read(value)``, the state of an object that has one of its own; None of others."""
+    kind = type(value)
+    if kind.__module__ == "random" or kind.__module__.startswith("numpy.random."):
+        return next((read for name, read in GENERATORS.items() if hasattr(value, name)), None)
+    if isinstance(value, GeneratorType):
+        return state_of_generator
+    if kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__"):
+        return state_of_count if kind.__name__ == "count" else state_of_iterator
+    return None
+
+
+def foreign_states(spoken: bool) -> Iterator[tuple[Any, Callable[[Any], tuple]]]:
+    """The generators of random numbers behind the functions of modules that are imported, with their readers.
+
+    Args:
+        spoken: whether the program speaks of them, and may import NumPy's.
+    """
+    if spoken:
+        import_module("numpy.random")
+    if "random" in sys.modules:
+        yield sys.modules["random"]._inst, GENERATORS["getstate"]  # type: ignore[attr-defined]
+    if "numpy.random" in sys.modules:
+        yield sys.modules["numpy.random"].mtrand._rand, GENERATORS["get_state"]
+
+
+def state_of_generator(value: GeneratorType) -> tuple:
+    """Where a generator is, and what its variables are."""
+    frame = value.gi_frame
+    return () if frame is None else (frame.f_lasti, *frame.f_locals.values())
+
+
+def state_of_count(value: Any) -> tuple:
+    """Of ``itertools.count``."""
+    return (repr(value),)
+
+
+def state_of_iterator(value: Any) -> tuple:
+    """How many members are to come, where an iterator says so; else nothing that was ever there before."""
+    left = length_hint(value, -1)
+    return (left,) if left >= 0 else (object(),)
+
+
+GENERATORS: dict[str, Callable[[Any], tuple]] = {
+    "getstate": lambda x: (repr(x.getstate()),),
+    "get_state": lambda x: tuple([part.tobytes() if hasattr(part, "tobytes") else repr(part) for part in x.get_state()]),
+    "bit_generator": lambda x: (repr(x.bit_generator.state),),
+}
