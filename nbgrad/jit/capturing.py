@@ -48,7 +48,7 @@ def captured(
         places = iter(range(len(leaves)))
         for k, (x, made) in enumerate(zip(leaves, traced)):
             owner = next(places) if isinstance(x, Tensor) or k in numbers else None
-            if isinstance(x, Tensor) and twins.pop(id(x), None) is not None:
+            if isinstance(x, Tensor) and isinstance(made, Tensor) and twins.pop(id(x), None) is not None:
                 effects.stand_in(x, made, owner)
         for x in known:
             effects.stand_in(x, x, x)

@@ -36,7 +36,7 @@ def foreign_states(spoken: bool) -> Iterator[tuple[Any, Callable[[Any], tuple]]]
     if spoken:
         import_module("numpy.random")
     if "random" in sys.modules:
-        yield sys.modules["random"]._inst, GENERATORS["getstate"]  # type: ignore[attr-defined]
+        yield sys.modules["random"]._inst, GENERATORS["getstate"]
     if "numpy.random" in sys.modules:
         yield sys.modules["numpy.random"].mtrand._rand, GENERATORS["get_state"]
 
