@@ -30,7 +30,7 @@ from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from ..tensors.memory_format import MemoryFormat, order_of, strides_of
-from ..tensors.storage import Device, wrap_array
+from ..tensors.storage import Device, note_made, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, on_device
 from .constants import filled_like, like, numbered, sized, sized_like
@@ -511,6 +511,8 @@ def sequence(name: str, kind: str, layout: Layout, *numbers: float) -> Tensor | 
     program = Program(name, sequence_loop(name, kind, layout.dtype.name), kind)
     record = pack_record(address(program), -1, 4096, 1, (NUMBER_CODES[kind],) * len(numbers), 0, shared_from=100_000)
     out: Tensor = native.fresh(Plan(record, (layout.template,), (None,) * len(numbers)), *numbers)
+    if traces:
+        note_made(out._storage_)
     return out
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "CPU",
     "STORAGE_TEMPLATE",
     "UntypedStorage",
+    "note_made",
     "unwatched",
     "wrap_array",
 ]
@@ -213,9 +214,14 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     storage = Storage()
     storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, writable
     if traces:
-        for trace in tuple(traces):
-            trace.note_made(storage)
+        note_made(storage)
     return storage
+
+
+def note_made(storage: Storage) -> None:
+    """Tell captures of graphs of memory that a creation function has made."""
+    for trace in tuple(traces):
+        trace.note_made(storage)
 
 
 class Exchanged(int):

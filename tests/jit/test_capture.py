@@ -36,6 +36,34 @@ def test_what_is_known_from_outside_is_a_constant():
     assert graph(nbgrad.ones(2, 3))[0].tolist() == w.tolist()
 
 
+LONG = 20_000  # elements: sequences of so many are made by kernels
+CREATED = {
+    "arange": lambda: nbgrad.arange(LONG).to(nbgrad.float32),
+    "arange of floats": lambda: nbgrad.arange(0.0, LONG, 1.0),
+    "linspace": lambda: nbgrad.linspace(0, 1, LONG),
+    "logspace": lambda: nbgrad.logspace(0, 1, LONG),
+    "full": lambda: nbgrad.full((LONG,), 2.5),
+    "randperm": lambda: nbgrad.randperm(LONG).to(nbgrad.float32),
+}
+
+
+@pytest.mark.parametrize("name", CREATED)
+def test_long_tensors_may_be_created_inside(name):
+    """Those that kernels make are constants as those that NumPy makes."""
+
+    def program(x):
+        y = x * CREATED[name]()
+        return nbgrad.grad((y * y).sum(), x)[0]
+
+    x = nbgrad.ones(LONG, requires_grad=True)
+    compiled, answers = nbgrad.compile(program, fullgraph=True), []
+    for fn in (program, compiled, compiled):
+        nbgrad.manual_seed(0)
+        answers.append(fn(x).numpy())
+    np.testing.assert_array_equal(answers[0], answers[1])
+    np.testing.assert_array_equal(answers[0], answers[2])
+
+
 def test_what_was_computed_where_nobody_looked_is_refused():
     """Values that do not follow the arguments would be silently stale."""
     hidden = {"deeper": {"deepest": {"x": nbgrad.ones(2) * 3}}}
