@@ -21,7 +21,7 @@ from ..ops.core import Elementwise, General, Movement
 from ..tensors.layout import Layout
 from ..tensors.storage import Storage
 from ..tensors.tensor import Tensor
-from .graph import Graph
+from .graph import Graph, require_graph
 from .ir import Block, Control, Node, Value, values_in
 from .literals import type_text
 from .operations import operation_of
@@ -77,6 +77,7 @@ def check(graph: Graph, after: str = "", run: bool = False) -> None:
     Raises:
         GraphError: with pass, invariant, node, line of the program, and the graph.
     """
+    require_graph("check", graph)
     fault = next(Checker(graph, run).faults(), None)
     if fault is not None:
         raise GraphError(f"check{' after ' * bool(after)}{after}: {fault}\n{graph}")

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ..base import config
 from ..base.dtypes import DType, get_default_dtype
-from ..base.errors import ArgumentError, GraphError, require_callable
+from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
 from ..base.grad_mode import mode
 from ..base.nested import Tree, flatten
 from ..creation.generators import Generator
@@ -284,7 +284,7 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
         limit: how many variants, for other layouts and other values of what the function depends on, are captured.
 
     Raises:
-        ArgumentError: ``fn`` is no function. GraphError: ``fullgraph``, when the function is called.
+        ArgumentError, RangeError: ``fn`` is no function, ``limit`` no count. GraphError: ``fullgraph``, when it is called.
 
     >>> import nbgrad
     >>> @nbgrad.jit.compile
@@ -296,4 +296,8 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
     if fn is None:
         return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit)
     require_callable("compile", fn)
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise ArgumentError(f"compile: limit must be an int, got {type(limit).__name__}.")
+    if limit < 0:
+        raise RangeError(f"compile: limit is {limit}, expected a number of variants >= 0.")
     return Compiled(fn, fullgraph, exact, limit)

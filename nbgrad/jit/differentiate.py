@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ..base.errors import GraphError
+from ..base.errors import ArgumentError, GraphError
 from ..tensors.tensor import Tensor
-from .graph import Graph
+from .graph import Graph, require_graph
 from .ir import Block, Value
 from .obstacles import is_differentiable, update_requires_grad
 from .passes.eliminate_dead import eliminate_dead
@@ -52,6 +52,9 @@ def differentiate(graph: Graph, *examples: Any, memory: float | None = None) -> 
     >>> gradient.f_real_outputs, gradient.df_input_vjps, gradient.df_output_vjps
     (1, [0], [0])
     """
+    require_graph("differentiate", graph)
+    if not isinstance(memory, (int, float, type(None))):
+        raise ArgumentError(f"differentiate: memory must be a number of bytes or None, got {type(memory).__name__}.")
     return Gradient(graph, examples, memory)
 
 

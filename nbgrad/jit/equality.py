@@ -24,7 +24,7 @@ from typing import Any, Iterator
 
 from ..creation.generators import Generator
 from ..tensors.tensor import Tensor
-from .graph import Graph
+from .graph import Graph, require_graph
 from .ir import Block, Node, Value
 from .literals import bytes_of, literal, type_text
 
@@ -37,6 +37,8 @@ def same(one: Graph, other: Graph) -> bool:
     Args:
         one, other: graphs.
     """
+    for graph in (one, other):
+        require_graph("same", graph)
     return next(Pairs().blocks(one, other), None) is None
 
 
@@ -46,6 +48,8 @@ def difference(one: Graph, other: Graph) -> str:
     Args:
         one, other: graphs.
     """
+    for graph in (one, other):
+        require_graph("difference", graph)
     found = next(Pairs().blocks(one, other), None)
     if found is None:
         return ""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import ArgumentError
 from .ir import Block, Node, Value, copy_block
 from .replay import replay
 from .tracebacks import failed_node, raise_at
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "require_graph"]
 
 
 class Graph(Block):
@@ -82,3 +83,13 @@ class Graph(Block):
         made = copy_block(self, Graph(name=self.name), table, self.constants)
         made.constants = [table[value] for value in self.constants]
         return made, table
+
+
+def require_graph(op: str, x: object) -> None:
+    """Refuse what is no graph.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not isinstance(x, Block):
+        raise ArgumentError(f"{op}: expected a graph, got {type(x).__name__}. Hint: nbgrad.jit.trace(fn, *examples) captures one.")

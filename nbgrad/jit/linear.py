@@ -13,7 +13,7 @@ from ..base.grad_mode import no_grad
 from ..func.forward import jvp as func_jvp
 from ..tensors.tensor import Tensor
 from .cut import recomputed, saved_values
-from .graph import Graph
+from .graph import Graph, require_graph
 from .ir import Block, Control, Node, Value, copy_block, map_values, values_in
 from .passes.drop_stops import drop_stops
 from .passes.eliminate_dead import eliminate_dead, needed_nodes
@@ -148,6 +148,7 @@ def jvp(graph: Graph, *examples: Any) -> Graph:
     >>> jvp(trace(lambda x: x * x, x))(x, t)
     [tensor([9.]), tensor([6.])]
     """
+    require_graph("jvp", graph)
     flat = flattened(graph, examples)
     with no_grad(), tracing(constants_of(flat), late=True) as active:
         inputs = [traced(active, example(value.layout), False, value.name) for value in flat.inputs if value.layout]
@@ -202,6 +203,7 @@ def linearize(graph: Graph, *examples: Any, memory: float | None = None) -> Line
     >>> linearize(trace(lambda x: x * x, x)).linear(x, nbgrad.tensor([1.0]))
     [tensor([6.])]
     """
+    require_graph("linearize", graph)
     both = jvp(graph, *examples)
     count = len(flattened(graph, examples).inputs)
     inputs, tangents = both.inputs[:count], both.inputs[count:]
@@ -268,6 +270,7 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     """
     from .joint import Joint
 
+    require_graph("transpose", graph)
     flat = flattened(graph, ())
     places = (
         [k for k, v in enumerate(flat.inputs) if v.layout and v.layout.dtype.differentiable] if linear is None else list(linear)

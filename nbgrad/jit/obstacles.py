@@ -6,7 +6,7 @@ from typing import Iterable, NoReturn
 
 from ..base.errors import GraphError
 from ..ops.core import Elementwise
-from .graph import Graph
+from .graph import Graph, require_graph
 from .ir import Control, Node, Value
 from .retrace import InPlace
 
@@ -19,6 +19,7 @@ def is_differentiable(x: Graph | Node) -> bool:
     What gives no gradient by its nature, as a comparison, is no obstacle.
     """
     if not isinstance(x, Node):
+        require_graph("is_differentiable", x)
         return all(map(is_differentiable, x.nodes))
     if isinstance(x.op, Control):
         return not isinstance(x.op, InPlace) and all(is_differentiable(node) for block in x.blocks for node in block.nodes)
@@ -67,6 +68,8 @@ def refuse(node: Node, source: str) -> NoReturn:
 
 def update_requires_grad(graph: Graph, flag: bool | None) -> None:
     """Set the flag of all values of floating dtype in a graph, those of its blocks too: None where nothing is known."""
+
+    require_graph("update_requires_grad", graph)
 
     def put(values: Iterable[Value]) -> None:
         for value in values:

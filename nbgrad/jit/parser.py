@@ -19,7 +19,7 @@ import tokenize
 from bisect import bisect_right
 from typing import Any, Mapping
 
-from ..base.errors import GraphError
+from ..base.errors import ArgumentError, GraphError
 from ..creation.generators import Generator
 from ..tensors.tensor import Tensor
 from .expressions import Expressions, type_of_text, value_of_text
@@ -44,7 +44,8 @@ def parse(text: str, constants: Mapping[str, Tensor | Generator] | None = None) 
         The graph: its text is the same one again.
 
     Raises:
-        GraphError: no text of a graph, with line and column; a constant that is missing or another than the text says.
+        ArgumentError: no text. GraphError: no text of a graph, with line and column; a constant that is missing, or another than
+            the text says.
 
     >>> import nbgrad
     >>> from nbgrad.jit import trace
@@ -52,6 +53,8 @@ def parse(text: str, constants: Mapping[str, Tensor | Generator] | None = None) 
     >>> str(parse(text)) == text
     True
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"parse: expected the text of a graph, got {type(text).__name__}. Hint: str(graph).")
     tree = tree_of(text)
     control_nodes()
     parser = Parser(Comments(text), dict(constants or {}))

@@ -6,13 +6,17 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Sequence
 
 from ..base import config
+from ..base.errors import ArgumentError, require_callable
 from ..base.grad_mode import Kept, special, traces
 from ..func.captures import captured
+from ..modes.numbers import Number
 from ..tensors.tensor import Tensor
 from . import quick  # noqa: F401
 from .capture import Trace
 from .functions import Hosted
 from .graph import Graph
+
+PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 __all__ = ["beginning_again", "trace", "tracing"]
 
@@ -75,7 +79,7 @@ def trace(fn: Callable, *examples: Tensor) -> Graph:
         The graph. Called with tensors of the same layouts it computes what the function computes.
 
     Raises:
-        GraphError: the function does what a graph cannot hold.
+        ArgumentError: no function; examples or results that are no tensors. GraphError: the function does what a graph cannot hold.
 
     >>> import nbgrad
     >>> from nbgrad.jit import trace
@@ -83,6 +87,11 @@ def trace(fn: Callable, *examples: Tensor) -> Graph:
     >>> graph(nbgrad.tensor([3.0, 4.0]))
     [tensor([7., 9.])]
     """
+    require_callable("trace", fn)
+    for x, name in zip(examples, names_of(fn, len(examples))):
+        if not isinstance(x, Tensor):
+            hint = "Hint: keep it in a variable that the function names."
+            raise ArgumentError(f"trace: {name or 'an example'} is of type {type(x).__name__}, expected a Tensor. {hint}")
     return beginning_again(lambda hosted: traced(fn, examples, hosted))
 
 
@@ -105,6 +114,7 @@ def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
         if not active.graph.name.isidentifier():
             active.graph.name = "graph"
         result = fn(*[active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))])
+        require_results(result)
         outs = result if isinstance(result, (tuple, list)) else (result,)
         active.graph.outputs = list(active.value(tuple(outs)))
         del result, outs
@@ -114,6 +124,20 @@ def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
 
         check(active.graph, "trace")
     return active.graph
+
+
+def require_results(x: Any, place: str = "the result") -> None:
+    """Refuse what cannot be an output of a graph.
+
+    Raises:
+        ArgumentError: it is, or holds, what is neither a tensor nor a plain value.
+    """
+    if isinstance(x, (tuple, list)):
+        for k, each in enumerate(x):
+            require_results(each, f"{place}[{k}]")
+    elif not isinstance(x, (Tensor, Number, *PLAIN)):
+        what = f"trace: {place} is of type {type(x).__name__}"
+        raise ArgumentError(f"{what}, expected tensors, numbers, strings and None, in tuples and lists.")
 
 
 def names_of(fn: Callable, count: int) -> list[str]:

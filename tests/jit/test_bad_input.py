@@ -1,0 +1,62 @@
+"""What functions on graphs refuse, with the function's name, what came, and what was expected."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+from nbgrad import jit
+from nbgrad.errors import ArgumentError, RangeError
+
+GRAPH = jit.trace(lambda x: x * 2, nbgrad.ones(2))
+
+
+class Own:
+    """Of no type that graphs know."""
+
+
+@pytest.mark.parametrize("no_graph", [None, 3, "graph", len])
+@pytest.mark.parametrize(
+    "function",
+    [
+        jit.check,
+        jit.differentiate,
+        jit.is_differentiable,
+        jit.jvp,
+        jit.linearize,
+        jit.transpose,
+        lambda x: jit.difference(GRAPH, x),
+        lambda x: jit.same(x, GRAPH),
+        lambda x: jit.update_requires_grad(x, True),
+    ],
+)
+def test_what_is_no_graph(function, no_graph):
+    """The remedy is said too."""
+    with pytest.raises(ArgumentError, match=rf"\w+: expected a graph, got {type(no_graph).__name__}. Hint: nbgrad.jit.trace"):
+        function(no_graph)
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda x: jit.trace(3, x), ArgumentError, "trace: expected a function, got int"),
+        (lambda x: jit.trace(lambda x, y: x, x, 2.0), ArgumentError, "trace: y is of type float, expected a Tensor"),
+        (lambda x: jit.trace(lambda *xs: xs, x, [x]), ArgumentError, "trace: an example is of type list, expected a Tensor"),
+        (lambda x: jit.trace(lambda x: Own(), x), ArgumentError, "trace: the result is of type Own, expected tensors"),
+        (lambda x: jit.trace(lambda x: (x, [x, Own()]), x), ArgumentError, r"trace: the result\[1\]\[1\] is of type Own"),
+        (lambda x: jit.trace(lambda x: (x, {"a": x}), x), ArgumentError, r"trace: the result\[1\] is of type dict"),
+        (lambda x: jit.parse(3), ArgumentError, "parse: expected the text of a graph, got int"),
+        (
+            lambda x: jit.differentiate(GRAPH, memory="all"),
+            ArgumentError,
+            "differentiate: memory must be a number of bytes or None",
+        ),
+        (lambda x: jit.compile(len, limit="all"), ArgumentError, "compile: limit must be an int, got str"),
+        (lambda x: jit.compile(len, limit=-1), RangeError, "compile: limit is -1, expected a number of variants >= 0"),
+    ],
+)
+def test_what_is_refused(call, error, message):
+    """Before anything is captured, and with nothing left behind."""
+    with pytest.raises(error, match=message):
+        call(nbgrad.ones(2))
+    assert not nbgrad.base.grad_mode.traces and not nbgrad.base.grad_mode.special
