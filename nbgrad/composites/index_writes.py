@@ -225,6 +225,8 @@ def index_put_(x, indices, values, accumulate=False):
 
 def put(calls: dict, x, indices, values, accumulate):
     """Functional or in place, by where the calls come from."""
+    if not hasattr(indices, "__len__"):
+        raise ArgumentError(f"index_put: indices must be a tuple or list of Tensors, got {type(indices).__name__}.")
     if (
         len(indices) == 1
         and is_points(x, indices[0])

@@ -16,6 +16,7 @@ from ..creation.constants import numbered
 from ..dispatch.arguments import require_tensors
 from ..graph.edges import requires_grad
 from ..ops.core import composite
+from ..ops.kinds import counted
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of
 from ..tensors.layout import broadcast_shapes
@@ -281,11 +282,13 @@ def dstack(tensors):
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the lower triangle of a matrix, (2, n)."""
+    row, col = counted("tril_indices", "row", row), counted("tril_indices", "col", col)
     return triangle(np.tril_indices(row, offset, col), dtype, device, requires_grad)
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the upper triangle of a matrix, (2, n)."""
+    row, col = counted("triu_indices", "row", row), counted("triu_indices", "col", col)
     return triangle(np.triu_indices(row, offset, col), dtype, device, requires_grad)
 
 

@@ -523,6 +523,8 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
     """
     given = ("start", start), ("end", end)
     bounds: tuple[Any, ...] = tuple(wide_bound(x) if is_batched(x) else python_number(op, name, x) for name, x in given)
+    if not hasattr(steps, "__index__"):
+        raise ArgumentError(f"{op}: steps must be an int, got {type(steps).__name__}.")
     if steps < 0:
         raise ShapeError(f"{op}: steps must be >= 0, got {steps}.")
     if dtype is None:

@@ -26,6 +26,7 @@ from ..graph.edges import requires_grad
 from ..graph.saved import Guarded, tensors_in
 from ..modes.interpreters import is_marked, known_call
 from ..ops.core import General, Op
+from ..ops.kinds import explained
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .arguments import (
@@ -299,7 +300,7 @@ class CompositeCall(PreparedCall):
 
     def __init__(self, op: Op, formula: Callable):
         super().__init__(op)
-        self.count, self.formula = 1, formula
+        self.count, self.formula = 1, explained(formula, op)
         self.tensors, parameters = {self.names[0], *PREPARED[op.name][1]}, op.signature.parameters
         self.rare = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is None and n not in self.tensors}
         self.usual = [n for n in self.names if n not in self.rare]

@@ -19,7 +19,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
 from ..ops.core import OPS, Composite, Movement
-from ..ops.kinds import is_strange
+from ..ops.kinds import explained, is_strange
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .arguments import argument_text, called_again, default_values, other_names, other_names_lines
@@ -209,7 +209,7 @@ STRANGE_TEXT = """if {strange}: return formula({passed})
 
 def settled(op: Composite) -> Callable:
     """The function of a composite with ``spelling=True`` or ``"memory"``: NOTE [Settled spellings]."""
-    formula, parameters = op.formula, list(op.signature.parameters.values())
+    formula, parameters = explained(op.formula, op), list(op.signature.parameters.values())
     table: dict = {}
 
     def settle(x, *args):
@@ -219,7 +219,7 @@ def settled(op: Composite) -> Callable:
             if op.spelling == MEMORY:
                 key = (x.layout, *args, x._offset_, x._storage_.array.nbytes)
             if not x.layout.special:
-                keep(table, key, equivalent_call(op, x, args) or (formula, args))
+                keep(table, key, equivalent_call(op, x, args) or (op.formula, args))
         return out
 
     if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):

@@ -30,6 +30,7 @@ from ..modes.overrides import functions_of
 from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
 from ..ops.docstring import Docstring
 from ..ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
+from ..ops.kinds import refuse_arguments
 from ..ops.spellings import foreign_names, own_arguments, public_signature
 from ..ops.variants import VARIANTS, Variant
 from ..tensors.tensor import Tensor
@@ -216,12 +217,13 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
                 args = (as_tensor(op, names[0], args[0]), *args[1:])
             return call(*args, **named)
         except AttributeError as error:
-            refuse_what_is_no_tensor(op, args, named, error)
+            refuse_arguments(op, args, named, error)
             raise
         except LinAlgError as error:
             raise error.of(op.public) from None
-        except TypeError:
+        except TypeError as error:
             if not foreign_names(op, named):
+                refuse_arguments(op, args, named, error)
                 raise
         return call_by_names(op, call, args, named)  # see NOTE [Spellings]
 
@@ -248,17 +250,6 @@ def method_form(op: Op, call: Callable) -> Callable:
 
     document(method, op)
     return method
-
-
-def refuse_what_is_no_tensor(op: Op, args: tuple, named: dict[str, Any], error: AttributeError) -> None:
-    """Say which argument of a composite is no tensor, where that is why an attribute is missing.
-
-    Raises:
-        ArgumentError: it is.
-    """
-    for name, x in {**dict(zip(op.signature.parameters, args)), **named}.items():
-        if x is error.obj and not isinstance(x, Tensor):
-            raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(x).__name__}. Hint: nbgrad.tensor(data).") from None
 
 
 def call_by_names(op: Op, call: Callable, args: tuple, named: dict[str, Any]) -> Any:

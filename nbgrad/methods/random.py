@@ -452,6 +452,8 @@ def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Gen
         raise DTypeError(f"multinomial: weights must be floating, got {layout.dtype}.")
     if layout.ndim not in (1, 2) or not layout.shape[-1]:
         raise ShapeError(f"multinomial: expected weights (n,) or (rows, n) with n > 0, got {list(layout.shape)}.")
+    if not hasattr(num_samples, "__index__"):
+        raise ArgumentError(f"multinomial: num_samples must be an int, got {type(num_samples).__name__}.")
     if num_samples <= 0 or (not replacement and num_samples > layout.shape[-1]):
         raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. Hint: replacement=True.")
     trace: Any = capture_of_thread() if traces else None

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache, wraps
 from inspect import Parameter
 from reprlib import repr as shortened
-from typing import Any, Callable, Iterable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, NbgradError, RangeError
@@ -34,6 +34,7 @@ __all__ = [
     "odd_condition",
     "odd_lines",
     "odd_test",
+    "refuse_arguments",
     "refuse_odd",
     "refuse_wrong_kind",
     "settled_number",
@@ -67,6 +68,11 @@ def is_number(value: Any) -> bool:
 def is_tensor(value: Any) -> bool:
     """Whether it has a layout."""
     return hasattr(value, "layout")
+
+
+def are_tensors(value: Any) -> bool:
+    """Whether it is a tensor, or a sequence of such, or of sequences of them."""
+    return is_tensor(value) or isinstance(value, (tuple, list)) and all(map(are_tensors, value))
 
 
 def are_integers(value: Any) -> bool:
@@ -112,6 +118,7 @@ KINDS = (
         "other batch1 batch2 mat mat1 mat2 vec vec1 vec2 target src mask weight test_elements values x2 "
         "tensor1 tensor2 pos_weight index",
     ),
+    AttributeKind("a tuple or list of Tensors", are_tensors, "tensors operands"),
 )
 KIND_OF = {name: kind for kind in KINDS for name in kind.names.split()}
 # Where a declaration gives no default, None stands for one in these.
@@ -233,10 +240,14 @@ def may_be_none(op: Op, name: str) -> bool:
     return default is None or (default is Parameter.empty and name in OPTIONAL)
 
 
-def explained(formula: Callable) -> Callable:
+def explained(formula: Callable, known: Op | None = None) -> Callable:
     """The formula of a composite whose failures over an attribute's kind are explained, see NOTE [Kinds of attributes].
 
-    A frame more: for operations that take many times that (indices by NumPy, orders). Others catch what they can at the place.
+    A frame more: for operations that take many times that (indices by NumPy, orders), and for calls of a kind that is new. Others
+    catch what they can at the place.
+
+    Args:
+        known: the operation; else that of the formula's name.
     """
 
     @wraps(formula)
@@ -244,15 +255,32 @@ def explained(formula: Callable) -> Callable:
         try:
             return formula(*args, **named)
         except (TypeError, AttributeError, ValueError) as error:
-            op = OPS.get(formula.__name__)
-            if op is not None and not isinstance(error, NbgradError):
-                refuse_wrong_kind(op, attributes_given(op, args, named), error)
+            op = known or OPS.get(formula.__name__)
+            if op is not None:
+                refuse_arguments(op, args, named, error)
             raise
 
     return call
 
 
-def attributes_given(op: Op, args: tuple, named: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+def refuse_arguments(op: Op, args: tuple, named: dict[str, Any], error: Exception) -> None:
+    """``refuse_wrong_kind`` of the arguments of a call; and what a formula has taken for a tensor, and is none.
+
+    Raises:
+        ArgumentError: one of them is why the call has failed.
+    """
+    if isinstance(error, NbgradError):
+        return
+    given = attributes_given(op, args, named)
+    refuse_wrong_kind(op, given, error)
+    for name, value in given:
+        if isinstance(error, AttributeError) and value is error.obj and attribute_kind(op, name) is None:
+            raise ArgumentError(
+                f"{op.public}: {name} must be a Tensor, got {described(value)}. Hint: nbgrad.tensor(data)."
+            ) from None
+
+
+def attributes_given(op: Op, args: tuple, named: dict[str, Any]) -> Sequence[tuple[str, Any]]:
     """The arguments of a call that are no tensors; none of a call that does not fit the signature."""
     try:
         bound = op.signature.bind(*args, **named).arguments

@@ -72,6 +72,20 @@ ATTRIBUTES = [
     (lambda: x().baddbmm(1, "a"), "baddbmm: batch1 must be a Tensor, got int"),
     (lambda: x().outer(1), "outer: expected Tensors, got int"),
     (lambda: x().addmm(1, "a"), "addmm: mat1 must be a Tensor, got int"),
+    (lambda: x().movedim(None, 0), "movedim: source must be an int or a tuple of ints, got NoneType"),
+    (lambda: x().movedim(0, 1.5), "movedim: destination must be an int or a tuple of ints, got float 1.5"),
+    (lambda: x().scatter(0, None, x()), "scatter: index must be a Tensor, got NoneType"),
+    (lambda: x().take_along_dim("a"), "take_along_dim: indices must be a Tensor, got str 'a'"),
+    (lambda: x().index_put_(None, x()), "index_put: indices must be a tuple or list of Tensors, got NoneType"),
+    (lambda: nbgrad.cat(None), "cat: tensors must be a tuple or list of Tensors, got NoneType"),
+    (lambda: nbgrad.stack(1.5), "stack: tensors must be a tuple or list of Tensors, got float 1.5"),
+    (lambda: nbgrad.hstack([1.5]), r"hstack: tensors must be a tuple or list of Tensors, got list \[1.5\]"),
+    (lambda: nbgrad.meshgrid((None,)), "meshgrid: tensors must be a tuple or list of Tensors"),
+    (lambda: nbgrad.cartesian_prod("a"), "cartesian_prod: tensors must be a tuple or list of Tensors"),
+    (lambda: nbgrad.einsum("ij->", 1.5), "einsum: operands must be a tuple or list of Tensors"),
+    (lambda: nbgrad.linspace(0, 1, None), "linspace: steps must be an int, got NoneType"),
+    (lambda: nbgrad.tril_indices("a", 1), "tril_indices: row must be an int, got str"),
+    (lambda: nbgrad.multinomial(x(), "a"), "multinomial: num_samples must be an int, got str"),
 ]
 
 
@@ -81,6 +95,28 @@ def test_attribute_of_a_wrong_kind_is_named(call, message):
     with pytest.raises(ArgumentError, match=message) as raised:
         call()
     assert isinstance(raised.value, TypeError) and isinstance(raised.value, RuntimeError)
+
+
+METHODS = """amax argmax chunk cumsum diag diagonal diff dot expand expand_as flatten flip gather index_select kthvalue
+    logsumexp masked_fill matmul mean median movedim narrow norm outer permute prod quantile repeat reshape roll rot90 scatter
+    select softmax sort split squeeze std sum swapaxes take take_along_dim tensor_split tile topk transpose tril unbind unflatten
+    unfold unsqueeze var view view_as""".split()
+FUNCTIONS_OF_SEVERAL = (
+    "arange block_diag cat einsum empty eye full linspace meshgrid ones rand randn randperm stack tensordot zeros".split()
+)
+
+
+@pytest.mark.parametrize("name", [*METHODS, *FUNCTIONS_OF_SEVERAL])
+def test_no_error_is_pythons_own(name):
+    """Whatever stands in whatever place: an error of the house, or a result; only calls that no signature fits are Python's."""
+    for wrong in (None, "a", 1.5, (None,), ["a"], object(), 1j):
+        for given in [(wrong,), (0, wrong), (wrong, 0), (wrong, wrong), (0, wrong, x())]:
+            try:
+                getattr(nbgrad.Tensor, name)(x(), *given) if name in METHODS else getattr(nbgrad, name)(*given)
+            except nbgrad.NbgradError:
+                pass
+            except TypeError as error:
+                assert "positional argument" in str(error), (wrong, given)
 
 
 def test_second_call_fails_like_the_first():
