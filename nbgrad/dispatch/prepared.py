@@ -26,7 +26,7 @@ from ..graph.edges import requires_grad
 from ..graph.saved import Guarded, tensors_in
 from ..modes.interpreters import is_marked, known_call
 from ..ops.core import General, Op
-from ..ops.kinds import explained
+from ..ops.kinds import explained, refuse_arguments
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .arguments import (
@@ -289,18 +289,18 @@ class CompositeCall(PreparedCall):
     """The call of a composite with prepared runs, which serve calls without its *rare* arguments.
 
     Attributes:
-        formula: the composite's function.
+        formula: the composite's function, which explains errors; ``raw``: it does not.
         tensors: names of the arguments that are tensors, where they are given.
         rare: names of those that can only be given by name and are None by default.
         usual: names of the others.
     """
 
-    __slots__ = ("formula", "tensors", "rare", "usual")
+    __slots__ = ("formula", "raw", "tensors", "rare", "usual")
     offers = ()
 
     def __init__(self, op: Op, formula: Callable):
         super().__init__(op)
-        self.count, self.formula = 1, explained(formula, op)
+        self.count, self.formula, self.raw = 1, explained(formula, op), formula
         self.tensors, parameters = {self.names[0], *PREPARED[op.name][1]}, op.signature.parameters
         self.rare = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is None and n not in self.tensors}
         self.usual = [n for n in self.names if n not in self.rare]
@@ -318,7 +318,8 @@ class CompositeCall(PreparedCall):
         return {
             "found": self.plans.get,
             "evaluate": self.evaluate,
-            "formula": self.formula,
+            "formula": self.raw,
+            "refuse": partial(refuse_arguments, self.op, ()),
             "known_call": known_call,
             "called_again": partial(called_again, self.op),
             "Tensor": Tensor,
@@ -331,6 +332,7 @@ class CompositeCall(PreparedCall):
         given = "".join(f" or {n} is not None" for n in self.names if n in self.rare)
         optional = [n for n, p in parameters.items() if p.default is not p.empty]
         passed = ", ".join(f"{n}={n}" if p.kind is p.KEYWORD_ONLY else n for n, p in parameters.items())
+        values = "{" + ", ".join(f"{n!r}: {n}" for n in self.names) + "}"
         return {
             "parameters": argument_text(self.op, "_defaults", other_names(self.op)),
             "spelling": "".join(line + "\n" for line in other_names_lines(self.op, self.names)),
@@ -341,7 +343,7 @@ class CompositeCall(PreparedCall):
             ),
             "plan": f"found(({self.key_text(self.usual, optional)}), evaluate)",
             "missing": "plan = None",
-            "launch": COMPOSITE_LAUNCH.format(passed=passed, usual=usual),
+            "launch": COMPOSITE_LAUNCH.format(passed=passed, usual=usual, values=values),
         }
 
 
@@ -351,7 +353,11 @@ PURE_INTERCEPT = """
         return formula({passed}) if out is None else out"""
 COMPOSITE_LAUNCH = """    if plan is evaluate: return evaluate({passed})
     out = None if plan is None else plan({usual})
-    return formula({passed}) if out is None else out
+    if out is not None: return out
+    try: return formula({passed})
+    except (AttributeError, TypeError, ValueError) as error:
+        refuse({values}, error)
+        raise
 """
 
 

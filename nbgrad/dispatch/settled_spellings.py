@@ -19,7 +19,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special
 from ..ops.core import OPS, Composite, Movement
-from ..ops.kinds import explained, is_strange
+from ..ops.kinds import explained, is_strange, refuse_arguments
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .arguments import argument_text, called_again, default_values, other_names, other_names_lines
@@ -198,37 +198,39 @@ MEMORY = "memory"
 PLACE = "{0}._offset_, {0}._storage_.array.nbytes"
 # ``strange``: True and 1.0 equal 1, and would find the entry of 1 in the table.
 CALL_TEXT = """def call({parameters}):
-{spelling}    if special: return formula({passed})
-    {strange}try: function, rest = table[{key}]
+{spelling}    if special{strange}:
+        try: return formula({passed})
+        except (AttributeError, TypeError, ValueError) as error:
+            refuse(({passed}), error)
+            raise
+    try: function, rest = table[{key}]
     except (AttributeError, KeyError, TypeError): return settle({passed})
     return function({first}, *rest)
 """
-STRANGE_TEXT = """if {strange}: return formula({passed})
-    """
 
 
 def settled(op: Composite) -> Callable:
     """The function of a composite with ``spelling=True`` or ``"memory"``: NOTE [Settled spellings]."""
-    formula, parameters = explained(op.formula, op), list(op.signature.parameters.values())
-    table: dict = {}
+    formula, parameters = op.formula, list(op.signature.parameters.values())
+    told, table = explained(formula, op), dict[Any, Any]()
 
     def settle(x, *args):
-        out = formula(x, *args)
+        out = told(x, *args)
         if not any(map(is_strange, [value for value in args if type(value) is not int])) and isinstance(x, Tensor):
             key = (x.layout, *args) if args else x.layout
             if op.spelling == MEMORY:
                 key = (x.layout, *args, x._offset_, x._storage_.array.nbytes)
             if not x.layout.special:
-                keep(table, key, equivalent_call(op, x, args) or (op.formula, args))
+                keep(table, key, equivalent_call(op, x, args) or (formula, args))
         return out
 
     if any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
-        return of_any_arguments(formula, settle, table)
+        return of_any_arguments(op, settle, table)
     first, *names = [p.name for p in parameters]
     assert first not in ("table", "settle", "formula", "is_strange")
 
     def text() -> str:
-        passed = ", ".join([first, *names])
+        passed = ", ".join([first, *names]) + "," * (not names)
         strange = " or ".join(f"{n}.__class__ is not int and is_strange({n})" for n in names)
         key = ", ".join([f"{first}.layout", *names, *([PLACE.format(first)] if op.spelling == MEMORY else [])])
         return CALL_TEXT.format(
@@ -237,32 +239,39 @@ def settled(op: Composite) -> Callable:
             key=key,
             passed=passed,
             first=first,
-            strange=STRANGE_TEXT.format(strange=strange, passed=passed) if names else "",
+            strange=f" or {strange}" if names else "",
         )
 
     scope = {"table": table, "settle": settle, "formula": formula, "is_strange": is_strange, "special": special}
     scope["called_again"] = partial(called_again, op)
+    scope["refuse"] = lambda given, error: refuse_arguments(op, given, {}, error)
     call = late_function(f"{op.name} spelling", scope, text, lambda: {"_defaults": default_values(op)})
     call.__name__ = call.__qualname__ = formula.__name__
     call.__signature__, call.__wrapped__ = op.signature, formula
     return call
 
 
-def of_any_arguments(formula: Callable, settle: Callable, table: dict) -> Callable:
+def of_any_arguments(op: Composite, settle: Callable, table: dict) -> Callable:
     """The same for a formula that takes any number of arguments."""
+    formula = op.formula
 
     @wraps(formula)
     def call(x, *args, **named):
         for value in args:
             if type(value) is not int and is_strange(value):
-                return formula(x, *args, **named)
-        if named or special:
-            return formula(x, *args, **named)
+                break
+        else:
+            if not named and not special:
+                try:
+                    function, rest = table[(x.layout, *args) if args else x.layout]
+                except (AttributeError, KeyError, TypeError):
+                    return settle(x, *args)
+                return function(x, *rest)
         try:
-            function, rest = table[(x.layout, *args) if args else x.layout]
-        except (AttributeError, KeyError, TypeError):
-            return settle(x, *args)
-        return function(x, *rest)
+            return formula(x, *args, **named)
+        except (AttributeError, TypeError, ValueError) as error:
+            refuse_arguments(op, (x, *args), named, error)
+            raise
 
     return call
 
