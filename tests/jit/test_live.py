@@ -228,6 +228,40 @@ def test_hooks_of_leaves():
     assert kept()[0] == 1
 
 
+PRESENT = {
+    "none": lambda: None,
+    "dense": lambda: nbgrad.ones(3, 2).double(),
+    "another order": lambda: nbgrad.ones(2, 3).double().t(),
+    "part of a buffer": lambda: nbgrad.zeros(3, 4).double()[:, ::2],
+    "recorded": lambda: nbgrad.ones(3, 2).double().requires_grad_() * 1,
+}
+ARRIVES = {
+    "new": lambda x: (x * x.exp()).sum(),
+    "expanded": lambda x: x.sum(),
+    "in another order": lambda x: (x.t() * 2).square().sum(),
+    "twice": lambda x: (x + x).sum() + x.sum(),
+}
+
+
+@pytest.mark.parametrize("arrives", ARRIVES)
+@pytest.mark.parametrize("present", PRESENT)
+def test_accumulation_is_the_engines(present, arrives):
+    """Stolen or copied, in place or not, in which order of memory: with what a leaf has, and for what arrives."""
+
+    def program(k):
+        x = (wave(3, 2) + k).requires_grad_()
+        x.grad = before = PRESENT[present]()
+        version = None if before is None else before._version
+        ARRIVES[arrives](x).backward()
+        found = bits(x.grad), bits(before), x.grad is before, before is not None and before._version - version, x.grad.requires_grad
+        with nbgrad.no_grad():
+            x.grad.add_(1)  # nobody else's
+        return found, bits(x.grad)
+
+    got, want = both(program)
+    assert got == want and kept()[0] == 1
+
+
 class Doubled(nbgrad.autograd.Function):
     """Twice its operand, with a log."""
 
