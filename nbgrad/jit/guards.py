@@ -15,8 +15,8 @@ import os
 import site
 import sys
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Iterable, Iterator
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import AbstractSet as Set, Any, Iterator
 
 import numpy as np
 
@@ -203,16 +203,26 @@ class Guards:
         yield from function.__defaults__ or ()
         yield function.__kwdefaults__
 
-    def parts_of_module(self, module: ModuleType, words: Iterable[str]) -> Iterator[Any]:
-        """What a function may look up in a module of the program."""
-        held = vars(module)
-        if not is_programs(module):
+    def parts_of_module(self, module: ModuleType, words: Set[str], within: tuple[ModuleType, ...] = ()) -> Iterator[Any]:
+        """What a function may look up in a module, and in modules in there; those of libraries are not followed further.
+
+        Args:
+            within: modules on the way.
+        """
+        if module in within:
             return
-        self.note_names(held)
+        held, own = vars(module), is_programs(module)
+        if own:
+            self.note_names(held)
         for name in sorted(held.keys() & words):
-            if not isinstance(held[name], ModuleType):
-                self.names += (held, name, held[name])
-                yield held[name]
+            member = held[name]
+            self.names += (held, name, member)
+            if isinstance(member, ModuleType):
+                yield from self.parts_of_module(member, words, (*within, module))
+            elif member is os.getenv:
+                yield os.environ
+            elif own or state_reader(member) is not None:
+                yield member
 
     def note_names(self, held: dict[str, Any], named: bool = True) -> None:
         """A namespace in which a function may look up names that are not there yet; not ``named``: a library's may, too."""
@@ -253,7 +263,7 @@ class Guards:
         if is_programs(sys.modules.get(kind.__module__)):
             yield from self.members.note_slots(value)
         held = getattr(value, "__dict__", None)
-        if not isinstance(held, dict) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
+        if not isinstance(held, dict) or is_pythons(kind):
             return
         self.collections.append(held)
         self.note_names(held, all(is_programs(sys.modules.get(each.__module__)) for each in kind.__mro__[:-1]))
@@ -303,6 +313,11 @@ def is_programs(module: ModuleType | None) -> bool:
     if path is None:
         return getattr(module, "__name__", "") == "__main__"  # of a notebook, and of an interactive session
     return not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
+
+
+def is_pythons(kind: type) -> bool:
+    """Whether a class is one of Python's own whose objects keep to themselves what they hold."""
+    return kind is not SimpleNamespace and kind.__module__.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_users(code: CodeType) -> bool:

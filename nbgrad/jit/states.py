@@ -1,4 +1,4 @@
-"""What objects keep to themselves: generators of random numbers that are not nbgrad's, and iterators.
+"""What objects keep to themselves: generators of random numbers that are not nbgrad's, iterators, what a thread or a process sees.
 
 A captured program holds what it got of them. That it took something is seen by the state before and after; the call is another one
 then every time, and ends as the function itself.
@@ -6,9 +6,12 @@ then every time, and ends as the function itself.
 
 from __future__ import annotations
 
+import os
 import sys
+from contextvars import ContextVar
 from importlib import import_module
 from operator import length_hint
+from threading import local
 from types import GeneratorType
 from typing import Any, Callable, Iterator
 
@@ -24,6 +27,12 @@ def state_reader(value: Any) -> Callable[[Any], tuple] | None:
         return state_of_generator
     if kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__"):
         return state_of_count if kind.__name__ == "count" else state_of_iterator
+    if isinstance(value, os._Environ):
+        return lambda environ: tuple([part for item in environ.items() for part in item])
+    if isinstance(value, ContextVar):
+        return lambda variable: (variable.get(None),)
+    if isinstance(value, local):
+        return lambda data: tuple([part for item in vars(data).items() for part in item])
     return None
 
 

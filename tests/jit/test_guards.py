@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import collections
 import copy
+import math
 import os
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
 from collections import deque
+from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 import nbgrad
+import nbgrad.nn.functional as F
 from nbgrad.errors import GradError, GraphError
 from nbgrad.jit import compile, trace
 
@@ -144,6 +149,33 @@ def test_changes_are_noticed(name):
     change()
     for _ in range(2):
         assert compiled(X).tolist() == fn(X).tolist() != before
+
+
+LIBRARY = {
+    "a function of Python's": (lambda x: x * math.sqrt(4), lambda m: m.setattr(math, "sqrt", lambda x: 7.0)),
+    "a function of the package": (lambda x: nbgrad.exp(x), lambda m: m.setattr(nbgrad, "exp", nbgrad.sin)),
+    "a function in a module in there": (lambda x: nbgrad.nn.functional.relu(x - 2), lambda m: m.setattr(F, "relu", nbgrad.abs)),
+    "a function of a module that has no file": (lambda x: MADE.double(x), lambda m: m.setattr(MADE, "double", lambda x: x * 5)),
+    "the environment": (lambda x: x * float(os.environ["HOME_OF_TEST"]), lambda m: m.setenv("HOME_OF_TEST", "9")),
+    "the environment by a function": (lambda x: x * float(os.getenv("HOME_OF_TEST")), lambda m: m.setenv("HOME_OF_TEST", "9")),
+    "a variable of the context": (lambda x: x * CONTEXT.get(), lambda m: CONTEXT.set(9.0)),
+    "a variable of the thread": (lambda x: x * LOCAL.scale, lambda m: m.setattr(LOCAL, "scale", 9.0)),
+    "a namespace": (lambda x: x * SPACE.scale, lambda m: m.setattr(SPACE, "scale", 9.0)),
+}
+MADE, CONTEXT, LOCAL, SPACE = ModuleType("made"), ContextVar("scale", default=2.0), threading.local(), SimpleNamespace(scale=2.0)
+MADE.double, LOCAL.scale = lambda x: x * 2, 2.0
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_changes_of_libraries_are_noticed(name, monkeypatch):
+    """Functions that are replaced in modules that are not the program's, and what a process or a thread sees."""
+    fn, change = LIBRARY[name]
+    monkeypatch.setenv("HOME_OF_TEST", "2")
+    x, compiled = nbgrad.ones(3), nbgrad.compile(fn, fullgraph=True)
+    before = [compiled(x).tolist() for _ in range(3)]
+    assert before == [fn(x).tolist()] * 3 and len(compiled.variants) == 1
+    change(monkeypatch)
+    assert compiled(x).tolist() == fn(x).tolist() != before[0]
 
 
 def test_long_lists_and_deep_nets():
