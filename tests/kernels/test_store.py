@@ -201,6 +201,23 @@ def test_kernels_work_without_a_folder(directory):
     assert loader.store.info() == (None, 0, 0)
 
 
+def test_a_folder_without_permission_is_named_once(folder, code, monkeypatch):
+    """From then on kernels are kept in memory only."""
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(errno.EACCES, "no permission")
+
+    kept = Store(str(folder))
+    monkeypatch.setattr(disk.tempfile, "mkstemp", refuse)
+    with pytest.warns(RuntimeWarning, match="no permission to write to folder .*in memory only. Hint: name another folder"):
+        kept.write("key", code, ["f"])
+    kept.write("key", code, ["f"])
+    assert kept.directory is None
+    monkeypatch.setattr(disk.os, "makedirs", refuse)
+    with pytest.warns(RuntimeWarning, match="no permission"):
+        assert Store(str(folder)).directory is None
+
+
 def test_full_disk_is_no_error(folder, monkeypatch):
     """A folder that cannot be written leaves kernels in memory."""
 

@@ -58,7 +58,8 @@ class Store:
     """Compiled objects on the disk, for one user: see NOTE [Trust in the store].
 
     Any number of processes may use one folder: a reader sees an old file, a new file or none. A folder that cannot be
-    made, or cannot be written, is no error: kernels are then kept in memory only.
+    made, or cannot be written, is no error: kernels are then kept in memory only, and one warning says so where it is a matter of
+    permission.
 
     Args:
         directory: the folder; made with mode 0700 if it is missing. None: no disk.
@@ -93,6 +94,10 @@ class Store:
         try:
             replace_file(path, data)
             self._account(len(data))
+        except PermissionError:
+            if self.directory:
+                warn_unwritable(self.directory)
+            self.directory = None
         except OSError:
             pass  # a full or read-only disk: the kernel stays in memory
 
@@ -183,6 +188,9 @@ def private_directory(directory: str) -> str | None:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         directory = os.path.realpath(directory)
         status = os.stat(directory)
+    except PermissionError:
+        warn_unwritable(directory)
+        return None
     except (OSError, ValueError):
         return None
     if is_own(status):
@@ -196,6 +204,16 @@ def private_directory(directory: str) -> str | None:
         stacklevel=3,
     )
     return None
+
+
+def warn_unwritable(directory: str) -> None:
+    """Say that nothing can be kept in a folder."""
+    warnings.warn(
+        f"cache: no permission to write to folder {directory}; kernels are kept in memory only. "
+        "Hint: name another folder in NBGRAD_CACHE_DIR.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def is_own(status: os.stat_result) -> bool:
