@@ -135,15 +135,33 @@ def test_tables_are_bounded():
     for n in range(1, 18_000):
         x[n:]
     assert len(PLANS["mul"]) <= MOST_PLANS
-    assert len(layout._layouts) <= layout.MOST_LAYOUTS
+    assert len(layout._layouts) <= layout._most <= 2 * layout.MOST_LAYOUTS
     assert (x[:7] * x[:7]).sum().item() == 7.0
 
 
-def test_cleared_tables_change_nothing():
-    """Tensors made before the layout table was cleared work with tensors made after."""
+def test_layouts_in_use_stay_the_only_ones_of_their_kind():
+    """Compiled functions, plans and tensors know them by identity."""
+    x, most, made = nbgrad.ones(3, 41), nbgrad.ones(5), nbgrad.compile(lambda x: x + 1, fullgraph=True)
+    made(x)
+    mine, marked = x.layout, layout.marked_layout(nbgrad.ones(2, 43).layout, layout.TRACED)
+    gone = layout.layout_of(nbgrad.float32, (47, 53))
+    key = next(key for key, found in layout._layouts.items() if found is gone)
+    del gone
+    layout.forget_layouts()
+    assert key not in layout._layouts
+    assert layout.layout_of(nbgrad.float32, (3, 41)) is mine is (x + 1).layout and nbgrad.ones(5).layout is most.layout
+    assert layout.marked_layout(layout.layout_of(nbgrad.float32, (2, 43)), layout.TRACED) is marked
+    assert made(nbgrad.ones(3, 41)).layout is mine and "1 variant" in repr(made)
+    before = len(layout._layouts)
+    layout.forget_layouts()
+    assert len(layout._layouts) <= before
+
+
+def test_forgotten_layouts_change_nothing():
+    """Tensors made before layouts were forgotten work with tensors made after."""
     x, y = nbgrad.ones(3, requires_grad=True), nbgrad.ones(3)
     before = x * y
-    layout._layouts.clear()
+    layout.forget_layouts()
     z = nbgrad.full((3,), 2.0)
     ((x * z) + before).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [3.0, 3.0, 3.0])

@@ -1,7 +1,8 @@
-"""Layouts: dtype, device, shape and strides of a tensor as one object; equal layouts are nearly always the same object.
+"""Layouts: dtype, device, shape and strides of a tensor as one object; equal layouts in use are the same object.
 
 Everything that chooses a kernel is in the layout, so a call finds its plan by looking up the layouts of its operands in a dict, and
-checks nothing else. ``is`` proves that two layouts are equal. ``is not`` proves nothing, since the table of layouts is bounded.
+checks nothing else. ``is`` proves that two layouts are equal. ``is not`` proves nothing to an operation, which need not rely on it: of
+two threads that meet in the table, one may keep a layout that the other has forgotten.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 from math import prod
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..base.dtypes import DType
@@ -135,7 +137,8 @@ class Layout:
 
 ONE = (1,)
 _pack_size = struct.Struct("q").pack
-_layouts: dict[tuple, Layout] = {}
+_layouts: dict[Any, Layout] = {}
+_most = MOST_LAYOUTS  # grows where more are in use
 # Makes ``Layout.template``; set by tensors/tensor.py, which knows the Tensor class.
 new_template: Callable[[Layout], Any] = lambda layout: None
 
@@ -235,18 +238,43 @@ def marked_layout(layout: Layout, mark: Any) -> Layout:
     found = _layouts.get(key)
     if found is not None:
         return found
+    return _remember(key, _marked(layout, mark))
+
+
+def _marked(layout: Layout, mark: Any) -> Layout:
     new = Layout()
     for slot in Layout.__slots__[:-1]:
         setattr(new, slot, getattr(layout, slot))
     new.kind, new.special, new.beneath, new.template = None, mark, layout, new_template(new)
-    return _remember(key, new)
+    return new
 
 
 def _remember(key, layout: Layout) -> Layout:
-    if len(_layouts) >= MOST_LAYOUTS:
-        _layouts.clear()  # tensors keep their tokens; equal new ones are merely other objects
+    global _most
+    if len(_layouts) >= _most:
+        forget_layouts()
+        _most = max(MOST_LAYOUTS, 2 * len(_layouts))  # looking at all of them is paid for by as many new ones
     # setdefault: of two threads that meet here, one token wins.
     return _layouts.setdefault(key, layout)
+
+
+def forget_layouts() -> None:
+    """Forget the layouts that nothing has: tensors, plans and compiled functions keep theirs, which stay the only ones of their kind.
+
+    Two equal layouts in use would be no error of any operation, but to a compiled function they are two.
+    """
+    own = object()
+    _layouts[own] = _marked(next(iter(_layouts.values())), None)
+    unused = _references(own)
+    for key in reversed(list(_layouts)):  # a marked layout was remembered after the one beneath it, which it has
+        if _references(key) == unused:
+            _layouts.pop(key, None)
+
+
+def _references(key) -> tuple[int, int]:
+    """How many references there are to a layout, and to its template."""
+    layout = _layouts.get(key)
+    return getrefcount(layout), getrefcount(layout and layout.template)
 
 
 def like_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
