@@ -259,7 +259,7 @@ def _remember(key, layout: Layout) -> Layout:
 
 
 def forget_layouts() -> None:
-    """Forget the layouts that nothing has: tensors, plans and compiled functions keep theirs, which stay the only ones of their kind.
+    """Forget the layouts that nothing has; tensors, plans and compiled functions keep theirs, the only ones of their kind.
 
     Two equal layouts in use would be no error of any operation, but to a compiled function they are two.
     """
