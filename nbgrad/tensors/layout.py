@@ -1,8 +1,8 @@
 """Layouts: dtype, device, shape and strides of a tensor as one object; equal layouts in use are the same object.
 
 Everything that chooses a kernel is in the layout, so a call finds its plan by looking up the layouts of its operands in a dict, and
-checks nothing else. ``is`` proves that two layouts are equal. ``is not`` proves nothing to an operation, which need not rely on it: of
-two threads that meet in the table, one may keep a layout that the other has forgotten.
+checks nothing else. ``is`` proves that two layouts are equal. ``is not`` proves nothing to an operation, which need
+not rely on it: of two threads that meet in the table, one may keep a layout that the other has forgotten.
 """
 
 from __future__ import annotations
