@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
-from ..modes.traced import Unfit
 from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor, meta_of, native
-from .effects import Effects, has_hooks
+from .effects import Effects, GradientOf, has_hooks
 from .graph import Graph
 
 __all__ = ["Acts"]
@@ -46,11 +45,8 @@ class Acts:
 
     def operands(self, inputs: Sequence[Tensor]) -> tuple | None:
         """The inputs of a call, and what else the program reads; None where it does not hold for them."""
-        try:
-            found = [source.find(inputs) for source in self.sources]
-        except Unfit:
-            return None
-        if any(x.layout is not layout for x, layout in zip(found, self.layouts)):
+        found = [source.find(inputs) for source in self.sources]
+        if any(x is None or x.layout is not layout for x, layout in zip(found, self.layouts)):
             return None
         if self.learned and not native.are_bare(self.learned) and any(map(has_hooks, self.learned)):
             return None
@@ -67,6 +63,25 @@ class Acts:
             if written and not native.may_write(written, nowhere, self.named) and not may_write(written, nowhere, self.named):
                 return None
         return operands
+
+    def actor(self, program: list, form: int, slow: Callable, missed: Callable) -> Callable:
+        """``call(*inputs)``: all of it, natively, where ``program`` says how: see ``Actor``."""
+        return native.actor(
+            tuple([source.leaf if isinstance(source, GradientOf) else source.find for source in self.sources]),
+            tuple(self.layouts),
+            self.learned,
+            (tuple([owner for owner, _ in self.needed]), tuple([had for _, had in self.needed])),
+            (self.targets, self.places, self.times),
+            self.named,
+            (tuple([owner for owner, _ in self.gradients]), tuple([-1 if part is None else part for _, part in self.gradients])),
+            tuple(self.after),
+            self.count,
+            form,
+            meta_of,
+            program,
+            slow,
+            missed,
+        )
 
     def written(self, operands: tuple) -> tuple[Tensor, ...]:
         """The tensors that are written to."""

@@ -65,17 +65,10 @@ class GradientOf(NamedTuple):
 
     leaf: Any
 
-    def find(self, inputs: tuple) -> Tensor:
-        """The gradient, for a call.
-
-        Raises:
-            Unfit: there is none.
-        """
+    def find(self, inputs: Sequence) -> Tensor | None:
+        """The gradient, for a call; None where there is none."""
         leaf = inputs[self.leaf] if isinstance(self.leaf, int) else self.leaf
-        grad = None if leaf._meta_ is None else leaf._meta_.grad
-        if grad is None:
-            raise Unfit
-        return grad
+        return None if leaf._meta_ is None else leaf._meta_.grad
 
 
 class NumbersOf:
@@ -86,9 +79,12 @@ class NumbersOf:
         self.tensor = tensor_of(list(numbers.values()), dtype)
         self.elements = self.tensor._storage_.array
 
-    def find(self, inputs: tuple) -> Tensor:
-        """The numbers, for a call."""
-        self.elements[:] = list(self.again().values())
+    def find(self, inputs: Sequence) -> Tensor | None:
+        """The numbers, for a call; None where there is another program for what they come from."""
+        try:
+            self.elements[:] = list(self.again().values())
+        except Unfit:
+            return None
         return self.tensor
 
 

@@ -10,6 +10,8 @@ from ..base.grad_mode import mode
 from ..graph.edges import Node, requires_grad
 from ..graph.node import Rule, blank_node
 from ..graph.saved import freed_backward
+from ..native.actors import OBJECT
+from ..native.objects import pack_words
 from ..tensors import layout as layouts
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
@@ -159,6 +161,16 @@ class Program:
             size = layout.dtype.itemsize
             return CALLS["as_strided_from"](x, layout.shape, layout.strides, offset // size)
         return native.tensor(layout.template, x._storage_, x._offset_ + offset, False, None)
+
+    def natively(self) -> list:
+        """What ``Actor`` of native/actors.py must know of the program; None alone where a leaf is made in Python."""
+        if any(each.window is not None or each.source == COPY for each in self.returned):
+            return [None]
+        objects = [each.which for each in self.returned if each.source == PLAIN]
+        words, place = [len(self.returned)], iter(range(len(objects)))
+        for source, which, _, cut in self.returned:
+            words += [OBJECT, next(place), 0] if source == PLAIN else [source, which, int(cut)]
+        return [self.assembled.run, tuple(self.constants), pack_words(*words), tuple(objects)]
 
     def run(self, inputs: Row[Tensor]) -> list:
         """The leaves for inputs of the layouts of the graph's, without histories."""

@@ -9,6 +9,7 @@ from ..base.grad_mode import mode
 from ..base.nested import Tree
 from ..engine import walks
 from ..graph.edges import requires_grad
+from ..native.actors import COUNTED, LISTED, SINGLE
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .capturing import captured
@@ -186,13 +187,25 @@ class Variant:
     def assemble(self, parts: Parts) -> None:
         """Make the program."""
         self.parts = parts
+        self.slow: Callable | None = None
+        one = len(parts.values) == 1
+        flat = not self.floats and (self.tree.kind is None if one else tree_of_several(self.tree))
+        natively: list[Any] = [None]
+        if self.acts is None:
+            recorded = self.recorded if parts.live else None
+        elif parts.live:
+            recorded = self.acting
+        elif flat:
+            recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted, self.missed)
+        else:
+            recorded = self.acts.actor(natively, LISTED, self.acting, missed)
         self.program = Program(
             parts.graph,
             [*parts.values, *parts.gradients],
             parts.known,
             parts.expected,
             self.missed,
-            self.acting if self.acts else self.recorded if parts.live else None,
+            recorded,
             set(parts.freed),
             parts.writes,
             parts.given,
@@ -203,14 +216,8 @@ class Variant:
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in parts.live}
         self.recorder = Recorder(self.graph, self.program, self.backward, self.originals, self.live, self.words, bool(self.numbers))
-        several = tree_of_several(self.tree)
-        self.direct = (
-            self.acts is None
-            and not self.floats
-            and self.program.direct
-            and (several if len(parts.values) > 1 else self.tree.kind is None)
-        )
-        self.slow: Callable | None = None
+        self.direct = flat and (self.program.direct if self.acts is None else not parts.live)
+        natively[:] = self.program.natively()
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
 
     def differentiate(
@@ -284,6 +291,11 @@ class Variant:
         leaves = self.program.leaves(outs, operands)
         return self.acts.do(operands, leaves)
 
+    def acted(self, *inputs: Tensor) -> Any:
+        """The result of that."""
+        leaves = self.acting(*inputs)
+        return self.missed(*inputs) if leaves is MISSED else self.finish(leaves, inputs)
+
     def asks(self) -> str:
         """The first place where the program asks for values, for people."""
         return f"values that are asked for, at {self.asking.line}" if self.asking else ""
@@ -321,6 +333,11 @@ class Variant:
         """The results of the steps as those of one node; None where values that the program asks for are others."""
         outs = self.recorder(inputs, self.learned)
         return outs if outs is None or len(outs) != 1 else outs[0]
+
+
+def missed(*inputs: Any) -> Any:
+    """What a program returns where values that it asks for are others."""
+    return MISSED
 
 
 def meets(inputs: Sequence[Any], constants: Sequence[Value]) -> bool:

@@ -66,6 +66,7 @@ class _Lazy:
             "watch",
             "nan_finder",
             "sequence",
+            "actor",
             "pool",
             "apart",
             "are_bare",

@@ -22,6 +22,7 @@ from ..base.dtypes import DType
 from ..kernels.cpu import LARGE
 from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
 from . import (
+    actors,
     calls,
     language,
     launches,
@@ -37,6 +38,7 @@ from . import (
     support,
     surveys,
 )
+from .actors import Actor
 from .calls import Caller, Differentiator, Writer
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
@@ -52,7 +54,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, launches, places, calls, recording, steps, nans, sequences, repeats, surveys)
+MODULES = (threads, launches, places, calls, recording, steps, nans, sequences, actors, repeats, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -223,6 +225,10 @@ class Functions:
         own = outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8)
         owner = Sequence(code, *own, names, cells, objects, pack_words(*flags), special, slow, recorded, mode, stopped)
         return self.method(owner), self.method(owner, "run")
+
+    def actor(self, *parts: Any) -> Callable:
+        """See ``Actor``, which the arguments make."""
+        return self.method(Actor(*parts))
 
 
 class Uncompiled(Functions):

@@ -496,6 +496,7 @@ def test_what_is_raised_inside_leaves_all_as_it_was(error, place):
         assert everything((w, b, x), optimizer) == before and not compiled.variants
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may come while a generator is closed
 def test_ctrl_c_at_any_moment():
     """A call that it stops has changed nothing; the next one is whole."""
     w, b = nbgrad.ones(2, requires_grad=True), nbgrad.zeros(2)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 import nbgrad
 from nbgrad import nn, optim
+from nbgrad.base import config
 from nbgrad.jit import compile, trace
 from tests.helpers import wave
 
@@ -320,6 +323,58 @@ def test_a_whole_training_step_is_one_program(name, order):
     *got, call = training(OPTIMIZERS[name], order, whole)
     assert got == want
     assert len(call.variants) == (2 if order == "never" and name in ("sgd",) else 1)
+
+
+FORMS = {
+    "one": lambda loss, extra: loss,
+    "several": lambda loss, extra: (loss, extra, None, 2),
+    "list": lambda loss, extra: [loss, extra],
+    "tree": lambda loss, extra: {"loss": loss, "more": (extra, "text")},
+    "number": lambda loss, extra: (len(extra) * 1.5, extra),
+    "part": lambda loss, extra: (loss, extra[1:]),
+    "argument": lambda loss, extra: (extra.mul_(1.5), loss),
+    "nothing": lambda loss, extra: None,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_program_that_acts_returns(form):
+    """By native code, or where a leaf is part of another one by Python."""
+    w = nbgrad.ones(3, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        loss = (w * x).square().sum()
+        loss.backward()
+        with nbgrad.no_grad():
+            w.sub_(w.grad, alpha=0.01)
+        return FORMS[form](loss.detach(), x * 2 if form != "argument" else x)
+
+    def run(call):
+        with nbgrad.no_grad():
+            w.copy_(nbgrad.ones(3))
+        found = []
+        for k in range(5):
+            x = nbgrad.arange(3.0) + k
+            made = call(x)
+            leaves = made.values() if isinstance(made, dict) else made if isinstance(made, (tuple, list)) else [made]
+            found.append((type(made), [all_seen(leaf) for leaf in leaves], seen(w), x.tolist(), x._version))
+        return found
+
+    assert run(nbgrad.compile(step)) == run(step)
+
+
+@pytest.mark.skipif(config.NATIVE == 0, reason="native code is off")
+def test_a_training_step_calls_python_for_its_numbers_alone():
+    """What a program does beside computing results is done natively: benchmarks/graph_programs.py, Adam."""
+    call, found = training(OPTIMIZERS["adam"], "before", whole)[-1], []
+    x, y = wave(5, 3).float(), wave(5, 1).float()
+    sys.setprofile(lambda frame, event, given: found.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        call(x, y)
+    finally:
+        sys.setprofile(None)
+    assert {"find", "count_step"} <= set(found) <= {"__call__", "find", "_next_scalars", "_scalars", "<setcomp>", "count_step"}
 
 
 def test_parameters_are_updated_in_place():

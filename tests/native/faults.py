@@ -68,6 +68,20 @@ def several():
     (a * b).sum().backward()
 
 
+compiled = nbgrad.compile(lambda x, y: (x * y).sin() + y, fullgraph=True)
+weights = [nbgrad.ones(4, requires_grad=True), nbgrad.ones(3, 4, requires_grad=True)]
+optimizer = nbgrad.optim.Adam(weights, lr=1e-3)
+
+
+@nbgrad.compile(fullgraph=True)
+def step(z):
+    optimizer.zero_grad()
+    loss = ((weights[1] * weights[0]).sum() * z).sum()
+    loss.backward()
+    optimizer.step()
+    return loss.detach(), None
+
+
 PROGRAMS = {
     "product": lambda: x * y,
     "number": lambda: x * 2.5,
@@ -98,6 +112,8 @@ PROGRAMS = {
     "complex": lambda: nbgrad.ones(3, dtype=nbgrad.complex64) * 2j,
     "added in place": lambda: (x * y + x * z + x.exp()).sum().backward(),
     "maximum": lambda: (base.max(1)[0] * 2).sum().backward(),
+    "compiled": lambda: compiled(z, y),
+    "compiled step": lambda: step(z),
     "composed": lambda: nbgrad.var(base).backward(),
 }
 
