@@ -11,7 +11,6 @@ which a graph adds up the parts in another order: NOTE [Unwinding]. Steps in Pyt
 from __future__ import annotations
 
 import sys
-from types import CellType
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 import numpy as np
@@ -26,7 +25,7 @@ from ..graph.edges import requires_grad
 from ..tensors.arrays import values_of
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, meta_of, native
-from .guards import content_of, dict_of
+from .before import Before
 from .ir import Block
 from .rehearsals import rehearsal
 
@@ -133,7 +132,7 @@ class World:
     Attributes:
         tensors: that the program's names hold; ``arrays``: identities of NumPy arrays on which some lie.
         gradients: of these; ``storages``: of both, with what they hold; ``generators`` with their states.
-        holders, cells: collections and variables of the program, with what they hold.
+        before: what is no tensor.
     """
 
     def __init__(self, variant: Variant, leaves: Sequence[Any]):
@@ -147,10 +146,7 @@ class World:
         nodes = [node.attributes.get("generator") for node in variant.graph.all_nodes()]
         found = {id(x): x for x in (default_generator, *nodes, *leaves) if isinstance(x, Generator)}
         self.generators = [(each, (each._seed, each._calls)) for each in found.values()]
-        classes = {id(dict_of(kind)) for kind in guards.classes}
-        holders = {id(x): x for x in (*guards.collections, *guards.names[::3]) if id(x) not in classes}
-        self.holders = [(holder, holder.copy()) for holder in holders.values()]
-        self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
+        self.before = Before(guards)
 
     def put_back(self) -> None:
         """Let everything be as it was."""
@@ -162,11 +158,7 @@ class World:
             storage.version = version
         for generator, (seed, calls) in self.generators:
             generator._seed, generator._calls = seed, calls
-        for holder, before in self.holders:
-            restore(holder, before)
-        for cell, content in self.cells:
-            if content_of(cell) is not content:
-                cell.cell_contents = content
+        self.before.put_back()
 
     def seen(self, fn: Callable, copies: Copies, leaves: list, tree: Tree) -> list[tuple[str, Any]]:
         """What a function gives and leaves."""
@@ -218,27 +210,6 @@ class Copies:
                 with no_grad():
                     meta_of(copy).grad = CALLS["clone"](g)
             self.tensors.append(copy)
-
-
-def restore(holder: Any, before: Any) -> None:
-    """Let a collection hold what it held."""
-    if isinstance(holder, list):
-        if len(holder) != len(before) or any(x is not y for x, y in zip(holder, before)):
-            holder[:] = before
-        return
-    if isinstance(holder, set):
-        holder ^= holder ^ before
-        return
-    if not isinstance(holder, dict):
-        if tuple(holder) != tuple(before):
-            holder.clear()
-            holder.extend(before)
-        return
-    for key, value in before.items():
-        if key not in holder or holder[key] is not value:
-            holder[key] = value
-    for key in holder.keys() - before.keys():
-        del holder[key]
 
 
 def gradient_of(x: Tensor) -> Tensor | None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
+MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
 NONE: frozenset[int] = frozenset()
 PLAIN = (int, float, complex, bool, str, bytes, type(None), DType)
 
@@ -52,6 +53,7 @@ class Compiled:
         self._variants_: dict[Any, list[Variant]] = {}
         self._broken_: dict[Any, str] = {}
         self._fixed_: dict[Any, frozenset[int]] = {}
+        self._postponed_: dict[Any, int] = {}
         self._count_, self._full_ = 0, ""
         self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
         self._quick_: Callable = self._positional_
@@ -162,11 +164,15 @@ class Compiled:
             variant = captured
             made = run(variant)
             if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
+                variant.before.put_back()
                 captured = self._captured_(key, leaves, tree, numbers, True)
                 if captured is None:
                     return self.fn(*args, **kwargs)
                 variant = captured
                 made = run(variant)
+            if made is MISSED:
+                variant.before.put_back()
+            del variant.before
             group.append(variant)
             self._count_ += 1
             self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
@@ -214,9 +220,10 @@ class Compiled:
                 made = Variant(self.fn, leaves, tree, self.exact or exact, numbers)
             made.cost = cost
             return made
-        except Postponed:
-            return None
         except GraphError as error:
+            if isinstance(error, Postponed) and self._postponed_.setdefault(key, 0) < MOST_POSTPONED:
+                self._postponed_[key] += 1
+                return None
             if self.fullgraph or numbers and not isinstance(error, Kept):
                 raise
             name = getattr(self.fn, "__name__", "the function")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from contextvars import ContextVar
+from functools import partial
 from importlib import import_module
 from operator import length_hint
 from threading import local
 from types import GeneratorType
 from typing import Any, Callable, Iterator
 
-__all__ = ["foreign_states", "state_reader"]
+__all__ = ["foreign_states", "keeper", "state_reader"]
 
 
 def state_reader(value: Any) -> Callable[[Any], tuple] | None:
@@ -72,3 +73,37 @@ GENERATORS: dict[str, Callable[[Any], tuple]] = {
     "get_state": lambda x: tuple([part.tobytes() if hasattr(part, "tobytes") else repr(part) for part in x.get_state()]),
     "bit_generator": lambda x: (repr(x.bit_generator.state),),
 }
+
+
+def keeper(value: Any) -> Callable[[], None] | None:
+    """``put_back()``, for the state that an object has now; None where that cannot be put back."""
+    kind = type(value)
+    if kind.__module__ == "random" or kind.__module__.startswith("numpy.random."):
+        for read, write in SETTERS.items():
+            if hasattr(value, read):
+                return partial(getattr(value, write), getattr(value, read)())
+        bits = getattr(value, "bit_generator", None)
+        return None if bits is None else partial(setattr, bits, "state", bits.state)
+    if isinstance(value, (os._Environ, local)):
+        held = value if isinstance(value, os._Environ) else vars(value)
+        return partial(refill, held, dict(held))
+    if isinstance(value, ContextVar):
+        before = value.get(keeper)  # an object that no variable holds
+        return None if before is keeper else partial(value.set, before)  # type: ignore[return-value]
+    if kind in REWOUND:
+        reduced = value.__reduce__()
+        return partial(value.__setstate__, reduced[2]) if len(reduced) == 3 else None
+    return None
+
+
+def refill(held: Any, before: dict) -> None:
+    """Let a mapping hold what it held."""
+    for key in held.keys() - before.keys():
+        del held[key]
+    for key, value in before.items():
+        if held.get(key) is not value:
+            held[key] = value
+
+
+SETTERS = {"getstate": "setstate", "get_state": "set_state"}
+REWOUND = (type(iter([])), type(iter(())), type(iter(range(0))))

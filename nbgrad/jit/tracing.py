@@ -95,8 +95,8 @@ def trace(fn: Callable, *examples: Tensor) -> Graph:
     return beginning_again(lambda hosted: traced(fn, examples, hosted))
 
 
-def beginning_again(capture: Callable[[set], Any]) -> Any:
-    """What ``capture(hosted)`` returns, which begins again where a Function has left the graph."""
+def beginning_again(capture: Callable[[set], Any], put_back: Callable[[], None] = lambda: None) -> Any:
+    """What ``capture(hosted)`` returns, which begins again, after ``put_back()``, where a Function has left the graph."""
     hosted: set[Any] = set()
     while True:
         try:
@@ -105,6 +105,7 @@ def beginning_again(capture: Callable[[set], Any]) -> Any:
             if left.function in hosted:
                 raise
             hosted.add(left.function)
+            put_back()
 
 
 def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:

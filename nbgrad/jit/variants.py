@@ -12,6 +12,7 @@ from ..graph.edges import requires_grad
 from ..native.actors import COUNTED, LISTED, SINGLE
 from ..tensors.tensor import Tensor
 from .acts import Acts
+from .before import Before
 from .capturing import captured
 from .costs import Cost
 from .draws import words_of
@@ -97,6 +98,7 @@ class Variant:
         asking: the first node that depends on values; None if the program asks for none.
         parts: what the program was made from.
         cost: what its capture took; ``given``: the structure of the arguments, ``paths``: where their leaves are.
+        before: how what it depends on was before the capture, as long as that is of use.
         known: tensors of the program that were there before the capture; ``arrays``: identities of NumPy arrays on which some lie.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
@@ -106,14 +108,30 @@ class Variant:
         self.numbers = numbers
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn)
+        self.before = Before(self.guards)
+        try:
+            self.capture(fn, leaves, tree, numbers)
+        except BaseException as error:
+            if isinstance(error, GraphError) or numbers:
+                self.before.put_back()
+            else:  # the function's own
+                self.before.release()
+            raise
+
+    def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int]) -> None:
+        """Run the function, and make a program of what is seen.
+
+        Raises:
+            Fixed: it takes the values of numbers. Postponed: it has kept something that is of this capture alone.
+        """
         known = self.guards.tensors
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers)
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers), self.before.put_back
         )
-        if effects.trace.fixed:
-            effects.trace.settle()
-            raise Fixed.by(effects.trace.fixed)
         try:
+            if effects.trace.fixed:
+                raise Fixed.by(effects.trace.fixed)
+            self.before.refuse_kept()
             self.prepare(leaves, known, graph, results, histories, effects)
         finally:
             effects.trace.settle()

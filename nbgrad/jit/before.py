@@ -1,0 +1,175 @@
+"""What a function depends on as it was before a call, for where that runs once more: its effects must happen once.
+
+NOTE [Once]: a capture runs the function, and what that does in Python (a list grows, an attribute counts, an array is written to)
+has happened then. Where there is no program in the end, and the function runs as it is or is captured again, everything that guards
+know is put back first. What they do not know happens twice: files, sockets, iterators that cannot be put back.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from types import CellType
+from typing import Any, Callable, Iterator
+
+import numpy as np
+
+from ..modes.numbers import Number
+from ..modes.traced import is_traced, unmark
+from ..tensors.tensor import Tensor
+from .effects import Postponed
+from .guards import MISSING, Guards, content_of, dict_of
+from .states import keeper
+
+__all__ = ["Before"]
+
+MOST_BYTES = 1 << 26  # of arrays that are copied
+DEEP = 6  # how far tensors are looked for in what a call has left
+
+
+class Before:
+    """Collections, names, variables of closures, arrays and states that guards know.
+
+    Attributes:
+        spoken: names and texts of the program, which say what of a namespace matters.
+        holders: collections, and dicts of objects, with copies. namespaces: those of modules, of which only names matter that the
+            program speaks of. classes: with copies of their dicts.
+        cells: with what they held. slots: an object and what its slots held, in pairs of a name and a value.
+        states: functions that put one back. arrays: with copies.
+    """
+
+    def __init__(self, guards: Guards):
+        self.spoken = guards.words.union(key for key in guards.names[1::3] if isinstance(key, str))
+        own = {id(dict_of(kind)): kind for kind in guards.classes}
+        self.classes = [(kind, dict(vars(kind))) for kind in own.values()]
+        whole = {id(x) for x in guards.collections} | {id(x) for x in guards.names[::3] if not isinstance(x, dict)}
+        holders = {id(x): x for x in (*guards.collections, *guards.names[::3]) if id(x) not in own}
+        self.holders = [(x, x[:] if isinstance(x, (bytearray, array)) else x.copy()) for k, x in holders.items() if k in whole]
+        self.namespaces = [(x, {k: x[k] for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
+        self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
+        members = guards.members
+        self.slots = [(value, held) for value, read, held in members.awkward if read.__name__ == "slots_of"]
+        found = [keeper(value) for value, _, _ in (*members.awkward, *members.foreign)]
+        self.states: list[Callable[[], None]] = [put_back for put_back in found if put_back is not None]
+        self.arrays, room = list[tuple[np.ndarray, np.ndarray]](), MOST_BYTES
+        for x in guards.arrays:
+            room -= x.nbytes
+            if x.flags.writeable and room >= 0:
+                self.arrays.append((x, x.copy()))
+
+    def put_back(self) -> None:
+        """Let everything be as it was."""
+        for holder, before in self.holders:
+            restore(holder, before)
+        for holder, before in self.namespaces:
+            for name in [name for name, _ in self.changes(holder, before)]:
+                if name in before:
+                    holder[name] = before[name]
+                else:
+                    del holder[name]
+        for kind, before in self.classes:
+            for name in [name for name, _ in self.changes(vars(kind), before)]:
+                if name in before:
+                    setattr(kind, name, before[name])
+                else:
+                    delattr(kind, name)
+        for cell, content in self.cells:
+            if content is MISSING:
+                if content_of(cell) is not MISSING:
+                    del cell.cell_contents
+            elif content_of(cell) is not content:
+                cell.cell_contents = content
+        for value, held in self.slots:
+            for name, content in zip(held[::2], held[1::2]):
+                if getattr(value, name, None) is not content:
+                    setattr(value, name, content)
+        for put_back in self.states:
+            put_back()
+        for x, copy in self.arrays:
+            if x.dtype.hasobject or x.tobytes() != copy.tobytes():
+                x[...] = copy
+
+    def changes(self, now: Any, before: dict) -> Iterator[tuple[str, Any]]:
+        """The names of a namespace that the program speaks of, and that hold something else, or did."""
+        for name in self.spoken & (now.keys() | before.keys()):
+            found = now.get(name, MISSING)
+            if found is not before.get(name, MISSING):
+                yield name, found
+
+    def left(self) -> Iterator[Any]:
+        """What names and collections hold that they did not hold before."""
+        for holder, before in self.holders:
+            if isinstance(holder, dict):
+                yield from (x for key, x in tuple(holder.items()) if before.get(key, MISSING) is not x)
+            elif isinstance(holder, (list, set, deque)):
+                known = set(map(id, before))
+                yield from (x for x in tuple(holder) if id(x) not in known)
+        for holder, before in (*self.namespaces, *((vars(kind), held) for kind, held in self.classes)):
+            yield from (found for _, found in self.changes(holder, before))
+        for cell, content in self.cells:
+            if content_of(cell) is not content:
+                yield content_of(cell)
+        for value, held in self.slots:
+            yield from (x for name, content in zip(held[::2], held[1::2]) if (x := getattr(value, name, None)) is not content)
+
+    def kept(self) -> Iterator[Any]:
+        """What of a capture the program still has: tensors, and numbers among the arguments."""
+        waiting, seen = [(x, DEEP) for x in self.left()], set[int]()
+        while waiting:
+            x, deep = waiting.pop()
+            if type(x) is Number:
+                yield x
+            elif isinstance(x, Tensor):
+                if hasattr(x, "layout") and is_traced(x):
+                    yield x
+            elif deep and id(x) not in seen:
+                seen.add(id(x))
+                waiting += [(part, deep - 1) for part in parts_of(x)]
+
+    def refuse_kept(self) -> None:
+        """Refuse what would be of this capture alone.
+
+        Raises:
+            Postponed: there is something.
+        """
+        for x in self.kept():
+            what = "a number among its arguments" if type(x) is Number else f"a tensor of shape {list(x.shape)}"
+            raise Postponed(f"it keeps {what} beyond the call. Hint: return it, and keep it outside.")
+
+    def release(self) -> None:
+        """The capture was the call: what the function has kept is what it would have kept."""
+        for x in self.kept():
+            if isinstance(x, Tensor):
+                unmark(x)
+
+
+def parts_of(x: Any) -> list:
+    """The members of a collection, or the attributes of an object."""
+    if isinstance(x, dict):
+        return list(x.values())
+    if isinstance(x, (list, tuple, set, frozenset, deque)):
+        return list(x)
+    held = None if isinstance(x, type) or callable(x) else getattr(x, "__dict__", None)
+    return list(held.values()) if isinstance(held, dict) else []
+
+
+def restore(holder: Any, before: Any) -> None:
+    """Let a collection hold what it held."""
+    if isinstance(holder, dict):
+        for key, value in before.items():
+            if holder.get(key, MISSING) is not value:
+                holder[key] = value
+        for key in holder.keys() - before.keys():
+            del holder[key]
+        if list(holder) != list(before):  # in their order
+            holder.clear()
+            holder.update(before)
+    elif isinstance(holder, set):
+        if holder != before:
+            holder ^= holder ^ before
+    elif isinstance(holder, (bytearray, array)):
+        if holder != before:
+            holder[:] = before
+    elif len(holder) != len(before) or any(x is not y for x, y in zip(holder, before)):
+        holder.clear()
+        holder.extend(before)
