@@ -98,13 +98,14 @@ class Before:
 
     def left(self) -> Iterator[Any]:
         """What names and collections hold that they did not hold before."""
-        for holder, before in self.holders:
+        held: Any
+        for holder, held in self.holders:
             if isinstance(holder, dict):
-                yield from (x for key, x in tuple(holder.items()) if before.get(key, MISSING) is not x)
+                yield from (x for key, x in tuple(holder.items()) if held.get(key, MISSING) is not x)
             elif isinstance(holder, (list, set, deque)):
-                known = set(map(id, before))
-                yield from (x for x in tuple(holder) if id(x) not in known)
-        for holder, before in (*self.namespaces, *((vars(kind), held) for kind, held in self.classes)):
+                old = set(map(id, held))
+                yield from (x for x in tuple(holder) if id(x) not in old)
+        for holder, before in (*self.namespaces, *((vars(kind), known) for kind, known in self.classes)):
             yield from (found for _, found in self.changes(holder, before))
         for cell, content in self.cells:
             if content_of(cell) is not content:

@@ -106,4 +106,4 @@ def refill(held: Any, before: dict) -> None:
 
 
 SETTERS = {"getstate": "setstate", "get_state": "set_state"}
-REWOUND = (type(iter([])), type(iter(())), type(iter(range(0))))
+REWOUND: tuple[type, ...] = (type(iter([])), type(iter(())), type(iter(range(0))))
