@@ -65,6 +65,7 @@ class Trace(Presence):
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
         effects: what the function changes that was there before; None where it may change nothing.
+        refused: why no graph holds the function, which may have caught it.
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
     """
 
@@ -80,6 +81,7 @@ class Trace(Presence):
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
         self.fixed: set[int] = set()
+        self.refused: GraphError | None = None
         self.pending, self.lazy, self.late = Pending(), False, False
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
@@ -155,7 +157,8 @@ class Trace(Presence):
             GraphError: in the thread that captures.
         """
         if get_ident() == self.thread:
-            raise GraphError(f"{what}, at {user_line()}: a graph cannot hold it. Hint: {hint}.")
+            self.refused = GraphError(f"{what}, at {user_line()}: a graph cannot hold it. Hint: {hint}.")
+            raise self.refused
 
     def value(self, x: Any) -> Any:
         """The value of a tensor; numbers as they are, sequences member by member."""

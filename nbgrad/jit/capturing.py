@@ -16,6 +16,7 @@ from .effects import Effects
 from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
+from .outside import watching
 from .tracing import tracing
 
 __all__ = ["captured"]
@@ -34,7 +35,7 @@ def captured(
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
     """
-    with tracing(known, effects=True, hosted=hosted, late=True) as active:
+    with watching(), tracing(known, effects=True, hosted=hosted, late=True) as active:
         effects = active.effects
         assert effects is not None
         name = getattr(fn, "__name__", "graph")
@@ -55,6 +56,8 @@ def captured(
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
         results, structure = flatten(fn(*args, **kwargs))
+        if active.refused is not None:  # which the function has caught
+            raise active.refused
         floats = [k for k, x in enumerate(results) if type(x) is Number]
         results = [x.tensor if type(x) is Number else x for x in results]
         for k, x in enumerate(results):

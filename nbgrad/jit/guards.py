@@ -25,6 +25,7 @@ from ..base.dtypes import get_default_dtype
 from ..func.captures import all_names, global_names
 from ..tensors.tensor import Tensor
 from .members import Members, is_collection, texts
+from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import foreign_states, state_reader
 
 __all__ = ["Guards"]
@@ -47,6 +48,7 @@ class Guards:
         collections: lists, dicts, sets, and the dicts of objects' attributes; ``members``: how many these have: members.py.
         words: the names and texts in all of the functions.
         classes: of the program, with those of their attributes that were noted.
+        outside: names of what no graph holds: outside.py.
     """
 
     def __init__(self, function: Any):
@@ -58,6 +60,8 @@ class Guards:
         self.members = Members()
         self.words: set[str] = set()
         self.classes: dict[type, set[str]] = {}
+        self.outside: list[str] = []
+        self.calendars: list[type] = []
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
         waiting = [function]
         while waiting:
@@ -66,6 +70,8 @@ class Guards:
             waiting += self.parts_of_classes()
         for each, read in foreign_states("random" in self.words):
             self.members.note_state(each, read, always=False)
+        if self.calendars and self.words & TODAY:
+            self.outside.append(self.calendars[0].__name__)
         if "are_deterministic_algorithms_enabled" in self.words:
             self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
 
@@ -128,6 +134,7 @@ class Guards:
                 self.seen[id(value)] = value
                 self.tensors.append(value)
             return
+        self.note_outside(value)
         if isinstance(value, type):
             self.note_class(value)
             return
@@ -196,6 +203,8 @@ class Guards:
                 else:
                     self.names += (known, name, known[name])
                     yield known[name]
+            elif name in BUILTINS:
+                self.outside.append(name)
         self.note_names(vars(function))
         for name, member in tuple(vars(function).items()):
             self.names += (vars(function), name, member)
@@ -217,6 +226,7 @@ class Guards:
         for name in sorted(held.keys() & words):
             member = held[name]
             self.names += (held, name, member)
+            self.note_outside(member)
             if isinstance(member, ModuleType):
                 yield from self.parts_of_module(member, words, (*within, module))
             elif member is os.getenv:
@@ -229,6 +239,14 @@ class Guards:
         if id(held) not in self.seen:
             self.seen[id(held)] = held
             self.members.note_collection(held, named)
+
+    def note_outside(self, value: Any) -> None:
+        """See whether it is something that no graph holds."""
+        if is_calendar(value):
+            self.calendars.append(value)
+        name = outside(value)
+        if name:
+            self.outside.append(name)
 
     def note_class(self, kind: type) -> None:
         """A class that a function names, or of an object that one names, and what it inherits from."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -9,17 +10,18 @@ from pathlib import Path
 __all__ = ["user_level", "user_line"]
 
 PACKAGE = str(Path(__file__).parents[1])
+STANDARD = os.path.dirname(os.__file__)
 GENERATED = "<nbgrad "  # how files of generated functions are called
 
 
 @lru_cache(maxsize=4096)
 def is_own(path: str) -> bool:
-    """Whether a file is one of the package, or of a function that it has generated."""
-    return path.startswith((PACKAGE, GENERATED))
+    """Whether a file is one of the package or of Python's, or of a function that the package has generated."""
+    return path.startswith((PACKAGE, GENERATED)) or path.startswith(STANDARD) and "site-packages" not in path
 
 
 def user_line() -> str:
-    """``file:line`` of the innermost frame outside of the package."""
+    """``file:line`` of the innermost frame that is the program's."""
     frame, own = sys._getframe(1), is_own
     while frame is not None and own(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["MISSED", "Fixed", "Parts", "Variant"]
 
 MISSED = object()  # what native code returns where a call is not as expected
+OUTSIDE = "call it outside, and give the function what it returns"
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
@@ -108,6 +109,8 @@ class Variant:
         self.numbers = numbers
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn)
+        if self.guards.outside:
+            raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.before = Before(self.guards)
         try:
             self.capture(fn, leaves, tree, numbers)
