@@ -1,8 +1,8 @@
 """What no graph holds, for it is outside of the process or changes by itself: clocks, files, printed text, logs.
 
-NOTE [Outside]: a function that prints or logs while it is captured would do so once. ``watching`` sees that, and the function runs as
-it is. Clocks and files are seen by their names: whoever names them is taken to use them. In steps in Python that a program will run
-itself nothing is printed while it is captured.
+NOTE [Outside]: a function that prints or logs while it is captured would do so once. ``watching`` sees that, and the function runs
+as it is. Clocks and files are seen by their names: whoever names them is taken to use them. In steps in Python that a program will
+run itself nothing is printed while it is captured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import logging
 import sys
 from contextlib import contextmanager
 from threading import Lock, get_ident
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Iterator
 
 from ..base.grad_mode import traces
@@ -38,9 +39,9 @@ def outside(value: Any) -> str:
     """What a value is that a program names, if no graph holds what is done with it; else ""."""
     if isinstance(value, io.IOBase) and value not in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         return "an open file"
-    name = getattr(value, "__name__", None)
-    if not callable(value) or not isinstance(name, str):
+    if not isinstance(value, (BuiltinFunctionType, FunctionType, MethodType)):
         return ""
+    name = value.__name__
     return next((f"{module}.{name}" for module, names in FUNCTIONS.items() if name in names and is_of(module, name, value)), "")
 
 
