@@ -236,7 +236,7 @@ def category_default(category: int, like: DType) -> DType:
 
 def number_category(value) -> int:
     """The category of a Python number, or of a type of numbers."""
-    kind = value if isinstance(value, type) else type(value)
+    kind = value if isinstance(value, type) else value.__class__  # what stands for a float says so
     if issubclass(kind, (bool, np.bool_)):
         return BOOL
     if issubclass(kind, (int, np.integer)):

@@ -7,7 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
-from ..modes.numbers import Number
+from ..modes.numbers import Number, plain
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
@@ -655,6 +655,14 @@ def tensor(
     if is_followed(data, requires_grad):
         return of_number(tensor(0.0, dtype=dtype, device=device), data)
     on_device("tensor", device)
+    if traces and isinstance(data, SEQUENCES):
+        places = list(numbers_in(data))
+        if places and not requires_grad and all(x.is_followed() and (dtype is None or type(x) is Number) for _, x in places):
+            out = tensor(without_numbers(data), dtype=dtype, device=device)
+            for index, number in places:
+                CALLS["copy_"](out[index], number.tensor)
+            return out
+        data = plain(data) if places else data
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
         live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape))
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
@@ -668,6 +676,20 @@ def tensor(
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
     return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
+
+
+def numbers_in(data: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Number]]:
+    """The places in nested sequences of numbers that a capture may follow."""
+    for k, each in enumerate(data):
+        if isinstance(each, Number):
+            yield (*index, k), each
+        elif isinstance(each, SEQUENCES):
+            yield from numbers_in(each, (*index, k))
+
+
+def without_numbers(data: Any) -> list:
+    """Nested sequences with a float in the place of each of those."""
+    return [x.PYTHON(0) if isinstance(x, Number) else without_numbers(x) if isinstance(x, SEQUENCES) else x for x in data]
 
 
 def of_alike(data) -> Tensor | None:

@@ -111,6 +111,21 @@ def item(x: Tensor) -> Any:
     layout = x.layout
     if layout.numel != 1:
         raise ShapeError(f"item: the tensor has {layout.numel} elements, expected 1. Hint: x.tolist().")
+    if traces:
+        trace = capture_of_thread()
+        followed = None if trace is None else trace.item(x)
+        if followed is not None:
+            return followed
+    return element(x)
+
+
+def element(x: Tensor) -> Any:
+    """The first element, of which Python will know.
+
+    Raises:
+        BatchingError: it is another one for each element of a batch.
+    """
+    layout = x.layout
     if layout.special or traces:
         ask_values("item", x)
     array = x._storage_.array
@@ -136,7 +151,7 @@ def only_number(x: Tensor, op: str):
     """
     if x.layout.numel != 1:
         raise RangeError(f"{op}: only a tensor of one element is a number, this one has {x.layout.numel}.")
-    return item(x)
+    return element(x)
 
 
 def to_real(x: Tensor, op: str):

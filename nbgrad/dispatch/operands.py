@@ -16,7 +16,7 @@ from ..base.dtypes import DType, bool_, float32, float64, get_default_dtype, iin
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
-from ..modes.numbers import Number, plain_number
+from ..modes.numbers import Number, Whole, plain_number
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
 from ..tensors.layout import Layout
@@ -48,8 +48,8 @@ def unwrap_number(operand):
     """A NumPy scalar, or what a capture has followed, as a number, an array as a tensor on its memory; all else as it is."""
     if isinstance(operand, np.generic):
         return operand.item()
-    if type(operand) is Number and not operand.is_followed():
-        return float(operand)
+    if isinstance(operand, Number) and (type(operand) is Whole or not operand.is_followed()):
+        return plain_number(operand)
     return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
 
 

@@ -38,7 +38,7 @@ def captured(func: Any) -> list[Tensor]:
         if isinstance(value, Tensor):
             found.append(value)
             continue
-        if type(value) is Number:  # of a capture: its arithmetic in the function is written down too
+        if isinstance(value, Number):  # of a capture: its arithmetic in the function is written down too
             found.append(value.tensor)
             continue
         if id(value) in seen:

@@ -118,7 +118,7 @@ class Before:
         waiting, seen = [(x, DEEP) for x in self.left()], set[int]()
         while waiting:
             x, deep = waiting.pop()
-            if type(x) is Number:
+            if isinstance(x, Number):
                 yield x
             elif isinstance(x, Tensor):
                 if hasattr(x, "layout") and is_traced(x):
@@ -134,7 +134,7 @@ class Before:
             Postponed: there is something.
         """
         for x in self.kept():
-            what = "a number among its arguments" if type(x) is Number else f"a tensor of shape {list(x.shape)}"
+            what = "a number that it was given or has read" if isinstance(x, Number) else f"a tensor of shape {list(x.shape)}"
             raise Postponed(f"it keeps {what} beyond the call. Hint: return it, and keep it outside.")
 
     def release(self) -> None:

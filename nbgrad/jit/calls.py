@@ -154,7 +154,7 @@ def holds_tensors(x: tuple | list) -> bool:
 
 def holds_numbers(x: Iterable[Any]) -> bool:
     """Whether there is a traced number in nested sequences, which an operation takes as it is."""
-    return any(type(y) is Number or type(y) in (tuple, list) and holds_numbers(y) for y in x)
+    return any(isinstance(y, Number) or type(y) in (tuple, list) and holds_numbers(y) for y in x)
 
 
 def bare(x: Tensor) -> Tensor:

@@ -23,15 +23,15 @@ import numpy as np
 
 from ..autograd.function_context import BackwardCFunction
 from ..base.calls import CALLS
-from ..base.dtypes import bool_, int64
+from ..base.dtypes import bool_, float64, int64
 from ..base.errors import GraphError
-from ..base.grad_mode import traces
+from ..base.grad_mode import mode, traces
 from ..creation.numpy_exchange import from_numpy
 from ..dispatch.launches import need
 from ..graph.edges import Edge, Node as GraphNode
 from ..graph.node import saved_values
 from ..modes.interpreters import Call, Presence, register
-from ..modes.numbers import Number
+from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
@@ -67,6 +67,7 @@ class Trace(Presence):
         effects: what the function changes that was there before; None where it may change nothing.
         refused: why no graph holds the function, which may have caught it.
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
+        follows: whether what ``item`` reads is followed; ``items``: whether some was.
     """
 
     rank, mark = "capture", TRACED
@@ -81,6 +82,7 @@ class Trace(Presence):
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
         self.fixed: set[int] = set()
+        self.follows, self.items = False, False
         self.refused: GraphError | None = None
         self.pending, self.lazy, self.late = Pending(), False, False
 
@@ -107,6 +109,22 @@ class Trace(Presence):
     def number(self, x: float, name: str, leaf: int) -> Number:
         """A traced number in the place of an argument."""
         return Number(x, self.input(number_tensor(x), name), self, frozenset((leaf,)))
+
+    def item(self, x: Tensor) -> Number | None:
+        """The element of a tensor as a number that is followed: NOTE [Items] of modes/numbers.py. None where it is asked for."""
+        layout = x.layout
+        known = not self.follows or mode.transforms or layout.special not in (None, TRACED) or not self.variables.is_watched(x)
+        if known or layout.dtype.is_complex or layout.dtype is bool_ or self.value(x) in self.asked:
+            return None
+        self.items = True
+        kind, dtype = (Number, float64) if layout.dtype.is_floating_point else (Whole, int64)
+        made = CALLS["clone"](CALLS["reshape"](x.detach(), ()))
+        return kind(None, made if layout.dtype is dtype else CALLS["to_dtype"](made, dtype), self, frozenset((ITEMS,)))
+
+    def read(self, x: Tensor) -> Any:
+        """The element of a tensor as it is in this capture, of which nothing is guarded."""
+        self.pending.need((x,))
+        return elements_of(x).item()
 
     def note_made(self, storage: Storage) -> None:
         """Python code made a storage: of a creation function, whose elements are constants."""

@@ -2,40 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from ..autograd.function_context import FunctionRule
 from ..base.errors import ArgumentError, GraphError
 from ..base.nested import Tree, flatten
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
-from ..modes.numbers import Number
+from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor
-from .effects import Effects
+from .effects import Effects, Postponed
 from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
 from .outside import watching
 from .tracing import tracing
 
-__all__ = ["captured"]
+__all__ = ["Fixed", "captured"]
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
+class Fixed(GraphError):
+    """The function takes the values of numbers among its arguments: the capture may begin again, for these values alone.
+
+    Attributes:
+        leaves: which of the leaves.
+    """
+
+    leaves: frozenset[int]
+
+    @classmethod
+    def by(cls, leaves: Iterable[int]) -> Fixed:
+        """The error."""
+        made = cls("the values of numbers among the arguments are taken.")
+        made.leaves = frozenset(leaves)
+        return made
+
+
 def captured(
-    fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list, numbers: frozenset[int]
+    fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list, numbers: frozenset[int], follow: bool
 ) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
 
     Args:
         numbers: leaves that are floats, and inputs of the graph.
+        follow: whether what ``item`` reads is followed.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
+        Fixed: an error came where numbers were followed that ``item`` had read, perhaps of what takes floats alone.
     """
-    with watching(), tracing(known, effects=True, hosted=hosted, late=True) as active:
+    with tracing(known, effects=True, hosted=hosted, late=True) as active, watching(active):
         effects = active.effects
         assert effects is not None
         name = getattr(fn, "__name__", "graph")
@@ -55,11 +74,17 @@ def captured(
             effects.stand_in(x, x, x)
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
-        results, structure = flatten(fn(*args, **kwargs))
+        active.follows = follow
+        try:
+            results, structure = flatten(fn(*args, **kwargs))
+        except Exception as error:
+            if active.items and not isinstance(error, (Postponed, Hosted)):
+                raise Fixed.by((ITEMS,)) from error
+            raise
         if active.refused is not None:  # which the function has caught
             raise active.refused
-        floats = [k for k, x in enumerate(results) if type(x) is Number]
-        results = [x.tensor if type(x) is Number else x for x in results]
+        floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
+        results = [x.tensor if isinstance(x, Number) else x for x in results]
         for k, x in enumerate(results):
             if not isinstance(x, (Tensor, *PLAIN)):
                 place = structure.places("the result")[k]

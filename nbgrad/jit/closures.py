@@ -58,7 +58,7 @@ class Closure:
     def of(self, x: Any) -> Any:
         """The pattern of a value."""
         kind = type(x)
-        if kind is Number:  # which is as good as a tensor: NOTE [Traced numbers]
+        if issubclass(kind, Number):  # which is as good as a tensor: NOTE [Traced numbers]
             return kind, self.of(x.tensor)
         if isinstance(x, PLAIN):
             return kind, repr(x)

@@ -14,13 +14,15 @@ from ..base.grad_mode import mode
 from ..base.nested import Tree, flatten
 from ..creation.generators import Generator
 from ..graph.edges import requires_grad
+from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor
+from .capturing import Fixed
 from .costs import measured
 from .effects import Kept, Postponed
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
 from .rehearsals import in_modes, rehearsing
-from .variants import MISSED, Fixed, Variant
+from .variants import MISSED, Variant
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -128,7 +130,7 @@ class Compiled:
         kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
         loose = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
         numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
-        fixed = self._fixed_.get(loose, NONE) if numbers else NONE
+        fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
         key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
         if any(x.layout.special for x in tensors) or loose in self._broken_ or key in self._broken_:
             return self.fn(*args, **kwargs)
@@ -152,7 +154,7 @@ class Compiled:
             if self._count_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
             try:
-                captured = self._captured_(key, leaves, tree, numbers)
+                captured = self._captured_(key, leaves, tree, numbers, ITEMS not in fixed)
             except Fixed as error:
                 return self._again_(loose, fixed | error.leaves, args, kwargs)
             except Exception as error:  # of what takes floats alone, perhaps
@@ -165,7 +167,7 @@ class Compiled:
             made = run(variant)
             if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
                 variant.before.put_back()
-                captured = self._captured_(key, leaves, tree, numbers, True)
+                captured = self._captured_(key, leaves, tree, numbers, ITEMS not in fixed, True)
                 if captured is None:
                     return self.fn(*args, **kwargs)
                 variant = captured
@@ -209,7 +211,7 @@ class Compiled:
         if before is not None:
             self._fixed_[loose] = before
 
-    def _captured_(self, key: Any, leaves: list, tree: Tree, numbers: frozenset[int], exact: bool = False) -> Any:
+    def _captured_(self, key: Any, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, exact: bool = False) -> Any:
         """The variant of a call; None where a graph cannot hold it.
 
         Raises:
@@ -217,9 +219,11 @@ class Compiled:
         """
         try:
             with measured() as cost:
-                made = Variant(self.fn, leaves, tree, self.exact or exact, numbers)
+                made = Variant(self.fn, leaves, tree, self.exact or exact, numbers, follow)
             made.cost = cost
             return made
+        except Fixed:
+            raise
         except GraphError as error:
             if isinstance(error, Postponed) and self._postponed_.setdefault(key, 0) < MOST_POSTPONED:
                 self._postponed_[key] += 1

@@ -18,7 +18,7 @@ import numpy as np
 from ..base.dtypes import float64
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
-from ..modes.numbers import Number
+from ..modes.numbers import Number, plain_number
 from ..modes.traced import Unfit
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
@@ -282,9 +282,9 @@ class Effects:
             GraphError: an optimizer's are numbers of this call, which its options would keep.
         """
         if not isinstance(numbers, Numbers):
-            followed = [x.cast(dtype) if type(x) is Number and x.is_followed() else x for x in numbers.values()]
+            followed = [x.cast(dtype) if type(x) is Number and x.is_followed() else plain_number(x) for x in numbers.values()]
             return tuple(map(self.trace.value, followed))
-        if any(type(x) is Number for x in numbers.values()):
+        if any(isinstance(x, Number) for x in numbers.values()):
             raise Kept(
                 "step: an option of the optimizer is set to an argument of the function, which it would keep. Hint: set it outside."
             )

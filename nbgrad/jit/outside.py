@@ -115,27 +115,24 @@ class Records:
         return self.factory(*args, **kwargs)
 
 
-lock, watchers = Lock(), 0
+lock = Lock()
 
 
 @contextmanager
-def watching() -> Iterator[None]:
+def watching(trace: Trace) -> Iterator[None]:
     """While a compiled function is captured, in whatever thread."""
-    global watchers
-    with lock:
-        watchers += 1
-        if sys.stdout is not None and type(sys.stdout) is not Watched:
-            sys.stdout = Watched(sys.stdout)
-        if sys.stderr is not None and type(sys.stderr) is not Watched:
-            sys.stderr = Watched(sys.stderr, warned=True)
-        if type(logging.getLogRecordFactory()) is not Records:
-            logging.setLogRecordFactory(Records(logging.getLogRecordFactory()))
     try:
+        with lock:
+            if sys.stdout is not None and type(sys.stdout) is not Watched:
+                sys.stdout = Watched(sys.stdout)
+            if sys.stderr is not None and type(sys.stderr) is not Watched:
+                sys.stderr = Watched(sys.stderr, warned=True)
+            if type(logging.getLogRecordFactory()) is not Records:
+                logging.setLogRecordFactory(Records(logging.getLogRecordFactory()))
         yield
     finally:
         with lock:
-            watchers -= 1
-            if not watchers:
+            if all(other is trace or other.effects is None for other in tuple(traces)):
                 leave()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..base.errors import GraphError
 from ..base.grad_mode import mode
@@ -13,7 +13,7 @@ from ..native.actors import COUNTED, LISTED, SINGLE
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .before import Before
-from .capturing import captured
+from .capturing import Fixed, captured
 from .costs import Cost
 from .draws import words_of
 from .effects import Effects, has_hooks_behind, is_leaf, number_tensor
@@ -31,7 +31,7 @@ from .values import GUARD
 if TYPE_CHECKING:
     from .backward import Backward
 
-__all__ = ["MISSED", "Fixed", "Parts", "Variant"]
+__all__ = ["MISSED", "Parts", "Variant"]
 
 MISSED = object()  # what native code returns where a call is not as expected
 OUTSIDE = "call it outside, and give the function what it returns"
@@ -67,23 +67,6 @@ class Parts(NamedTuple):
     numbers: frozenset[int] = frozenset()
 
 
-class Fixed(GraphError):
-    """The function takes the values of numbers among its arguments: the capture may begin again, for these values alone.
-
-    Attributes:
-        leaves: which of the leaves.
-    """
-
-    leaves: frozenset[int]
-
-    @classmethod
-    def by(cls, leaves: Iterable[int]) -> Fixed:
-        """The error."""
-        made = cls("the values of numbers among the arguments are taken.")
-        made.leaves = frozenset(leaves)
-        return made
-
-
 class Variant:
     """A captured program.
 
@@ -105,7 +88,7 @@ class Variant:
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
-    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int] = frozenset()):
+    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool):
         self.numbers = numbers
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn)
@@ -113,7 +96,7 @@ class Variant:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.before = Before(self.guards)
         try:
-            self.capture(fn, leaves, tree, numbers)
+            self.capture(fn, leaves, tree, numbers, follow)
         except BaseException as error:
             if isinstance(error, GraphError) or numbers:
                 self.before.put_back()
@@ -121,7 +104,7 @@ class Variant:
                 self.before.release()
             raise
 
-    def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int]) -> None:
+    def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool) -> None:
         """Run the function, and make a program of what is seen.
 
         Raises:
@@ -129,7 +112,7 @@ class Variant:
         """
         known = self.guards.tensors
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers), self.before.put_back
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow), self.before.put_back
         )
         try:
             if effects.trace.fixed:
@@ -285,7 +268,8 @@ class Variant:
     def with_floats(self, leaves: list) -> list:
         """The leaves of the result, with numbers where the function returns such."""
         for k in self.floats:
-            leaves[k] = float(leaves[k])
+            x = leaves[k]
+            leaves[k] = x.item() if isinstance(x, Tensor) else x  # an argument as it came
         return leaves
 
     def fits(self, inputs: list[Tensor]) -> bool:

@@ -7,6 +7,11 @@ would be; so another number is another word, and no other program. What is compa
 value that the program asks for: NOTE [Values asked for] of jit/values.py. Whoever needs the number itself (``float``, ``math``,
 NumPy, texts, keys, powers, whatever takes no tensor) fixes the arguments that it comes from: the capture begins again with these as
 they are, and the program holds for these values alone. Behind its capture a number is a float, and nothing else.
+
+NOTE [Items]: what ``item`` reads of a floating tensor in a compiled function is such a number, too: a step that ends with
+``return loss.item()`` is one program. It comes from no argument, so where the number itself is needed the program asks for it.
+Its value is computed in the capture only where somebody looks. What it reads of an integer one is a ``Whole``. Python's integers
+have no bounds: what is computed of one is written down as long as the numbers are small, which the program asks for, too.
 """
 
 from __future__ import annotations
@@ -22,9 +27,11 @@ from ..base.dtypes import DType, float64
 from ..base.grad_mode import capture_of_thread, traces
 from ..tensors.tensor import Tensor
 
-__all__ = ["Number", "plain", "plain_number", "value_of"]
+__all__ = ["ITEMS", "Number", "Whole", "plain", "plain_number", "value_of"]
 
+ITEMS = -1  # among the sources of a number: it comes from an element of a tensor, not from an argument alone
 EXACT = 1 << 53  # integers beyond are no floats
+SMALL = 1 << 31  # products of integers up to it are integers of 64 bits
 VALUELESS = (str, bytes, type(None), tuple, list, dict, set, type)  # what no number equals
 
 
@@ -32,20 +39,28 @@ class Number:
     """A float whose arithmetic is written down: NOTE [Traced numbers].
 
     Args:
-        value: the float of this capture.
+        known: the float of this capture; None if that is in the tensor alone.
         tensor: what stands for it in the graph.
-        capture: of the function whose arguments it comes from; ``sources``: which of its leaves these are.
+        capture: of the function whose arguments it comes from; ``sources``: which of its leaves these are, or ``ITEMS``.
     """
 
-    __slots__ = ("value", "tensor", "capture", "sources")
+    __slots__ = ("known", "tensor", "capture", "sources")
+    PYTHON: type = float
 
-    def __init__(self, value: float, tensor: Tensor, capture: Any, sources: frozenset[int]):
-        self.value, self.tensor, self.capture, self.sources = value, tensor, capture, sources
+    def __init__(self, known: float | None, tensor: Tensor, capture: Any, sources: frozenset[int]):
+        self.known, self.tensor, self.capture, self.sources = known, tensor, capture, sources
+
+    @property
+    def value(self) -> float:
+        """The float of this capture."""
+        if self.known is None:
+            self.known = self.capture.read(self.tensor)
+        return self.known
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """What ``isinstance`` is told."""
-        return float
+        return self.PYTHON
 
     def is_followed(self) -> bool:
         """Whether what is computed of it, now and in this thread, is written down."""
@@ -63,7 +78,9 @@ class Number:
 
     def __float__(self) -> float:
         if self.capture in traces:
-            self.capture.fixed |= self.sources
+            self.capture.fixed |= self.sources - {ITEMS}
+            if ITEMS in self.sources:
+                self.capture.ask("item", self.tensor)
         return self.value
 
     # ---- arithmetic ------------------------------------------------------------------------------------------------
@@ -73,13 +90,17 @@ class Number:
         if isinstance(other, Tensor):
             return NotImplemented
         kind = type(other)
+        if kind is Whole:
+            other = other.as_float()
+            kind = type(other)
         if kind not in (Number, float, int, bool) or not self.is_followed():
             one, two = float(self), plain_number(other)
             return compute(two, one) if reflected else compute(one, two)
         x, y = (other, self) if reflected else (self, other)
-        if name == "div" and type(y) is Number:
-            _ = y == 0  # which raises an error in Python
-        value = compute(value_of(x), value_of(y))
+        if name == "div" and type(y) is Number and y == 0:
+            compute(1.0, 0.0)  # which raises an error
+        asked = type(x) is Number and x.known is None or type(y) is Number and y.known is None
+        value = None if asked else compute(value_of(x), value_of(y))
         sources = self.sources | other.sources if kind is Number else self.sources
         return Number(value, CALLS[name](operand_of(x), operand_of(y)), self.capture, sources)
 
@@ -93,7 +114,7 @@ class Number:
         """A change of its sign."""
         if not self.is_followed():
             return compute(float(self))
-        return Number(compute(self.value), CALLS[name](self.tensor), self.capture, self.sources)
+        return Number(None if self.known is None else compute(self.known), CALLS[name](self.tensor), self.capture, self.sources)
 
     __neg__, __abs__ = partialmethod(signed, "neg", operator.neg), partialmethod(signed, "abs", abs)
 
@@ -129,15 +150,15 @@ class Number:
     # ---- what takes the float itself -------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if not hasattr(float, name):
-            raise AttributeError(f"'float' object has no attribute {name!r}")
-        return getattr(float(self), name)
+        if not hasattr(self.PYTHON, name):
+            raise AttributeError(f"{self.PYTHON.__name__!r} object has no attribute {name!r}")
+        return getattr(plain_number(self), name)
 
     def of_value(self, name: str, *others: Any) -> Any:
-        """What a method of floats gives."""
+        """What a method of floats, or of ints, gives."""
         if others and isinstance(others[0], Tensor):
             return NotImplemented
-        return getattr(float, name)(float(self), *map(plain_number, others))
+        return getattr(self.PYTHON, name)(plain_number(self), *map(plain_number, others))
 
     __hash__, __repr__ = partialmethod(of_value, "__hash__"), partialmethod(of_value, "__repr__")
     __str__, __format__ = partialmethod(of_value, "__str__"), partialmethod(of_value, "__format__")
@@ -149,31 +170,115 @@ class Number:
     __floor__, __ceil__ = partialmethod(of_value, "__floor__"), partialmethod(of_value, "__ceil__")
 
     def __reduce__(self) -> tuple:
-        return float, (float(self),)
+        return self.PYTHON, (plain_number(self),)
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return self.__reduce__()
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.array(float(self), dtype)
+        return np.array(plain_number(self), dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
         return getattr(ufunc, method)(*map(plain_number, inputs), **named)
 
 
+class Whole(Number):
+    """An int that ``item`` has read: NOTE [Items]. Its tensor is one of int64."""
+
+    __slots__ = ()
+    PYTHON = int
+
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __int__(self) -> int:
+        if self.capture in traces:
+            self.capture.ask("item", self.tensor)
+        return int(self.value)
+
+    __index__ = __trunc__ = __int__
+
+    def is_within(self, bound: int) -> bool:
+        """Whether it is so small, now and in every run of the program."""
+        small = self.is_asked() and -bound <= self.value <= bound
+        return small and bool(CALLS["logical_and"](CALLS["ge"](self.tensor, -bound), CALLS["le"](self.tensor, bound)))
+
+    def as_float(self) -> Any:
+        """It as a number that is a float, if it is exactly one; else the int."""
+        if not self.is_within(EXACT):
+            return int(self)
+        return Number(float(self.value), CALLS["to_dtype"](self.tensor, float64), self.capture, self.sources)
+
+    def combined(self, name: str, compute: Callable, other: Any, reflected: bool = False) -> Any:
+        """``self name other``, or the other way round."""
+        kind = type(other)
+        if isinstance(other, Tensor):
+            return NotImplemented
+        if kind in (Number, float) or name == "div" and kind in (int, bool, Whole):
+            one, two = self.as_float(), other.as_float() if kind is Whole else other
+            if type(one) is int or type(two) is int and abs(two) > EXACT:  # integers are divided exactly
+                one, two = int(self), plain_number(other)
+            return compute(two, one) if reflected else compute(one, two)
+        small = kind is Whole and other.is_within(SMALL) or kind in (int, bool) and abs(other) <= SMALL
+        if not small or not self.is_within(SMALL):
+            one, two = int(self), plain_number(other)
+            return compute(two, one) if reflected else compute(one, two)
+        x, y = (other, self) if reflected else (self, other)
+        return Whole(compute(value_of(x), value_of(y)), CALLS[name](operand_of(x), operand_of(y)), self.capture, self.sources)
+
+    __add__, __radd__ = partialmethod(combined, "add", operator.add), partialmethod(combined, "add", operator.add, reflected=True)
+    __sub__, __rsub__ = partialmethod(combined, "sub", operator.sub), partialmethod(combined, "sub", operator.sub, reflected=True)
+    __mul__, __rmul__ = partialmethod(combined, "mul", operator.mul), partialmethod(combined, "mul", operator.mul, reflected=True)
+    __truediv__ = partialmethod(combined, "div", operator.truediv)
+    __rtruediv__ = partialmethod(combined, "div", operator.truediv, reflected=True)
+
+    def signed(self, name: str, compute: Callable) -> Any:
+        """A change of its sign."""
+        if not self.is_within(SMALL):
+            return compute(int(self))
+        return Whole(compute(self.value), CALLS[name](self.tensor), self.capture, self.sources)
+
+    __neg__, __abs__ = partialmethod(signed, "neg", operator.neg), partialmethod(signed, "abs", abs)
+
+    def compared(self, name: str, compute: Callable, other: Any) -> Any:
+        """The answer to ``self name other``."""
+        kind = type(other)
+        if isinstance(other, VALUELESS):
+            return compute(self.value, other)
+        if kind in (Number, float):
+            return compute(self.as_float(), other)
+        if kind not in (Whole, int, bool) or kind is int and abs(other) >= 1 << 63 or not self.is_asked():
+            return NotImplemented if isinstance(other, Tensor) else compute(int(self), plain_number(other))
+        return bool(CALLS[name](self.tensor, operand_of(other)))
+
+    __lt__, __le__ = partialmethod(compared, "lt", operator.lt), partialmethod(compared, "le", operator.le)
+    __gt__, __ge__ = partialmethod(compared, "gt", operator.gt), partialmethod(compared, "ge", operator.ge)
+    __eq__, __ne__ = partialmethod(compared, "eq", operator.eq), partialmethod(compared, "ne", operator.ne)
+    __hash__ = Number.__hash__
+
+
+for _name in ("and", "or", "xor", "lshift", "rshift"):  # which floats have not
+    for _method in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Whole, _method, partialmethod(Whole.of_value, _method))
+Whole.__invert__ = partialmethod(Whole.of_value, "__invert__")  # type: ignore[attr-defined]
+
+
 def value_of(x: Any) -> Any:
     """The number, of which nothing is fixed."""
-    return x.value if type(x) is Number else x
+    return x.value if type(x) in FOLLOWED else x
 
 
 def operand_of(x: Any) -> Any:
     """What stands for a number in the graph."""
-    return x.tensor if type(x) is Number else x
+    return x.tensor if type(x) in FOLLOWED else x
 
 
 def plain_number(x: Any) -> Any:
-    """A traced number as a float, which fixes it; everything else itself."""
-    return float(x) if type(x) is Number else x
+    """A traced number as one of Python's, which fixes it; everything else itself."""
+    return x if type(x) not in FOLLOWED else float(x) if type(x) is Number else int(x)
+
+
+FOLLOWED = (Number, Whole)
 
 
 def plain(x: Any) -> Any:

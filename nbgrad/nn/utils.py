@@ -92,7 +92,7 @@ def clip_grad_norm_(
     grads = gradients_of("clip_grad_norm_", parameters)
     with nbgrad.no_grad():
         norm = _total_norm(grads, norm_type)
-        if error_if_nonfinite and not math.isfinite(norm.item()):
+        if error_if_nonfinite and not norm.isfinite():
             raise GradError(
                 f"clip_grad_norm_: the norm of the gradients is {norm.item()}. "
                 "Hint: error_if_nonfinite=False scales by it all the same."
@@ -138,7 +138,7 @@ def get_total_norm(
     tensor(5.)
     """
     norm = _total_norm(listed("get_total_norm", tensors), norm_type)
-    if error_if_nonfinite and not math.isfinite(norm.item()):
+    if error_if_nonfinite and not norm.isfinite():
         raise GradError(f"get_total_norm: the norm is {norm.item()}. Hint: error_if_nonfinite=False returns it all the same.")
     return norm
 
