@@ -255,12 +255,12 @@ class Whole(Number):
     __gt__, __ge__ = partialmethod(compared, "gt", operator.gt), partialmethod(compared, "ge", operator.ge)
     __eq__, __ne__ = partialmethod(compared, "eq", operator.eq), partialmethod(compared, "ne", operator.ne)
     __hash__ = Number.__hash__
-
-
-for _name in ("and", "or", "xor", "lshift", "rshift"):  # which floats have not
-    for _method in (f"__{_name}__", f"__r{_name}__"):
-        setattr(Whole, _method, partialmethod(Whole.of_value, _method))
-Whole.__invert__ = partialmethod(Whole.of_value, "__invert__")  # type: ignore[attr-defined]
+    __and__, __rand__ = partialmethod(Number.of_value, "__and__"), partialmethod(Number.of_value, "__rand__")
+    __or__, __ror__ = partialmethod(Number.of_value, "__or__"), partialmethod(Number.of_value, "__ror__")
+    __xor__, __rxor__ = partialmethod(Number.of_value, "__xor__"), partialmethod(Number.of_value, "__rxor__")
+    __lshift__, __rlshift__ = partialmethod(Number.of_value, "__lshift__"), partialmethod(Number.of_value, "__rlshift__")
+    __rshift__, __rrshift__ = partialmethod(Number.of_value, "__rshift__"), partialmethod(Number.of_value, "__rrshift__")
+    __invert__ = partialmethod(Number.of_value, "__invert__")
 
 
 def value_of(x: Any) -> Any:

@@ -211,7 +211,7 @@ def test_live_results():
 
 def test_behind_the_limit_the_line_that_asks_is_named():
     """A number that is always another one."""
-    compiled = compile(lambda x: x * x[0].item(), limit=3)
+    compiled = compile(lambda x: x * x[0].tolist(), limit=3)
     with pytest.warns(UserWarning, match="values that are asked for, at .*test_values.py"):
         for n in range(6):
             assert compiled(nbgrad.tensor([float(n)])).item() == n * n
