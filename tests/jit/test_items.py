@@ -189,7 +189,7 @@ def stepper(compiled):
 def test_a_training_step_returns_its_loss_and_what_was_right():
     """One program."""
     compiled, eager = stepper(True), stepper(False)
-    for k in range(12):
+    for _ in range(12):
         x, y = nbgrad.randn(16, 4), nbgrad.randint(0, 3, (16,))
         (loss, right), (expected, count) = compiled(x, y), eager(x, y)
         assert type(loss) is float
