@@ -16,7 +16,7 @@ from ..base.dtypes import DType, bool_, float32, float64, get_default_dtype, iin
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
-from ..modes.numbers import Number, Whole, plain_number
+from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
 from ..tensors.layout import Layout
@@ -48,7 +48,7 @@ def unwrap_number(operand):
     """A NumPy scalar, or what a capture has followed, as a number, an array as a tensor on its memory; all else as it is."""
     if isinstance(operand, np.generic):
         return operand.item()
-    if isinstance(operand, Number) and (type(operand) is Whole or not operand.is_followed()):
+    if isinstance(operand, Number) and not operand.is_followed():
         return plain_number(operand)
     return CALLS["asarray"](operand) if isinstance(operand, np.ndarray) else operand
 
@@ -66,13 +66,14 @@ def with_numbers(op: Elementwise, operands: tuple) -> tuple:
 
     Half types take numbers as float32, which no tensor among operands of half types is: such numbers are fixed.
     """
-    if not any(type(x) is Number for x in operands):
+    if not any(isinstance(x, Number) for x in operands):
         return operands
     if any(isinstance(x, Tensor) for x in operands):
-        dtype = dtype_of_kinds(op, tuple([float if type(x) is Number else y for x, y in zip(operands, kinds_of(operands))]))
+        kinds = zip(operands, kinds_of(operands))
+        dtype = dtype_of_kinds(op, tuple([x.PYTHON if isinstance(x, Number) else kind for x, kind in kinds]))
         dtype = dtype.to_real() if dtype.is_complex else dtype
-        if dtype in (float32, float64):
-            return tuple([x.cast(dtype) if type(x) is Number and x.is_followed() else plain_number(x) for x in operands])
+        if dtype in (float32, float64, int64):
+            return tuple([x.cast(dtype) if isinstance(x, Number) and x.is_followed() else plain_number(x) for x in operands])
     return tuple(map(plain_number, operands))
 
 

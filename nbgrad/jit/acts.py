@@ -8,6 +8,7 @@ from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor, meta_of, native
 from .effects import Effects, GradientOf, has_hooks
 from .graph import Graph
+from .rebound import Keeper
 
 __all__ = ["Acts"]
 
@@ -27,6 +28,7 @@ class Acts:
         given: the inputs that are written; ``named``: tensors that the program reads beside its inputs.
         targets, times: tensors, or numbers of inputs, that are written, and how often; whether all are ``fixed``, tensors.
         gradients: leaves whose gradient is exchanged, and the number of the leaf of the result, or None for none.
+        keep: puts results behind those into names; None where there are none.
     """
 
     def __init__(self, graph: Graph, effects: Effects, count: int):
@@ -40,8 +42,9 @@ class Acts:
         self.named = tuple([value.data for value in graph.constants if isinstance(value.data, Tensor)])
         self.learned = tuple(effects.learned)
         self.fixed = not any(isinstance(target, int) for target in found)
-        places = iter(range(count, count + len(effects.gradients)))
+        places = iter(range(count, count + len(effects.gradients) + 1))
         self.gradients = [(owner, None if value is None else next(places)) for owner, value in effects.gradients]
+        self.keep = Keeper(effects.exchanges, next(places)) if effects.exchanges else None
 
     def operands(self, inputs: Sequence[Tensor]) -> tuple | None:
         """The inputs of a call, and what else the program reads; None where it does not hold for them."""
@@ -75,6 +78,7 @@ class Acts:
             self.named,
             (tuple([owner for owner, _ in self.gradients]), tuple([-1 if part is None else part for _, part in self.gradients])),
             tuple(self.after),
+            self.keep,
             self.count,
             form,
             meta_of,
@@ -95,6 +99,8 @@ class Acts:
         for owner, place in self.gradients:
             leaf = operands[owner] if isinstance(owner, int) else owner
             (leaf._meta_ or meta_of(leaf)).grad = None if place is None else leaves[place]
+        if self.keep is not None:
+            self.keep(leaves)
         for action in self.after:
             action()
         return leaves[: self.count]

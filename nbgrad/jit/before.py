@@ -19,6 +19,7 @@ from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
 from .guards import MISSING, Guards, content_of, dict_of
+from .rebound import Appending
 from .states import keeper
 
 __all__ = ["Before"]
@@ -51,6 +52,7 @@ class Before:
         self.slots = [(value, held) for value, read, held in members.awkward if read.__name__ == "slots_of"]
         found = [keeper(value) for value, _, _ in (*members.awkward, *members.foreign)]
         self.states: list[Callable[[], None]] = [put_back for put_back in found if put_back is not None]
+        self.exchanged = [(slot, slot.content()) for slot in guards.exchanged]
         self.arrays, room = list[tuple[np.ndarray, np.ndarray]](), MOST_BYTES
         for x in guards.arrays:
             room -= x.nbytes
@@ -83,6 +85,9 @@ class Before:
             for name, content in zip(held[::2], held[1::2]):
                 if getattr(value, name, None) is not content:
                     setattr(value, name, content)
+        for slot, content in self.exchanged:
+            if slot.content() is not content:
+                slot.put(content)
         for put_back in self.states:
             put_back()
         for x, copy in self.arrays:
@@ -95,6 +100,35 @@ class Before:
             found = now.get(name, MISSING)
             if found is not before.get(name, MISSING):
                 yield name, found
+
+    def rebound(self) -> Iterator[tuple[Any, Any, Any]]:
+        """What is not as it was: a holder and a key, or a cell, with both contents; a list that has grown; ``None``: all else."""
+        held: Any
+        for holder, held in self.holders:
+            if isinstance(holder, dict) and list(holder) == list(held) or isinstance(holder, list) and len(holder) >= len(held):
+                for key, old in held.items() if isinstance(holder, dict) else enumerate(held):
+                    if holder[key] is not old:
+                        yield (holder, key), old, holder[key]
+                if len(holder) > len(held):
+                    yield holder, MISSING, None
+            elif len(holder) != len(held) or any(x is not y for x, y in zip(holder, held)):
+                yield None, MISSING, None
+        for holder, before in self.namespaces:
+            for name, found in self.changes(holder, before):
+                yield (holder, name), before.get(name, MISSING), found
+        for kind, known in self.classes:
+            for _ in self.changes(vars(kind), known):
+                yield None, MISSING, None
+        for cell, content in self.cells:
+            if content_of(cell) is not content:
+                yield (cell, None), content, content_of(cell)
+        for value, held in self.slots:
+            if any(getattr(value, name, None) is not content for name, content in zip(held[::2], held[1::2])):
+                yield None, MISSING, None
+
+    def appended(self, grown: list) -> list:
+        """What a list holds behind what it held."""
+        return next(list(holder)[len(held) :] for holder, held in self.holders if holder is grown)
 
     def left(self) -> Iterator[Any]:
         """What names and collections hold that they did not hold before."""
@@ -118,7 +152,7 @@ class Before:
         waiting, seen = [(x, DEEP) for x in self.left()], set[int]()
         while waiting:
             x, deep = waiting.pop()
-            if isinstance(x, Number):
+            if isinstance(x, Number) or type(x) is Appending:
                 yield x
             elif isinstance(x, Tensor):
                 if hasattr(x, "layout") and is_traced(x):
@@ -134,7 +168,8 @@ class Before:
             Postponed: there is something.
         """
         for x in self.kept():
-            what = "a number that it was given or has read" if isinstance(x, Number) else f"a tensor of shape {list(x.shape)}"
+            number = "a list to which it appends" if type(x) is Appending else "a number that it was given or has read"
+            what = f"a tensor of shape {list(x.shape)}" if isinstance(x, Tensor) else number
             raise Postponed(f"it keeps {what} beyond the call. Hint: return it, and keep it outside.")
 
     def release(self) -> None:

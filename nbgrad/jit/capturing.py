@@ -17,6 +17,7 @@ from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
 from .outside import watching
+from .rebound import States
 from .tracing import tracing
 
 __all__ = ["Fixed", "captured"]
@@ -42,13 +43,22 @@ class Fixed(GraphError):
 
 
 def captured(
-    fn: Callable, leaves: list, tree: Tree, known: list[Tensor], hosted: set, arrays: list, numbers: frozenset[int], follow: bool
+    fn: Callable,
+    leaves: list,
+    tree: Tree,
+    known: list[Tensor],
+    hosted: set,
+    arrays: list,
+    numbers: frozenset[int],
+    follow: bool,
+    states: States | None = None,
 ) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
 
     Args:
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
+        states: what the function keeps in names.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
@@ -76,11 +86,17 @@ def captured(
         args, kwargs = tree.unflatten(traced)
         active.follows = follow
         try:
+            if states is not None:
+                states.install(active)
             results, structure = flatten(fn(*args, **kwargs))
+            effects.exchanges = [] if states is None else states.take(active)
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):
                 raise Fixed.by((ITEMS,)) from error
             raise
+        finally:
+            if states is not None:
+                states.put_back()
         if active.refused is not None:  # which the function has caught
             raise active.refused
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]

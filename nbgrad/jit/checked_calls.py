@@ -132,12 +132,14 @@ class World:
     Attributes:
         tensors: that the program's names hold; ``arrays``: identities of NumPy arrays on which some lie.
         gradients: of these; ``storages``: of both, with what they hold; ``generators`` with their states.
-        before: what is no tensor.
+        before: what is no tensor. exchanged: names whose contents are state.
     """
 
     def __init__(self, variant: Variant, leaves: Sequence[Any]):
         guards = variant.guards
-        self.tensors = list({id(x): x for x in (*guards.tensors, *variant.known)}.values())
+        self.exchanged = guards.exchanged
+        state = [x for slot in self.exchanged for x in flatten(slot.content())[0] if isinstance(x, Tensor)]
+        self.tensors = list({id(x): x for x in (*guards.tensors, *variant.known, *state)}.values())
         self.arrays = variant.arrays
         self.gradients = [(x, gradient_of(x)) for x in self.tensors]
         owners = [*self.tensors, *(g for _, g in self.gradients if g is not None)]
@@ -176,6 +178,8 @@ class World:
                 memory.setdefault(id(x._storage_.array), len(memory))
         for place, x in zip(tree.places("its result"), leaves):
             found.append((place, seen(x, memory)))
+        for slot in self.exchanged:
+            found += [(f"what {slot.key!r} holds", seen(x, {})) for x in flatten(slot.content())[0]]
         known = [(f"argument {k}", x) for k, x in enumerate(inputs)]
         known += [(f"the tensor {k} that its names hold", x) for k, x in enumerate(self.tensors)]
         for name, x in known:

@@ -28,6 +28,7 @@ from .ir import Value
 if TYPE_CHECKING:
     from ..base.dtypes import DType
     from .capture import Trace
+    from .rebound import Exchange
     from .variables import Variable
 
 __all__ = [
@@ -161,6 +162,7 @@ class Effects:
         gradients: leaves whose gradient is exchanged: an owner (see ``Standin``), and a value of the graph or None.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients;
             ``learned``: other tensors in which they do.
+        exchanges: what names are to hold, and what lists are to be given, behind every run.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
     """
 
@@ -169,6 +171,7 @@ class Effects:
         self.sources: list[Any] = []
         self.after: list[Callable[[], None]] = []
         self.names: list[Any] = []
+        self.exchanges: list[Exchange] = []
         self.gradients: list[tuple[Any, Value | None]] = []
         self.writes: list[tuple[Value, Value, int]] = []
         self.standins: dict[int, Standin] = {}
@@ -302,16 +305,19 @@ class Effects:
 
     def any(self) -> bool:
         """Whether the function changes anything."""
-        return bool(self.writes or self.gradients or self.after or self.sources or self.needed)
+        return bool(self.writes or self.gradients or self.after or self.sources or self.needed or self.exchanges)
 
     def values(self) -> list[Value]:
-        """The gradients that leaves are given."""
-        return [value for _, value in self.gradients if value is not None]
+        """The gradients that leaves are given, and what names are to hold."""
+        states = [x for each in self.exchanges for x in each.leaves if isinstance(x, Value)]
+        return [value for _, value in self.gradients if value is not None] + states
 
     def rename(self, outputs: Sequence[Value]) -> None:
-        """These outputs of the graph stand for the gradients that leaves are given, and for what is written."""
+        """These outputs of the graph stand for the gradients that leaves are given, what names are to hold, and what is written."""
         rest = iter(outputs)
         self.gradients = [(owner, None if value is None else next(rest)) for owner, value in self.gradients]
+        for each in self.exchanges:
+            each.leaves = [next(rest) if isinstance(x, Value) else x for x in each.leaves]
         self.writes = [(target, next(rest), count) for target, _, count in self.writes]
 
     # ---- the end ---------------------------------------------------------------------------------------------------

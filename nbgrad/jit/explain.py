@@ -196,4 +196,5 @@ def changes_of(variant: Variant) -> tuple[str, ...]:
     owners = [f"the gradient of {inputs[owner]}" for owner, _ in acts.gradients if isinstance(owner, int)]
     rest = len(acts.gradients) - len(owners)
     owners += [f"gradients of {rest} leaves of the program"] if rest else []
-    return (*found, *owners, *(["counters"] if acts.after else []))
+    names = [] if acts.keep is None else acts.keep.names()
+    return (*found, *owners, *names, *(["counters"] if acts.after else []))

@@ -49,6 +49,7 @@ class Guards:
         words: the names and texts in all of the functions.
         classes: of the program, with those of their attributes that were noted.
         outside: names of what no graph holds: outside.py.
+        exchanged: names whose contents are a program's state: rebound.py.
     """
 
     def __init__(self, function: Any):
@@ -61,6 +62,7 @@ class Guards:
         self.words: set[str] = set()
         self.classes: dict[type, set[str]] = {}
         self.outside: list[str] = []
+        self.exchanged: list[Any] = []
         self.calendars: list[type] = []
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
         waiting = [function]
@@ -105,6 +107,16 @@ class Guards:
         self.members.leave_out(covered)
         self.collections.clear()
         self.seen.clear()
+
+    def exchange(self, slots: list, lists: list[list]) -> None:
+        """Forget what names hold that are a program's state, and what lists hold to which it appends."""
+        left, grown = {(id(slot.holder), slot.key) for slot in slots}, {id(each) for each in lists}
+        names, cells = self.names, self.cells
+        kept = [k for k in range(0, len(names), 3) if (id(names[k]), names[k + 1]) not in left and id(names[k]) not in grown]
+        self.names = [x for k in kept for x in names[k : k + 3]]
+        self.cells = [x for k in range(0, len(cells), 2) if (id(cells[k]), None) not in left for x in cells[k : k + 2]]
+        self.members.leave_out(grown)
+        self.exchanged += slots
 
     def settle(self) -> None:
         """The program was captured."""

@@ -181,6 +181,7 @@ def read_acts(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Va
         needed={k: SimpleNamespace(owner=owner, made=True if had else None) for k, (owner, had) in enumerate(pairs)},
         writes=[(target, value, times) for (target, value), times in zip(writes, record["times"])],
         learned={},
+        exchanges=[],
         gradients=[(owner, None if place is None else place) for owner, place in record["gradients"]],
     )
     return Acts(graph, effects, record["count"])

@@ -31,6 +31,7 @@ from .joint import layout_for
 from .literals import bytes_of, is_inline, type_text
 from .objects import needed_objects
 from .parser import parse
+from .rebound import StateOf
 from .retrace import example
 from .spelling import require_no_python, spell_kind, spell_tree, spell_value
 from .text import text_of
@@ -242,6 +243,8 @@ def refusals(variant: Variant) -> Iterator[GraphError]:
     acts, parts = variant.acts, variant.parts
     if acts is not None:
         sources = [source.leaf for source in acts.sources if isinstance(source, GradientOf)]
+        if acts.keep is not None or any(isinstance(source, StateOf) for source in acts.sources):
+            yield cannot("state in names", "give it as an argument, and return what it becomes")
         if len(sources) < len(acts.sources):
             yield cannot("numbers that an optimizer computes anew in every call", "give them as arguments")
         if not all(isinstance(owner, int) for owner in (*sources, *(owner for owner, _ in (*acts.needed, *acts.gradients)))):

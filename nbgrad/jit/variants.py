@@ -16,13 +16,15 @@ from .before import Before
 from .capturing import Fixed, captured
 from .costs import Cost
 from .draws import words_of
-from .effects import Effects, has_hooks_behind, is_leaf, number_tensor
+from .effects import Effects, Postponed, has_hooks_behind, is_leaf, number_tensor
+from .flags import flags_of, meets, needs_gradient
 from .graph import Graph
 from .guards import Guards
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
 from .passes import owners, simplify
 from .program import Program
+from .rebound import States, states_of
 from .recorded import Recorder
 from .sequence import Expected
 from .tracing import beginning_again
@@ -35,6 +37,7 @@ __all__ = ["MISSED", "Parts", "Variant"]
 
 MISSED = object()  # what native code returns where a call is not as expected
 OUTSIDE = "call it outside, and give the function what it returns"
+KEEPS = "it keeps state in names"
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
@@ -98,7 +101,7 @@ class Variant:
         try:
             self.capture(fn, leaves, tree, numbers, follow)
         except BaseException as error:
-            if isinstance(error, GraphError) or numbers:
+            if isinstance(error, GraphError) or numbers or self.guards.exchanged:
                 self.before.put_back()
             else:  # the function's own
                 self.before.release()
@@ -110,17 +113,34 @@ class Variant:
         Raises:
             Fixed: it takes the values of numbers. Postponed: it has kept something that is of this capture alone.
         """
+        states = self.attempt(fn, leaves, tree, numbers, follow)
+        if states is not None:
+            try:
+                self.attempt(fn, leaves, tree, numbers, follow, states)
+            except (Fixed, Postponed):
+                raise
+            except Exception as error:  # of what takes no numbers, or reads such a list
+                raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+
+    def attempt(
+        self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, states: States | None = None
+    ) -> States | None:
+        """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow), self.before.put_back
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states),
+            self.before.put_back,
         )
         try:
             if effects.trace.fixed:
                 raise Fixed.by(effects.trace.fixed)
-            self.before.refuse_kept()
-            self.prepare(leaves, known, graph, results, histories, effects)
+            found = None if states is not None else states_of(self.before, self.guards)
+            if found is None:
+                self.before.refuse_kept()
+                self.prepare(leaves, known, graph, results, histories, effects)
         finally:
             effects.trace.settle()
+        return found
 
     def prepare(
         self, leaves: list, known: list[Tensor], graph: Graph, results: list, histories: list[str], effects: Effects
@@ -343,22 +363,6 @@ class Variant:
 def missed(*inputs: Any) -> Any:
     """What a program returns where values that it asks for are others."""
     return MISSED
-
-
-def meets(inputs: Sequence[Any], constants: Sequence[Value]) -> bool:
-    """Whether an argument lies on the memory of a variable of the function, and gradients flow into both: they may be one."""
-    learned = {id(x._storage_.array) for x in [value.data for value in constants] if needs_gradient(x)}
-    return any(needs_gradient(x) and id(x._storage_.array) in learned for x in inputs)
-
-
-def needs_gradient(x: Any) -> bool:
-    """Whether a thing is a tensor that gradients flow into."""
-    return isinstance(x, Tensor) and requires_grad(x)
-
-
-def flags_of(tensors: Sequence[Any], passes: bool) -> tuple[int, ...]:
-    """See ``flags`` of native/sequences.py."""
-    return tuple([int(needs_gradient(x)) * (3 if passes else 1) for x in tensors])
 
 
 def tree_of_several(tree: Tree) -> bool:

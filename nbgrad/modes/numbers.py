@@ -23,7 +23,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, float64
+from ..base.dtypes import DType, float64, int64
 from ..base.grad_mode import capture_of_thread, traces
 from ..tensors.tensor import Tensor
 
@@ -71,8 +71,8 @@ class Number:
         """Whether an answer about it may be a guard: bodies of loops and branches have none."""
         return self.is_followed() and capture_of_thread() is self.capture
 
-    def cast(self, dtype: DType) -> Tensor:
-        """It as a tensor of a floating dtype."""
+    def cast(self, dtype: DType) -> Any:
+        """It as a tensor of a dtype; as a number where that would not be the same."""
         made: Tensor = self.tensor if dtype is float64 else CALLS["to_dtype"](self.tensor, dtype)
         return made
 
@@ -208,6 +208,13 @@ class Whole(Number):
         if not self.is_within(EXACT):
             return int(self)
         return Number(float(self.value), CALLS["to_dtype"](self.tensor, float64), self.capture, self.sources)
+
+    def cast(self, dtype: DType) -> Any:
+        """It as a tensor of a dtype; as a number where that would not be the same."""
+        exact = self.as_float() if dtype.is_floating_point else self
+        return (
+            exact if type(exact) is int else exact.tensor if dtype in (float64, int64) else CALLS["to_dtype"](exact.tensor, dtype)
+        )
 
     def combined(self, name: str, compute: Callable, other: Any, reflected: bool = False) -> Any:
         """``self name other``, or the other way round."""

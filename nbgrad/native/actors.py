@@ -37,7 +37,7 @@ class Actor:
         targets, places, times: what is written, or number of the operand; which operand that is, -1: none; how often.
         given: which of the operands are written; ``nowhere``: as many times -1; ``named``: what else the program reads.
         owners, parts: leaves, or numbers of inputs, whose gradient is exchanged, and for which leaf; -1: for none.
-        after: what is called in the end.
+        after: what is called in the end; before that ``keep(leaves)``, if there is one.
         count, form: how many leaves are the result's, the others being gradients, and what is made of them.
         meta_of: makes a tensor's Meta.
         program: a list of ``run``, see ``Sequence``, or None where only ``slow`` can; the constants; the words of the leaves, and
@@ -61,6 +61,7 @@ class Actor:
         "owners",
         "parts",
         "after",
+        "keep",
         "count",
         "form",
         "meta_of",
@@ -82,6 +83,7 @@ class Actor:
     owners: tuple
     parts: tuple
     after: tuple
+    keep: object
     count: int
     form: int
     meta_of: Callable
@@ -90,7 +92,7 @@ class Actor:
     missed: Callable
 
     def __init__(
-        self, sources, layouts, learned, needed, targets, named, gradients, after, count, form, meta_of, program, slow, missed
+        self, sources, layouts, learned, needed, targets, named, gradients, after, keep, count, form, meta_of, program, slow, missed
     ):
         self.sources, self.layouts, self.learned, self.after, self.count, self.form = sources, layouts, learned, after, count, form
         self.needed, self.had = needed
@@ -99,6 +101,7 @@ class Actor:
         self.nowhere, self.named = (-1,) * len(self.given), named
         self.owners, self.parts = gradients
         self.meta_of, self.program, self.slow, self.missed = meta_of, program, slow, missed
+        self.keep = keep
 
     def __call__(self, *inputs):
         run = self.program[0]
@@ -116,6 +119,8 @@ class Actor:
         for k in range(code[0]):
             leaves.append(leaf(self.program, code, 1 + 3 * k, outs, operands))
         self.exchange(operands, leaves)
+        if self.keep is not None:
+            self.keep(leaves)
         for action in self.after:
             action()
         if int(self.form) == 0:

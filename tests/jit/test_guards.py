@@ -575,8 +575,9 @@ def test_what_a_function_collects_is_all_there(kind):
         warnings.simplefilter("always")
         for _ in range(6):
             got.append(compiled(X).tolist())
-    assert got == [(X * k).tolist() for k in range(1, 7)] and len(log) == 6 and len(compiled.variants) == 3
-    assert len(said) == 1 and "was captured 3 times, and runs as it is" in str(said[0].message)
+    assert got == [(X * k).tolist() for k in range(1, 7)] and len(log) == 6
+    assert len(said) == 1 and "runs as it is" in str(said[0].message)
+    assert len(compiled.variants) == (0 if kind is list else 3)  # that of a list which grows alone has one: test_rebound.py
 
 
 def test_names_of_which_the_program_does_not_speak():

@@ -1,0 +1,319 @@
+"""State that a program keeps in names: what it reads there it is given in every call, and what it leaves there it returns.
+
+NOTE [State in names]: a function that rebinds a name (``self.h = ...``, ``self.total += loss.item()``) or appends to a list is
+another one in every call, for names are compared. Where a first capture finds that it has done nothing else, what was there is put
+back, and the function is captured again: such a name holds inputs of the graph meanwhile, a list what can only be appended
+to. What they hold in the end are further results, and a call puts these there behind its run. Tensors with a history, names that
+begin to hold a tensor, and lists that are looked at are not of this kind: such calls run as they are.
+"""
+
+from __future__ import annotations
+
+from types import CellType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Sequence
+
+import numpy as np
+
+from ..base.dtypes import int64
+from ..base.nested import Tree, flatten
+from ..graph.edges import requires_grad
+from ..modes.numbers import ITEMS, Number, Whole
+from ..modes.overrides import has_function
+from ..tensors.layout import layout_of
+from ..tensors.storage import wrap_array
+from ..tensors.tensor import Tensor, native
+from .effects import Postponed, number_tensor
+from .guards import MISSING, content_of
+from .ir import Value
+
+if TYPE_CHECKING:
+    from .before import Before
+    from .capture import Trace
+    from .guards import Guards
+
+__all__ = ["Appending", "Exchange", "Keeper", "StateOf", "States", "states_of"]
+
+PLAIN = (int, float, complex, bool, str, bytes, type(None))
+NUMBERS = (int, float)
+WHOLE = layout_of(int64, ())
+
+
+class Slot(NamedTuple):
+    """A name: a key of a dict or list, or a variable of a closure."""
+
+    holder: Any
+    key: Any = None
+
+    def content(self) -> Any:
+        """What it holds."""
+        if isinstance(self.holder, CellType):
+            return content_of(self.holder)
+        if isinstance(self.holder, dict):
+            return self.holder.get(self.key, MISSING)
+        return self.holder[self.key] if self.key < len(self.holder) else MISSING
+
+    def put(self, x: Any) -> None:
+        """Let it hold something else."""
+        if isinstance(self.holder, CellType):
+            self.holder.cell_contents = x
+        else:
+            self.holder[self.key] = x
+
+
+class StateOf:
+    """An input of a graph that a name holds, or a member of what it holds.
+
+    Attributes:
+        kind: of a number, or Tensor; ``place``: which leaf it is of what the name holds.
+        tree: the structure of that, None of a leaf; ``plain``: what its other leaves are, and where.
+    """
+
+    def __init__(self, slot: Slot, kind: type, place: int, tree: Tree, plain: tuple[tuple[int, Any], ...]):
+        self.slot, self.kind, self.place, self.plain = slot, kind, place, plain
+        self.tree = None if tree.kind is None else tree
+
+    def find(self, inputs: Sequence) -> Tensor | None:
+        """The tensor, for a call; None where something else is there."""
+        x: Any = self.slot.content()
+        if self.tree is not None:
+            leaves, tree = flatten(x)
+            if tree != self.tree or any(not is_plain(leaves[k], value) for k, value in self.plain):
+                return None
+            x = leaves[self.place]
+        return self.tensor(x) if type(x) is self.kind else None
+
+    def tensor(self, x: Any) -> Tensor | None:
+        """What stands for a tensor or a number; None where it cannot."""
+        if self.kind is float:
+            return number_tensor(x)
+        if self.kind is int:
+            return whole_tensor(x) if -(1 << 63) <= x < 1 << 63 else None
+        return x if is_state(x) else None
+
+
+def is_plain(x: Any, value: Any) -> bool:
+    """Whether a leaf is still that text, truth value or None."""
+    return type(x) is type(value) and x == value
+
+
+def whole_tensor(x: int) -> Tensor:
+    """An integer as a tensor of no dimension."""
+    return native.tensor(WHOLE.template, wrap_array(np.array([x])), 0, False, None)
+
+
+def is_state(x: Any) -> bool:
+    """Whether a thing is a tensor that may be a program's state: without a history, a gradient or a tangent."""
+    if type(x) is not Tensor or requires_grad(x) or x._meta_ is not None and x._meta_.grad is not None:
+        return False
+    return not x.layout.special or x.layout.is_traced()
+
+
+class Appending:
+    """What stands for a list to which a captured function only appends."""
+
+    __slots__ = ("items",)
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What ``isinstance`` is told."""
+        return list
+
+    def append(self, x: Any) -> None:
+        """Append to it."""
+        self.items.append(x)
+
+    def extend(self, xs: Any) -> None:
+        """The same of several."""
+        self.items.extend(xs)
+
+    def __iadd__(self, xs: Any) -> Any:  # type: ignore[misc]
+        self.items.extend(xs)
+        return self
+
+    def refuse(self, *args: Any) -> NoReturn:
+        """It is looked at."""
+        raise Postponed("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
+
+    __getattr__ = __bool__ = __len__ = __iter__ = __getitem__ = __setitem__ = __delitem__ = __contains__ = __eq__ = refuse
+    __repr__ = __reduce_ex__ = __add__ = __mul__ = __imul__ = __lt__ = __le__ = __gt__ = __ge__ = __reversed__ = refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Exchange:
+    """What a program leaves in a name, or appends to a list.
+
+    Attributes:
+        place: a Slot, or a list.
+        tree: the structure of it; ``leaves``: values of the graph, and plain ones; ``numbers``: which values are Python's.
+    """
+
+    def __init__(self, place: Any, tree: Tree, leaves: list[Any], numbers: frozenset[int]):
+        self.place, self.tree, self.leaves, self.numbers = place, tree, leaves, numbers
+
+
+class Keeper:
+    """``keep(leaves)``: puts further results of a program where they belong; ``start``: where they are among its leaves."""
+
+    def __init__(self, exchanges: Sequence[Exchange], start: int):
+        self.parts = []
+        for each in exchanges:
+            where = list[Any]()
+            for k, x in enumerate(each.leaves):
+                where.append((start, k in each.numbers) if isinstance(x, Value) else None)
+                start += isinstance(x, Value)
+            self.parts.append((each, where))
+
+    def names(self) -> list[str]:
+        """Where it puts them, for people."""
+        places = [each.place for each, _ in self.parts]
+        return [shown(place) if isinstance(place, Slot) else "a list that grows" for place in places]
+
+    def __call__(self, leaves: list) -> None:
+        for each, where in self.parts:
+            found = [x if at is None else self.leaf(leaves, *at) for x, at in zip(each.leaves, where)]
+            x = each.tree.unflatten(found)
+            if isinstance(each.place, Slot):
+                each.place.put(x)
+            else:
+                each.place.extend(x)
+
+    def leaf(self, leaves: list, place: int, number: bool) -> Any:
+        """A tensor, or the number in one."""
+        x = leaves[place]
+        return x.item() if number and isinstance(x, Tensor) else x
+
+
+class States:
+    """The state of a function in names: slots whose contents it exchanges, and lists to which it appends.
+
+    Attributes:
+        twins: what a capture has put into the slots; ``lists``: each with what stands for it, and the slots that hold it.
+    """
+
+    def __init__(self, slots: list[Slot], lists: list[list], guards: Guards):
+        self.slots, self.before = slots, [slot.content() for slot in slots]
+        self.twins: list[Any] = []
+        self.lists = [(each, Appending(), slots_with(each, guards)) for each in lists]
+        guards.exchange(slots, lists)
+
+    def install(self, trace: Trace) -> None:
+        """Put inputs of a graph into the slots."""
+        self.twins.clear()
+        for slot, held in zip(self.slots, self.before):
+            leaves, tree = flatten(held)
+            plain = tuple([(k, x) for k, x in enumerate(leaves) if not is_followed(x)])
+            name = slot.key if isinstance(slot.key, str) and slot.key.isidentifier() else ""
+            places = enumerate(leaves)
+            twins = [twin_of(trace, x, name, StateOf(slot, type(x), k, tree, plain)) if is_followed(x) else x for k, x in places]
+            self.twins.append(tree.unflatten(twins))
+            slot.put(self.twins[-1])
+        for _, standin, slots in self.lists:
+            standin.items.clear()
+            for slot in slots:
+                slot.put(standin)
+
+    def take(self, trace: Trace) -> list[Exchange]:
+        """What the function has left there; the names hold what they held."""
+        left = [slot.content() for slot in self.slots]
+        changed = [any(slot.content() is not standin for slot in slots) for _, standin, slots in self.lists]
+        self.put_back()
+        if any(changed):
+            raise Postponed("it exchanges a list to which it appends. Hint: return what it appends, and append it outside.")
+        found = [exchange(trace, slot, x) for slot, x, twin in zip(self.slots, left, self.twins) if x is not twin]
+        return found + [exchange(trace, each, standin.items) for each, standin, _ in self.lists if standin.items]
+
+    def put_back(self) -> None:
+        """Let the names hold what they held."""
+        for slot, x in zip(self.slots, self.before):
+            slot.put(x)
+        for each, _, slots in self.lists:
+            for slot in slots:
+                slot.put(each)
+
+
+def is_followed(x: Any) -> bool:
+    """Whether a leaf of what a name holds becomes an input."""
+    return type(x) in (Tensor, float, int)
+
+
+def twin_of(trace: Trace, x: Any, name: str, source: StateOf) -> Any:
+    """What a capture sees in the place of a leaf, on memory of its own: it may be another one's in the next call."""
+    assert trace.effects is not None
+    trace.effects.sources.append(source)
+    if type(x) is not Tensor:
+        twin = trace.input(number_tensor(x) if type(x) is float else whole_tensor(x), name)
+        return (Number if type(x) is float else Whole)(x, twin, trace, frozenset((ITEMS,)))
+    return trace.input(native.tensor(x.layout.template, wrap_array(x._storage_.array.copy()), x._offset_, False, None), name)
+
+
+def shown(slot: Slot) -> str:
+    """A name."""
+    return "a variable of a closure" if slot.key is None else repr(slot.key)
+
+
+def exchange(trace: Trace, place: Any, x: Any) -> Exchange:
+    """What is left there.
+
+    Raises:
+        Postponed: it is nothing that a program returns.
+    """
+    leaves, tree = flatten(x)
+    for each in leaves:
+        if not (isinstance(each, (Number, *PLAIN)) or is_state(each)) or has_function(each):
+            raise Postponed(f"it keeps a {type(each).__name__} beyond the call, or a tensor with a history. Hint: return it.")
+    numbers = frozenset([k for k, each in enumerate(leaves) if isinstance(each, Number)])
+    tensors = [each.tensor if isinstance(each, Number) else each for each in leaves]
+    return Exchange(
+        place, tree, [trace.variables.returned(each) if isinstance(each, Tensor) else each for each in tensors], numbers
+    )
+
+
+def slots_with(x: list, guards: Guards) -> list[Slot]:
+    """The names that hold a list."""
+    names, cells = guards.names, guards.cells
+    found = [Slot(names[k], names[k + 1]) for k in range(0, len(names), 3) if names[k + 2] is x]
+    return found + [Slot(cells[k]) for k in range(0, len(cells), 2) if cells[k + 1] is x]
+
+
+def states_of(before: Before, guards: Guards) -> States | None:
+    """The state of a function that was just captured, by what it has left behind; None where that is more, or nothing.
+
+    The guards forget it: it may be another one in every call.
+    """
+    slots, lists = list[Slot](), list[list]()
+    for place, old, new in before.rebound():
+        if isinstance(place, list) and old is MISSING:
+            lists.append(place)
+        elif is_exchange(old, new):
+            slots.append(Slot(*place))
+        else:
+            return None
+    if not slots and not lists or any(slot.content() is other.holder for slot in slots for other in slots):
+        return None
+    if not all(may_keep(x) for each in lists for x in flatten(before.appended(each))[0]):
+        return None
+    before.put_back()
+    return States(slots, lists, guards)
+
+
+def is_exchange(old: Any, new: Any) -> bool:
+    """Whether a name that held one thing and holds another one is state of a program."""
+    (olds, tree), (news, now) = flatten(old), flatten(new)
+    return tree == now and all(map(is_exchanged, olds, news)) and any(map(is_followed, olds))
+
+
+def is_exchanged(old: Any, new: Any) -> bool:
+    """The same of leaves."""
+    if type(old) is Tensor:
+        return is_state(old) and is_state(new)
+    if type(old) in NUMBERS:
+        return isinstance(new, type(old)) and not isinstance(new, bool)
+    return isinstance(old, PLAIN) and is_plain(new, old)
+
+
+def may_keep(x: Any) -> bool:
+    """Whether a program may append it."""
+    return isinstance(x, (Number, *PLAIN)) or is_state(x)

@@ -1,0 +1,433 @@
+"""State in names: what a compiled function rebinds, or appends to a list, is part of its program."""
+
+import copy
+from collections import Counter, defaultdict, namedtuple
+from types import SimpleNamespace
+
+import pytest
+
+import nbgrad
+from nbgrad import nn, optim
+from nbgrad.testing import assert_close
+
+pytestmark = pytest.mark.filterwarnings("ignore:compile.*(was captured|runs as it is|values that the program)")
+INPUTS = [nbgrad.tensor([float(k), 1.0]) for k in range(7)]
+Pair = namedtuple("Pair", "h c")
+
+
+def hidden_state():
+    box = SimpleNamespace(h=nbgrad.zeros(2))
+
+    def fn(x):
+        box.h = nbgrad.tanh(box.h * 0.5 + x)
+        return box.h
+
+    return fn, lambda: box.h
+
+
+def moving_average():
+    state = {"m": nbgrad.zeros(2), "n": 0}
+
+    def fn(x):
+        state["n"] += 1
+        state["m"] = 0.9 * state["m"] + 0.1 * x
+        return state["m"] / (1 - state["n"] * 0.01)
+
+    return fn, lambda: state
+
+
+def running_total():
+    box = SimpleNamespace(total=0.0, seen=0)
+
+    def fn(x):
+        box.total += x.sum().item() * len(x)
+        box.seen += (x > 1).sum().item()
+        return x * 2
+
+    return fn, lambda: (box.total, box.seen)
+
+
+def variables_of_a_closure():
+    n, t = 0, nbgrad.zeros(2)
+
+    def fn(x):
+        nonlocal n, t
+        n += 1
+        t = t + x
+        return t * n
+
+    return fn, lambda: (n, t)
+
+
+def members_of_a_list():
+    held = [nbgrad.zeros(2), 0, 1.5]
+
+    def fn(x):
+        held[0] = held[0] + x
+        held[1] += 2
+        held[2] *= 0.5
+        return held[0] * held[2]
+
+    return fn, lambda: held
+
+
+def appends():
+    box = SimpleNamespace(log=["start"], found=[])
+
+    def fn(x):
+        box.log.append((x.sum(), {"max": x.max().item(), "n": len(x)}))
+        box.log += [1, x * 2]
+        box.found.extend([x[0].item()])
+        return x * 2
+
+    return fn, lambda: (box.log, box.found)
+
+
+def counters():
+    found, counts = defaultdict(list), Counter(n=0)
+    found["loss"].append(0.0)
+
+    def fn(x):
+        found["loss"].append(x.sum().item())
+        counts["n"] += 1
+        return x * 2
+
+    return fn, lambda: (dict(found), dict(counts))
+
+
+def exchanged():
+    box = SimpleNamespace(a=nbgrad.zeros(2), b=nbgrad.ones(2))
+
+    def fn(x):
+        box.a, box.b = box.b, box.a + x
+        return box.a * box.b
+
+    return fn, lambda: (box.a, box.b)
+
+
+def the_argument_itself():
+    box = SimpleNamespace(last=nbgrad.zeros(2))
+
+    def fn(x):
+        step = x - box.last
+        box.last = x
+        return step
+
+    return fn, lambda: (box.last, any(box.last is x for x in INPUTS))
+
+
+def written_and_rebound():
+    box = SimpleNamespace(h=nbgrad.zeros(2))
+
+    def fn(x):
+        box.h.add_(x)
+        y = box.h * 2
+        box.h = box.h + 1
+        return y
+
+    return fn, lambda: (box.h, box.h._version)
+
+
+def view_of_the_result():
+    box = SimpleNamespace(h=nbgrad.zeros(1))
+
+    def fn(x):
+        y = x * 2 + box.h
+        box.h = y[1:]
+        return y
+
+    return fn, lambda: box.h
+
+
+def made_in_the_first_call():
+    box = SimpleNamespace(h=None, first=True)
+
+    def fn(x):
+        if box.first:
+            box.h, box.first = x, False
+        box.h = 0.5 * box.h + x
+        return box.h
+
+    return fn, lambda: (box.h, box.first)
+
+
+def tuples_and_lists():
+    box = SimpleNamespace(pair=Pair(nbgrad.zeros(2), nbgrad.zeros(2)), averages=[nbgrad.zeros(2), "name", 0.5])
+
+    def fn(x):
+        c = box.pair.c * 0.5 + x
+        box.pair = Pair(c.tanh(), c)
+        box.averages = [box.averages[0] + x, "name", box.averages[2] * 0.5]
+        return box.pair.h
+
+    return fn, lambda: (box.pair, box.averages)
+
+
+def in_a_function_that_is_called_twice():
+    state = {"a": {"b": [nbgrad.zeros(2)]}}
+
+    def advance(x):
+        state["a"]["b"][0] = state["a"]["b"][0] * 0.5 + x
+
+    def fn(x):
+        advance(x), advance(2 * x)
+        return state["a"]["b"][0]
+
+    return fn, lambda: state
+
+
+def two_names_of_one_tensor():
+    t = nbgrad.zeros(2)
+    box = SimpleNamespace(g=t, h=t)
+
+    def fn(x):
+        box.h = box.h + x
+        box.g = box.g - x
+        t.add_(1)
+        return box.h * box.g + t
+
+    return fn, lambda: (box.h, box.g, t)
+
+
+def another_dtype_from_the_second_call_on():
+    box = SimpleNamespace(h=nbgrad.zeros(2))
+
+    def fn(x):
+        box.h = box.h + x.double()
+        return box.h
+
+    return fn, lambda: box.h
+
+
+def branches_by_state():
+    box = SimpleNamespace(n=0, best=float("inf"))
+
+    def fn(x):
+        box.n += 1
+        if x.sum().item() < box.best:
+            box.best = x.sum().item()
+        return x * 2 if box.n < 4 else x * 3
+
+    return fn, lambda: (box.n, box.best)
+
+
+CASES = {
+    hidden_state: 1,
+    moving_average: 1,
+    running_total: 1,
+    variables_of_a_closure: 1,
+    members_of_a_list: 1,
+    appends: 1,
+    counters: 1,
+    exchanged: 1,
+    the_argument_itself: 1,
+    written_and_rebound: 1,
+    view_of_the_result: 1,
+    made_in_the_first_call: 1,
+    tuples_and_lists: 1,
+    in_a_function_that_is_called_twice: 1,
+    two_names_of_one_tensor: 1,
+    another_dtype_from_the_second_call_on: 2,
+    branches_by_state: 4,
+}
+
+
+@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+def test_state_in_names(make):
+    """Results and state are those of the function, call by call, with so many programs."""
+    (eager, wanted), (fn, found) = make(), make()
+    compiled = nbgrad.compile(fn, exact=True)
+    for x in INPUTS:
+        want, got = eager(x), compiled(x)
+        assert repr((got, found())) == repr((want, wanted()))
+    assert len(compiled.variants) <= CASES[make], compiled.explain()
+    assert compiled.variants
+    assert not compiled.explain().broken
+
+
+def reading():
+    log = []
+
+    def fn(x):
+        log.append(x.sum().item())
+        return x * len(log)
+
+    return fn, lambda: log
+
+
+def with_a_history():
+    w = nbgrad.ones(2, requires_grad=True)
+    box = SimpleNamespace(h=nbgrad.zeros(2))
+
+    def fn(x):
+        box.h = box.h * w + x
+        return box.h.sum()
+
+    return fn, lambda: box.h
+
+
+def keeping_the_list():
+    box = SimpleNamespace(log=[], other=None)
+
+    def fn(x):
+        box.other = box.log
+        box.log.append(x.sum().item())
+        return x
+
+    return fn, lambda: (box.log, box.other is box.log)
+
+
+def telling():
+    box = SimpleNamespace(log=[])
+
+    def fn(x):
+        box.log.append(x.sum().item())
+        return x, f"{box.log}", bool(box.log), 1.0 in box.log, sum(box.log)
+
+    return fn, lambda: box.log
+
+
+@pytest.mark.parametrize("make", [reading, with_a_history, keeping_the_list, telling])
+def test_what_is_more_than_state_runs_as_it_is(make):
+    """Lists that are looked at, tensors with a history."""
+    (eager, wanted), (fn, found) = make(), make()
+    compiled = nbgrad.compile(fn)
+    for x in INPUTS:
+        want, got = eager(x), compiled(x)
+        assert repr((got, found())) == repr((want, wanted()))
+        assert type(found()) is type(wanted())
+
+
+def test_an_error_leaves_state_as_the_function_does():
+    """What the function did before it raised is done, once."""
+
+    def make():
+        box = SimpleNamespace(h=nbgrad.zeros(2), log=[])
+
+        def fn(x):
+            box.h = box.h + x
+            box.log.append(x.sum().item())
+            if x[0] > 2.5:
+                raise ValueError("too large")
+            return box.h
+
+        return fn, box
+
+    (eager, want), (fn, got) = make(), make()
+    compiled = nbgrad.compile(fn)
+    for k in (0.0, 1.0, 3.0, 2.0, 4.0, 1.0):
+        x = nbgrad.tensor([k, 1.0])
+        for each in (eager, compiled):
+            if k > 2.5:
+                with pytest.raises(ValueError, match="too large"):
+                    each(x)
+            else:
+                each(x)
+        assert repr(got) == repr(want)
+
+
+def test_state_may_be_exchanged_from_outside():
+    """What a name holds is looked up in every call: other values, shapes, dtypes, nothing at all."""
+    box, wanted = SimpleNamespace(h=nbgrad.zeros(2)), None
+
+    def fn(x):
+        if box.h is None:
+            box.h = nbgrad.zeros(2)
+        box.h = box.h + x
+        return box.h
+
+    compiled = nbgrad.compile(fn)
+    for start in (nbgrad.zeros(2), nbgrad.ones(2), nbgrad.ones(3, 2), nbgrad.zeros(2), None, nbgrad.ones(2).double(), 1.5, 2.5):
+        box.h = start
+        wanted = (nbgrad.zeros(2) if start is None else start) + INPUTS[3]
+        assert_close(compiled(INPUTS[3]), wanted)
+        assert_close(box.h, wanted)
+
+
+def test_what_a_result_and_a_name_hold_is_one_tensor():
+    """Writes to one are seen by the other."""
+    fn, state = hidden_state()
+    compiled = nbgrad.compile(fn)
+    for x in INPUTS:
+        out = compiled(x)
+        assert out is state()
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", nbgrad.zeros(2))
+        self.linear = nn.Linear(2, 2)
+        self.calls = 0
+
+    def forward(self, x):
+        y = self.linear(x)
+        self.mean = 0.9 * self.mean + 0.1 * y.detach()
+        self.calls += 1
+        return (y - self.mean).sum()
+
+
+def test_a_module_with_a_buffer():
+    """Results with a history, whose passes run behind."""
+    eager = Normed()
+    module = copy.deepcopy(eager)
+    compiled = nbgrad.compile(module, fullgraph=True)
+    for x in INPUTS:
+        for each in (eager, compiled):
+            each(x).backward()
+        assert_close(module.mean, eager.mean)
+        assert_close(module.linear.weight.grad, eager.linear.weight.grad)
+        assert module.calls == eager.calls
+    assert len(compiled.variants) == 1
+
+
+def test_a_training_step_that_keeps_its_books():
+    """Losses in a list, an average, the best so far, a counter."""
+
+    def make():
+        nbgrad.manual_seed(0)
+        model = nn.Linear(2, 2)
+        optimizer = optim.Adam(model.parameters(), lr=0.1)
+        box = SimpleNamespace(losses=[], average=None, n=0)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = ((model(x) - x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            box.losses.append(loss.item())
+            box.average = loss.detach() if box.average is None else 0.9 * box.average + 0.1 * loss.detach()
+            box.n += 1
+            return loss.item()
+
+        return step, box
+
+    (eager, want), (step, got) = make(), make()
+    compiled = nbgrad.compile(step, fullgraph=True, exact=True)
+    for x in INPUTS * 3:
+        assert compiled(x) == eager(x)
+        assert got.losses == want.losses
+        assert got.n == want.n
+        assert_close(got.average, want.average, rtol=0, atol=0)
+    assert len(compiled.variants) == 1
+
+
+def test_what_is_kept_is_said():
+    """By name."""
+    fn, _ = moving_average()
+    compiled = nbgrad.compile(fn)
+    compiled(INPUTS[0])
+    assert set(compiled.explain().variants[0].changes) == {"'n'", "'m'"}
+    fn, _ = appends()
+    compiled = nbgrad.compile(fn)
+    compiled(INPUTS[0])
+    assert set(compiled.explain().variants[0].changes) == {"a list that grows"}
+
+
+def test_state_cannot_be_saved(tmp_path):
+    """Names are this process's."""
+    fn, _ = hidden_state()
+    compiled = nbgrad.compile(fn)
+    compiled(INPUTS[0])
+    with pytest.raises(nbgrad.base.errors.GraphError, match="state in names: a file cannot hold that"):
+        nbgrad.jit.save(compiled, tmp_path / "state")
