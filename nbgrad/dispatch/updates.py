@@ -6,8 +6,8 @@ symbols, and the kernel is compiled like any operation's.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from typing import Callable, Sequence
+from functools import cache, lru_cache, partial
+from typing import Any, Callable, Sequence
 
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import traces
@@ -20,7 +20,7 @@ from ..views import check_inplace
 from .launches import into
 from .plans import Formula, elementwise_plan
 
-__all__ = ["at_end", "changing", "fused_update"]
+__all__ = ["changing", "fused_update", "step_at_end", "steps_ahead"]
 
 
 @cache
@@ -76,13 +76,24 @@ def changing(numbers: Callable[[], dict[str, float]]) -> dict[str, float]:
     return numbers() if captured is None else captured.changing(numbers)
 
 
-def at_end(action: Callable[[], None]) -> None:
-    """Do something; a captured program does it at the end of every run."""
+def steps_ahead(state: dict[str, Any]) -> int:
+    """How many steps a captured program has taken of a state which it counts at its end."""
     captured = capture_of_thread() if traces else None
-    if captured is None:
-        action()
-    else:
-        captured.after_runs(action)
+    return 0 if captured is None else captured.ahead.get(id(state), 0)
+
+
+def step_at_end(states: list[dict[str, Any]]) -> None:
+    """A captured program has taken a step of these states, and counts it at its end."""
+    captured = capture_of_thread()
+    for state in states:
+        captured.ahead[id(state)] = captured.ahead.get(id(state), 0) + 1
+    captured.after_runs(partial(count_step, states))
+
+
+def count_step(states: list[dict[str, Any]]) -> None:
+    """A step was taken."""
+    for state in states:
+        state["step"] += 1
 
 
 def run_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], scalars: dict[str, float]) -> None:

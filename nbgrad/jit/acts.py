@@ -28,7 +28,7 @@ class Acts:
         given: the inputs that are written; ``named``: tensors that the program reads beside its inputs.
         targets, times: tensors, or numbers of inputs, that are written, and how often; whether all are ``fixed``, tensors.
         gradients: leaves whose gradient is exchanged, and the number of the leaf of the result, or None for none.
-        keep: puts results behind those into names; None where there are none.
+        keep: puts results behind those into names, and sets flags; None where there is nothing to do.
     """
 
     def __init__(self, graph: Graph, effects: Effects, count: int):
@@ -44,7 +44,8 @@ class Acts:
         self.fixed = not any(isinstance(target, int) for target in found)
         places = iter(range(count, count + len(effects.gradients) + 1))
         self.gradients = [(owner, None if value is None else next(places)) for owner, value in effects.gradients]
-        self.keep = Keeper(effects.exchanges, next(places)) if effects.exchanges else None
+        kept = effects.exchanges or effects.flags
+        self.keep = Keeper(effects.exchanges, next(places), effects.flags) if kept else None
 
     def operands(self, inputs: Sequence[Tensor]) -> tuple | None:
         """The inputs of a call, and what else the program reads; None where it does not hold for them."""
@@ -100,7 +101,7 @@ class Acts:
             leaf = operands[owner] if isinstance(owner, int) else owner
             (leaf._meta_ or meta_of(leaf)).grad = None if place is None else leaves[place]
         if self.keep is not None:
-            self.keep(leaves)
+            self.keep(leaves, operands)
         for action in self.after:
             action()
         return leaves[: self.count]

@@ -48,7 +48,7 @@ class Before:
         self.holders = [(x, x[:] if isinstance(x, (bytearray, array)) else x.copy()) for k, x in holders.items() if k in whole]
         self.namespaces = [(x, {k: x[k] for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
         self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
-        members = guards.members
+        members = self.members = guards.members
         self.slots = [(value, held) for value, read, held in members.awkward if read.__name__ == "slots_of"]
         found = [keeper(value) for value, _, _ in (*members.awkward, *members.foreign)]
         self.states: list[Callable[[], None]] = [put_back for put_back in found if put_back is not None]
@@ -125,6 +125,12 @@ class Before:
         for value, held in self.slots:
             if any(getattr(value, name, None) is not content for name, content in zip(held[::2], held[1::2])):
                 yield None, MISSING, None
+
+    def is_changed(self) -> bool:
+        """Whether something is not as it was that a program would have to change again: other programs do not know of it."""
+        if any(True for _ in self.rebound()) or self.members.moved():
+            return True
+        return any(not x.dtype.hasobject and x.tobytes() != copy.tobytes() for x, copy in self.arrays)
 
     def appended(self, grown: list) -> list:
         """What a list holds behind what it held."""

@@ -65,6 +65,7 @@ class Trace(Presence):
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
         effects: what the function changes that was there before; None where it may change nothing.
+        ahead: steps of optimizers that are counted at the end, by identity of their states.
         refused: why no graph holds the function, which may have caught it.
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
         follows: whether what ``item`` reads is followed; ``items``: whether some was.
@@ -83,6 +84,7 @@ class Trace(Presence):
         self.effects = Effects(self) if effects else None
         self.fixed: set[int] = set()
         self.follows, self.items = False, False
+        self.ahead: dict[int, int] = {}
         self.refused: GraphError | None = None
         self.pending, self.lazy, self.late = Pending(), False, False
 

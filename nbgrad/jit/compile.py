@@ -21,6 +21,7 @@ from .costs import measured
 from .effects import Kept, Postponed
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
+from .rebound import State
 from .rehearsals import in_modes, rehearsing
 from .variants import MISSED, Variant
 
@@ -56,7 +57,7 @@ class Compiled:
         self._broken_: dict[Any, str] = {}
         self._fixed_: dict[Any, frozenset[int]] = {}
         self._postponed_: dict[Any, int] = {}
-        self._count_, self._full_ = 0, ""
+        self._count_, self._full_, self._state_ = 0, "", State()
         self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
@@ -179,7 +180,7 @@ class Compiled:
             self._count_ += 1
             self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
         apart = loose[2] is None  # which memory arguments share, native code does not compare
-        if apart and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
+        if apart and not variant.once and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
                 quick = each.entry(quick)
@@ -219,7 +220,7 @@ class Compiled:
         """
         try:
             with measured() as cost:
-                made = Variant(self.fn, leaves, tree, self.exact or exact, numbers, follow)
+                made = Variant(self.fn, leaves, tree, self.exact or exact, numbers, follow, self._state_)
             made.cost = cost
             return made
         except Fixed:

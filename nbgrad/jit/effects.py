@@ -138,7 +138,7 @@ class Standin(NamedTuple):
 
     Attributes:
         original: the leaf; ``leaf``: what the function sees; ``owner``: the number of the argument, or the leaf itself.
-        hooks: how many it had.
+        hooks: how many it had. flag: whether it needed a gradient.
         before: its gradient; ``made``: what it was given in the place of that; ``value``: an input of the graph.
     """
 
@@ -146,6 +146,7 @@ class Standin(NamedTuple):
     leaf: Tensor
     owner: Any
     hooks: int
+    flag: bool
     before: Tensor | None
     made: Tensor | None
     value: Value | None
@@ -162,6 +163,7 @@ class Effects:
         gradients: leaves whose gradient is exchanged: an owner (see ``Standin``), and a value of the graph or None.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients;
             ``learned``: other tensors in which they do.
+        flags: leaves (see ``Standin.owner``) that need gradients from now on, or none.
         exchanges: what names are to hold, and what lists are to be given, behind every run.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
     """
@@ -172,6 +174,7 @@ class Effects:
         self.after: list[Callable[[], None]] = []
         self.names: list[Any] = []
         self.exchanges: list[Exchange] = []
+        self.flags: list[tuple[Any, bool]] = []
         self.gradients: list[tuple[Any, Value | None]] = []
         self.writes: list[tuple[Value, Value, int]] = []
         self.standins: dict[int, Standin] = {}
@@ -194,7 +197,7 @@ class Effects:
             value = self.trace.graph.inputs[-1]
             self.sources.append(GradientOf(owner))
         before = grad if leaf is original else None
-        self.standins[id(leaf)] = Standin(original, leaf, owner, count_hooks(leaf), before, made, value)
+        self.standins[id(leaf)] = Standin(original, leaf, owner, count_hooks(leaf), requires_grad(leaf), before, made, value)
         if made is not None:
             (leaf._meta_ or meta_of(leaf)).grad = made
 
@@ -213,6 +216,8 @@ class Effects:
     def note_leaf(self, leaf: Tensor) -> None:
         """A pass leaves a gradient in a tensor, which must be no leaf of the capture alone."""
         standin = self.standins.get(id(leaf))
+        if standin is not None and not standin.flag:
+            return  # since the function has set it
         if standin is not None and not is_leaf(standin.original):
             self.trace.refuse("backward: goes through an argument that was computed outside", "nbgrad.grad, or detach the argument")
         if standin is not None:
@@ -231,17 +236,24 @@ class Effects:
         standin = self.standins.get(id(leaf))
         if standin is not None and id(leaf) not in self.exchanged:
             self.needed[id(leaf)] = standin
-        elif (
-            standin is None and leaf._meta_ is not None and leaf._meta_.grad is not None and not self.trace.variables.is_made(leaf)
-        ):
+        elif standin is None and leaf._meta_ is not None and leaf._meta_.grad is not None and not self.is_made(leaf):
             self.trace.refuse("grad: is read of a tensor that no argument and no name holds", "name the tensor")
+
+    def is_made(self, x: Tensor) -> bool:
+        """Whether the function has made a tensor that stands in for none, if perhaps on memory that was there before."""
+        return x.layout.is_traced() or self.trace.variables.is_made(x)
 
     def note_set(self, leaf: Tensor) -> None:
         """From here on nothing depends on the gradient that it had."""
         if id(leaf) in self.standins:
             self.exchanged.add(id(leaf))
-        elif not self.trace.variables.is_made(leaf):
+        elif not self.is_made(leaf):
             self.trace.refuse("grad: is set of a tensor that no argument and no name holds", "name the tensor")
+
+    def note_flags(self) -> None:
+        """See which tensors need a gradient from now on, or none any more."""
+        changed = [(standin.owner, requires_grad(standin.leaf), standin.flag) for standin in self.standins.values()]
+        self.flags = [(owner, now) for owner, now, before in changed if now is not before]
 
     def note_gradients(self) -> None:
         """See which gradients the function has left."""
@@ -305,7 +317,7 @@ class Effects:
 
     def any(self) -> bool:
         """Whether the function changes anything."""
-        return bool(self.writes or self.gradients or self.after or self.sources or self.needed or self.exchanges)
+        return bool(self.writes or self.gradients or self.after or self.sources or self.needed or self.exchanges or self.flags)
 
     def values(self) -> list[Value]:
         """The gradients that leaves are given, and what names are to hold."""
@@ -324,6 +336,7 @@ class Effects:
 
     def note(self) -> None:
         """See what the function has changed."""
+        self.note_flags()
         self.note_gradients()
         self.note_writes(self.trace.variables.table.values())
         self.drop_inputs()
@@ -344,6 +357,12 @@ class Effects:
         for standin in self.standins.values():
             if standin.leaf._meta_ is not None:
                 standin.leaf._meta_.grad = standin.before
+            if (
+                standin.leaf is standin.original
+                and standin.leaf._needs_grad_ is not standin.flag
+                and is_leaf_edge(standin.leaf._edge_)
+            ):
+                standin.leaf._needs_grad_ = standin.flag
         for storage, copy, version in self.saved.values():
             storage.array[:] = copy
             storage.version = version

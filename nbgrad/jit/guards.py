@@ -62,6 +62,7 @@ class Guards:
         self.words: set[str] = set()
         self.classes: dict[type, set[str]] = {}
         self.outside: list[str] = []
+        self.partial: list[Any] = []
         self.exchanged: list[Any] = []
         self.calendars: list[type] = []
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
@@ -70,6 +71,9 @@ class Guards:
             while waiting:
                 waiting += self.parts(waiting.pop())
             waiting += self.parts_of_classes()
+            if "param_groups" in self.words:  # of optimizers, whose programs read these numbers anew
+                waiting += [x for value in self.partial if (x := vars(value).get("param_groups")) is not None]
+                self.partial.clear()
         for each, read in foreign_states("random" in self.words):
             self.members.note_state(each, read, always=False)
         if self.calendars and self.words & TODAY:
@@ -288,6 +292,7 @@ class Guards:
                 yield method
         parts = getattr(kind, "_captured_parts", None)
         if isinstance(parts, FunctionType):  # it says itself, while a program is captured, what that depends on
+            self.partial.append(value)
             yield from parts(value)
             return
         if is_programs(sys.modules.get(kind.__module__)):

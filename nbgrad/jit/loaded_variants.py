@@ -95,7 +95,7 @@ class LoadedVariant(Variant):
         history = record["history"]
         self.calls = graph, leaves
         self.graph, self.originals, self.words = graph, dict[Value, Value](), list[Value]()
-        self.backward, self.learned = None, []
+        self.backward, self.learned, self.once = None, [], False
         if history is not None:
             self.read_history(file, history, leaves, results)
         self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)
@@ -182,6 +182,7 @@ def read_acts(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Va
         writes=[(target, value, times) for (target, value), times in zip(writes, record["times"])],
         learned={},
         exchanges=[],
+        flags=[],
         gradients=[(owner, None if place is None else place) for owner, place in record["gradients"]],
     )
     return Acts(graph, effects, record["count"])

@@ -115,6 +115,10 @@ class Members:
         self.sizes = [each for each in self.sizes if id(each.value) not in covered]
         self.functions = [each for each in self.functions if id(each[0]) not in covered]
 
+    def moved(self) -> bool:
+        """Whether what objects keep to themselves is not what it was."""
+        return any(not equal(read(value), held) for value, read, held in (*self.awkward, *self.foreign))
+
     def settle(self, spoken: set[str]) -> None:
         """The program was captured. What it has changed itself is as it was before: the next call is another one.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .capture import Trace
     from .guards import Guards
 
-__all__ = ["Appending", "Exchange", "Keeper", "StateOf", "States", "states_of"]
+__all__ = ["Appending", "Exchange", "Keeper", "State", "StateOf", "States", "states_of"]
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 NUMBERS = (int, float)
@@ -121,6 +121,11 @@ class Appending:
         """What ``isinstance`` is told."""
         return list
 
+    def __getitem__(self, k: Any) -> Any:
+        if type(k) is int and -len(self.items) <= k < 0:
+            return self.items[k]
+        return self.refuse()
+
     def append(self, x: Any) -> None:
         """Append to it."""
         self.items.append(x)
@@ -137,7 +142,7 @@ class Appending:
         """It is looked at."""
         raise Postponed("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
 
-    __getattr__ = __bool__ = __len__ = __iter__ = __getitem__ = __setitem__ = __delitem__ = __contains__ = __eq__ = refuse
+    __getattr__ = __bool__ = __len__ = __iter__ = __setitem__ = __delitem__ = __contains__ = __eq__ = refuse
     __repr__ = __reduce_ex__ = __add__ = __mul__ = __imul__ = __lt__ = __le__ = __gt__ = __ge__ = __reversed__ = refuse
     __hash__ = None  # type: ignore[assignment]
 
@@ -155,10 +160,15 @@ class Exchange:
 
 
 class Keeper:
-    """``keep(leaves)``: puts further results of a program where they belong; ``start``: where they are among its leaves."""
+    """``keep(leaves, operands)``: puts further results of a program where they belong, and says which tensors need gradients.
 
-    def __init__(self, exchanges: Sequence[Exchange], start: int):
-        self.parts = []
+    Args:
+        exchanges, flags: of ``Effects``.
+        start: where they are among the leaves.
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange], start: int, flags: Sequence[tuple[Any, bool]]):
+        self.parts, self.flags = list[Any](), flags
         for each in exchanges:
             where = list[Any]()
             for k, x in enumerate(each.leaves):
@@ -169,9 +179,13 @@ class Keeper:
     def names(self) -> list[str]:
         """Where it puts them, for people."""
         places = [each.place for each, _ in self.parts]
-        return [shown(place) if isinstance(place, Slot) else "a list that grows" for place in places]
+        found = [shown(place) if isinstance(place, Slot) else "a list that grows" for place in places]
+        return found + ["which tensors need gradients"] * bool(self.flags)
 
-    def __call__(self, leaves: list) -> None:
+    def __call__(self, leaves: list, operands: tuple) -> None:
+        for owner, flag in self.flags:
+            x = operands[owner] if isinstance(owner, int) else owner
+            x.requires_grad_(flag)
         for each, where in self.parts:
             found = [x if at is None else self.leaf(leaves, *at) for x, at in zip(each.leaves, where)]
             x = each.tree.unflatten(found)
@@ -190,12 +204,14 @@ class States:
     """The state of a function in names: slots whose contents it exchanges, and lists to which it appends.
 
     Attributes:
+        settings: names that are compared, and then hold something else: truth values, texts, what was None; with what they held.
         twins: what a capture has put into the slots; ``lists``: each with what stands for it, and the slots that hold it.
     """
 
-    def __init__(self, slots: list[Slot], lists: list[list], guards: Guards):
+    def __init__(self, slots: list[Slot], lists: list[list], settings: list[Slot], guards: Guards):
         self.slots, self.before = slots, [slot.content() for slot in slots]
         self.twins: list[Any] = []
+        self.settings = [(slot, slot.content()) for slot in settings]
         self.lists = [(each, Appending(), slots_with(each, guards)) for each in lists]
         guards.exchange(slots, lists)
 
@@ -218,16 +234,19 @@ class States:
     def take(self, trace: Trace) -> list[Exchange]:
         """What the function has left there; the names hold what they held."""
         left = [slot.content() for slot in self.slots]
+        found = [exchange(trace, slot, slot.content()) for slot, old in self.settings if slot.content() is not old]
         changed = [any(slot.content() is not standin for slot in slots) for _, standin, slots in self.lists]
         self.put_back()
+        if any(isinstance(x, Tensor) and not is_state(x) for twin in self.twins for x in flatten(twin)[0]):
+            raise Postponed("it takes gradients of what a name holds. Hint: nbgrad.grad of a copy.")
         if any(changed):
             raise Postponed("it exchanges a list to which it appends. Hint: return what it appends, and append it outside.")
-        found = [exchange(trace, slot, x) for slot, x, twin in zip(self.slots, left, self.twins) if x is not twin]
+        found += [exchange(trace, slot, x) for slot, x, twin in zip(self.slots, left, self.twins) if x is not twin]
         return found + [exchange(trace, each, standin.items) for each, standin, _ in self.lists if standin.items]
 
     def put_back(self) -> None:
         """Let the names hold what they held."""
-        for slot, x in zip(self.slots, self.before):
+        for slot, x in (*zip(self.slots, self.before), *self.settings):
             slot.put(x)
         for each, _, slots in self.lists:
             for slot in slots:
@@ -278,25 +297,66 @@ def slots_with(x: list, guards: Guards) -> list[Slot]:
     return found + [Slot(cells[k]) for k in range(0, len(cells), 2) if cells[k + 1] is x]
 
 
-def states_of(before: Before, guards: Guards) -> States | None:
-    """The state of a function that was just captured, by what it has left behind; None where that is more, or nothing.
+class State:
+    """The names that programs of one function exchange, and the lists to which they append: state for all of its programs."""
+
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+        self.lists: list[list] = []
+
+    def learn(self, states: States) -> None:
+        """A program has some."""
+        self.slots += [slot for slot in states.slots if not any(is_same(slot, other) for other in self.slots)]
+        self.lists += [each for each, _, _ in states.lists if not any(each is other for other in self.lists)]
+
+    def states(self, guards: Guards) -> States | None:
+        """Those that are names of another program, too."""
+        names = {(id(guards.names[k]), guards.names[k + 1]) for k in range(0, len(guards.names), 3)}
+        names |= {(id(cell), None) for cell in guards.cells[::2]}
+        slots = [slot for slot in self.slots if (id(slot.holder), slot.key) in names and may_be_state(slot.content())]
+        lists = [each for each in self.lists if any(each is other for other in guards.collections)]
+        return States(slots, lists, [], guards) if slots or lists else None
+
+
+def states_of(before: Before, guards: Guards, known: States | None) -> States | None:
+    """The state of a function that was just captured, by what it has left behind; None where that is more, or nothing new.
 
     The guards forget it: it may be another one in every call.
     """
-    slots, lists = list[Slot](), list[list]()
+    slots, lists, settings = list[Slot](), list[list](), list[Slot]()
     for place, old, new in before.rebound():
         if isinstance(place, list) and old is MISSING:
             lists.append(place)
-        elif is_exchange(old, new):
+        elif place is not None and is_exchange(old, new):
             slots.append(Slot(*place))
+        elif place is not None and isinstance(old, PLAIN) and may_keep(new):
+            settings.append(Slot(*place))
         else:
             return None
-    if not slots and not lists or any(slot.content() is other.holder for slot in slots for other in slots):
+    if not slots and not lists and not settings:
         return None
     if not all(may_keep(x) for each in lists for x in flatten(before.appended(each))[0]):
         return None
     before.put_back()
-    return States(slots, lists, guards)
+    if known is not None:
+        slots, lists = known.slots + slots, [each for each, _, _ in known.lists] + lists
+        settings += [slot for slot, _ in known.settings]
+    if any(slot.content() is other.holder for slot in slots for other in slots):
+        return None
+    return States(slots, lists, settings, guards)
+
+
+def is_same(slot: Slot, other: Slot) -> bool:
+    """Whether two slots are one name."""
+    return slot.holder is other.holder and slot.key == other.key
+
+
+def may_be_state(x: Any) -> bool:
+    """Whether what a name holds may be state of a program."""
+    leaves = flatten(x)[0]
+    return any(map(is_followed, leaves)) and all(
+        is_state(each) if isinstance(each, Tensor) else isinstance(each, PLAIN) for each in leaves
+    )
 
 
 def is_exchange(old: Any, new: Any) -> bool:

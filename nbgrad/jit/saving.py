@@ -244,7 +244,7 @@ def refusals(variant: Variant) -> Iterator[GraphError]:
     if acts is not None:
         sources = [source.leaf for source in acts.sources if isinstance(source, GradientOf)]
         if acts.keep is not None or any(isinstance(source, StateOf) for source in acts.sources):
-            yield cannot("state in names", "give it as an argument, and return what it becomes")
+            yield cannot("state in names, or of which tensors need gradients", "give it as an argument, and return what it becomes")
         if len(sources) < len(acts.sources):
             yield cannot("numbers that an optimizer computes anew in every call", "give them as arguments")
         if not all(isinstance(owner, int) for owner in (*sources, *(owner for owner, _ in (*acts.needed, *acts.gradients)))):

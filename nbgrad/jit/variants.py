@@ -24,7 +24,7 @@ from .ir import Value, values_in
 from .leaves import paths_of_leaves
 from .passes import owners, simplify
 from .program import Program
-from .rebound import States, states_of
+from .rebound import State, States, states_of
 from .recorded import Recorder
 from .sequence import Expected
 from .tracing import beginning_again
@@ -38,6 +38,7 @@ __all__ = ["MISSED", "Parts", "Variant"]
 MISSED = object()  # what native code returns where a call is not as expected
 OUTSIDE = "call it outside, and give the function what it returns"
 KEEPS = "it keeps state in names"
+MOST_ATTEMPTS = 4  # captures that each find more state than the one before
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
@@ -87,11 +88,12 @@ class Variant:
         cost: what its capture took; ``given``: the structure of the arguments, ``paths``: where their leaves are.
         before: how what it depends on was before the capture, as long as that is of use.
         known: tensors of the program that were there before the capture; ``arrays``: identities of NumPy arrays on which some lie.
+        once: whether its capture has changed something that its runs do not: it is of that call alone.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
-    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool):
+    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
         self.numbers = numbers
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn)
@@ -99,7 +101,7 @@ class Variant:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.before = Before(self.guards)
         try:
-            self.capture(fn, leaves, tree, numbers, follow)
+            self.capture(fn, leaves, tree, numbers, follow, kept)
         except BaseException as error:
             if isinstance(error, GraphError) or numbers or self.guards.exchanged:
                 self.before.put_back()
@@ -107,20 +109,29 @@ class Variant:
                 self.before.release()
             raise
 
-    def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool) -> None:
+    def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, kept: State) -> None:
         """Run the function, and make a program of what is seen.
 
         Raises:
             Fixed: it takes the values of numbers. Postponed: it has kept something that is of this capture alone.
         """
-        states = self.attempt(fn, leaves, tree, numbers, follow)
-        if states is not None:
+        states = kept.states(self.guards)
+        for _ in range(MOST_ATTEMPTS):
             try:
-                self.attempt(fn, leaves, tree, numbers, follow, states)
+                found = self.attempt(fn, leaves, tree, numbers, follow, states)
             except (Fixed, Postponed):
                 raise
             except Exception as error:  # of what takes no numbers, or reads such a list
+                if states is None:
+                    raise
                 raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+            if found is None:
+                break
+            states = found
+        else:
+            raise Postponed(f"{KEEPS}, others in every capture. Hint: return it, and keep it outside.")
+        if states is not None:
+            kept.learn(states)
 
     def attempt(
         self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, states: States | None = None
@@ -134,9 +145,10 @@ class Variant:
         try:
             if effects.trace.fixed:
                 raise Fixed.by(effects.trace.fixed)
-            found = None if states is not None else states_of(self.before, self.guards)
+            found = states_of(self.before, self.guards, states)
             if found is None:
                 self.before.refuse_kept()
+                self.once = self.before.is_changed()
                 self.prepare(leaves, known, graph, results, histories, effects)
         finally:
             effects.trace.settle()
@@ -302,7 +314,7 @@ class Variant:
             return False
         if self.passes and (any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or meets(inputs, constants)):
             return False
-        return self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
+        return not self.once and self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
 
     def acting(self, *inputs: Tensor) -> Any:
         """The leaves of the result; what the program does beside computing them is done."""

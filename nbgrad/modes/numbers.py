@@ -247,6 +247,16 @@ class Whole(Number):
 
     __neg__, __abs__ = partialmethod(signed, "neg", operator.neg), partialmethod(signed, "abs", abs)
 
+    def divided(self, name: str, compute: Callable, other: Any) -> Any:
+        """The whole part of a quotient, or what remains, where the divisor is a positive number that is known."""
+        if type(other) is int and 0 < other <= SMALL and self.is_within(SMALL):
+            value = None if self.known is None else compute(self.known, other)
+            return Whole(value, CALLS[name](self.tensor, other), self.capture, self.sources)
+        return NotImplemented if isinstance(other, Tensor) else compute(int(self), plain_number(other))
+
+    __floordiv__ = partialmethod(divided, "floor_divide", operator.floordiv)
+    __mod__ = partialmethod(divided, "remainder", operator.mod)
+
     def compared(self, name: str, compute: Callable, other: Any) -> Any:
         """The answer to ``self name other``."""
         kind = type(other)

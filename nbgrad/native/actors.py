@@ -37,7 +37,7 @@ class Actor:
         targets, places, times: what is written, or number of the operand; which operand that is, -1: none; how often.
         given: which of the operands are written; ``nowhere``: as many times -1; ``named``: what else the program reads.
         owners, parts: leaves, or numbers of inputs, whose gradient is exchanged, and for which leaf; -1: for none.
-        after: what is called in the end; before that ``keep(leaves)``, if there is one.
+        after: what is called in the end; before that ``keep(leaves, operands)``, if there is one.
         count, form: how many leaves are the result's, the others being gradients, and what is made of them.
         meta_of: makes a tensor's Meta.
         program: a list of ``run``, see ``Sequence``, or None where only ``slow`` can; the constants; the words of the leaves, and
@@ -120,7 +120,7 @@ class Actor:
             leaves.append(leaf(self.program, code, 1 + 3 * k, outs, operands))
         self.exchange(operands, leaves)
         if self.keep is not None:
-            self.keep(leaves)
+            self.keep(leaves, operands)
         for action in self.after:
             action()
         if int(self.form) == 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import Tensor, view_as_real, zeros_like
 from ..base.errors import ArgumentError
-from ..dispatch.updates import at_end, changing, fused_update
+from ..dispatch.updates import changing, fused_update, step_at_end, steps_ahead
 from ..modes.traced import Unfit, capture_of_thread
 from . import rules
 from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
@@ -113,16 +113,17 @@ class Adam(Optimizer):
             tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
             if p.is_complex():
                 tensors = list(map(as_pairs, tensors))
-            step = state["step"] + 1
+            ahead = steps_ahead(state)
+            step = state["step"] + 1 + ahead
             if step not in scalars:
                 members[step] = []
-                scalars[step] = changing(partial(self._next_scalars, members[step], group, step))
+                scalars[step] = changing(partial(self._next_scalars, members[step], group, step, ahead))
             members[step].append(state)
             fused_update(rule, tensors[:-1], tensors[-1:], scalars[step])
             if not is_captured:
                 state["step"] = step
         for states in members.values() if is_captured else ():
-            at_end(partial(count_step, states))
+            step_at_end(states)
 
     def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
         """The running means that the rule updates, zeros at first."""
@@ -134,13 +135,16 @@ class Adam(Optimizer):
             state["max_exp_avg_sq"] = zeros_like(p)
         return [state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]]
 
-    def _next_scalars(self, states: list[dict[str, Any]], group: dict[str, Any], first: int) -> dict[str, float]:
+    def _next_scalars(self, states: list[dict[str, Any]], group: dict[str, Any], first: int, ahead: int) -> dict[str, float]:
         """The numbers of the step that parameters with these states take next, ``first`` where there are none yet.
+
+        Args:
+            ahead: how many the program takes before that one.
 
         Raises:
             Unfit: they have taken different numbers of steps.
         """
-        steps = {state["step"] + 1 for state in states} or {first}
+        steps = {state["step"] + 1 + ahead for state in states} or {first}
         if len(steps) > 1:
             raise Unfit
         return self._scalars(steps.pop(), group)
@@ -160,12 +164,6 @@ class Adam(Optimizer):
             "weight_decay": 0.0 if decoupled else decay,
             "sign": -1.0 if group["maximize"] else 1.0,
         }
-
-
-def count_step(states: list[dict[str, Any]]) -> None:
-    """A step was taken."""
-    for state in states:
-        state["step"] += 1
 
 
 class AdamW(Adam):

@@ -4,6 +4,7 @@ import copy
 from collections import Counter, defaultdict, namedtuple
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import nbgrad
@@ -163,6 +164,29 @@ def tuples_and_lists():
     return fn, lambda: (box.pair, box.averages)
 
 
+def every_second_call():
+    box = SimpleNamespace(n=0, even=0.0)
+
+    def fn(x):
+        box.n += 1
+        if box.n % 2 == 0:
+            box.even += x.sum().item() / (box.n // 2)
+        return x * 2
+
+    return fn, lambda: (box.n, box.even)
+
+
+def looks_at_what_it_has_appended():
+    log = {"loss": []}
+
+    def fn(x):
+        log["loss"].append(x.sum().item())
+        log["loss"].append(2 * log["loss"][-1])
+        return x * log["loss"][-2]
+
+    return fn, lambda: log
+
+
 def in_a_function_that_is_called_twice():
     state = {"a": {"b": [nbgrad.zeros(2)]}}
 
@@ -223,12 +247,14 @@ CASES = {
     the_argument_itself: 1,
     written_and_rebound: 1,
     view_of_the_result: 1,
-    made_in_the_first_call: 1,
+    made_in_the_first_call: 2,
     tuples_and_lists: 1,
     in_a_function_that_is_called_twice: 1,
     two_names_of_one_tensor: 1,
     another_dtype_from_the_second_call_on: 2,
     branches_by_state: 4,
+    every_second_call: 3,
+    looks_at_what_it_has_appended: 1,
 }
 
 
@@ -296,6 +322,77 @@ def test_what_is_more_than_state_runs_as_it_is(make):
         want, got = eager(x), compiled(x)
         assert repr((got, found())) == repr((want, wanted()))
         assert type(found()) is type(wanted())
+
+
+def test_what_only_the_capture_changes_is_of_that_call_alone():
+    """Where names are as they were before an earlier capture again, its program is not taken: it would not change them."""
+
+    def make():
+        held = {"log": [], "kind": [1], "values": np.zeros(100), "mode": "a"}
+
+        def fn(x, k):
+            held["kind"] = [k]  # another list in every call
+            held["values"][k] += 1
+            held["mode"] = "ab"[k % 2]
+            return x * k
+
+        return fn, held
+
+    (eager, want), (fn, got) = make(), make()
+    compiled = nbgrad.compile(fn)
+    for k in (1, 2, 1, 1, 2, 2, 1, 2, 1, 1, 2):
+        assert_close(compiled(INPUTS[3], k), eager(INPUTS[3], k))
+        for held in (want, got):
+            held["kind"], kept = [1], held["kind"]
+            assert kept == [k]
+        assert want["values"].tolist() == got["values"].tolist()
+        assert want["mode"] == got["mode"]
+
+
+def test_modes_that_go_to_and_fro():
+    """``train(flag)`` within a compiled function is done in every call."""
+
+    def make():
+        nbgrad.manual_seed(0)
+        module = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+
+        def fn(x, flag):
+            module.train(flag)
+            return module(x).detach()
+
+        return fn, module
+
+    (eager, want), (fn, got) = make(), make()
+    compiled = nbgrad.compile(fn)
+    for k, flag in enumerate((True, True, False, True, False, False, True, True, False)):
+        x = nbgrad.stack(INPUTS[:4]) * k
+        assert_close(compiled(x, flag), eager(x, flag))
+        assert got[1].training == want[1].training == flag
+        assert_close(got[1].running_mean, want[1].running_mean)
+
+
+def test_options_of_an_optimizer_that_the_function_changes():
+    """A schedule by hand."""
+
+    def make():
+        w = nn.Parameter(nbgrad.ones(2))
+        optimizer = optim.SGD([w], lr=0.1)
+
+        def fn(x):
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+            return optimizer.param_groups[0]["lr"], w.detach().clone()
+
+        return fn
+
+    eager, compiled = make(), nbgrad.compile(make())
+    for x in INPUTS:
+        (rate, w), (want, expected) = compiled(x), eager(x)
+        assert rate == want
+        assert_close(w, expected)
 
 
 def test_an_error_leaves_state_as_the_function_does():
@@ -429,5 +526,25 @@ def test_state_cannot_be_saved(tmp_path):
     fn, _ = hidden_state()
     compiled = nbgrad.compile(fn)
     compiled(INPUTS[0])
-    with pytest.raises(nbgrad.base.errors.GraphError, match="state in names: a file cannot hold that"):
+    with pytest.raises(nbgrad.base.errors.GraphError, match="state in names, .*: a file cannot hold that"):
         nbgrad.jit.save(compiled, tmp_path / "state")
+
+
+@pytest.mark.parametrize("make", [lambda p: optim.Adam(p, 0.1), lambda p: optim.AdamW(p, 0.1), lambda p: optim.SGD(p, 0.1, 0.9)])
+def test_several_steps_of_an_optimizer_in_one_call(make):
+    """Each has the numbers of its own step."""
+    found = []
+    for wrap in (lambda fn: fn, nbgrad.compile):
+        w = nn.Parameter(nbgrad.ones(2))
+        optimizer = make([w])
+
+        def step(x):
+            for _ in range(3):
+                optimizer.zero_grad()  # noqa: B023
+                ((w - x) ** 2).sum().backward()  # noqa: B023
+                optimizer.step()  # noqa: B023
+            return w.detach().clone()  # noqa: B023
+
+        call = wrap(step)
+        found.append([call(x).tolist() for x in INPUTS])
+    assert found[0] == found[1]
