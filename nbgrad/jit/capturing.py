@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable
 
 from ..autograd.function_context import FunctionRule
+from ..base.dtypes import DType
 from ..base.errors import ArgumentError, GraphError
+from ..base.grad_mode import mode
 from ..base.nested import Tree, flatten
+from ..base.plain import PLAIN
+from ..base.size import Size
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
 from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
+from ..tensors.storage import Device
 from ..tensors.tensor import Tensor
 from .effects import Effects, Postponed
 from .functions import Hosted
@@ -20,9 +25,9 @@ from .outside import watching
 from .rebound import States
 from .tracing import tracing
 
-__all__ = ["Fixed", "captured"]
+__all__ = ["Fixed", "RESULTS", "captured"]
 
-PLAIN = (int, float, complex, bool, str, bytes, type(None))
+RESULTS = (*PLAIN, Size, DType, Device)  # what a compiled function may return beside tensors
 
 
 class Fixed(GraphError):
@@ -64,6 +69,10 @@ def captured(
         ArgumentError: the function returns what is no tensor, number, string or None.
         Fixed: an error came where numbers were followed that ``item`` had read, perhaps of what takes floats alone.
     """
+    if any(isinstance(x, Tensor) and x.__dict__ for x in leaves):
+        raise GraphError(
+            "a tensor that it is given has attributes of its own: a graph cannot hold them. Hint: give them as arguments."
+        )
     with tracing(known, effects=True, hosted=hosted, late=True) as active, watching(active):
         effects = active.effects
         assert effects is not None
@@ -84,7 +93,7 @@ def captured(
             effects.stand_in(x, x, x)
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
-        active.follows = follow
+        active.follows, modes = follow, modes_now()
         try:
             if states is not None:
                 states.install(active)
@@ -99,10 +108,11 @@ def captured(
                 states.put_back()
         if active.refused is not None:  # which the function has caught
             raise active.refused
+        refuse_changes(traced, tree, (args, kwargs), modes)
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
         for k, x in enumerate(results):
-            if not isinstance(x, (Tensor, *PLAIN)):
+            if not isinstance(x, (Tensor, *RESULTS)):
                 place = structure.places("the result")[k]
                 raise ArgumentError(
                     f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
@@ -120,6 +130,33 @@ def captured(
         histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, structure, effects
+
+
+def modes_now() -> tuple:
+    """The modes of this thread that functions may set."""
+    return mode.enabled, mode.inference, mode.claimed
+
+
+def refuse_changes(leaves: list, tree: Tree, arguments: tuple, modes: tuple) -> None:
+    """Refuse what a program would not do again: changes of containers among the arguments, attributes of tensors, modes.
+
+    Args:
+        leaves, tree: what the function was given; ``arguments``: the same, as it has left them.
+        modes: that there were.
+
+    Raises:
+        GraphError: there is one.
+    """
+    now, structure = flatten(arguments)
+    if structure != tree or any(x is not y for x, y in zip(now, leaves)):
+        what, hint = "it changes a list or a dict that it is given", "return what is in it"
+    elif any(isinstance(x, Tensor) and x.__dict__ for x in leaves):
+        what, hint = "it sets an attribute of a tensor that it is given", "keep it somewhere else"
+    elif modes_now() != modes:
+        what, hint = "it leaves another grad mode behind", "with nbgrad.set_grad_enabled(...) ends"
+    else:
+        return
+    raise GraphError(f"{what}: a graph cannot hold it. Hint: {hint}.")
 
 
 def is_control(node: Any) -> bool:

@@ -14,12 +14,12 @@ import functools
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
+from ..base.plain import PLAIN
 from ..modes.numbers import Number
 from ..tensors.tensor import Tensor
 
 __all__ = ["Closure"]
 
-PLAIN = (int, float, complex, bool, str, bytes, type(None))
 MOST_MEMBERS = 64
 
 

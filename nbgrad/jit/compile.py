@@ -12,6 +12,7 @@ from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
 from ..base.grad_mode import mode
 from ..base.nested import Tree, flatten
+from ..base.plain import PLAIN as VALUES
 from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS
@@ -33,7 +34,7 @@ __all__ = ["Compiled", "compile"]
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
 NONE: frozenset[int] = frozenset()
-PLAIN = (int, float, complex, bool, str, bytes, type(None), DType)
+PLAIN = (*VALUES, DType)
 
 
 class Compiled:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..base.compat import Settings
 from ..base.dtypes import get_default_dtype
+from ..base.plain import PLAIN
 from ..func.captures import all_names, global_names
 from ..tensors.tensor import Tensor
 from .members import Members, is_collection, texts
@@ -33,7 +34,6 @@ __all__ = ["Guards"]
 MOST_MEMBERS = 4096  # of a collection, or attributes of an object, that are looked through
 # Methods of Functions and modules that no code of the program calls by name.
 CALLED = frozenset({"forward", "backward", "vjp", "setup_context", "jvp", "vmap"})
-PLAIN = (int, float, complex, bool, str, bytes, type(None))
 LIBRARIES = tuple(dict.fromkeys(str(Path(path).resolve()) for path in (os.path.dirname(os.__file__), *site.getsitepackages())))
 OWN = str(Path(__file__).parents[1])
 
@@ -52,7 +52,7 @@ class Guards:
         exchanged: names whose contents are a program's state: rebound.py.
     """
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, *others: Any):
         self.names: list[Any] = [get_default_dtype.__globals__, "_default", get_default_dtype()]
         self.cells: list[Any] = []
         self.tensors: list[Tensor] = []
@@ -66,7 +66,7 @@ class Guards:
         self.exchanged: list[Any] = []
         self.calendars: list[type] = []
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
-        waiting = [function]
+        waiting = [function, *others]
         while waiting:
             while waiting:
                 waiting += self.parts(waiting.pop())

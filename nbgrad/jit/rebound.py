@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.dtypes import int64
 from ..base.nested import Tree, flatten
+from ..base.plain import PLAIN
 from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.overrides import has_function
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Appending", "Exchange", "Keeper", "State", "StateOf", "States", "states_of"]
 
-PLAIN = (int, float, complex, bool, str, bytes, type(None))
 NUMBERS = (int, float)
 WHOLE = layout_of(int64, ())
 
@@ -334,6 +334,8 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
         else:
             return None
     if not slots and not lists and not settings:
+        return None
+    if not all(slots_with(each, guards) for each in lists):  # by no name that could hold something else
         return None
     if not all(may_keep(x) for each in lists for x in flatten(before.appended(each))[0]):
         return None

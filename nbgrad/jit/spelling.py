@@ -10,6 +10,7 @@ from typing import Any
 from ..base.dtypes import DType
 from ..base.errors import GraphError
 from ..base.nested import Tree
+from ..base.plain import PLAIN as VALUES
 from ..tensors.layout import Layout
 from .expressions import type_of_text, value_of_text
 from .ir import Block
@@ -17,7 +18,7 @@ from .literals import literal, type_text
 
 __all__ = ["own_function", "read_kind", "read_tree", "read_value", "require_no_python", "spell_kind", "spell_tree", "spell_value"]
 
-PLAIN = (int, float, complex, bool, str, bytes, type(None), DType)
+PLAIN = (*VALUES, DType)
 CONTAINERS = {kind.__name__: kind for kind in (tuple, list, dict, OrderedDict)}
 PACKAGE = __name__.partition(".")[0]
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Sequence
 from ..base import config
 from ..base.errors import ArgumentError, require_callable
 from ..base.grad_mode import Kept, special, traces
+from ..base.plain import PLAIN
 from ..func.captures import captured
 from ..modes.numbers import Number
 from ..tensors.tensor import Tensor
@@ -15,8 +16,6 @@ from . import quick  # noqa: F401
 from .capture import Trace
 from .functions import Hosted
 from .graph import Graph
-
-PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 __all__ = ["beginning_again", "trace", "tracing"]
 

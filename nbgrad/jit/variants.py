@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 from ..base.errors import GraphError
 from ..base.grad_mode import mode
 from ..base.nested import Tree
+from ..base.plain import PLAIN
 from ..engine import walks
 from ..graph.edges import requires_grad
 from ..native.actors import COUNTED, LISTED, SINGLE
@@ -39,7 +40,6 @@ MISSED = object()  # what native code returns where a call is not as expected
 OUTSIDE = "call it outside, and give the function what it returns"
 KEEPS = "it keeps state in names"
 MOST_ATTEMPTS = 4  # captures that each find more state than the one before
-PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
 class Parts(NamedTuple):
@@ -96,7 +96,7 @@ class Variant:
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
         self.numbers = numbers
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
-        self.guards = Guards(fn)
+        self.guards = Guards(fn, *[x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and callable(x)])
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.before = Before(self.guards)
