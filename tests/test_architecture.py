@@ -62,14 +62,13 @@ ASSIGNED = {
 
 # Modules that import a library of their own at the top of the file.
 CONFINED = {
-    "numba": ("kernels.cpu", "kernels.cuda", "kernels.instantiate", "kernels.prims"),
+    "numba": ("kernels.cpu", "kernels.instantiate", "kernels.prims"),
     "cuda": ("kernels.cuda",),
-    "numba.cuda": ("kernels.cuda.build", "kernels.cuda.intrinsics"),
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
 }
-NOWHERE = ("torch", "jax", "scipy", "matplotlib", "pytest")
+NOWHERE = ("numba.cuda", "torch", "jax", "scipy", "matplotlib", "pytest")
 
 
 class Import(NamedTuple):
@@ -245,7 +244,7 @@ TABLES = {
     ("composites.scatter", "EXTREMA"): "values of torch's argument reduce=",
     ("composites.scatter", "REDUCTIONS"): "values of torch's argument reduce=",
     ("cubins.operations", "DIVIDES"): "scalar functions whose kernels have divisions of integers, which the gates allow there",
-    ("cubins.table", "SERIES"): "scalar functions that a thread computes one at a time",
+    ("cubins.table", "SERIES"): "scalar functions of many terms",
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",

@@ -108,7 +108,7 @@ def build_one(entry: Entry, options: Options) -> Result:
     try:
         kernel, stored = load_or_build(entry.recipe, entry.gates, options.arch, options.store)
         return Result(entry.label, stored, kernel.registers, "")
-    except Exception as error:  # of Numba, NVVM, nvJitLink or a gate: one kernel's failure is a line of the report
+    except Exception as error:  # of LLVM, nvJitLink or a gate: one kernel's failure is a line of the report
         return Result(entry.label, False, 0, f"{type(error).__name__}: {error}")
 
 

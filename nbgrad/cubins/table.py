@@ -28,8 +28,10 @@ MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves 
 # Every lane has its own branch to the precise path: a sine of eight takes ptxas 10 s, of four 1 s. A complex function has a
 # sine and a cosine.
 MOST_GUARDED = {FLOATING: 4, COMPLEX: 1}
-# Sums of many terms, each a power: one at a time, and what spills (at most 192 bytes, float64) is little beside the work.
+# Sums of many terms, each a power: what spills (at most 192 bytes, float64) is little beside the work.
 SERIES = ("zeta",)
+# One element at a time: those, and tangents of six operands of float64, whose registers two elements would need twice.
+SINGLY = (*SERIES, "weighted_logits_difference_jvp")
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(
@@ -77,7 +79,7 @@ def lanes_of(operation: Operation) -> int:
     lanes, most = vector_lanes([*arrays, *operation.outputs]), MOST_LOADED // max(len(arrays), 1)
     if is_guarded(operation):
         most = min(most, MOST_GUARDED[dtype_of(operation.dtype).category])
-    if operation.scalar.__name__.startswith(SERIES):
+    if operation.scalar.__name__.startswith(SINGLY):
         most = 1
     while lanes > most:
         lanes //= 2

@@ -147,11 +147,11 @@ def llvm_prims(intrinsic, types, dtype, rint_symbol: str) -> dict[str, Any]:
     """The primitives as Numba intrinsics.
 
     Args:
-        intrinsic: the decorator of one target: ``numba.extending``'s or ``numba.cuda.extending``'s.
+        intrinsic: what makes one of a rule: ``numba.extending``'s decorator, or the compiler's own.
         types: that target's module of Numba types.
         dtype: as in ``numpy_prims``.
         rint_symbol: the target's function behind ``rint``; those behind floor, ceil, trunc and sqrt follow its pattern
-            (``llvm.rint.f32``, ``llvm.floor.f32``; NVVM knows few LLVM intrinsics: ``__nv_rintf``, ``__nv_floorf``).
+            (``llvm.rint.f32``, ``llvm.floor.f32``).
 
     Returns:
         ``{name: intrinsic}``. Operations are single LLVM instructions without fast-math flags: nothing is contracted,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nbgrad.kernels.cuda import access, build, host, reductions, simt, templates
+from nbgrad.kernels.cuda.emulated.device import Device, emulate
 
 
 class Machine:
@@ -107,6 +108,16 @@ class Interpreter(Machine):
         simt.interpret(template, scalar, dtype, grid, *args, **source)
 
 
+class Emulated(Machine):
+    """Launches on this processor, each access looked at."""
+
+    def __init__(self):
+        self.device = Device()
+
+    def run(self, template, scalar, dtype, grid, *args, **source):
+        emulate(template, scalar, dtype, grid, *args, device=self.device, **source)
+
+
 class RealGpu(Machine):
     """Launches on a GPU: copies the arrays there and, since any may have been written, back."""
 
@@ -127,6 +138,12 @@ class RealGpu(Machine):
 
 @pytest.fixture
 def machine():
+    """The emulated device."""
+    return Emulated()
+
+
+@pytest.fixture
+def interpreter():
     """The interpreter."""
     pytest.importorskip("greenlet", reason="the interpreter needs greenlet: pip install 'nbgrad[dev]'")
     return Interpreter()
@@ -141,7 +158,7 @@ def gpu():
 @pytest.fixture(scope="session")
 def compiler():
     """``build.build``; skips where a compiler's package is not installed, and only then."""
-    for package in ("numba-cuda", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink"):
+    for package in ("cuda-core", "nvidia-nvjitlink"):
         try:
             version(package)
         except PackageNotFoundError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -14,7 +16,7 @@ from nbgrad.base import errors
 from nbgrad.cubins import command, table
 from nbgrad.cubins.operations import named
 from nbgrad.kernels import scalars
-from nbgrad.kernels.cuda import gates, host
+from nbgrad.kernels.cuda import build, gates, host
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.accumulators import accumulator
 from nbgrad.kernels.cuda.build import Recipe
@@ -101,9 +103,80 @@ def multiply_then_add(x, y):
 
 
 def test_nothing_is_contracted():
-    """x * y + 1 keeps both roundings, as on the CPU: NVVM would make it an fma."""
+    """x * y + 1 keeps both roundings, as on the CPU: GPUs have an instruction that rounds once."""
     ptx = flat(multiply_then_add, "float32", "float32", "float32")().ptx
     assert "fma" not in ptx and "mul.rn.f32" in ptx and "add.rn.f32" in ptx
+
+
+@pytest.mark.parametrize("arch, ptx", [("sm_80", "8.0"), ("sm_90", "8.0"), ("sm_100", "8.6")])
+def test_ptx_is_as_old_as_the_architecture(arch, ptx):
+    """A driver of the architecture's first day can load it."""
+    text = build.compile_ptx(elementwise((FLOAT, FLOAT), ("float32",)), MUL, "float32", arch, {})
+    assert f".version {ptx}\n.target {arch}\n" in text and ".maxntid 256" in text and ".minnctapersm 4" in text
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "gfx90a", "sm_", "90"])
+def test_unknown_architecture_is_refused(arch):
+    """An architecture that kernels are not written for, or no architecture at all, is named."""
+    with pytest.raises(errors.KernelError, match=f"the architecture '{arch}', expected sm_80 or later.* Hint: "):
+        flat(MUL, "float32", "float32", "float32")(arch)
+
+
+def test_what_threads_do_together_is_convergent():
+    """No pass may move a barrier or a shuffle into a branch: all of their calls and declarations say so."""
+    recipe = fold(reduce_rows, "sum", "float64")
+    text = build.kernel_text(recipe.template, recipe.scalar, recipe.dtype, recipe.source)
+    together = [line for line in text.splitlines() if "shfl.sync" in line or "barrier.cta" in line]
+    assert len(together) > 10 and all("convergent" in line for line in together)
+
+
+def test_dtypes_may_be_mixed():
+    """Operands of any dtypes meet in a kernel's own: what the table does not list is made when it is asked for."""
+    for inputs, output, dtype in (
+        (("int8", "float32"), "float32", "float32"),
+        (("bfloat16", "float64"), "float64", "float64"),
+        (("bool", "int16"), "int16", "int64"),
+        (("uint8", "int32"), "int32", "int64"),
+        (("int64", "complex64"), "complex64", "complex64"),
+    ):
+        numbers = tuple(array("uint8" if name == "bool" else name) for name in inputs)
+        for recipe in (
+            Recipe(elementwise(numbers, (output,)), MUL, dtype),
+            Recipe(strided(numbers, (output,), 2), MUL, dtype, index_source(32)),
+        ):
+            assert gates.check(recipe(), gates.gates_for(recipe.template, dtype, integers=True)) == [], (inputs, output)
+
+
+def test_compiling_imports_no_numba():
+    """LLVM's back end for NVIDIA's GPUs comes with llvmlite; a process that builds a kernel starts nothing else."""
+    program = """
+import sys
+from nbgrad.cubins.operations import named
+from nbgrad.kernels.cuda import build, templates
+product = named("mul", "float32")
+kernel = build.build(templates.elementwise(product.inputs, product.outputs), product.scalar, "float32")
+assert kernel.cubin.startswith(b"\\x7fELF")
+print([name for name in sys.modules if name.partition(".")[0] == "numba"])
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+
+
+def test_without_a_linker_the_remedy_is_named(monkeypatch):
+    """A machine without cuda-core can write PTX, and says what makes a cubin of it."""
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    with pytest.raises(errors.KernelError, match=r"cuda-core cannot be imported: .* Hint: pip install 'nbgrad\[cuda\]'"):
+        flat(MUL, "float32", "float32", "float32")()
+
+
+def undeclared(x):
+    return [x, x][0]
+
+
+def test_what_no_kernel_may_contain_is_named():
+    """A scalar function of a user may contain anything: what cannot be compiled is told with the kernel's name."""
+    with pytest.raises(errors.KernelError, match="elementwise_float32_to_float32_x4u1 of undeclared contains List"):
+        flat(undeclared, "float32", "float32")()
 
 
 def test_division_by_zero_takes_no_branch():

@@ -29,7 +29,7 @@ from .arithmetic import (
 )
 from .kinds import Complex, Float, Integer, Kind, Pointer, Refused
 
-__all__ = ["Expressions", "Scope", "Widened"]
+__all__ = ["Expressions", "Namespace", "Primitive", "Scope", "Widened"]
 
 SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.LShift: "<<",
@@ -47,6 +47,27 @@ def literal(node: ast.expr) -> bool:
 
 class Widened(Exception):
     """A variable turned out to need another kind: the kernel is compiled again."""
+
+
+class Primitive:
+    """What this compiler alone can write.
+
+    Attributes:
+        emit: ``emit(builder, *operands)`` of what ``expr`` gives, kinds too; gives such a thing, or None.
+        read: whether its name is a value, which is written where the name stands; it is called otherwise.
+    """
+
+    __slots__ = ("emit", "read")
+
+    def __init__(self, emit: Callable, read: bool = False):
+        self.emit, self.read = emit, read
+
+
+class Namespace:
+    """Names behind a name: ``cuda.threadIdx.x``."""
+
+    def __init__(self, **members: Any):
+        vars(self).update(members)
 
 
 class Scope:
@@ -150,6 +171,9 @@ class Expressions:
         owner = self.expr(node.value)
         if isinstance(owner, types.ModuleType):
             return self.scope.narrow(getattr(owner, node.attr))
+        if isinstance(owner, Namespace):
+            found = getattr(owner, node.attr)
+            return found.emit(self.b) if isinstance(found, Primitive) and found.read else found
         raise Refused(f".{node.attr}")
 
     def of_Tuple(self, node) -> Any:
@@ -160,7 +184,8 @@ class Expressions:
         if isinstance(base, tuple):
             k = self.number(node.slice)
             return self.tabulated(base, k) if isinstance(k, Value) else base[k]
-        address = self.element(base, node.slice)
+        place = self.element(base, node.slice)
+        address = base.kind.reached(self.b, place, False)
         return Value(base.kind.dtype, self.noted(self.b.load(address), base))
 
     def noted(self, access: Any, base: Value) -> Any:
@@ -294,8 +319,9 @@ class Expressions:
         called = self.expr(node.func) if not isinstance(node.func, ast.Attribute) else self.method(node.func)
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
             raise Refused("a call with names or stars")
-        operands = [self.number(each) for each in node.args]
-        return self.called(called, operands)
+        if isinstance(called, Primitive):
+            return called.emit(self.b, *map(self.expr, node.args))
+        return self.called(called, [self.number(each) for each in node.args])
 
     def method(self, node: ast.Attribute) -> Any:
         """The function ``conjugate`` of a complex number; another attribute that is called."""

@@ -19,7 +19,7 @@ from .expressions import Scope, Widened
 from .kinds import Refused
 from .statements import Statements
 
-__all__ = ["kernel_text", "rules"]
+__all__ = ["Entry", "kernel_text", "rules"]
 
 MOST_ATTEMPTS = 20  # each widens a variable
 REORDERED = ("reassoc", "nsz")
@@ -89,15 +89,48 @@ def rules(dtype: str) -> tuple[dict[str, Rule], dict[str, Callable]]:
     return llvm_prims(Rule, kinds, dtype, f"llvm.rint.f{width}"), numpy_prims(dtype)
 
 
-def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool, apart: bool = False) -> str:
+class Entry:
+    """What a target calls: the function of a module that is a kernel. This one is the processor's, ``kernel(start, stop, args)``.
+
+    Attributes:
+        triple: the target, in LLVM's words.
+    """
+
+    @property
+    def triple(self) -> str:
+        return llvm.get_process_triple()
+
+    def declare(self, module: ir.Module, symbol: str) -> ir.Function:
+        """The function."""
+        pointer, i64 = ir.IntType(8).as_pointer(), ir.IntType(64)
+        return ir.Function(module, ir.FunctionType(ir.IntType(32), [pointer, pointer, i64, i64, pointer.as_pointer()]), symbol)
+
+    def operands(self, made: ir.Function, builder: Builder) -> list[Value]:
+        """The operands of what it is translated from; instructions go to where it begins."""
+        _, _, start, stop, args = made.args
+        return [Value(kinds.int64, start), Value(kinds.int64, stop), Value(kinds.CPointer(kinds.voidptr), args)]
+
+    def leave(self, builder: Builder, result: Any) -> None:
+        """The end of the function.
+
+        Args:
+            result: what is returned; None if nothing is.
+        """
+        builder.ret(ir.Constant(ir.IntType(32), 0))
+
+
+def kernel_text(
+    function: Any, symbol: str, scope: Scope, reassociate: bool = False, apart: bool = False, entry: Entry | None = None
+) -> str:
     """LLVM's text of a kernel.
 
     Args:
-        function: ``kernel(start, stop, args)``.
+        function: what is translated.
         symbol: its name.
         scope: what its names mean.
         reassociate: whether its sums may be reordered.
         apart: whether memory that it writes through a pointer is reached through no other.
+        entry: how the target calls it; None: the processor, as a kernel of the CPU.
 
     Raises:
         Refused: it contains what this compiler does not know.
@@ -106,29 +139,28 @@ def kernel_text(function: Any, symbol: str, scope: Scope, reassociate: bool, apa
         raise Refused("a closure")
     for _ in range(MOST_ATTEMPTS):
         try:
-            return attempt(function, symbol, scope, reassociate, apart)
+            return attempt(function, symbol, scope, reassociate, apart, entry or Entry())
         except Widened:
             continue
     raise Refused("variables of ever other kinds")
 
 
-def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool, apart: bool) -> str:
+def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool, apart: bool, entry: Entry) -> str:
     """The text, with the kinds of variables that are known so far."""
     module = ir.Module(symbol)
-    module.triple, module.data_layout = llvm.get_process_triple(), scope.layout
-    pointer, i64 = ir.IntType(8).as_pointer(), ir.IntType(64)
-    made = ir.Function(module, ir.FunctionType(ir.IntType(32), [pointer, pointer, i64, i64, pointer.as_pointer()]), symbol)
-    entry, body = made.append_basic_block("entry"), made.append_basic_block("body")
+    module.triple, module.data_layout = entry.triple, scope.layout
+    made = entry.declare(module, symbol)
+    first, body = made.append_basic_block("entry"), made.append_basic_block("body")
     builder = scope.builder = Builder(body)
     builder.fast = REORDERED if reassociate else ()
     scope.reached = [] if apart else None
-    _, _, start, stop, args = made.args
-    operands = [Value(kinds.int64, start), Value(kinds.int64, stop), Value(kinds.CPointer(kinds.voidptr), args)]
+    with builder.goto_block(first):
+        operands = entry.operands(made, builder)
     tree = tree_of(function.__code__)
-    Function(scope, function, tree, operands).run(tree)
+    result = Function(scope, function, tree, operands).run(tree)
     if not builder.block.is_terminated:
-        builder.ret(ir.Constant(ir.IntType(32), 0))
-    with builder.goto_block(entry):
+        entry.leave(builder, result)
+    with builder.goto_block(first):
         builder.branch(body)
     keep_apart(module, scope.reached or [])
     return str(module)

@@ -81,11 +81,15 @@ class Complex(Kind):
 
 
 class Pointer(Kind):
-    """The address of elements of ``dtype``."""
+    """The address of elements of ``dtype``, in one of the target's memories: LLVM's address space."""
 
-    def __init__(self, dtype: Kind):
-        super().__init__(f"{dtype}*", dtype.llvm.as_pointer())
+    def __init__(self, dtype: Kind, space: int = 0):
+        super().__init__(f"{dtype}*{space or ''}", dtype.llvm.as_pointer(space))
         self.dtype = dtype
+
+    def reached(self, b: Any, address: Any, writes: bool) -> Any:
+        """The address to use in the place of that of an element which is about to be read or written."""
+        return address
 
 
 class Tuple(Kind):

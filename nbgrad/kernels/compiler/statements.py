@@ -131,7 +131,8 @@ class Statements(Expressions):
         """Put a number behind a pointer."""
         assert isinstance(base.kind, Pointer)
         kind = base.kind.dtype
-        self.noted(self.b.store(ir_of(convert(self.b, value, kind), kind), address), base)
+        element = ir_of(convert(self.b, value, kind), kind)
+        self.noted(self.b.store(element, base.kind.reached(self.b, address, True)), base)
 
     # ---- statements ----------------------------------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class Statements(Expressions):
             raise Refused(ast.unparse(node.target))
         base = self.number(node.target.value)
         address = self.element(base, node.target.slice)
-        before = Value(base.kind.dtype, self.b.load(address))
+        before = Value(base.kind.dtype, self.b.load(base.kind.reached(self.b, address, False)))
         self.store_at(base, address, self.operated(sign, before, self.number(node.value)))
 
     def do_If(self, node) -> bool:

@@ -4,8 +4,10 @@
     templates.py     loop skeletons around a scalar function: elementwise, strided
     accumulators.py  how a reduction's monoid is held: carried sums, parts of complex numbers, positions
     reductions.py    the skeletons that fold rows and columns with them
-    intrinsics.py    what templates' names mean to Numba's CUDA target    } the only files that
-    build.py         template + scalar -> PTX -> cubin                    } import numba-cuda
+    memory.py        loads and stores as instructions
+    intrinsics.py    what templates' names mean to a GPU
+    entry.py         how a GPU calls a kernel
+    build.py         template + scalar -> PTX -> cubin
     simt.py          what the same names mean to an interpreter on the CPU
     gates.py         what must hold of every kernel's PTX and registers
     store.py         cubins on disk, by content

@@ -1,7 +1,6 @@
-"""Template + scalar function + dtype -> PTX -> cubin, on any machine. With ``intrinsics.py``, the only file that knows
-numba-cuda.
+"""Template + scalar function + dtype -> PTX -> cubin, on any machine, without Numba: the compiler of ``kernels/compiler`` writes
+LLVM's text, LLVM's back end for NVIDIA's GPUs, which llvmlite has, makes PTX of it, nvJitLink a cubin.
 
-Numba is used as a compiler only: its launcher takes longer than a call may, and its arrays and contexts are not needed.
 What leaves this file is a ``Kernel``: bytes and a name.
 """
 
@@ -10,29 +9,42 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import threading
 import time
-import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import CodeType, FunctionType, SimpleNamespace
-from typing import Any
-from unittest import mock
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import KernelError
 from .. import complex_scalars, prims, scalars
 from ..instantiate import instantiate
 from ..texts import ready
-from .access import Function, prims_dtype, value_dtype
+from .access import Function, prims_dtype
 from .templates import BLOCK, Template
 
-__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "link", "max_registers", "right_everywhere", "scalar_source"]
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
+
+    from ..compiler.functions import Entry
+
+__all__ = [
+    "ARCH",
+    "Kernel",
+    "Recipe",
+    "build",
+    "instantiate_for",
+    "link",
+    "max_registers",
+    "right_everywhere",
+    "scalar_source",
+    "text_for",
+]
 
 ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
-_COMPILING = threading.Lock()  # the patches of ``numba_without_gpu`` are seen by all threads
+# The oldest version of PTX that an architecture has, so that older drivers take it; the last of these for newer ones.
+PTX_OF = {"sm_80": 80, "sm_86": 80, "sm_89": 80, "sm_90": 80, "sm_100": 86, "sm_103": 88, "sm_120": 87, "sm_121": 88}
 REGISTERS = 65536  # of a multiprocessor
 
 
@@ -46,7 +58,7 @@ class Kernel:
         ptx: what it was assembled from; empty if it came from the store.
         registers: of a thread.
         spill_bytes: of a thread; anything but 0 is a defect.
-        numba_s, ptxas_s: seconds from source to PTX, and from PTX to cubin.
+        compile_s, link_s: seconds from source to PTX, and from PTX to cubin.
     """
 
     name: str
@@ -54,8 +66,8 @@ class Kernel:
     ptx: str = field(default="", repr=False)
     registers: int = 0
     spill_bytes: int = 0
-    numba_s: float = 0.0
-    ptxas_s: float = 0.0
+    compile_s: float = 0.0
+    link_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     """
     name = kernel_name(template, scalar, dtype)
     start = time.perf_counter()
-    ptx = rename_entry(compile_ptx(template, scalar, dtype, arch, source), name)
+    ptx = compile_ptx(template, scalar, dtype, arch, source)
     middle = time.perf_counter()
     cubin, log = link(ptx, arch)
     registers = int(find(r"Used (\d+) registers", log))
@@ -197,48 +209,70 @@ def link(ptx: str, arch: str = ARCH) -> tuple[bytes, str]:
 
 
 def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, source: Mapping) -> str:
-    """The PTX of a kernel, its entry still under Numba's mangled name."""
+    """The PTX of a kernel."""
+    import llvmlite.binding as llvm
+
+    text = kernel_text(template, scalar, dtype, source)
     try:
-        from .intrinsics import cuda, cuda_prims, pointer_type, types
-    except ImportError as error:
-        raise KernelError(f"cuda: numba-cuda cannot be imported: {error}. Hint: pip install 'nbgrad[cuda]'.") from error
-    capability = divmod(int(arch.removeprefix("sm_")), 10)
-    names = cuda_prims(dtype, template.accesses, template.state)
-    kernel = instantiate_for(names, template, scalar, dtype, source, cuda.jit(device=True))
-    values = [getattr(types, value_dtype(dtype))] * template.values
-    signature = types.void(*map(pointer_type, template.pointers), *values, *[types.int64] * template.integers)
-    with _COMPILING, numba_without_gpu(capability):
-        ptx, _ = cuda.compile_ptx(kernel, signature, cc=capability, launch_bounds=(BLOCK, blocks_resident(dtype)))
-    return ptx.decode() if isinstance(ptx, bytes) else ptx
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise KernelError(f"cuda: LLVM refuses the text of {template.name}: {str(error).strip()}.") from None
+    machine = target_machine(arch)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_assembly(module)
 
 
-@contextmanager
-def numba_without_gpu(capability: tuple[int, int]) -> Iterator[None]:
-    """Three patches of numba-cuda, for the time of one compilation.
+def kernel_text(template: Template, scalar: Function, dtype: str, source: Mapping) -> str:
+    """LLVM's text of a kernel for NVIDIA's GPUs."""
+    from .entry import PtxEntry, ptx_layout
+    from .intrinsics import ptx_names
 
-    1. A device function asks the current GPU what to compile for; answer in its place.
-    2. NVVM contracts x * y + z into fma unless told otherwise, and numba-cuda has no option for it. Only the fma
-       that the source spells may happen: then CPU and GPU give the same bits.
-    3. What it imports and does late draws deprecation warnings from NumPy 2.5; they would be errors under ``-W error``.
+    names = ptx_names(dtype, template.accesses, template.state)
+    return text_for(names, PtxEntry(template, dtype, BLOCK, blocks_resident(dtype)), ptx_layout(), template, scalar, dtype, source)
+
+
+def text_for(
+    names: dict[str, Any], entry: Entry, layout: str, template: Template, scalar: Function, dtype: str, source: Mapping
+) -> str:
+    """LLVM's text of a kernel.
+
+    Args:
+        names: what the template's names mean to a target; ``entry``: how it calls kernels; ``layout``: of its data.
+
+    Raises:
+        KernelError: the kernel contains what the compiler does not know.
     """
-    from numba.cuda import dispatcher
-    from numba.cuda.cudadrv import nvvm
+    from ..compiler import functions
+    from ..compiler.expressions import Scope
+    from ..compiler.kinds import Refused
 
-    device = SimpleNamespace(compute_capability=capability)
-    with (
-        mock.patch.object(dispatcher, "get_current_device", lambda: device),
-        mock.patch.object(nvvm, "compile_ir", functools.partial(nvvm.compile_ir, fma=False)),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
+    rules, of_constants = functions.rules(prims_dtype(dtype))
+    scope = Scope({**rules, **names}, {**scalar_source(scalar, dtype), **source}, narrowed_to(dtype), of_constants, layout)
+    try:
+        return functions.kernel_text(template.function, kernel_name(template, scalar, dtype), scope, entry=entry)
+    except Refused as refused:
+        raise KernelError(f"cuda: {template.name} of {scalar.__name__} contains {refused}, which no kernel may contain.") from None
 
 
-def rename_entry(ptx: str, name: str) -> str:
-    """Give the entry a plain name, and drop Numba's environment globals, which no kernel reads."""
-    mangled = find(r"\.entry (\S+)\(", ptx)
-    ptx = re.sub(r"^\.common \.global .*NumbaEnv.*\n", "", ptx, flags=re.M)
-    return ptx.replace(mangled, name)
+def target_machine(arch: str) -> llvm.TargetMachine:
+    """LLVM's back end for an architecture.
+
+    Raises:
+        KernelError: it is none of NVIDIA's, or older than what kernels need.
+    """
+    import llvmlite.binding as llvm
+
+    from .entry import TRIPLE
+
+    number = arch.removeprefix("sm_")
+    if not arch.startswith("sm_") or not number.isdigit() or int(number) < 80:
+        raise KernelError(f"cuda: the architecture {arch!r}, expected sm_80 or later. Hint: nvidia-smi --query-gpu=compute_cap.")
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    ptx = PTX_OF.get(arch, max(PTX_OF.values()))
+    return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+ptx{ptx}", opt=3)
 
 
 def find(pattern: str, text: str) -> str:
@@ -270,10 +304,10 @@ def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> 
 def toolchain() -> tuple[str, ...]:
     """What stands between a source and its cubin: our code generators, and the compilers' versions."""
     folder = Path(__file__).parent
-    own = ("intrinsics.py", "build.py", "access.py", "gates.py")  # what is stored has passed these very gates
-    files = [*(folder / name for name in own), Path(prims.__file__)]
+    own = ("intrinsics.py", "memory.py", "entry.py", "build.py", "access.py", "gates.py")  # what is stored has passed these gates
+    files = [*(folder / name for name in own), *sorted((folder.parent / "compiler").glob("*.py")), Path(prims.__file__)]
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
-    return (*digests, *map(installed_version, ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")))
+    return (*digests, *map(installed_version, ("llvmlite", "nvidia-nvjitlink")))
 
 
 def installed_version(package: str) -> str:

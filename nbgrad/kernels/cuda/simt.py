@@ -19,7 +19,7 @@ from ..instantiate import instantiate
 from ..prims import numpy_prims
 from .access import Access, Function, check_load, compute_dtype, prims_dtype, value_dtype
 from .build import instantiate_for, narrowed_to, scalar_source
-from .templates import BLOCK, WARP, Template
+from .templates import BLOCK, WARP, Template, arguments_of
 
 try:
     from greenlet import getcurrent, greenlet
@@ -46,17 +46,8 @@ def interpret(template: Template, scalar: Function, dtype: str, grid: Sequence[i
 
 def bind_arguments(template: Template, dtype: str, args: Sequence) -> list:
     """The arguments in the types that a launch would give them."""
-    pointers, values = len(template.pointers), template.values
-    if len(args) != pointers + values + template.integers:
-        raise KernelError(
-            f"{template.name}: {len(args)} arguments, expected {pointers} pointers, {values} values and {template.integers} counts."
-        )
-    arrays = [a if isinstance(a, Pointer) else Pointer(a) for a in args[:pointers]]
-    for k, (pointer, name) in enumerate(zip(arrays, template.pointers)):
-        if pointer.dtype != name and {pointer.dtype, name} != {"bool", "uint8"}:
-            raise KernelError(f"{template.name}: pointer {k} is to {pointer.dtype}, expected {name}.")
-    numbers = [dtype_of(value_dtype(dtype)).numpy.type(v) for v in args[pointers : pointers + values]]
-    return arrays + numbers + [int(n) for n in args[pointers + values :]]
+    arrays, numbers, counts = arguments_of(template, dtype, args)
+    return [*(a if isinstance(a, Pointer) else Pointer(a) for a in arrays), *numbers, *counts]
 
 
 class Pointer:

@@ -4,7 +4,7 @@ A template is text because Numba has no variadic pointers and unrolls nothing on
 ``linecache``, so that tracebacks, pdb and typing errors show it. Its free names are bound by ``instantiate``:
 
     scalar                    the scalar function: one value for every input, one result (or a tuple) for the outputs
-    cuda                      numba.cuda, or the interpreter's Machine
+    cuda                      what ``numba.cuda`` has, of the target: see intrinsics.py and simt.py
     load_float32x4, ...       see access.py
     divide, multiply_add      index arithmetic; see ``strided``
 
@@ -26,12 +26,13 @@ from typing import Callable, Iterable, NamedTuple, Sequence
 
 from ...base.dtypes import COMPLEX, dtype_of
 from ...base.errors import KernelError
-from .access import Access, Function, vector_lanes
+from .access import Access, Function, value_dtype, vector_lanes
 
 __all__ = [
     "BLOCK",
     "Template",
     "Operand",
+    "arguments_of",
     "array",
     "single",
     "value",
@@ -79,6 +80,25 @@ class Template:
     def integers(self) -> int:
         """How many int64 parameters follow."""
         return self.function.__code__.co_argcount - len(self.pointers) - self.values
+
+
+def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, list, list[int]]:
+    """A kernel's arguments by their kinds: memory, numbers of the kernel's dtype, counts.
+
+    Raises:
+        KernelError: they do not fit the parameters.
+    """
+    pointers, values = len(template.pointers), template.values
+    if len(args) != pointers + values + template.integers:
+        raise KernelError(
+            f"{template.name}: {len(args)} arguments, expected {pointers} pointers, {values} values and {template.integers} counts."
+        )
+    for k, (memory, name) in enumerate(zip(args, template.pointers)):
+        found = dtype_of(str(memory.dtype)).name
+        if found != name and {found, name} != {"bool", "uint8"}:
+            raise KernelError(f"{template.name}: pointer {k} is to {found}, expected {name}.")
+    numbers = [dtype_of(value_dtype(dtype)).numpy.type(v) for v in args[pointers : pointers + values]]
+    return list(args[:pointers]), numbers, [int(n) for n in args[pointers + values :]]
 
 
 class Operand(NamedTuple):
@@ -173,21 +193,25 @@ class Signature:
     def load_singles(self) -> list[str]:
         return [f"x{k}_single = {Access('load', x.dtype).name}(x{k}, 0)" for k, x in self._inputs("single")]
 
-    def body(self, lanes: int, places: Sequence[Callable[[str], str]]) -> list[str]:
-        """Lines that load a vector at every place, then compute, then store; a place maps a pointer to an index."""
+    def body(self, lanes: int, places: Sequence[Callable[[str], str]], names: str = "") -> list[str]:
+        """Lines that load a vector at every place, then compute, then store; a place maps a pointer to an index.
+
+        Args:
+            names: of the variables begin so: those of vectors and those of single elements are other ones.
+        """
         loads = [
-            f"x{k}_{u} = {Access('load', x.dtype, lanes).name}(x{k}, {place(f'x{k}')})"
+            f"{names}x{k}_{u} = {Access('load', x.dtype, lanes).name}(x{k}, {place(f'x{k}')})"
             for u, place in enumerate(places)
             for k, x in self._inputs("array")
         ]
         results = [
-            f"{', '.join(self._results(u, lane))} = scalar({', '.join(self._arguments(u, lane, lanes))})"
+            f"{', '.join(self._results(u, lane, names))} = scalar({', '.join(self._arguments(u, lane, lanes, names))})"
             for u in range(len(places))
             for lane in range(lanes)
         ]
         targets = list(enumerate(zip(self.targets, self.outputs)))
         stores = [
-            f"{Access('store', dtype, lanes).name}({target}, {place(target)}, {self._vector(j, u, lanes)})"
+            f"{Access('store', dtype, lanes).name}({target}, {place(target)}, {self._vector(j, u, lanes, names)})"
             for u, place in enumerate(places)
             for j, (target, dtype) in targets
         ]
@@ -196,16 +220,16 @@ class Signature:
     def _inputs(self, *kinds):
         return [(k, x) for k, x in enumerate(self.inputs) if x.kind in kinds]
 
-    def _results(self, u, lane):
-        return [f"r{u}_{lane}_{j}" for j in range(len(self.outputs))]
+    def _results(self, u, lane, names):
+        return [f"{names}r{u}_{lane}_{j}" for j in range(len(self.outputs))]
 
-    def _vector(self, j, u, lanes):
-        parts = [f"r{u}_{lane}_{j}" for lane in range(lanes)]
+    def _vector(self, j, u, lanes, names):
+        parts = [f"{names}r{u}_{lane}_{j}" for lane in range(lanes)]
         return parts[0] if lanes == 1 else f"({', '.join(parts)})"
 
-    def _arguments(self, u, lane, lanes):
+    def _arguments(self, u, lane, lanes, names):
         suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": ""}
-        return [f"x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
+        return [f"{names if x.kind == 'array' else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
 
 
 @cache
@@ -237,7 +261,7 @@ def NAME({", ".join([*signature.pointers, *signature.values, "n"])}):
         {indent(8, signature.body(lanes, vectors))}
     else:
         for j in range(tile * {lanes} + cuda.threadIdx.x, min((tile + {tile}) * {lanes}, n), {BLOCK}):
-            {indent(12, signature.body(1, [lambda pointer: "j"]))}
+            {indent(12, signature.body(1, [lambda pointer: "j"], "one_"))}
 """,
     )
     return Template(

@@ -1,0 +1,13 @@
+"""A device that this processor plays: the kernels of ``kernels/cuda`` compiled for it, their threads fibers, each access looked at.
+
+    limits.py    what a launch may ask for
+    words.py     what the words of a machine and its fibers say, for Python and for machine code
+    switch.py    one stack left for another: the only part that knows which processor this is
+    schedule.py  blocks, barriers, shuffles: how the threads of a launch take turns
+    check.py     what an access may touch, and who else touched it
+    names.py     what the names of a template mean here
+    entry.py     how a thread is called
+    device.py    memory, and launches
+
+It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/architecture.md``.
+"""

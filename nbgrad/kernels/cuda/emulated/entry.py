@@ -1,0 +1,54 @@
+"""How threads, and the functions of the scheduler, are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from ...compiler import kinds
+from ...compiler.arithmetic import Builder, Value, ir_of
+from ...compiler.functions import Entry
+from ..entry import parameters
+from ..templates import Template
+
+__all__ = ["ThreadEntry", "WordsEntry"]
+
+I64 = ir.IntType(64)
+
+
+class ThreadEntry(Entry):
+    """``thread(machine, parameters)``: a word for each pointer, number and count."""
+
+    def __init__(self, template: Template, dtype: str):
+        self.template, self.dtype = template, dtype
+
+    def declare(self, module: ir.Module, symbol: str) -> ir.Function:
+        return ir.Function(module, ir.FunctionType(ir.VoidType(), [I64, I64]), symbol)
+
+    def operands(self, made: ir.Function, builder: Builder) -> list[Value]:
+        words = builder.inttoptr(made.args[1], I64.as_pointer())
+        found = list[Value]()
+        for k, kind in enumerate(parameters(self.template, self.dtype)):
+            place = builder.gep(words, [ir.Constant(I64, k)])
+            found.append(Value(kind, builder.load(builder.bitcast(place, kind.llvm.as_pointer()))))
+        return found
+
+    def leave(self, builder: Builder, result: Any) -> None:
+        builder.ret_void()
+
+
+class WordsEntry(Entry):
+    """A function of words that gives a word."""
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def declare(self, module: ir.Module, symbol: str) -> ir.Function:
+        return ir.Function(module, ir.FunctionType(I64, [I64] * self.count), symbol)
+
+    def operands(self, made: ir.Function, builder: Builder) -> list[Value]:
+        return [Value(kinds.int64, each) for each in made.args]
+
+    def leave(self, builder: Builder, result: Any) -> None:
+        builder.ret(ir.Constant(I64, 0) if result is None else ir_of(result, kinds.int64))

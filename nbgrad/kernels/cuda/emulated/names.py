@@ -1,0 +1,160 @@
+"""What the names in a template mean to this processor: words of a machine, calls of its scheduler, accesses that are looked at."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+from llvmlite import ir
+
+from ....base.errors import KernelError
+from ...compiler import kinds
+from ...compiler.arithmetic import Builder, Value, ir_of, kind_of
+from ...compiler.expressions import Namespace, Primitive
+from ...compiler.kinds import Float, Kind, Pointer
+from ..access import Access, compute_dtype
+from ..intrinsics import index_arithmetic
+from ..memory import load_of, store_of
+from .limits import SHARED_LIMIT
+from .words import BARRIER, BLOCK, CHECK, GRID, SHARED, SHUFFLE, THREAD, THREADS
+
+__all__ = ["SharedMemory", "emulated_names"]
+
+I16, I32, I64 = map(ir.IntType, (16, 32, 64))
+READS, WRITES = 0, 1
+
+
+class SharedMemory:
+    """What the arrays of a kernel take of a block's shared memory.
+
+    Attributes:
+        used: bytes.
+    """
+
+    def __init__(self) -> None:
+        self.used = 0
+
+    def take(self, nbytes: int) -> int:
+        """Where an array begins.
+
+        Raises:
+            KernelError: there is not so much.
+        """
+        first = -(-self.used // 8) * 8
+        self.used = first + nbytes
+        if self.used > SHARED_LIMIT:
+            raise KernelError(
+                f"cuda: {self.used} bytes of shared memory in a block, expected {SHARED_LIMIT} or less. Hint: take less."
+            )
+        return first
+
+
+def emulated_names(
+    dtype: str, accesses: Iterable[Access], state: tuple[str, ...], shared: SharedMemory, checked: bool
+) -> dict[str, Any]:
+    """All names of a template that computes in ``dtype`` which are no primitives of numbers.
+
+    Args:
+        shared: is told of the arrays that the kernel makes; ``checked``: whether each access is looked at.
+    """
+    compute = compute_dtype(dtype)
+    return {
+        "cuda": machine(shared, checked),
+        **index_arithmetic(high_word),
+        **{a.name: access(a, a.compute(compute), checked) for a in accesses},
+        **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
+    }
+
+
+def access(access: Access, compute: str, checked: bool) -> Primitive:
+    """A load or store behind a look at it."""
+    loads = access.direction == "load"
+    made = load_of(access, compute) if loads else store_of(access, compute, narrow_bfloat16)
+    if not checked:
+        return made
+
+    def looked_at(b: Builder, pointer: Value, index: Any, *elements: Any) -> Any:
+        place = b.add(b.ptrtoint(pointer.ir, I64), b.mul(ir_of(index, kinds.int64), ir.Constant(I64, access.nbytes)))
+        allowed = b.inttoptr(look(b, place, access.nbytes, READS if loads else WRITES), pointer.ir.type)
+        return made.emit(b, Value(pointer.kind, allowed), 0, *elements)
+
+    return Primitive(looked_at)
+
+
+def look(b: Builder, place: Any, nbytes: int, how: int) -> Any:
+    """The address to use in the place of one that a thread is about to touch."""
+    return call(b, CHECK, [machine_of(b), place, ir.Constant(I64, nbytes), ir.Constant(I64, how)])
+
+
+class SharedPointer(Pointer):
+    """The address of elements in shared memory, each access to which is looked at."""
+
+    def reached(self, b: Builder, address: Any, writes: bool) -> Any:
+        """The address to use in the place of one."""
+        width = self.dtype.bitwidth // 8  # type: ignore[attr-defined]
+        return b.inttoptr(look(b, b.ptrtoint(address, I64), width, WRITES if writes else READS), address.type)
+
+
+def machine(shared: SharedMemory, checked: bool) -> Namespace:
+    """``cuda``: the part of ``numba.cuda`` that kernels may use."""
+
+    def array(b: Builder, size: int, kind: Kind) -> Value:
+        """Memory that a block shares."""
+        first = shared.take(int(size) * kind.bitwidth // 8)  # type: ignore[attr-defined]
+        place = b.add(word(b, SHARED), ir.Constant(I64, first))
+        made = SharedPointer(kind) if checked else kinds.CPointer(kind)
+        return Value(made, b.inttoptr(place, kind.llvm.as_pointer()))
+
+    def number(place: int) -> Primitive:
+        return Primitive(lambda b: Value(kinds.int64, word(b, place)), read=True)
+
+    def three(first: int) -> Namespace:
+        return Namespace(**{axis: number(first + k) for k, axis in enumerate("xyz")})
+
+    return Namespace(
+        threadIdx=Namespace(x=number(THREAD)),
+        blockDim=Namespace(x=number(THREADS)),
+        blockIdx=three(BLOCK),
+        gridDim=three(GRID),
+        syncthreads=Primitive(lambda b: call(b, BARRIER, [machine_of(b)]) and None),
+        shfl_down_sync=Primitive(shuffle_down),
+        shared=Namespace(array=Primitive(array)),
+    )
+
+
+def machine_of(b: Builder) -> Any:
+    """The address of the machine that a thread runs on: the first operand of its function."""
+    return b.function.args[0]
+
+
+def word(b: Builder, place: int) -> Any:
+    """A word of the machine."""
+    return b.load(b.gep(b.inttoptr(machine_of(b), I64.as_pointer()), [ir.Constant(I64, place)]))
+
+
+def call(b: Builder, place: int, operands: list[Any]) -> Any:
+    """A call of the function at the address that a word of the machine is."""
+    kind = ir.FunctionType(I64, [I64] * len(operands))
+    return b.call(b.inttoptr(word(b, place), kind.as_pointer()), operands)
+
+
+def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
+    """The value of the thread ``distance`` lanes on in the warp; its own where there is none."""
+    kind = kind_of(value)
+    bits = b.bitcast(ir_of(value, kind), ir.IntType(kind.bitwidth))  # type: ignore[attr-defined]
+    wide = bits if bits.type == I64 else b.zext(bits, I64)
+    found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, int(distance))])
+    found = found if bits.type == I64 else b.trunc(found, bits.type)
+    return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def high_word(b: Builder, x: Any, y: Any) -> Any:
+    """The upper 32 bits of a product."""
+    return b.trunc(b.lshr(b.mul(b.zext(x, I64), b.zext(y, I64)), ir.Constant(I64, 32)), I32)
+
+
+def narrow_bfloat16(b: Builder, real: Any) -> Any:
+    """The nearest bfloat16, to even between two; of NaN the one that GPUs make."""
+    bits = b.bitcast(real, I32)
+    odd = b.and_(b.lshr(bits, ir.Constant(I32, 16)), ir.Constant(I32, 1))
+    rounded = b.lshr(b.add(bits, b.add(odd, ir.Constant(I32, 0x7FFF))), ir.Constant(I32, 16))
+    return b.trunc(b.select(b.fcmp_unordered("uno", real, real), ir.Constant(I32, 0x7FFF), rounded), I16)
