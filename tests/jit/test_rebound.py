@@ -1,7 +1,8 @@
 """State in names: what a compiled function rebinds, or appends to a list, is part of its program."""
 
 import copy
-from collections import Counter, defaultdict, namedtuple
+import dataclasses
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -235,7 +236,162 @@ def branches_by_state():
     return fn, lambda: (box.n, box.best)
 
 
+class Slotted:
+    __slots__ = ("h", "__n")
+
+    def __init__(self):
+        self.h, self.__n = nbgrad.zeros(2), 0
+
+    def step(self, x):
+        self.__n += 1
+        self.h = self.h * 0.5 + x
+        return self.h * self.__n
+
+
+class MoreSlots(Slotted):
+    __slots__ = ("late", "more")
+
+
+def slots():
+    each = MoreSlots()
+
+    def fn(x):
+        each.late = each.h
+        return each.step(x) + each.late
+
+    return fn, lambda: (each.h, each._Slotted__n, each.late, hasattr(each, "more"))
+
+
+def slots_of_a_dataclass():
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class State:
+        total: float = 0.0
+        log: list = dataclasses.field(default_factory=list)
+
+    state = State()
+
+    def fn(x):
+        object.__setattr__(state, "total", state.total + x.sum().item())
+        state.log.append(x[0].item())
+        return x * state.total
+
+    return fn, lambda: state
+
+
+def attributes_of_a_class():
+    class Model:
+        count, h, log = 0, nbgrad.zeros(2), []
+
+        def step(self, x):
+            Model.count += 1
+            type(self).h = self.h + x
+            self.log.append(x.sum().item())
+            return self.h * Model.count
+
+    class Special(Model):
+        h = nbgrad.ones(2)
+
+    special = Special()
+    return (lambda x: special.step(x)), lambda: (Model.count, Model.h, Special.h, Model.log, vars(special))
+
+
+def attributes_of_a_metaclass():
+    class Meta(type):
+        made = 0
+
+        def step(cls, x):
+            Meta.made += 1
+            cls.total = cls.total + x
+            return cls.total * Meta.made
+
+    class Model(metaclass=Meta):
+        total = nbgrad.zeros(2)
+
+    return (lambda x: Model.step(x)), lambda: (Meta.made, Model.total)
+
+
+def a_deque_that_grows():
+    box = SimpleNamespace(found=deque(), last=deque([1.0, 2.0], maxlen=9))
+
+    def fn(x):
+        box.found.append((x.sum(), x[0].item()))
+        box.last += [x[1].item()]
+        return x * 2
+
+    return fn, lambda: (box.found, box.last)
+
+
+def a_full_window():
+    last = deque([nbgrad.zeros(2), nbgrad.zeros(2)], maxlen=2)
+
+    def fn(x):
+        last.append(x * 2)
+        return sum(last) / len(last)
+
+    return fn, lambda: last
+
+
+def a_queue():
+    waiting = deque([nbgrad.zeros(2), 1.0, nbgrad.ones(2)])
+
+    def fn(x):
+        old = waiting.popleft()
+        waiting.append(x)
+        waiting.rotate(-1)
+        waiting.rotate(1)
+        return old + waiting[0]
+
+    return fn, lambda: waiting
+
+
+def an_ordered_dict():
+    held = OrderedDict(h=nbgrad.zeros(2), n=0)
+
+    def fn(x):
+        held["n"] += 1
+        held["h"] = held["h"] + x
+        return held["h"] * held["n"]
+
+    return fn, lambda: held
+
+
+def a_dict_with_methods_of_its_own():
+    class Doubling(dict):
+        def __setitem__(self, key, x):
+            super().__setitem__(key, x * 2)
+
+    held = Doubling(h=nbgrad.ones(2))
+
+    def fn(x):
+        held["h"] = held["h"] + x
+        return held["h"]
+
+    return fn, lambda: held
+
+
+def attributes_of_a_tensor():
+    t = nbgrad.ones(2)
+    t.seen, t.last = 0, nbgrad.zeros(2)
+
+    def fn(x):
+        t.seen += 1
+        t.last = t.last + x
+        return t * t.seen + t.last
+
+    return fn, lambda: (t.seen, t.last)
+
+
 CASES = {
+    slots: 2,
+    slots_of_a_dataclass: 1,
+    attributes_of_a_class: 1,
+    attributes_of_a_metaclass: 1,
+    a_deque_that_grows: 1,
+    a_full_window: 1,
+    a_queue: 3,
+    an_ordered_dict: 1,
+    a_dict_with_methods_of_its_own: 1,
+    attributes_of_a_tensor: 1,
     hidden_state: 1,
     moving_average: 1,
     running_total: 1,
