@@ -18,7 +18,7 @@ from ..modes.numbers import Number
 from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
-from .guards import Guards, content_of, dict_of, tensors_in
+from .guards import Guards, content_of, dict_of, member_of, tensors_in
 from .members import MISSING, slot_of
 from .rebound import Appending, put_slot
 from .states import keeper
@@ -74,9 +74,9 @@ class Before:
         for kind, before in self.classes:
             for name in [name for name, _ in self.changes(vars(kind), before)]:
                 if name in before:
-                    setattr(kind, name, before[name])
+                    type.__setattr__(kind, name, before[name])
                 else:
-                    delattr(kind, name)
+                    type.__delattr__(kind, name)
         for cell, content in self.cells:
             if content is MISSING:
                 if content_of(cell) is not MISSING:
@@ -111,8 +111,8 @@ class Before:
         for holder, held in self.holders:
             if isinstance(holder, dict) and list(holder) == list(held) or isinstance(holder, list) and len(holder) >= len(held):
                 for key, old in held.items() if isinstance(holder, dict) else enumerate(held):
-                    if holder[key] is not old:
-                        yield (holder, key), old, holder[key]
+                    if (now := member_of(holder, key)) is not old:
+                        yield (holder, key), old, now
                 if len(holder) > len(held):
                     yield holder, MISSING, None
             elif type(holder) is deque and is_grown(holder, held):

@@ -19,7 +19,7 @@ from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor
 from .capturing import Fixed
 from .costs import measured
-from .effects import Kept, Postponed
+from .effects import Filling, Kept, Postponed
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
 from .rebound import State
@@ -227,6 +227,8 @@ class Compiled:
         except Fixed:
             raise
         except GraphError as error:
+            if isinstance(error, Filling):
+                return None
             if isinstance(error, Postponed) and self._postponed_.setdefault(key, 0) < MOST_POSTPONED:
                 self._postponed_[key] += 1
                 return None

@@ -24,7 +24,7 @@ from ..modes.overrides import has_function
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
-from .effects import Postponed, number_tensor
+from .effects import Filling, Postponed, number_tensor
 from .guards import content_of, dict_of, member_of
 from .ir import Value
 from .members import MISSING, slot_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Appending", "Exchange", "Keeper", "State", "StateOf", "States", "states_of"]
 
 NUMBERS = (int, float)
+MOST_MEMBERS = 64  # of a deque whose members are inputs of a graph
 WHOLE = layout_of(int64, ())
 
 
@@ -138,11 +139,12 @@ def is_state(x: Any) -> bool:
 class Appending:
     """What stands for a list or a deque to which a captured function only appends."""
 
-    __slots__ = ("items", "kind")
+    __slots__ = ("items", "kind", "room")
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, place: Any) -> None:
         self.items: list[Any] = []
-        self.kind = kind
+        self.kind = type(place)
+        self.room: int | None = None if self.kind is list or place.maxlen is None else place.maxlen - len(place)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -150,7 +152,7 @@ class Appending:
         return self.kind
 
     def __getitem__(self, k: Any) -> Any:
-        if type(k) is int and -len(self.items) <= k < 0 and self.kind is list:
+        if type(k) is int and -len(self.items) <= k < 0 and self.room is None:
             return self.items[k]
         return self.refuse()
 
@@ -168,7 +170,8 @@ class Appending:
 
     def refuse(self, *args: Any) -> NoReturn:
         """It is looked at."""
-        raise Postponed("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
+        kind = Filling if self.room is not None and 0 < self.room <= MOST_MEMBERS else Postponed
+        raise kind("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
 
     __getattr__ = __bool__ = __len__ = __iter__ = __setitem__ = __delitem__ = __contains__ = __eq__ = refuse
     __repr__ = __reduce_ex__ = __add__ = __mul__ = __imul__ = __lt__ = __le__ = __gt__ = __ge__ = __reversed__ = refuse
@@ -242,7 +245,7 @@ class States:
         self.twins: list[Any] = []
         self.leaves: list[list] = []
         self.settings = [(slot, slot.content()) for slot in settings]
-        self.lists = [(each, Appending(type(each)), slots_with(each, guards)) for each in lists]
+        self.lists = [(each, Appending(each), slots_with(each, guards)) for each in lists]
         guards.exchange(slots, lists)
 
     def install(self, trace: Trace) -> None:
@@ -374,7 +377,7 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
     for place, old, new in before.rebound():
         if type(place) in (list, deque) and old is MISSING:
             lists.append(place)
-        elif type(place) is tuple and is_exchange(old, new):
+        elif type(place) is tuple and is_exchange(old, new) and not (isinstance(place[0], deque) and len(old) > MOST_MEMBERS):
             slots.append(Slot(*place))
             olds.append(old)
             news.append(new)
