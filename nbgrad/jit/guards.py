@@ -202,14 +202,19 @@ class Guards:
         if isinstance(value, ModuleType):
             self.modules.setdefault(value, set())
             return
-        if id(value) in self.seen or isinstance(value, PLAIN):
+        kind = type(value)
+        if id(value) in self.seen or kind in PLAIN:
             return
         self.seen[id(value)] = value
+        if isinstance(value, (*PLAIN, tuple, frozenset, np.ndarray)) and kind.__flags__ & MADE and is_programs_class(kind):
+            yield from self.parts_of_object(value)  # a class with methods of its own
+        if isinstance(value, PLAIN):
+            return
         read = state_reader(value)
         if read is not None:
             self.members.note_state(value, read)
             return
-        if type(value) is CACHED:
+        if kind is CACHED:
             self.members.note_cache(value)
             yield from tensors_in(value)
         elif isinstance(value, BuiltinFunctionType):

@@ -2,6 +2,7 @@
 
 import argparse
 import ctypes
+import enum
 import functools
 import operator
 import queue
@@ -10,6 +11,7 @@ import threading
 import types
 import weakref
 from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict
+from typing import NamedTuple
 
 import pytest
 
@@ -300,6 +302,40 @@ def functions_of_functools():
     return fn, lambda: (box.n, part.calls)
 
 
+def values_with_methods():
+    box = Box()
+
+    class Point(NamedTuple):
+        k: float
+
+        def times(self, x):
+            return x * self.k * box.n
+
+    class Length(float):
+        def times(self, x):
+            return x * float(self) * box.n * self.unit
+
+    class Kind(enum.IntEnum):
+        DOUBLE = 2
+
+        def times(self, x):
+            return x * int(self) * box.n
+
+    point, length, kind, pair = Point(2.0), Length(3.0), Kind.DOUBLE, type("Pair", (tuple,), {})((1, 2))
+    length.unit, pair.n = 1.0, 0
+
+    def fn(x):
+        pair.n += 1
+        return point.times(x) + length.times(x) + kind.times(x) + pair[1] * pair.n
+
+    def change():
+        box.n += 1
+        length.unit *= 2
+        return pair.n
+
+    return fn, change
+
+
 def cache_that_is_emptied():
     box = Box()
 
@@ -388,6 +424,7 @@ CASES = [
     lambda: classes_made_of_text({"__name__": "of_no_module"}),
     globals_by_name,
     functions_of_functools,
+    values_with_methods,
     cache_that_is_emptied,
     cache_of_tensors,
     cache_for_one,
