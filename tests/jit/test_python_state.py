@@ -2,6 +2,7 @@
 
 import argparse
 import ctypes
+import dataclasses
 import enum
 import functools
 import operator
@@ -468,3 +469,36 @@ def test_caches_that_others_fill():
         compiled(INPUTS[1])
         scale(k)
     assert len(compiled.variants) <= 2
+
+
+@dataclasses.dataclass
+class Equal:
+    """Objects that are equal, and cannot be looked up."""
+
+    scale: float
+    calls: int = dataclasses.field(default=0, compare=False)
+
+    def __eq__(self, other):
+        return True
+
+    @nbgrad.compile
+    def times(self, x):
+        self.calls += 1
+        return x * self.scale * self.calls
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted(Equal):
+    """With slots."""
+
+    more: int = 0
+
+
+@pytest.mark.parametrize("kind", [Equal, Slotted])
+def test_methods_of_equal_objects(kind):
+    """Each object has a compiled method of its own, whatever its class says of equality."""
+    one, other = kind(2.0), kind(3.0)
+    for k in (1, 2, 3):
+        assert one.times(INPUTS[1]).tolist() == [2.0 * k, 2.0 * k]
+        assert other.times(INPUTS[1]).tolist() == [3.0 * k, 3.0 * k]
+    assert one.calls == other.calls == 3
