@@ -97,6 +97,12 @@ def inner_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 @functools.lru_cache(maxsize=1024)
+def has_loops(code: CodeType) -> bool:
+    """Whether a code or a function defined in it takes from iterators."""
+    return any(each.opname == "FOR_ITER" for each in get_instructions(code)) or any(map(has_loops, inner_codes(code)))
+
+
+@functools.lru_cache(maxsize=1024)
 def all_names(code: CodeType) -> frozenset[str]:
     """All names but those of variables in a code and the functions defined in it, attributes among them."""
     return frozenset(code.co_names).union(*map(all_names, inner_codes(code)))

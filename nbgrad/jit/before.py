@@ -8,7 +8,7 @@ know is put back first. What they do not know happens twice: files, sockets, ite
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from types import CellType
 from typing import Any, Callable, Iterator
 
@@ -18,8 +18,9 @@ from ..modes.numbers import Number
 from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
-from .guards import MISSING, Guards, content_of, dict_of
-from .rebound import Appending
+from .guards import Guards, content_of, dict_of, member_of, tensors_in
+from .members import MISSING, slot_of
+from .rebound import Appending, put_slot
 from .states import keeper
 
 __all__ = ["Before"]
@@ -35,7 +36,8 @@ class Before:
         spoken: names and texts of the program, which say what of a namespace matters.
         holders: collections, and dicts of objects, with copies. namespaces: those of modules, of which only names matter that the
             program speaks of. classes: with copies of their dicts.
-        cells: with what they held. slots: an object and what its slots held, in pairs of a name and a value.
+        cells: with what they held. slots: objects, members of their classes, and what these held; ``kinds``: objects with their
+            classes.
         states: functions that put one back. arrays: with copies.
     """
 
@@ -45,11 +47,11 @@ class Before:
         self.classes = [(kind, dict(vars(kind))) for kind in own.values()]
         whole = {id(x) for x in guards.collections} | {id(x) for x in guards.names[::3] if not isinstance(x, dict)}
         holders = {id(x): x for x in (*guards.collections, *guards.names[::3]) if id(x) not in own}
-        self.holders = [(x, x[:] if isinstance(x, (bytearray, array)) else x.copy()) for k, x in holders.items() if k in whole]
+        self.holders = [(x, copy_of(x)) for k, x in holders.items() if k in whole]
         self.namespaces = [(x, {k: x[k] for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
         self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
         members = self.members = guards.members
-        self.slots = [(value, held) for value, read, held in members.awkward if read.__name__ == "slots_of"]
+        self.slots, self.kinds = [tuple(each) for each in members.slots], list(members.kinds)
         found = [keeper(value) for value, _, _ in (*members.awkward, *members.foreign)]
         self.states: list[Callable[[], None]] = [put_back for put_back in found if put_back is not None]
         self.exchanged = [(slot, slot.content()) for slot in guards.exchanged]
@@ -72,19 +74,21 @@ class Before:
         for kind, before in self.classes:
             for name in [name for name, _ in self.changes(vars(kind), before)]:
                 if name in before:
-                    setattr(kind, name, before[name])
+                    type.__setattr__(kind, name, before[name])
                 else:
-                    delattr(kind, name)
+                    type.__delattr__(kind, name)
         for cell, content in self.cells:
             if content is MISSING:
                 if content_of(cell) is not MISSING:
                     del cell.cell_contents
             elif content_of(cell) is not content:
                 cell.cell_contents = content
-        for value, held in self.slots:
-            for name, content in zip(held[::2], held[1::2]):
-                if getattr(value, name, None) is not content:
-                    setattr(value, name, content)
+        for value, kind in self.kinds:
+            if type(value) is not kind:
+                object.__setattr__(value, "__class__", kind)
+        for value, member, content in self.slots:
+            if slot_of(value, member) is not content:
+                put_slot(value, member, content)
         for slot, content in self.exchanged:
             if slot.content() is not content:
                 slot.put(content)
@@ -107,24 +111,31 @@ class Before:
         for holder, held in self.holders:
             if isinstance(holder, dict) and list(holder) == list(held) or isinstance(holder, list) and len(holder) >= len(held):
                 for key, old in held.items() if isinstance(holder, dict) else enumerate(held):
-                    if holder[key] is not old:
-                        yield (holder, key), old, holder[key]
+                    if (now := member_of(holder, key)) is not old:
+                        yield (holder, key), old, now
                 if len(holder) > len(held):
                     yield holder, MISSING, None
+            elif type(holder) is deque and is_grown(holder, held):
+                yield holder, MISSING, None
+            elif type(holder) is deque and not is_same(holder, held):
+                yield (holder, None), list(held), list(holder)
             elif len(holder) != len(held) or any(x is not y for x, y in zip(holder, held)):
                 yield None, MISSING, None
         for holder, before in self.namespaces:
             for name, found in self.changes(holder, before):
                 yield (holder, name), before.get(name, MISSING), found
         for kind, known in self.classes:
-            for _ in self.changes(vars(kind), known):
-                yield None, MISSING, None
+            for name, found in self.changes(vars(kind), known):
+                yield (kind, name), known.get(name, MISSING), found
         for cell, content in self.cells:
             if content_of(cell) is not content:
                 yield (cell, None), content, content_of(cell)
-        for value, held in self.slots:
-            if any(getattr(value, name, None) is not content for name, content in zip(held[::2], held[1::2])):
+        for value, kind in self.kinds:
+            if type(value) is not kind:
                 yield None, MISSING, None
+        for value, member, content in self.slots:
+            if slot_of(value, member) is not content:
+                yield (value, member), content, slot_of(value, member)
 
     def is_changed(self) -> bool:
         """Whether something is not as it was that a program would have to change again: other programs do not know of it."""
@@ -132,8 +143,8 @@ class Before:
             return True
         return any(not x.dtype.hasobject and x.tobytes() != copy.tobytes() for x, copy in self.arrays)
 
-    def appended(self, grown: list) -> list:
-        """What a list holds behind what it held."""
+    def appended(self, grown: Any) -> list:
+        """What a list or a deque holds behind what it held."""
         return next(list(holder)[len(held) :] for holder, held in self.holders if holder is grown)
 
     def left(self) -> Iterator[Any]:
@@ -150,8 +161,11 @@ class Before:
         for cell, content in self.cells:
             if content_of(cell) is not content:
                 yield content_of(cell)
-        for value, held in self.slots:
-            yield from (x for name, content in zip(held[::2], held[1::2]) if (x := getattr(value, name, None)) is not content)
+        for value, member, content in self.slots:
+            if (x := slot_of(value, member)) is not content:
+                yield x
+        for cache, _ in self.members.caches:
+            yield from tensors_in(cache)
 
     def kept(self) -> Iterator[Any]:
         """What of a capture the program still has: tensors, and numbers among the arguments."""
@@ -185,6 +199,16 @@ class Before:
                 unmark(x)
 
 
+def is_same(found: Any, held: Any) -> bool:
+    """Whether members are the same objects."""
+    return len(found) == len(held) and all(x is y for x, y in zip(found, held))
+
+
+def is_grown(found: deque, held: deque) -> bool:
+    """Whether a deque holds something behind what it held."""
+    return len(found) > len(held) and all(x is y for x, y in zip(found, held))
+
+
 def parts_of(x: Any) -> list:
     """The members of a collection, or the attributes of an object."""
     if isinstance(x, dict):
@@ -196,22 +220,33 @@ def parts_of(x: Any) -> list:
 
 
 def restore(holder: Any, before: Any) -> None:
-    """Let a collection hold what it held."""
+    """Let a collection hold what it held, whatever its class makes of that."""
     if isinstance(holder, dict):
+        kind = OrderedDict if isinstance(holder, OrderedDict) else dict
         for key, value in before.items():
-            if holder.get(key, MISSING) is not value:
-                holder[key] = value
-        for key in holder.keys() - before.keys():
-            del holder[key]
-        if list(holder) != list(before):  # in their order
-            holder.clear()
-            holder.update(before)
+            if kind.get(holder, key, MISSING) is not value:
+                kind.__setitem__(holder, key, value)
+        for key in kind.keys(holder) - before.keys():
+            kind.__delitem__(holder, key)
+        if list(kind.__iter__(holder)) != list(before):  # in their order
+            kind.clear(holder)
+            kind.update(holder, before)
     elif isinstance(holder, set):
-        if holder != before:
-            holder ^= holder ^ before
+        if set(holder) != before:
+            set.clear(holder)
+            set.update(holder, before)
     elif isinstance(holder, (bytearray, array)):
         if holder != before:
             holder[:] = before
-    elif len(holder) != len(before) or any(x is not y for x, y in zip(holder, before)):
-        holder.clear()
-        holder.extend(before)
+    elif not is_same(holder, before):
+        own: Any = deque if isinstance(holder, deque) else list
+        own.clear(holder)
+        own.extend(holder, before)
+
+
+def copy_of(holder: Any) -> Any:
+    """The members of a collection, in one of Python's own."""
+    if isinstance(holder, (bytearray, array)):
+        return holder[:]
+    kinds: tuple[Any, ...] = (OrderedDict, dict, set, deque, list)
+    return next(kind for kind in kinds if isinstance(holder, kind)).copy(holder)

@@ -73,6 +73,7 @@ def captured(
         raise GraphError(
             "a tensor that it is given has attributes of its own: a graph cannot hold them. Hint: give them as arguments."
         )
+    bare = [x for x in known if not x.__dict__]
     with tracing(known, effects=True, hosted=hosted, late=True) as active, watching(active):
         effects = active.effects
         assert effects is not None
@@ -106,6 +107,10 @@ def captured(
         finally:
             if states is not None:
                 states.put_back()
+        if any(x.__dict__ for x in bare):
+            for x in bare:
+                x.__dict__.clear()
+            raise GraphError("it sets an attribute of a tensor that a name holds: a graph cannot hold it. Hint: keep it elsewhere.")
         if active.refused is not None:  # which the function has caught
             raise active.refused
         refuse_changes(traced, tree, (args, kwargs), modes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import warnings
 from typing import TYPE_CHECKING, Any, Callable
-from weakref import WeakKeyDictionary
 
 from ..base import config
 from ..base.dtypes import DType, get_default_dtype
@@ -19,7 +18,7 @@ from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor
 from .capturing import Fixed
 from .costs import measured
-from .effects import Kept, Postponed
+from .effects import Filling, Kept, Postponed
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
 from .rebound import State
@@ -59,7 +58,7 @@ class Compiled:
         self._fixed_: dict[Any, frozenset[int]] = {}
         self._postponed_: dict[Any, int] = {}
         self._count_, self._full_, self._state_ = 0, "", State()
-        self._bound_: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
+        self._bound_: dict[int, Compiled] = {}  # by identity: equal objects are others; the methods keep them alive
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
 
@@ -74,10 +73,10 @@ class Compiled:
         """As a method: one of its own for every object."""
         if owner is None:
             return self
-        found = self._bound_.get(owner)
+        found = self._bound_.get(id(owner))
         if found is None:
             method = self.fn.__get__(owner, kind)
-            found = self._bound_[owner] = Compiled(method, self.fullgraph, self.exact, self.limit)
+            found = self._bound_[id(owner)] = Compiled(method, self.fullgraph, self.exact, self.limit)
         return found
 
     def __repr__(self) -> str:
@@ -227,6 +226,8 @@ class Compiled:
         except Fixed:
             raise
         except GraphError as error:
+            if isinstance(error, Filling):
+                return None
             if isinstance(error, Postponed) and self._postponed_.setdefault(key, 0) < MOST_POSTPONED:
                 self._postponed_[key] += 1
                 return None

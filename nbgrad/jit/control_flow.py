@@ -7,6 +7,7 @@ it is such a Function again.
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, Callable
 
 from ..base.bounded import keep
@@ -126,15 +127,16 @@ def map(fn: Callable, xs: Any) -> Any:
 def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None = 1 << 30) -> Any:
     """A loop that goes on while a predicate of what it carries is true.
 
-    What ``while cond(carry): carry = body(carry)`` computes. Both functions run once, on copies of ``init``, to see what they
-    compute; the trips then run that. Reverse mode keeps the carries of all trips; within a graph or a compiled function, whose
-    results have one size, it runs them once more for that. Forward mode and ``vmap`` are loops too, where the elements of a batch
-    that have ended keep their carries.
+    What ``while cond(carry): carry = body(carry)`` computes, or ``cond(*carry)`` and ``body(*carry)``: see ``init``. Both functions
+    run once, on copies of ``init``, to see what they compute; the trips then run that. Reverse mode keeps the carries of all trips;
+    within a graph or a compiled function, whose results have one size, it runs them once more for that. Forward mode and ``vmap``
+    are loops too, where the elements of a batch that have ended keep their carries.
 
     Args:
         cond: ``cond(carry) ->`` a 0-d tensor of bools.
         body: ``body(carry) -> carry``.
-        init: tensors, or nested tuples, lists and dicts of them. Numbers are 0-d tensors.
+        init: tensors, or nested tuples, lists and dicts of them. Numbers are 0-d tensors. The members of a tuple are passed one by
+            one to a function that takes so many arguments, and could not be called with one.
         memory: how many bytes the carries may take that reverse mode keeps; None: any number.
 
     Returns:
@@ -151,19 +153,20 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     """
     require_callable("while_loop", cond)
     require_callable("while_loop", body)
-    carry = Leaves("while_loop", "init", init)
+    carry, test_of, next_of = Leaves("while_loop", "init", init), spread_over(cond, init), spread_over(body, init)
     if not carry.tensors:
         raise ArgumentError("while_loop: init holds no tensor, expected what the predicate depends on.")
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, int) or memory < 0):
         raise RangeError(f"while_loop: memory is {memory!r}, expected a number of bytes, or None.")
 
     def run(*inputs: Tensor) -> Leaves:
-        after = Leaves("while_loop", "the carry that body returned", body(carry.rebuilt(inputs)))
+        after = Leaves("while_loop", "the carry that body returned", next_of(carry.rebuilt(inputs)))
         check_carry("while_loop", "body", carry, after)
         return after
 
     def goes_on(*inputs: Tensor) -> Leaves:
-        return Leaves("while_loop", "the predicate", checked_predicate("while_loop", "cond returned", cond(carry.rebuilt(inputs))))
+        found = test_of(carry.rebuilt(inputs))
+        return Leaves("while_loop", "the predicate", checked_predicate("while_loop", "cond returned", found))
 
     def examples() -> list[Tensor]:
         return [example_of(x) for x in carry.tensors]
@@ -176,6 +179,25 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     both = traced.body.derive(("joined", test.body), lambda: joined(traced.body, test.body, n))
     loop = Loop(Step(both[0], n, 0), None, test=both[1], memory=memory)
     return carry.rebuilt(looped(loop, [*carry.tensors, *traced.operands, *test.operands]))
+
+
+def spread_over(fn: Callable, x: Any) -> Callable[[Any], Any]:
+    """A function of a value like ``x``, which passes the members of a tuple one by one if nothing else is possible."""
+    return (lambda members: fn(*members)) if takes_several(fn, x) else fn
+
+
+def takes_several(fn: Callable, x: Any) -> bool:
+    """Whether a function takes the members of a tuple as its arguments, and could not be called with the tuple."""
+    return type(x) is tuple and takes(fn, len(x)) and not takes(fn, 1)
+
+
+def takes(fn: Callable, count: int) -> bool:
+    """Whether a function says that it can be called with so many arguments."""
+    try:
+        signature(fn).bind(*[None] * count)
+    except (TypeError, ValueError):  # it cannot, or does not say
+        return False
+    return True
 
 
 def checked_predicate(op: str, what: str, x: Any) -> Any:
@@ -211,7 +233,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
         pred: a 0-d tensor of bools, or a bool.
         true_fn, false_fn: of the operands; return tensors, or nested tuples, lists and dicts of them, of the same structure, shapes
             and dtypes.
-        operands: tensors, or nested tuples, lists and dicts of them.
+        operands: tensors, or nested tuples, lists and dicts of them; a tuple alone may be all of them, as for ``while_loop``.
 
     Raises:
         ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:
@@ -225,6 +247,8 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
     require_callable("cond", true_fn)
     require_callable("cond", false_fn)
     checked_predicate("cond", "pred is", pred)
+    if len(operands) == 1 and type(operands[0]) is tuple and all(takes_several(fn, operands[0]) for fn in (true_fn, false_fn)):
+        operands = operands[0]
     if type(pred) is Batched:
         first, second = results_of(true_fn, operands), results_of(false_fn, operands)
         check_branches(first, second)

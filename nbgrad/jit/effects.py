@@ -49,6 +49,10 @@ class Postponed(GraphError):
     """What is captured makes its state in the first call, which runs as it is: the next one may be captured."""
 
 
+class Filling(Postponed):
+    """The same of a deque: the call that finds it full may be captured, however many are before it."""
+
+
 class Kept(GraphError):
     """The program would keep a number among its arguments beyond the call."""
 

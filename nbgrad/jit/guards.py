@@ -9,13 +9,15 @@ the program itself: see ``note_arrays`` of capture.py.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import gc
 import os
 import site
 import sys
+import weakref
 from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
 from typing import AbstractSet as Set, Any, Iterator
 
 import numpy as np
@@ -23,17 +25,24 @@ import numpy as np
 from ..base.compat import Settings
 from ..base.dtypes import get_default_dtype
 from ..base.plain import PLAIN
-from ..func.captures import all_names, global_names
+from ..func.captures import all_names, global_names, has_loops
 from ..tensors.tensor import Tensor
-from .members import Members, is_collection, texts
+from .imports import imported_by
+from .members import CACHED, MADE, MISSING, Members, Missing, is_collection, slots_of, texts
 from .outside import BUILTINS, TODAY, is_calendar, outside
-from .states import foreign_states, state_reader
+from .states import ITERATORS, TAKING, foreign_states, state_reader
 
 __all__ = ["Guards"]
 
 MOST_MEMBERS = 4096  # of a collection, or attributes of an object, that are looked through
 # Methods of Functions and modules that no code of the program calls by name.
 CALLED = frozenset({"forward", "backward", "vjp", "setup_context", "jvp", "vmap"})
+# With these a program looks into an object by names that it makes.
+ANY_NAME = frozenset({"getattr", "setattr", "delattr", "vars", "dir", "__dict__", "__getattribute__", "attrgetter", "methodcaller"})
+# Modules of Python whose objects are there to hold something, in attributes.
+HOLDERS = frozenset({"argparse", "collections", "functools", "queue", "threading", "typing", "weakref", "_weakrefset"})
+REFERENCES = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
+VIEWS = (MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
 LIBRARIES = tuple(dict.fromkeys(str(Path(path).resolve()) for path in (os.path.dirname(os.__file__), *site.getsitepackages())))
 OWN = str(Path(__file__).parents[1])
 
@@ -50,6 +59,8 @@ class Guards:
         classes: of the program, with those of their attributes that were noted.
         outside: names of what no graph holds: outside.py.
         exchanged: names whose contents are a program's state: rebound.py.
+        modules: that are variables or attributes, with those of their names that were noted.
+        late: modules that functions import when they run, and that are not there yet.
     """
 
     def __init__(self, function: Any, *others: Any):
@@ -65,12 +76,14 @@ class Guards:
         self.partial: list[Any] = []
         self.exchanged: list[Any] = []
         self.calendars: list[type] = []
+        self.late: list[str] = []
+        self.modules: dict[ModuleType, set[str]] = {}
         self.seen: dict[int, Any] = {}  # held: an identity must not be used again
         waiting = [function, *others]
         while waiting:
             while waiting:
                 waiting += self.parts(waiting.pop())
-            waiting += self.parts_of_classes()
+            waiting += (*self.parts_of_classes(), *self.parts_of_tensors(), *self.parts_of_modules())
             if "param_groups" in self.words:  # of optimizers, whose programs read these numbers anew
                 waiting += [x for value in self.partial if (x := vars(value).get("param_groups")) is not None]
                 self.partial.clear()
@@ -78,6 +91,8 @@ class Guards:
             self.members.note_state(each, read, always=False)
         if self.calendars and self.words & TODAY:
             self.outside.append(self.calendars[0].__name__)
+        if self.takes_from_iterators():
+            self.outside.append("an iterator, which cannot be put back")
         if "are_deterministic_algorithms_enabled" in self.words:
             self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
 
@@ -87,10 +102,7 @@ class Guards:
             return False
         for k in range(0, len(self.names), 3):
             holder, key, held = self.names[k : k + 3]
-            try:
-                found = holder[key]
-            except (KeyError, IndexError):
-                return False
+            found = member_of(holder, key)
             if found is not held:
                 if not equal(found, held):
                     return False
@@ -112,19 +124,49 @@ class Guards:
         self.collections.clear()
         self.seen.clear()
 
-    def exchange(self, slots: list, lists: list[list]) -> None:
+    def exchange(self, slots: list, lists: list) -> None:
         """Forget what names hold that are a program's state, and what lists hold to which it appends."""
-        left, grown = {(id(slot.holder), slot.key) for slot in slots}, {id(each) for each in lists}
+        left, grown = {slot.identity() for slot in slots}, {id(each) for each in lists}
         names, cells = self.names, self.cells
         kept = [k for k in range(0, len(names), 3) if (id(names[k]), names[k + 1]) not in left and id(names[k]) not in grown]
         self.names = [x for k in kept for x in names[k : k + 3]]
         self.cells = [x for k in range(0, len(cells), 2) if (id(cells[k]), None) not in left for x in cells[k : k + 2]]
         self.members.leave_out(grown)
+        self.members.exchange(left | {(each, None) for each in grown})
         self.exchanged += slots
+
+    def holders(self, x: Any) -> Iterator[Any]:
+        """What holds an object that is no name: tuples, defaults, methods, sets, slots."""
+        for value in self.seen.values():
+            if isinstance(value, FunctionType):
+                parts: Any = value.__defaults__ or ()
+            elif isinstance(value, (list, dict, ModuleType, type)):
+                parts = value if type(value) is dict else ()
+            else:
+                parts = [part for part in gc.get_referents(value) if part is x and not holds_by_name(value, x)]
+            if any(part is x for part in parts):
+                yield value
+
+    def is_late(self) -> bool:
+        """Whether a function has imported a module meanwhile that it looks into."""
+        return any(name in sys.modules for name in self.late)
+
+    def owner_of(self, held: Any) -> type | None:
+        """The class whose attributes a dict has."""
+        return next((kind for kind in self.classes if dict_of(kind) is held), None)
 
     def settle(self) -> None:
         """The program was captured."""
-        self.members.settle(self.words)
+        self.members.settle(self.words, not ANY_NAME.isdisjoint(self.words))
+        self.seen.clear()
+
+    def takes_from_iterators(self) -> bool:
+        """Whether the program speaks of an iterator from which it may take something that cannot be put back."""
+        found = {id(value) for value in self.seen.values() if isinstance(value, ITERATORS)}
+        if not found or self.words.isdisjoint(TAKING):
+            return False
+        named = {id(held): key for key, held in zip(self.names[1::3], self.names[2::3]) if id(held) in found}
+        return any(key in self.words or not isinstance(key, str) for key in named.values()) or bool(found - named.keys())
 
     def held(self) -> list[Any]:
         """What names and cells hold."""
@@ -134,7 +176,7 @@ class Guards:
         """The first name that holds something else, for people."""
         for k in range(0, len(self.names), 3):
             holder, key, held = self.names[k : k + 3]
-            found = holder.get(key, MISSING) if isinstance(holder, dict) else holder[key] if key < len(holder) else MISSING
+            found = member_of(holder, key)
             if found is not held and not equal(found, held):
                 return f"{key!r} was {shown(held)} and is {shown(found)}"
         for k in range(0, len(self.cells), 2):
@@ -150,22 +192,35 @@ class Guards:
                 self.seen[id(value)] = value
                 self.tensors.append(value)
             return
+        if issubclass(type(value), REFERENCES):
+            yield from self.parts_of_reference(value)
+            return
         self.note_outside(value)
         if isinstance(value, type):
             self.note_class(value)
             return
-        if id(value) in self.seen or isinstance(value, (*PLAIN, ModuleType)):
+        if isinstance(value, ModuleType):
+            self.modules.setdefault(value, set())
+            return
+        kind = type(value)
+        if id(value) in self.seen or kind in PLAIN:
             return
         self.seen[id(value)] = value
+        if isinstance(value, (*PLAIN, tuple, frozenset, np.ndarray)) and kind.__flags__ & MADE and is_programs_class(kind):
+            yield from self.parts_of_object(value)  # a class with methods of its own
+        if isinstance(value, PLAIN):
+            return
         read = state_reader(value)
         if read is not None:
             self.members.note_state(value, read)
             return
-        if isinstance(value, BuiltinFunctionType):
+        if kind is CACHED:
+            self.members.note_cache(value)
+            yield from tensors_in(value)
+        elif isinstance(value, BuiltinFunctionType):
             if is_collection(value.__self__) or state_reader(value.__self__) is not None:  # a method of theirs
                 yield value.__self__
-            return
-        if isinstance(value, FunctionType):
+        elif isinstance(value, FunctionType):
             yield from self.parts_of_function(value)
         elif isinstance(value, (staticmethod, classmethod)):
             yield value.__func__
@@ -176,11 +231,16 @@ class Guards:
         elif isinstance(value, MethodType):
             yield from (value.__func__, value.__self__)
         elif isinstance(value, functools.partial):
-            yield from (value.func, *value.args, *value.keywords.values())
+            yield from (value.func, value.args, value.keywords)
+            yield from self.parts_of_attributes(vars(value), False)
         elif is_collection(value):
             yield from self.parts_of_collection(value)
         elif isinstance(value, (tuple, frozenset)):
             yield from tuple(value)[:MOST_MEMBERS]
+        elif isinstance(value, VIEWS):
+            yield from gc.get_referents(value)
+        elif isinstance(value, memoryview):
+            yield value.obj
         else:
             yield from self.parts_of_object(value)
 
@@ -188,12 +248,14 @@ class Guards:
         """The members of a list, a dict, a set and the like."""
         self.collections.append(value)
         self.members.note_collection(value)
+        if type(value).__flags__ & MADE:  # with methods and attributes of its own
+            yield from self.parts_of_object(value)
         if len(value) > MOST_MEMBERS:
             return
         if isinstance(value, (list, dict)):
-            for key, member in tuple(value.items() if isinstance(value, dict) else enumerate(value)):
+            for key, member in tuple(dict.items(value) if isinstance(value, dict) else enumerate(list.__iter__(value))):
                 self.names += (value, key, member)
-                yield member
+                yield from (member, key)
         else:
             yield from tuple(value)
 
@@ -206,9 +268,10 @@ class Guards:
                 self.cells += (cell, content)
                 yield content
         if not follows:
+            yield from [member for member in vars(function).values() if isinstance(member, VIEWS)]  # functions by types
             return
         words = global_names(function.__code__)
-        self.words |= all_names(function.__code__).union(texts(function.__code__))
+        self.words |= all_names(function.__code__).union(texts(function.__code__), ["for"] * has_loops(function.__code__))
         known = function.__globals__
         self.note_names(known)
         self.members.note_function(function)
@@ -221,11 +284,16 @@ class Guards:
                     yield known[name]
             elif name in BUILTINS:
                 self.outside.append(name)
+        for imported in imported_by(function):
+            if imported in sys.modules:
+                yield from self.parts_of_module(sys.modules[imported], all_names(function.__code__))
+            else:
+                self.late.append(imported)
         self.note_names(vars(function))
         for name, member in tuple(vars(function).items()):
             self.names += (vars(function), name, member)
             yield member
-        yield from function.__defaults__ or ()
+        yield function.__defaults__
         yield function.__kwdefaults__
 
     def parts_of_module(self, module: ModuleType, words: Set[str], within: tuple[ModuleType, ...] = ()) -> Iterator[Any]:
@@ -239,6 +307,7 @@ class Guards:
         held, own = vars(module), is_programs(module)
         if own:
             self.note_names(held)
+            words = words | {"__getattr__"}
         for name in sorted(held.keys() & words):
             member = held[name]
             self.names += (held, name, member)
@@ -250,11 +319,11 @@ class Guards:
             elif own or state_reader(member) is not None:
                 yield member
 
-    def note_names(self, held: dict[str, Any], named: bool = True) -> None:
+    def note_names(self, held: dict[str, Any], named: bool = True, attributes: bool = False) -> None:
         """A namespace in which a function may look up names that are not there yet; not ``named``: a library's may, too."""
         if id(held) not in self.seen:
             self.seen[id(held)] = held
-            self.members.note_collection(held, named)
+            self.members.note_collection(held, named, attributes)
 
     def note_outside(self, value: Any) -> None:
         """See whether it is something that no graph holds."""
@@ -266,21 +335,68 @@ class Guards:
 
     def note_class(self, kind: type) -> None:
         """A class that a function names, or of an object that one names, and what it inherits from."""
-        for each in kind.__mro__:
-            if is_programs(sys.modules.get(each.__module__)):
+        meta: Any = type(kind)
+        for each in (*kind.__mro__, *meta.__mro__):
+            if is_programs_class(each):
                 self.classes.setdefault(each, set())
 
     def parts_of_classes(self) -> Iterator[Any]:
         """Attributes of classes that functions may look up: those of which they have the names, and what Python calls by itself."""
+        any_name = not ANY_NAME.isdisjoint(self.words)
         for kind, noted in tuple(self.classes.items()):
             held = dict_of(kind)
-            self.note_names(held)
+            self.note_names(held, attributes=True)
             for name, member in tuple(held.items()):
                 called = isinstance(member, (FunctionType, staticmethod, classmethod)) and (name in CALLED or name.startswith("__"))
-                if name not in noted and (called or name in self.words and not name.startswith("__")):
+                if name not in noted and (called or (any_name or name in self.words) and not name.startswith("__")):
                     noted.add(name)
                     self.names += (held, name, member)
                     yield member
+
+    def parts_of_modules(self) -> Iterator[Any]:
+        """Names that functions may look up in modules that are variables or attributes."""
+        for module, noted in tuple(self.modules.items()):
+            words = self.words - noted
+            noted |= words
+            if words:
+                yield from self.parts_of_module(module, words)
+
+    def parts_of_tensors(self) -> Iterator[Any]:
+        """Attributes that the program has set in tensors, or may look for."""
+        asks = not self.words.isdisjoint(ANY_NAME | {"hasattr"})
+        for x in self.tensors:
+            if x.__dict__ or asks:
+                yield from self.parts_of_attributes(x.__dict__, True)
+
+    def parts_of_attributes(self, held: dict[str, Any], named: bool) -> Iterator[Any]:
+        """What is in the namespace of an object."""
+        if id(held) in self.seen:
+            return
+        self.collections.append(held)
+        self.note_names(held, named, True)
+        for name, member in tuple(held.items())[:MOST_MEMBERS]:
+            self.names += (held, name, member)
+            yield member
+
+    def parts_of_reference(self, value: Any) -> Iterator[Any]:
+        """What a weak reference refers to, which it does not keep alive; a proxy says itself what its attributes are."""
+        if id(value) in self.seen:
+            return
+        self.seen[id(value)] = value
+        alive = value() if issubclass(type(value), weakref.ref) else None
+        self.members.note_reference(value)
+        try:
+            kind, held = (
+                value.__class__ if alive is None else type(alive),
+                getattr(value if alive is None else alive, "__dict__", None),
+            )
+        except ReferenceError:
+            return
+        if alive is not None and (not isinstance(held, dict) or isinstance(alive, (Tensor, type, FunctionType, MethodType))):
+            yield alive
+        elif isinstance(held, dict):
+            self.note_class(kind)
+            yield from self.parts_of_attributes(held, True)
 
     def parts_of_object(self, value: Any) -> Iterator[Any]:
         """The attributes of an object, and the methods of its class that make it callable."""
@@ -295,26 +411,31 @@ class Guards:
             self.partial.append(value)
             yield from parts(value)
             return
-        if is_programs(sys.modules.get(kind.__module__)):
-            yield from self.members.note_slots(value)
+        if is_programs_class(kind):
+            yield from self.members.note_object(value)
         held = getattr(value, "__dict__", None)
-        if not isinstance(held, dict) or is_pythons(kind):
-            return
-        self.collections.append(held)
-        self.note_names(held, all(is_programs(sys.modules.get(each.__module__)) for each in kind.__mro__[:-1]))
-        for name, member in tuple(held.items())[:MOST_MEMBERS]:
-            self.names += (held, name, member)
-            yield member
+        if isinstance(held, dict) and not is_pythons(kind):
+            yield from self.parts_of_attributes(held, all(map(is_programs_class, kind.__mro__[:-1])))
 
 
-class Missing:
-    """What a name holds that is gone."""
+def member_of(holder: Any, key: Any) -> Any:
+    """What a dict or a list has there, whatever its class makes of such a question."""
+    if isinstance(holder, dict):
+        return dict.get(holder, key, MISSING)
+    return list.__getitem__(holder, key) if key < len(holder) else MISSING
 
-    def __repr__(self) -> str:
-        return "nothing"
+
+def holds_by_name(value: Any, x: Any) -> bool:
+    """Whether an object has another one as an attribute in its namespace."""
+    held = getattr(value, "__dict__", None)
+    members = held.values() if isinstance(held, dict) else ()
+    return any(x is each for each in (*members, *(content for _, content in slots_of(value))))
 
 
-MISSING = Missing()
+def tensors_in(cache: Any) -> Iterator[Tensor]:
+    """The tensors in the cache of a function."""
+    for part in gc.get_referents(cache):
+        yield from (x for x in (part.values() if type(part) is dict else (part,)) if isinstance(x, Tensor))
 
 
 def equal(found: Any, held: Any) -> bool:
@@ -344,15 +465,29 @@ def dict_of(kind: type) -> dict[str, Any]:
 
 def is_programs(module: ModuleType | None) -> bool:
     """Whether a module is the program's, and no library's."""
-    path = getattr(module, "__file__", None)
-    if path is None:
-        return getattr(module, "__name__", "") == "__main__"  # of a notebook, and of an interactive session
+    held = getattr(module, "__dict__", {})  # a module may say itself what it has not
+    path = held.get("__file__")
+    if path is None:  # of a notebook, of an interactive session, or made by hand
+        return module is not None and held.get("__spec__") is None and str(held.get("__name__")).partition(".")[0] != "nbgrad"
     return not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
+
+
+def is_programs_class(kind: type) -> bool:
+    """The same of a class, also where its module is not known: it was made from a text."""
+    name = kind.__module__
+    if not isinstance(name, str):  # of some that C has made
+        return False
+    module = sys.modules.get(name)
+    if module is not None and module is not builtins:
+        return is_programs(module)
+    made = kind.__flags__ & MADE and not hasattr(builtins, kind.__name__)
+    return bool(made) and name.partition(".")[0] not in (*sys.stdlib_module_names - {"builtins"}, "nbgrad")
 
 
 def is_pythons(kind: type) -> bool:
     """Whether a class is one of Python's own whose objects keep to themselves what they hold."""
-    return kind is not SimpleNamespace and kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    module = kind.__module__.partition(".")[0]
+    return module in sys.stdlib_module_names - HOLDERS and kind is not SimpleNamespace and not is_programs_class(kind)
 
 
 def is_users(code: CodeType) -> bool:

@@ -12,6 +12,7 @@ import io
 import logging
 import sys
 from contextlib import contextmanager
+from queue import SimpleQueue
 from threading import Lock, get_ident
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Iterator
@@ -30,7 +31,7 @@ FUNCTIONS = {
     "uuid": ["uuid1", "uuid4"],
     "secrets": ["token_bytes", "token_hex", "token_urlsafe", "randbelow", "randbits", "choice"],
 }
-BUILTINS = frozenset({"open", "input"})
+BUILTINS = frozenset({"open", "input", "globals", "eval", "exec"})
 TODAY = frozenset({"now", "utcnow", "today"})  # methods of calendars
 HINT = "nbgrad.jit.print prints in every call, and leaves the graph whole"
 
@@ -39,6 +40,8 @@ def outside(value: Any) -> str:
     """What a value is that a program names, if no graph holds what is done with it; else ""."""
     if isinstance(value, io.IOBase) and value not in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         return "an open file"
+    if type(value) is SimpleQueue:
+        return "a queue"
     if not isinstance(value, (BuiltinFunctionType, FunctionType, MethodType)):
         return ""
     name = value.__name__

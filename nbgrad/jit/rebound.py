@@ -9,8 +9,9 @@ begin to hold a tensor, and lists that are looked at are not of this kind: such 
 
 from __future__ import annotations
 
-from types import CellType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Sequence
+from collections import deque
+from types import CellType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, NoReturn, Sequence
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from ..modes.overrides import has_function
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
-from .effects import Postponed, number_tensor
-from .guards import MISSING, content_of
+from .effects import Filling, Postponed, number_tensor
+from .guards import content_of, dict_of, member_of
 from .ir import Value
+from .members import MISSING, slot_of
 
 if TYPE_CHECKING:
     from .before import Before
@@ -35,29 +37,55 @@ if TYPE_CHECKING:
 __all__ = ["Appending", "Exchange", "Keeper", "State", "StateOf", "States", "states_of"]
 
 NUMBERS = (int, float)
+MOST_MEMBERS = 64  # of a deque whose members are inputs of a graph
 WHOLE = layout_of(int64, ())
 
 
 class Slot(NamedTuple):
-    """A name: a key of a dict or list, or a variable of a closure."""
+    """A name: a key of a dict or list, an attribute of a class, a slot of an object, or a variable of a closure.
+
+    Attributes:
+        key: of a slot the member of the class; None of a variable, and of a deque, all of whose members are meant.
+    """
 
     holder: Any
     key: Any = None
+
+    def identity(self) -> tuple[int, Any]:
+        """What guards know it by."""
+        return id(dict_of(self.holder) if isinstance(self.holder, type) else self.holder), self.key
 
     def content(self) -> Any:
         """What it holds."""
         if isinstance(self.holder, CellType):
             return content_of(self.holder)
-        if isinstance(self.holder, dict):
-            return self.holder.get(self.key, MISSING)
-        return self.holder[self.key] if self.key < len(self.holder) else MISSING
+        if isinstance(self.holder, type):
+            return vars(self.holder).get(self.key, MISSING)
+        if isinstance(self.holder, deque):
+            return list(self.holder)
+        return slot_of(*self) if type(self.key) is MemberDescriptorType else member_of(*self)
 
     def put(self, x: Any) -> None:
-        """Let it hold something else."""
+        """Let it hold something else, whatever its class makes of that."""
         if isinstance(self.holder, CellType):
             self.holder.cell_contents = x
+        elif isinstance(self.holder, type):
+            type.__setattr__(self.holder, self.key, x)
+        elif isinstance(self.holder, deque):
+            self.holder.clear()
+            self.holder.extend(x)
+        elif type(self.key) is MemberDescriptorType:
+            put_slot(*self, x)
         else:
-            self.holder[self.key] = x
+            (dict if isinstance(self.holder, dict) else list).__setitem__(self.holder, self.key, x)
+
+
+def put_slot(holder: Any, member: Any, x: Any) -> None:
+    """Let a slot of an object hold something, or nothing."""
+    if x is not MISSING:
+        member.__set__(holder, x)
+    elif slot_of(holder, member) is not MISSING:
+        member.__delete__(holder)
 
 
 class StateOf:
@@ -102,27 +130,29 @@ def whole_tensor(x: int) -> Tensor:
 
 
 def is_state(x: Any) -> bool:
-    """Whether a thing is a tensor that may be a program's state: without a history, a gradient or a tangent."""
-    if type(x) is not Tensor or requires_grad(x) or x._meta_ is not None and x._meta_.grad is not None:
+    """Whether a thing is a tensor that may be a program's state: without a history, a gradient, a tangent or attributes."""
+    if type(x) is not Tensor or x.__dict__ or requires_grad(x) or x._meta_ is not None and x._meta_.grad is not None:
         return False
     return not x.layout.special or x.layout.is_traced()
 
 
 class Appending:
-    """What stands for a list to which a captured function only appends."""
+    """What stands for a list or a deque to which a captured function only appends."""
 
-    __slots__ = ("items",)
+    __slots__ = ("items", "kind", "room")
 
-    def __init__(self) -> None:
+    def __init__(self, place: Any) -> None:
         self.items: list[Any] = []
+        self.kind = type(place)
+        self.room: int | None = None if self.kind is list or place.maxlen is None else place.maxlen - len(place)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """What ``isinstance`` is told."""
-        return list
+        return self.kind
 
     def __getitem__(self, k: Any) -> Any:
-        if type(k) is int and -len(self.items) <= k < 0:
+        if type(k) is int and -len(self.items) <= k < 0 and self.room is None:
             return self.items[k]
         return self.refuse()
 
@@ -140,7 +170,8 @@ class Appending:
 
     def refuse(self, *args: Any) -> NoReturn:
         """It is looked at."""
-        raise Postponed("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
+        kind = Filling if self.room is not None and 0 < self.room <= MOST_MEMBERS else Postponed
+        raise kind("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
 
     __getattr__ = __bool__ = __len__ = __iter__ = __setitem__ = __delitem__ = __contains__ = __eq__ = refuse
     __repr__ = __reduce_ex__ = __add__ = __mul__ = __imul__ = __lt__ = __le__ = __gt__ = __ge__ = __reversed__ = refuse
@@ -205,19 +236,22 @@ class States:
 
     Attributes:
         settings: names that are compared, and then hold something else: truth values, texts, what was None; with what they held.
-        twins: what a capture has put into the slots; ``lists``: each with what stands for it, and the slots that hold it.
+        twins: what a capture has put into the slots, with their ``leaves``.
+        lists: lists and deques, each with what stands for it, and the slots that hold it.
     """
 
-    def __init__(self, slots: list[Slot], lists: list[list], settings: list[Slot], guards: Guards):
+    def __init__(self, slots: list[Slot], lists: list[Any], settings: list[Slot], guards: Guards):
         self.slots, self.before = slots, [slot.content() for slot in slots]
         self.twins: list[Any] = []
+        self.leaves: list[list] = []
         self.settings = [(slot, slot.content()) for slot in settings]
-        self.lists = [(each, Appending(), slots_with(each, guards)) for each in lists]
+        self.lists = [(each, Appending(each), slots_with(each, guards)) for each in lists]
         guards.exchange(slots, lists)
 
     def install(self, trace: Trace) -> None:
         """Put inputs of a graph into the slots."""
         self.twins.clear()
+        self.leaves.clear()
         for slot, held in zip(self.slots, self.before):
             leaves, tree = flatten(held)
             plain = tuple([(k, x) for k, x in enumerate(leaves) if not is_followed(x)])
@@ -225,6 +259,7 @@ class States:
             places = enumerate(leaves)
             twins = [twin_of(trace, x, name, StateOf(slot, type(x), k, tree, plain)) if is_followed(x) else x for k, x in places]
             self.twins.append(tree.unflatten(twins))
+            self.leaves.append(twins)
             slot.put(self.twins[-1])
         for _, standin, slots in self.lists:
             standin.items.clear()
@@ -237,8 +272,10 @@ class States:
         found = [exchange(trace, slot, slot.content()) for slot, old in self.settings if slot.content() is not old]
         changed = [any(slot.content() is not standin for slot in slots) for _, standin, slots in self.lists]
         self.put_back()
-        if any(isinstance(x, Tensor) and not is_state(x) for twin in self.twins for x in flatten(twin)[0]):
+        if any(isinstance(x, Tensor) and not is_state(x) for leaves in self.leaves for x in leaves):
             raise Postponed("it takes gradients of what a name holds. Hint: nbgrad.grad of a copy.")
+        if any(x is twin and is_altered(x, leaves) for x, twin, leaves in zip(left, self.twins, self.leaves)):
+            raise Postponed("it changes a list or a dict that it exchanges in other calls. Hint: do one of both.")
         if any(changed):
             raise Postponed("it exchanges a list to which it appends. Hint: return what it appends, and append it outside.")
         found += [exchange(trace, slot, x) for slot, x, twin in zip(self.slots, left, self.twins) if x is not twin]
@@ -251,6 +288,12 @@ class States:
         for each, _, slots in self.lists:
             for slot in slots:
                 slot.put(each)
+
+
+def is_altered(x: Any, leaves: list) -> bool:
+    """Whether something has other leaves than these."""
+    now = flatten(x)[0]
+    return len(now) != len(leaves) or any(each is not leaf for each, leaf in zip(now, leaves))
 
 
 def is_followed(x: Any) -> bool:
@@ -290,10 +333,14 @@ def exchange(trace: Trace, place: Any, x: Any) -> Exchange:
     )
 
 
-def slots_with(x: list, guards: Guards) -> list[Slot]:
-    """The names that hold a list."""
+def slots_with(x: Any, guards: Guards) -> list[Slot]:
+    """The names that hold a list or a deque; none where something else holds it, too."""
+    if any(True for _ in guards.holders(x)):
+        return []
     names, cells = guards.names, guards.cells
     found = [Slot(names[k], names[k + 1]) for k in range(0, len(names), 3) if names[k + 2] is x]
+    found = [Slot(owner, slot.key) if (owner := guards.owner_of(slot.holder)) is not None else slot for slot in found]
+    found += [Slot(value, member) for value, member, held in guards.members.slots if held is x]
     return found + [Slot(cells[k]) for k in range(0, len(cells), 2) if cells[k + 1] is x]
 
 
@@ -302,7 +349,7 @@ class State:
 
     def __init__(self) -> None:
         self.slots: list[Slot] = []
-        self.lists: list[list] = []
+        self.lists: list[Any] = []
 
     def learn(self, states: States) -> None:
         """A program has some."""
@@ -312,9 +359,12 @@ class State:
     def states(self, guards: Guards) -> States | None:
         """Those that are names of another program, too."""
         names = {(id(guards.names[k]), guards.names[k + 1]) for k in range(0, len(guards.names), 3)}
-        names |= {(id(cell), None) for cell in guards.cells[::2]}
-        slots = [slot for slot in self.slots if (id(slot.holder), slot.key) in names and may_be_state(slot.content())]
-        lists = [each for each in self.lists if any(each is other for other in guards.collections)]
+        names |= {(id(each), None) for each in (*guards.cells[::2], *guards.collections)}
+        names |= {(id(value), member) for value, member, _ in guards.members.slots}
+        slots = [slot for slot in self.slots if slot.identity() in names and may_be_state(slot.content())]
+        lists = [each for each in self.lists if any(each is other for other in guards.collections) and slots_with(each, guards)]
+        if not are_apart([slot.content() for slot in slots], guards, known=True):
+            return None
         return States(slots, lists, [], guards) if slots or lists else None
 
 
@@ -323,13 +373,15 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
 
     The guards forget it: it may be another one in every call.
     """
-    slots, lists, settings = list[Slot](), list[list](), list[Slot]()
+    slots, lists, settings, olds, news = list[Slot](), list[Any](), list[Slot](), list[Any](), list[Any]()
     for place, old, new in before.rebound():
-        if isinstance(place, list) and old is MISSING:
+        if type(place) in (list, deque) and old is MISSING:
             lists.append(place)
-        elif place is not None and is_exchange(old, new):
+        elif type(place) is tuple and is_exchange(old, new) and not (isinstance(place[0], deque) and len(old) > MOST_MEMBERS):
             slots.append(Slot(*place))
-        elif place is not None and isinstance(old, PLAIN) and may_keep(new):
+            olds.append(old)
+            news.append(new)
+        elif type(place) is tuple and isinstance(old, PLAIN) and may_keep(new):
             settings.append(Slot(*place))
         else:
             return None
@@ -339,13 +391,30 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
         return None
     if not all(may_keep(x) for each in lists for x in flatten(before.appended(each))[0]):
         return None
-    before.put_back()
     if known is not None:
-        slots, lists = known.slots + slots, [each for each, _, _ in known.lists] + lists
+        slots, lists, olds = known.slots + slots, [each for each, _, _ in known.lists] + lists, known.before + olds
         settings += [slot for slot, _ in known.settings]
-    if any(slot.content() is other.holder for slot in slots for other in slots):
+    if not (are_apart(news, guards) and are_apart(olds, guards, known=True)):
         return None
+    if any(old is other.holder for old in olds for other in slots):
+        return None
+    before.put_back()
     return States(slots, lists, settings, guards)
+
+
+def are_apart(contents: list, guards: Guards, known: bool = False) -> bool:
+    """Whether names hold lists and dicts of their own alone, none of them twice; ``known``: they may have been there before."""
+    found = [id(each) for x in contents for each in containers_in(x)]
+    return len(set(found)) == len(found) and (known or set(found).isdisjoint(map(id, guards.collections)))
+
+
+def containers_in(x: Any) -> Iterator[Any]:
+    """The lists and dicts in something."""
+    if isinstance(x, (list, dict)):
+        yield x
+    if isinstance(x, (list, tuple, dict)):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from containers_in(each)
 
 
 def is_same(slot: Slot, other: Slot) -> bool:

@@ -6,6 +6,8 @@ then every time, and ends as the function itself.
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import os
 import sys
 from contextvars import ContextVar
@@ -16,7 +18,9 @@ from threading import local
 from types import GeneratorType
 from typing import Any, Callable, Iterator
 
-__all__ = ["foreign_states", "keeper", "state_reader"]
+from .members import CACHED
+
+__all__ = ["ITERATORS", "TAKING", "foreign_states", "keeper", "state_reader"]
 
 
 def state_reader(value: Any) -> Callable[[Any], tuple] | None:
@@ -30,6 +34,8 @@ def state_reader(value: Any) -> Callable[[Any], tuple] | None:
         return state_of_count if kind.__name__ == "count" else state_of_iterator
     if isinstance(value, os._Environ):
         return lambda environ: tuple([part for item in environ.items() for part in item])
+    if isinstance(value, CData):
+        return lambda data: (bytes(data),)
     if isinstance(value, ContextVar):
         return lambda variable: (variable.get(None),)
     if isinstance(value, local):
@@ -87,6 +93,10 @@ def keeper(value: Any) -> Callable[[], None] | None:
     if isinstance(value, (os._Environ, local)):
         held = value if isinstance(value, os._Environ) else vars(value)
         return partial(refill, held, dict(held))
+    if isinstance(value, CACHED):
+        return partial(empty, value, value.cache_info().misses)
+    if isinstance(value, CData):
+        return partial(write_bytes, value, bytes(value))
     if isinstance(value, ContextVar):
         before = value.get(keeper)  # an object that no variable holds
         return None if before is keeper else partial(value.set, before)  # type: ignore[return-value]
@@ -94,6 +104,17 @@ def keeper(value: Any) -> Callable[[], None] | None:
         reduced = value.__reduce__()
         return partial(value.__setstate__, reduced[2]) if len(reduced) == 3 else None
     return None
+
+
+def empty(cache: Any, count: int) -> None:
+    """Let the cache of a function hold nothing of a call that has filled it."""
+    if cache.cache_info().misses != count:
+        cache.cache_clear()
+
+
+def write_bytes(data: Any, before: bytes) -> None:
+    """Let an object of ctypes hold what it held."""
+    ctypes.memmove(ctypes.addressof(data), before, len(before))
 
 
 def refill(held: Any, before: dict) -> None:
@@ -107,3 +128,12 @@ def refill(held: Any, before: dict) -> None:
 
 SETTERS = {"getstate": "setstate", "get_state": "set_state"}
 REWOUND: tuple[type, ...] = (type(iter([])), type(iter(())), type(iter(range(0))))
+# How a program may take from an iterator that it names, one that cannot be put back; "for" stands for loops.
+TAKING = frozenset(
+    "for next __next__ send throw close zip map filter enumerate islice chain list tuple set dict sum min max any all".split()
+)
+ITERATORS: tuple[type, ...] = (
+    *(GeneratorType, enumerate, filter, map, reversed, zip),
+    *(kind for kind in vars(itertools).values() if isinstance(kind, type) and hasattr(kind, "__next__")),
+)
+CData: Any = ctypes.Array.__base__

@@ -148,7 +148,7 @@ class Variant:
             found = states_of(self.before, self.guards, states)
             if found is None:
                 self.before.refuse_kept()
-                self.once = self.before.is_changed()
+                self.once = self.before.is_changed() or self.guards.is_late()
                 self.prepare(leaves, known, graph, results, histories, effects)
         finally:
             effects.trace.settle()

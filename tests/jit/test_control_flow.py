@@ -529,6 +529,35 @@ def test_elements_of_a_batch_end_when_they_end():
     close([slopes], [nbgrad.stack([grad(lambda x: norm(python_while, x)[0].prod())(row) for row in x])])
 
 
+@pytest.mark.parametrize("wrap", [lambda fn: fn, lambda fn: nbgrad.compile(fn, fullgraph=True)])
+def test_members_of_a_tuple_one_by_one(wrap):
+    """Where functions take so many arguments, as torch calls them; those that take one get the tuple."""
+
+    def powers(x, k):
+        return nbgrad.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * x), (k, x))
+
+    def tree(x, k):
+        return nbgrad.while_loop(lambda carry: carry[0] < 3, lambda carry, z=2: (carry[0] + 1, carry[1] * x), (k, x))
+
+    x, k = nbgrad.tensor([2.0, 3.0], requires_grad=True), nbgrad.tensor(0)
+    for fn in (powers, tree):
+        n, y = wrap(fn)(x, k)
+        assert (n.item(), y.tolist()) == (3, [16.0, 81.0])
+        assert nbgrad.grad(y.sum(), x)[0].tolist() == [32.0, 108.0]
+    for predicate, wanted in ((True, [4.0, 6.0]), (False, [4.0, 9.0])):
+        flag = nbgrad.tensor(predicate)
+        for operands in (((x, x),), (x, x)):
+            choose = wrap(lambda flag, x: nbgrad.cond(flag, lambda a, b: a + b, lambda a, b: a * b, *operands))  # noqa: B023
+            assert choose(flag, x).tolist() == wanted
+        assert nbgrad.cond(flag, lambda t: t[0] + t[1], lambda t: t[0] * t[1], (x, x)).tolist() == wanted
+
+
+def test_a_list_is_one_argument():
+    """Only tuples are taken apart."""
+    with pytest.raises(TypeError, match="missing 1 required"):
+        nbgrad.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y), [nbgrad.tensor(0), nbgrad.ones(2)])
+
+
 def test_captured_while_loops_are_one_node():
     """The number of trips is that of the operands, in forward mode and in batches too; so it is when compiled."""
 

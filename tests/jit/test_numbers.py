@@ -475,3 +475,31 @@ def test_a_loaded_function_takes_numbers(tmp_path):
         again(x, 1, 1.0)
     with pytest.raises(nbgrad.errors.ArgumentError, match="expected"):
         again(x, nbgrad.tensor(0.5, dtype=nbgrad.float64), 1.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda fn: fn, lambda fn: nbgrad.compile(fn, fullgraph=True)])
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex64", "complex128"])
+def test_where_with_a_complex_number(dtype, wrap):
+    """The number makes the result complex, of the tensor's precision; the gradient is the tensor's."""
+    kind = getattr(nbgrad, dtype)
+    mask, y = nbgrad.tensor([True, False]), nbgrad.tensor([2, 3], dtype=kind)
+    wanted = nbgrad.complex128 if dtype in ("float64", "complex128") else nbgrad.complex64
+    y.requires_grad_(dtype != "int64")
+    for choose, values, slope in (
+        (lambda m, y: nbgrad.where(m, 1j, y), [1j, 3], [0, 1]),
+        (lambda m, y: nbgrad.where(m, y, 1j), [2, 1j], [1, 0]),
+        (lambda m, y: y.where(m, 1j), [2, 1j], [1, 0]),
+    ):
+        out = wrap(choose)(mask, y)
+        assert out.dtype is wanted and out.tolist() == values
+        if y.requires_grad:
+            (g,) = nbgrad.grad(out.real.sum(), y)
+            assert g.dtype is kind and g.tolist() == slope
+
+
+def test_where_with_two_numbers():
+    """A float argument beside a complex number."""
+    choose = nbgrad.compile(lambda m, number: nbgrad.where(m, 1j, number), fullgraph=True)
+    for number in (2.0, 3.0):
+        assert choose(nbgrad.tensor([True, False]), number).tolist() == [1j, number]
+    assert len(choose.variants) == 1

@@ -1,7 +1,8 @@
 """State in names: what a compiled function rebinds, or appends to a list, is part of its program."""
 
 import copy
-from collections import Counter, defaultdict, namedtuple
+import dataclasses
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -235,7 +236,216 @@ def branches_by_state():
     return fn, lambda: (box.n, box.best)
 
 
+class Slotted:
+    __slots__ = ("h", "__n")
+
+    def __init__(self):
+        self.h, self.__n = nbgrad.zeros(2), 0
+
+    def step(self, x):
+        self.__n += 1
+        self.h = self.h * 0.5 + x
+        return self.h * self.__n
+
+
+class MoreSlots(Slotted):
+    __slots__ = ("late", "more")
+
+
+def slots():
+    each = MoreSlots()
+
+    def fn(x):
+        each.late = each.h
+        return each.step(x) + each.late
+
+    return fn, lambda: (each.h, each._Slotted__n, each.late, hasattr(each, "more"))
+
+
+def slots_of_a_dataclass():
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class State:
+        total: float = 0.0
+        log: list = dataclasses.field(default_factory=list)
+
+    state = State()
+
+    def fn(x):
+        object.__setattr__(state, "total", state.total + x.sum().item())
+        state.log.append(x[0].item())
+        return x * state.total
+
+    return fn, lambda: state
+
+
+def attributes_of_a_class():
+    class Model:
+        count, h, log = 0, nbgrad.zeros(2), []
+
+        def step(self, x):
+            Model.count += 1
+            type(self).h = self.h + x
+            self.log.append(x.sum().item())
+            return self.h * Model.count
+
+    class Special(Model):
+        h = nbgrad.ones(2)
+
+    special = Special()
+    return (lambda x: special.step(x)), lambda: (Model.count, Model.h, Special.h, Model.log, vars(special))
+
+
+def attributes_of_a_metaclass():
+    class Meta(type):
+        made = 0
+
+        def step(cls, x):
+            Meta.made += 1
+            cls.total = cls.total + x
+            return cls.total * Meta.made
+
+    class Model(metaclass=Meta):
+        total = nbgrad.zeros(2)
+
+    return (lambda x: Model.step(x)), lambda: (Meta.made, Model.total)
+
+
+def a_deque_that_grows():
+    box = SimpleNamespace(found=deque(), last=deque([1.0, 2.0], maxlen=9))
+
+    def fn(x):
+        box.found.append((x.sum(), x[0].item()))
+        box.last += [x[1].item()]
+        return x * 2
+
+    return fn, lambda: (box.found, box.last)
+
+
+def a_full_window():
+    last = deque([nbgrad.zeros(2), nbgrad.zeros(2)], maxlen=2)
+
+    def fn(x):
+        last.append(x * 2)
+        return sum(last) / len(last)
+
+    return fn, lambda: last
+
+
+def a_window_that_is_filled():
+    last = deque(maxlen=4)
+
+    def fn(x):
+        last.append(x.sum().item())
+        return x * (sum(last) / len(last))
+
+    return fn, lambda: last
+
+
+def what_was_pushed_last():
+    found = deque()
+
+    def fn(x):
+        found.append(x.sum().item())
+        return x * found[-1]
+
+    return fn, lambda: found
+
+
+def a_list_with_methods_of_its_own():
+    class Doubling(list):
+        def __getitem__(self, k):
+            return super().__getitem__(k) * 2
+
+    held = Doubling([1.0, nbgrad.zeros(2)])
+
+    def fn(x):
+        held[1] = held[1] + x
+        held[0] = held[0] - 1.5
+        return held[1] * held[0]
+
+    return fn, lambda: list(held)
+
+
+def attributes_set_by_a_metaclass():
+    class Meta(type):
+        def __setattr__(cls, name, x):
+            super().__setattr__(name, x * 2)
+
+    class Model(metaclass=Meta):
+        h = nbgrad.zeros(2)
+
+    def fn(x):
+        Model.h = Model.h + x
+        return Model.h
+
+    return fn, lambda: Model.h
+
+
+def a_queue():
+    waiting = deque([nbgrad.zeros(2), 1.0, nbgrad.ones(2)])
+
+    def fn(x):
+        old = waiting.popleft()
+        waiting.append(x)
+        waiting.rotate(-1)
+        waiting.rotate(1)
+        return old + waiting[0]
+
+    return fn, lambda: waiting
+
+
+def an_ordered_dict():
+    held = OrderedDict(h=nbgrad.zeros(2), n=0)
+
+    def fn(x):
+        held["n"] += 1
+        held["h"] = held["h"] + x
+        return held["h"] * held["n"]
+
+    return fn, lambda: held
+
+
+def a_dict_with_methods_of_its_own():
+    class Doubling(dict):
+        def __setitem__(self, key, x):
+            super().__setitem__(key, x * 2)
+
+    held = Doubling(h=nbgrad.ones(2))
+
+    def fn(x):
+        held["h"] = held["h"] + x
+        return held["h"]
+
+    return fn, lambda: held
+
+
+def attributes_of_a_tensor():
+    t = nbgrad.ones(2)
+    t.seen, t.last = 0, nbgrad.zeros(2)
+
+    def fn(x):
+        t.seen += 1
+        t.last = t.last + x
+        return t * t.seen + t.last
+
+    return fn, lambda: (t.seen, t.last)
+
+
 CASES = {
+    slots: 2,
+    slots_of_a_dataclass: 1,
+    attributes_of_a_class: 1,
+    attributes_of_a_metaclass: 1,
+    a_deque_that_grows: 1,
+    a_full_window: 1,
+    a_queue: 3,
+    a_window_that_is_filled: 1,
+    what_was_pushed_last: 1,
+    a_list_with_methods_of_its_own: 1,
+    attributes_set_by_a_metaclass: 1,
+    an_ordered_dict: 1,
+    a_dict_with_methods_of_its_own: 1,
+    attributes_of_a_tensor: 1,
     hidden_state: 1,
     moving_average: 1,
     running_total: 1,
@@ -313,15 +523,199 @@ def telling():
     return fn, lambda: box.log
 
 
-@pytest.mark.parametrize("make", [reading, with_a_history, keeping_the_list, telling])
+def popped():
+    waiting = deque([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+    return (lambda x: x * waiting.popleft() + len(waiting)), lambda: waiting
+
+
+def pushed_in_front():
+    found = deque(maxlen=3)
+
+    def fn(x):
+        found.appendleft(x.sum().item())
+        return x * found[0] + len(found)
+
+    return fn, lambda: found
+
+
+def moved_to_the_end():
+    held = OrderedDict(a=1.0, b=2.0)
+
+    def fn(x):
+        held.move_to_end(next(iter(held)))
+        return x * held[next(iter(held))]
+
+    return fn, lambda: held
+
+
+def exchanged_dicts():
+    box = SimpleNamespace(a={"n": 0}, b={"n": 10})
+
+    def fn(x):
+        box.a, box.b = box.b, box.a
+        box.a["n"] += 1
+        return x * box.a["n"]
+
+    return fn, lambda: (box.a, box.b)
+
+
+def rebound_and_changed():
+    box = SimpleNamespace(a=[0.0], n=0)
+
+    def fn(x):
+        box.n += 1
+        if box.n % 2:
+            box.a = [box.a[0] + 1]
+        else:
+            box.a[0] += 10.0
+        return x * box.a[0]
+
+    return fn, lambda: box
+
+
+def one_list_by_two_names():
+    box = SimpleNamespace(a=[0.0], b=[0.0])
+
+    def fn(x):
+        box.a = box.b = [box.a[0] + 1]
+        return x * box.a[0]
+
+    return fn, lambda: (box.a.append(1.0), box.b)
+
+
+def a_list_in_a_tuple():
+    log = []
+    box = SimpleNamespace(log=log, both=(log, 1))
+
+    def fn(x):
+        box.log.append(x.sum().item())
+        return x * len(box.both[0])
+
+    return fn, lambda: box.log
+
+
+def a_list_among_defaults():
+    log = []
+
+    def count(log=log):
+        return len(log)
+
+    def fn(x):
+        log.append(x.sum().item())
+        return x * count()
+
+    return fn, lambda: log
+
+
+def a_tensor_with_attributes():
+    box = SimpleNamespace(h=nbgrad.zeros(2))
+    box.h.scale = 3.0
+
+    def fn(x):
+        box.h = box.h + x * getattr(box.h, "scale", 1.0)
+        return box.h
+
+    return fn, lambda: box.h
+
+
+def an_attribute_of_a_tensor_that_had_none():
+    t = nbgrad.ones(2)
+
+    def fn(x):
+        t.last = x * 2
+        return t * x
+
+    return fn, lambda: t.last
+
+
+MORE = [
+    reading,
+    keeping_the_list,
+    telling,
+    with_a_history,
+    popped,
+    pushed_in_front,
+    moved_to_the_end,
+    exchanged_dicts,
+    rebound_and_changed,
+    one_list_by_two_names,
+    a_list_in_a_tuple,
+    a_list_among_defaults,
+    a_tensor_with_attributes,
+    an_attribute_of_a_tensor_that_had_none,
+]
+
+
+@pytest.mark.parametrize("make", MORE, ids=lambda make: make.__name__)
 def test_what_is_more_than_state_runs_as_it_is(make):
-    """Lists that are looked at, tensors with a history."""
+    """Lists that are looked at, tensors with a history, containers that are exchanged, tensors with attributes."""
     (eager, wanted), (fn, found) = make(), make()
     compiled = nbgrad.compile(fn)
     for x in INPUTS:
         want, got = eager(x), compiled(x)
         assert repr((got, found())) == repr((want, wanted()))
         assert type(found()) is type(wanted())
+
+
+HOLDERS = {
+    "attribute": lambda: SimpleNamespace(h=nbgrad.zeros(2)),
+    "slot": lambda: Holding(),
+    "class": lambda: type("Holding", (), {"h": nbgrad.zeros(2)}),
+    "nothing before": lambda: SimpleNamespace(h=None),
+}
+
+
+class Holding:
+    __slots__ = ("h",)
+
+    def __init__(self):
+        self.h = nbgrad.zeros(2)
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+@pytest.mark.parametrize("keep", [True, False])
+def test_histories_that_go_on_from_call_to_call(kind, keep):
+    """Backward through several calls, after each, and where every second call cuts the history off."""
+
+    def make():
+        w, held = nbgrad.tensor([0.5, 2.0], requires_grad=True), HOLDERS[kind]()
+
+        def fn(x, cut):
+            h = x * 0 if held.h is None else held.h.detach() if cut else held.h
+            held.h = (h * w + x).tanh()
+            return held.h.sum() if keep else held.h.sum().detach()
+
+        return fn, w, held
+
+    (eager, w, want), (fn, v, got) = make(), make()
+    compiled = nbgrad.compile(fn, exact=True)
+    for k, x in enumerate(INPUTS):
+        results = eager(x, k % 2 == 0), compiled(x, k % 2 == 0)
+        assert_close(*results, rtol=0, atol=0)
+        assert_close(got.h, want.h, rtol=0, atol=0)
+        if keep:
+            assert_close(*[nbgrad.grad(y, p, retain_graph=True)[0] for y, p in zip(results, (w, v))], rtol=0, atol=0)
+        want.h.sum().backward(retain_graph=True)
+        got.h.sum().backward(retain_graph=True)
+        assert_close(v.grad, w.grad, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", [list, deque, lambda: deque(maxlen=3)])
+def test_losses_with_a_history(kind):
+    """What is collected is differentiated in the end."""
+    found = []
+    for wrap in (lambda fn: fn, nbgrad.compile):
+        w, losses = nbgrad.tensor([0.5, 2.0], requires_grad=True), kind()
+
+        def fn(x):
+            losses.append(((x * w) ** 2).sum())  # noqa: B023
+            return losses[-1].detach()  # noqa: B023
+
+        call = wrap(fn)
+        results = [call(x).item() for x in INPUTS]
+        sum(losses).backward()
+        found.append((results, [x.item() for x in losses], w.grad.tolist()))
+    assert found[0] == found[1]
 
 
 def test_what_only_the_capture_changes_is_of_that_call_alone():

@@ -23,6 +23,7 @@ def numbers():
         k += 1
 
 
+@pytest.mark.filterwarnings("ignore:compile.*an iterator, which cannot be put back")
 @pytest.mark.parametrize(
     "make",
     [
@@ -44,6 +45,42 @@ def test_iterators(make):
 
     compiled = compile(fn)
     assert [compiled(X).tolist()[0] for _ in range(4)] == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.filterwarnings("ignore:compile.*runs as it is")
+@pytest.mark.parametrize("make", [numbers, itertools.count, lambda: zip(range(9)), lambda: iter([*range(9)])])
+@pytest.mark.parametrize("take", [next, lambda members: next(itertools.islice(members, 1)), lambda members: first(members)])
+def test_iterators_beside_state(make, take):
+    """A call that is captured again takes no more than the function."""
+    members, held = make(), {"n": 0}
+
+    def fn(x):
+        held["n"] += 1
+        found = take(members)
+        return x * (found[0] if isinstance(found, tuple) else found) + held["n"]
+
+    compiled = compile(fn)
+    assert [compiled(X).tolist()[0] for _ in range(4)] == [1.0, 3.0, 5.0, 7.0]
+
+
+def first(members):
+    """The first that a loop comes to."""
+    for x in members:
+        return x
+
+
+def test_iterators_of_which_the_program_does_not_speak():
+    """A loop elsewhere takes nothing from them."""
+    held = {"data": numbers(), "scale": 2.0}
+
+    def fn(x):
+        for _ in range(2):
+            x = x * held["scale"]
+        return x
+
+    compiled = compile(fn, fullgraph=True)
+    compiled(X), compiled(X)
+    assert len(compiled.variants) == 1
 
 
 def test_an_iterator_that_nobody_takes_from():
