@@ -19,6 +19,7 @@ from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
 from .guards import MISSING, Guards, content_of, dict_of
+from .members import slots_of
 from .rebound import Appending
 from .states import keeper
 
@@ -35,7 +36,7 @@ class Before:
         spoken: names and texts of the program, which say what of a namespace matters.
         holders: collections, and dicts of objects, with copies. namespaces: those of modules, of which only names matter that the
             program speaks of. classes: with copies of their dicts.
-        cells: with what they held. slots: an object and what its slots held, in pairs of a name and a value.
+        cells: with what they held. slots: an object and what its slots held, by their names.
         states: functions that put one back. arrays: with copies.
     """
 
@@ -49,7 +50,7 @@ class Before:
         self.namespaces = [(x, {k: x[k] for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
         self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
         members = self.members = guards.members
-        self.slots = [(value, held) for value, read, held in members.awkward if read.__name__ == "slots_of"]
+        self.slots = [(value, filled(value)) for value, read, _ in members.awkward if read is slots_of]
         found = [keeper(value) for value, _, _ in (*members.awkward, *members.foreign)]
         self.states: list[Callable[[], None]] = [put_back for put_back in found if put_back is not None]
         self.exchanged = [(slot, slot.content()) for slot in guards.exchanged]
@@ -82,8 +83,11 @@ class Before:
             elif content_of(cell) is not content:
                 cell.cell_contents = content
         for value, held in self.slots:
-            for name, content in zip(held[::2], held[1::2]):
-                if getattr(value, name, None) is not content:
+            found = filled(value)
+            for name in found.keys() - held.keys():
+                delattr(value, name)
+            for name, content in held.items():
+                if found.get(name, MISSING) is not content:
                     setattr(value, name, content)
         for slot, content in self.exchanged:
             if slot.content() is not content:
@@ -123,7 +127,8 @@ class Before:
             if content_of(cell) is not content:
                 yield (cell, None), content, content_of(cell)
         for value, held in self.slots:
-            if any(getattr(value, name, None) is not content for name, content in zip(held[::2], held[1::2])):
+            found = filled(value)
+            if found.keys() != held.keys() or any(found[name] is not content for name, content in held.items()):
                 yield None, MISSING, None
 
     def is_changed(self) -> bool:
@@ -151,7 +156,7 @@ class Before:
             if content_of(cell) is not content:
                 yield content_of(cell)
         for value, held in self.slots:
-            yield from (x for name, content in zip(held[::2], held[1::2]) if (x := getattr(value, name, None)) is not content)
+            yield from (x for name, x in filled(value).items() if held.get(name, MISSING) is not x)
 
     def kept(self) -> Iterator[Any]:
         """What of a capture the program still has: tensors, and numbers among the arguments."""
@@ -183,6 +188,12 @@ class Before:
         for x in self.kept():
             if isinstance(x, Tensor):
                 unmark(x)
+
+
+def filled(value: Any) -> dict[str, Any]:
+    """What the slots of an object hold, by their names."""
+    pairs = slots_of(value)
+    return dict(zip(pairs[::2], pairs[1::2]))
 
 
 def parts_of(x: Any) -> list:

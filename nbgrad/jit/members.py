@@ -98,7 +98,7 @@ class Members:
     def note_slots(self, value: Any) -> tuple:
         """Let it depend on the attributes of an object that lie in slots, which are returned."""
         held = slots_of(value)
-        if held:
+        if any(True for _ in names_of_slots(type(value))):
             self.awkward.append((value, slots_of, held))
         return held
 
@@ -162,8 +162,18 @@ class Members:
 
 def slots_of(value: Any) -> tuple:
     """What the slots of an object hold that are filled."""
-    names = [name for kind in type(value).__mro__ for name in as_names(kind.__dict__.get("__slots__", ()))]
-    return tuple([x for name in names if name not in HIDDEN for x in (name, getattr(value, name, None))])
+    found = [(name, getattr(value, name, names_of_slots)) for name in names_of_slots(type(value))]
+    return tuple([part for name, x in found if x is not names_of_slots for part in (name, x)])
+
+
+def names_of_slots(kind: type) -> Iterator[str]:
+    """The names of the slots that objects of a class have, those of private ones as the class spells them."""
+    for each in kind.__mro__:
+        for name in as_names(each.__dict__.get("__slots__", ())):
+            if name.startswith("__") and not name.endswith("__"):
+                yield f"_{each.__name__.lstrip('_')}{name}"
+            elif name not in HIDDEN:
+                yield name
 
 
 def as_names(slots: Any) -> tuple[str, ...]:
