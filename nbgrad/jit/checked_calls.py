@@ -1,11 +1,13 @@
 """``NBGRAD_CHECK=1``: every call of a compiled function also runs as it is, and both are compared.
 
 NOTE [Checked calls]: the program runs first; what it leaves in what was there before (memory that its names hold, gradients,
-generators, dicts, lists and variables of the program) is noted, and put back as it was. Then the function runs, on copies of its
-arguments; what the program has left is put in the place of what that leaves. A pass through a program's results runs by calls,
-too. Numbers are compared bit for bit, but for which NaN they are. Where matrices are decomposed or solved, whose last digits depend
-on where memory lies, ``CLOSE`` roundings of the largest element are allowed; so they are in higher orders of ``while_loop``, of
-which a graph adds up the parts in another order: NOTE [Unwinding]. Steps in Python run twice, which is said once.
+generators, dicts, lists and variables of the program) is noted, and put back as it was; in a call that was captured, as it was
+before that. Then the function runs, on copies of its arguments; what the program has left is put in the place of what that
+leaves. Where the capture has taken from an iterator that cannot go back, the function does not run again. A pass through a
+program's results runs by calls, too. Numbers are compared bit for bit, but for which NaN they are. Where matrices are decomposed
+or solved, whose last digits depend on where memory lies, ``CLOSE`` roundings of the largest element are allowed; so they are in
+higher orders of ``while_loop``, of which a graph adds up the parts in another order: NOTE [Unwinding]. Steps in Python run twice,
+which is said once, and print once.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import bfloat16, float32
-from ..base.errors import GraphError
+from ..base.errors import GraphError, KernelError
 from ..base.grad_mode import no_grad
 from ..base.nested import Tree, flatten
 from ..creation.generators import Generator, default_generator
@@ -27,6 +29,7 @@ from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, meta_of, native
 from .before import Before
 from .ir import Block
+from .outside import watching
 from .rehearsals import rehearsal
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: An
         missed: what the variant gives where it does not hold.
 
     Raises:
-        GraphError: it is not.
+        GraphError: it is not. KernelError: a call of the function is not as it should be.
     """
     inputs = [x for x in leaves if isinstance(x, Tensor)]
     say_once(variant)
@@ -56,8 +59,12 @@ def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: An
     got, after = before.state(out, inputs), World(variant, leaves)
     before.put_back()
     try:
-        with rehearsal():
+        if not is_rewound(variant):
+            return out
+        with rehearsal(), watching():
             want = before.seen(fn, copies, leaves, tree)
+    except KernelError:  # of calls, which are checked as well
+        raise
     except Exception as error:
         name = variant.graph.name
         raise GraphError(f"compile: {name} raises {type(error).__name__}, and its program does not: {error}") from error
@@ -65,6 +72,15 @@ def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: An
         after.put_back()
     compare_all(variant, got, want)
     return out
+
+
+def is_rewound(variant: Variant) -> bool:
+    """Let all be as it was before the capture, if that was part of this call; False where iterators and the like cannot go back."""
+    captured = getattr(variant, "before", None)
+    if captured is None:
+        return True
+    captured.put_back()
+    return not variant.guards.members.moved()
 
 
 def check_pass(variant: Any, got: Sequence[Any], want: Sequence[Any]) -> None:
@@ -193,27 +209,37 @@ class World:
 
 
 class Copies:
-    """Arguments on memory of their own, which share it as the arguments do; those on memory of ``world`` are themselves."""
+    """Arguments on memory of their own, which share it, and are one tensor, as the arguments do; so are their gradients. Those on
+    memory of ``world`` are themselves.
+
+    Attributes:
+        tensors: one for each argument.
+    """
 
     def __init__(self, inputs: Sequence[Tensor], world: World):
-        known = {id(storage.array) for storage, _, _ in world.storages}
-        arrays: dict[int, np.ndarray] = {}
-        storages: dict[int, Storage] = {}
-        self.tensors: list[Tensor] = []
-        for x in inputs:
-            storage = x._storage_
-            if id(storage.array) in known:
-                self.tensors.append(x)
-                continue
-            if id(storage) not in storages:
-                made = storages[id(storage)] = wrap_array(arrays.setdefault(id(storage.array), storage.array.copy()))
-                made.version, made.writable = storage.version, storage.writable
-            copy = native.tensor(x.layout.template, storages[id(storage)], x._offset_, requires_grad(x), None)
-            g = gradient_of(x)
-            if g is not None:
-                with no_grad():
-                    meta_of(copy).grad = CALLS["clone"](g)
-            self.tensors.append(copy)
+        self.known = {id(storage.array) for storage, _, _ in world.storages}
+        self.arrays: dict[int, np.ndarray] = {}
+        self.storages: dict[int, Storage] = {}
+        self.made: dict[int, Tensor] = {}
+        self.tensors = [self.copy(x) for x in inputs]
+
+    def copy(self, x: Tensor) -> Tensor:
+        """That of a tensor, the same one whenever it is asked for."""
+        storage = x._storage_
+        if id(storage.array) in self.known:
+            return x
+        if id(x) in self.made:
+            return self.made[id(x)]
+        if id(storage) not in self.storages:
+            array = self.arrays.setdefault(id(storage.array), storage.array.copy())
+            made = self.storages[id(storage)] = wrap_array(array)
+            made.version, made.writable = storage.version, storage.writable
+        copy = native.tensor(x.layout.template, self.storages[id(storage)], x._offset_, requires_grad(x), None)
+        self.made[id(x)] = copy
+        g = gradient_of(x)
+        if g is not None:
+            meta_of(copy).grad = self.copy(g)
+        return copy
 
 
 def gradient_of(x: Tensor) -> Tensor | None:

@@ -18,6 +18,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Iterator
 
 from ..base.grad_mode import traces
+from .rehearsals import rehearsing
 
 if TYPE_CHECKING:
     from .capture import Trace
@@ -77,12 +78,14 @@ class Watched:
         setattr(self._stream, name, value)
 
     def write(self, text: Any) -> Any:
-        """Write it, if it is no compiled function's that is captured.
+        """Write it, if it is no compiled function's that is captured, and no rehearsal's.
 
         Raises:
             GraphError: it is.
         """
         trace = capturing()
+        if trace is None and rehearsing():
+            return len(text)
         if trace is None or self._warned and is_warning():
             return self._stream.write(text)
         if not trace.depth:
@@ -122,8 +125,8 @@ lock = Lock()
 
 
 @contextmanager
-def watching(trace: Trace) -> Iterator[None]:
-    """While a compiled function is captured, in whatever thread."""
+def watching(trace: Trace | None = None) -> Iterator[None]:
+    """While a compiled function is captured, in whatever thread, or rehearsed."""
     try:
         with lock:
             if sys.stdout is not None and type(sys.stdout) is not Watched:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from threading import local
-from typing import Iterator
+from typing import Any, Iterator
 
 from ..anomaly import is_anomaly_enabled
 from ..base import config
@@ -33,9 +34,18 @@ def rehearsing() -> bool:
 
 @contextmanager
 def rehearsal() -> Iterator[None]:
-    """Inside, this thread prints nothing, and compiled functions run as they are."""
-    rehearsals.on = True
+    """Inside, this thread warns of nothing, and compiled functions run as they are."""
+    show = warnings.showwarning
+
+    def shown(*args: Any, **kwargs: Any) -> None:
+        """Of other threads."""
+        if not rehearsing():
+            show(*args, **kwargs)
+
+    rehearsals.on, warnings.showwarning = True, shown
     try:
         yield
     finally:
         rehearsals.__dict__.clear()
+        if warnings.showwarning is shown:
+            warnings.showwarning = show

@@ -6,6 +6,7 @@ import pytest
 
 import nbgrad
 from nbgrad import jit
+from nbgrad.base.grad_mode import special, traces
 from nbgrad.errors import ArgumentError, RangeError
 
 GRAPH = jit.trace(lambda x: x * 2, nbgrad.ones(2))
@@ -57,6 +58,7 @@ def test_what_is_no_graph(function, no_graph):
 )
 def test_what_is_refused(call, error, message):
     """Before anything is captured, and with nothing left behind."""
+    before = special.copy()
     with pytest.raises(error, match=message):
         call(nbgrad.ones(2))
-    assert not nbgrad.base.grad_mode.traces and not nbgrad.base.grad_mode.special
+    assert not traces and special == before

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import ctypes
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -26,12 +29,13 @@ def checking(any_values, monkeypatch):
 
 
 def numbers(change):
-    """A function of which no graph can know that it gives something else in every run: it counts them."""
-    counts = itertools.count()
+    """A function of which no graph can know that it gives something else in every run: it counts them where nobody looks."""
+    runs = ctypes.c_int64(-1)
     w = nbgrad.ones(3, requires_grad=True)
 
     def fn(x):
-        return change(x, next(counts), w)
+        runs.value += 1
+        return change(x, runs.value, w)
 
     return fn
 
@@ -140,18 +144,44 @@ def test_nothing_is_printed_twice(capsys):
     assert capsys.readouterr().out == "x tensor([1.])\n" * 2
 
 
+def warned(fn, count=3):
+    """How often a function warns in so many calls."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(count):
+            fn(nbgrad.ones(1))
+    return len(said)
+
+
+def test_nothing_is_warned_of_twice(monkeypatch):
+    """Of what the function warns of while it is captured."""
+
+    def fn(x):
+        warnings.warn("own", stacklevel=1)
+        return x * 2
+
+    shown = warnings.showwarning
+    checked = warned(compile(fn))
+    assert warnings.showwarning is shown
+    monkeypatch.setattr(config, "CHECK", False)
+    assert checked == warned(compile(fn))
+
+
 class Doubled(nbgrad.Function):
     @staticmethod
     def forward(ctx, x):
+        print("step")
         return nbgrad.from_numpy(2 * x.numpy())
 
 
 def test_steps_in_python_run_twice(capsys):
-    """Which is said once."""
+    """Which is said once, and what they print is printed once."""
     fn = compile(lambda x: Doubled.apply(x))
     for _ in range(3):
         assert fn(nbgrad.ones(1)).tolist() == [2]
-    assert capsys.readouterr().err.count("NBGRAD_CHECK runs the step in Python of graph") == 1
+    said = capsys.readouterr()
+    assert said.err.count("NBGRAD_CHECK runs the step in Python of graph") == 1
+    assert said.out == "step\n" * 3
 
 
 def test_objects_of_the_program_are_changed_once():
@@ -173,6 +203,81 @@ def test_objects_of_the_program_are_changed_once():
         with nbgrad.no_grad():
             compiled(nbgrad.ones(2))
         assert ((log, notes), count) == ((before[0][0] + [1], {"calls": before[0][1]["calls"] + 1}), before[1] + 1)
+
+
+@pytest.mark.parametrize("taken", [itertools.count, lambda: (k for k in range(9)), lambda: iter(dict.fromkeys(range(9)))])
+def test_what_cannot_be_put_back_is_taken_once(taken):
+    """Such a call is not made again."""
+    held = taken()
+
+    def fn(x):
+        return x + next(held)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = compile(fn, limit=2)
+        assert [compiled(nbgrad.zeros(1)).item() for _ in range(4)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [list, collections.deque, set])
+def test_a_call_that_is_captured_begins_where_the_capture_did(kind):
+    """What that has added to a collection is not there when the function runs."""
+    log = kind()
+    add = log.add if kind is set else log.append
+
+    def fn(x):
+        add(len(log))
+        return x * len(log)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = compile(fn, limit=2)
+        assert [compiled(nbgrad.ones(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+
+
+class Slotted:
+    """Objects with a slot that is filled late, and a private one."""
+
+    __slots__ = ("late", "__count")
+
+    def __init__(self):
+        self.__count = 0
+
+    def count(self):
+        self.__count += 1
+        self.late = self.__count
+        return self.__count
+
+
+def test_slots_are_put_back():
+    """Filled or not, and of whatever name."""
+    held = Slotted()
+    seen = []
+
+    def fn(x):
+        seen.append(hasattr(held, "late"))
+        return x * held.count()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = compile(fn, limit=2)
+        assert [compiled(nbgrad.ones(1)).item() for _ in range(4)] == [1, 2, 3, 4]
+    assert seen == [False, True, True, True]
+
+
+def test_arguments_that_are_one_tensor_stay_one():
+    """And so does a gradient that is an argument, too."""
+
+    def fn(x, y, z):
+        (x * y).sum().backward()
+        return z * 1
+
+    def run(call):
+        x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+        x.grad = g = nbgrad.ones(2)
+        return [call(x, x, g).tolist() for _ in range(3)], x.grad.tolist()
+
+    assert run(compile(fn)) == run(fn)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int64, bool])

@@ -365,7 +365,7 @@ def test_what_a_program_that_acts_returns(form):
 
 
 @pytest.mark.skipif(config.NATIVE == 0, reason="native code is off")
-def test_a_training_step_calls_python_for_its_numbers_alone():
+def test_a_training_step_calls_python_for_its_numbers_alone(unchecked):
     """What a program does beside computing results is done natively: benchmarks/graph_programs.py, Adam."""
     call, found = training(OPTIMIZERS["adam"], "before", whole)[-1], []
     x, y = wave(5, 3).float(), wave(5, 1).float()

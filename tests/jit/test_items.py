@@ -49,7 +49,7 @@ def agree(fn, arguments, variants=1):
         lambda x: isinstance(x.sum().item(), float),
     ],
 )
-def test_floats_are_followed(fn):
+def test_floats_are_followed(fn, any_values):
     """One program for all values."""
     agree(fn, FLOATS)
 

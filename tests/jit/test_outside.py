@@ -158,7 +158,7 @@ def test_steps_in_python_write_when_they_run(capsys):
     assert capsys.readouterr().out == "forward\n" * 2
 
 
-def test_other_threads_write_meanwhile_and_streams_are_put_back():
+def test_other_threads_write_meanwhile_and_streams_are_put_back(unchecked):
     """Whether a capture ends well or not."""
     out, begun, done = io.StringIO(), threading.Event(), threading.Event()
 

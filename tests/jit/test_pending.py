@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -253,5 +254,6 @@ print(len(loaded) - len({int(step.address) for step in variant.program.schedule.
 
 def test_a_first_call_finds_no_kernel_that_its_program_does_not_use():
     """Of a whole training step, with gradients, in a process that has computed nothing like it."""
-    done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, "NBGRAD_CHECK": "0"}  # which looks for NaN by kernels
+    done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, timeout=120, env=environment)
     assert done.stdout.strip() == "0", done.stderr

@@ -195,7 +195,7 @@ def test_other_dtypes_share_no_loop(dtype):
 
 
 @pytest.mark.parametrize("shape", [(0, 64), (64, 0), (50, 1), (1, 64)])
-def test_rows_of_nothing_and_of_one(shape):
+def test_rows_of_nothing_and_of_one(shape, any_values):
     """Shapes without a loop over rows."""
     assert_same_bits(lambda x: (x * x.sum(1, keepdim=True), (x + 1).mean(1), (x + 1).sum(0)), drawn(shape))
 
