@@ -32,12 +32,14 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
     return {
         "cuda": machine(),
         **index_arithmetic(multiply_high),
-        **{
-            a.name: load_of(a, a.compute(compute), hold) if a.direction == "load" else store_of(a, a.compute(compute), narrow_bfloat16)
-            for a in accesses
-        },
+        **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
+
+
+def access(access: Access, compute: str) -> Primitive:
+    """A load or store."""
+    return load_of(access, compute, hold) if access.direction == "load" else store_of(access, compute, narrow_bfloat16)
 
 
 def machine() -> Namespace:
