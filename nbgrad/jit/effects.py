@@ -243,6 +243,11 @@ class Effects:
         elif standin is None and leaf._meta_ is not None and leaf._meta_.grad is not None and not self.is_made(leaf):
             self.trace.refuse("grad: is read of a tensor that no argument and no name holds", "name the tensor")
 
+    def is_leaf_since(self, x: Tensor) -> bool:
+        """Whether the function has made a leaf of a tensor that was there before."""
+        standin = self.standins.get(id(x))
+        return standin is not None and not standin.flag
+
     def is_made(self, x: Tensor) -> bool:
         """Whether the function has made a tensor that stands in for none, if perhaps on memory that was there before."""
         return x.layout.is_traced() or self.trace.variables.is_made(x)
@@ -255,9 +260,15 @@ class Effects:
             self.trace.refuse("grad: is set of a tensor that no argument and no name holds", "name the tensor")
 
     def note_flags(self) -> None:
-        """See which tensors need a gradient from now on, or none any more."""
+        """See which tensors need a gradient from now on, or none any more.
+
+        Raises:
+            GraphError: of one that was computed, whose history outside is cut off.
+        """
         changed = [(standin.owner, requires_grad(standin.leaf), standin.flag) for standin in self.standins.values()]
         self.flags = [(owner, now) for owner, now, before in changed if now is not before]
+        if any(s.flag and requires_grad(s.leaf) is False and not is_leaf(s.original) for s in self.standins.values()):
+            raise GraphError("detach_: cuts an argument off what it was computed from. Hint: use what detach returns.")
 
     def note_gradients(self) -> None:
         """See which gradients the function has left."""
