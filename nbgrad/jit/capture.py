@@ -179,8 +179,8 @@ class Trace(Presence):
             self.effects.note_history_asked(x)
 
     def note_moved(self, x: Tensor, name: str) -> None:
-        """The function gives a tensor another shape, which must be one that it has made."""
-        if id(x) in self.given:
+        """The function gives a tensor another shape, in place, which must be one that it has made, on memory of its own."""
+        if not self.variables.is_made(x):
             self.refuse(f"{name}: gives a tensor another shape that the function does not make", f"use what {name[:-1]} returns")
 
     def note_gradient_set(self, x: Tensor) -> None:

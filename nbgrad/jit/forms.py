@@ -15,7 +15,7 @@ from ..base.errors import GraphError
 from ..base.grad_mode import mode
 from ..graph.edges import is_leaf_edge, requires_grad
 from ..tensors.layout import Layout
-from ..tensors.tensor import NO_GRAD, Tensor, native
+from ..tensors.tensor import MULTI_OUTPUT, NO_GRAD, Tensor, native
 from .steps import Place, Window
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "PLAIN",
     "RECORDED",
     "RESULT",
-    "UNRECORDED",
+    "UNSEEN",
     "Form",
     "Returned",
     "forms_of",
@@ -35,7 +35,11 @@ __all__ = [
 ]
 
 RESULT, INPUT, CONSTANT, COPY, PLAIN = range(5)
-NO_VIEW, RECORDED, UNRECORDED = range(3)
+# Views: recorded, one of several that one operation gives, under ``no_grad``, the same of what has a history and is not returned.
+NO_VIEW, RECORDED, SEVERAL, UNRECORDED, UNSEEN = range(5)
+
+
+VIEWS = {NO_GRAD: UNRECORDED, MULTI_OUTPUT: SEVERAL}
 
 
 class Form(NamedTuple):
@@ -44,8 +48,9 @@ class Form(NamedTuple):
     Attributes:
         same: the leaf of the result, before it, that is the same tensor; -1: none.
         given: whether it is what the function was given, or names, itself.
-        view: whether it is a view, and that was recorded.
-        base: the leaf of the result of which it is a view; -1: none. ``below``: whether it is one of what the function was given.
+        view: whether it is a view, and of which kind.
+        base: the leaf of the result of which it is a view; -1: none; less: a number for a tensor that is not returned.
+        below: whether it is a view of something that the function was given.
         flag: whether gradients flow into it; ``leaf``: whether it is a leaf that the function has made.
     """
 
@@ -68,7 +73,8 @@ class Returned(NamedTuple):
         window: the part of it; None for all.
         cut: whether it is a tensor of its own, without history.
         view, leaf: as of ``Form``.
-        base: the leaf of the result that it is made of instead, ``window`` being a part of that; -1: none.
+        base: the leaf of the result that it is made of instead, ``window`` being a part of that; -1: none; less: a number for a
+            tensor that is not returned, and of which several are made.
         same: the leaf that it is; -1: none.
     """
 
@@ -83,7 +89,7 @@ class Returned(NamedTuple):
 
     def is_plain(self) -> bool:
         """Whether native code makes it: see ``Actor`` of native/actors.py."""
-        return self.window is None and self.source != COPY and not self.leaf and self.base < 0 and self.same < 0
+        return self.window is None and self.source != COPY and not self.leaf and self.base == -1 and self.same < 0
 
 
 def shaped(found: Sequence[Returned], windows: Sequence[Any], forms: Sequence[Form | None]) -> list[Returned]:
@@ -108,24 +114,27 @@ def shaped(found: Sequence[Returned], windows: Sequence[Any], forms: Sequence[Fo
         if form.given:
             made[k] = Returned(*place)
             continue
-        window, base = windows[k], form.base
+        window, base = windows[k], max(form.base, -1)
         if base >= 0 and windows[base].place.value is not window.place.value:
             base = -1
-        fresh = each.source == RESULT
-        if fresh and form.view and base < 0 and takers.count(place) == 1:  # of what nobody sees
+        fresh, alone = each.source == RESULT, takers.count(place) == 1
+        if form.view == UNRECORDED and form.flag and base < 0 and not form.below:
+            form = form._replace(view=UNSEEN)
+        elif fresh and form.view and base < 0 and alone:  # of what nobody sees
             form = form._replace(view=RECORDED if form.flag and each.window is not None and not form.leaf else NO_VIEW)
         elif form.flag and not form.leaf and not form.view and (each.window is not None or place in owners or not fresh):
             form = form._replace(view=RECORDED)
+        cut = base < 0 and not form.below and (form.leaf or not form.flag)
         if each.source == COPY and base < 0:
             base = owners.get(place, -1)
-        cut = not form.flag and (place in recorded if fresh else each.source != COPY and not form.below)
         if form.view or base >= 0:
             start = 0 if base < 0 else windows[base].place.offset
             window = Window(Place(window.place.value, window.place.offset - start), window.layout)
-            made[k] = Returned(*place, window, cut and base < 0 or not form.view, form.view, form.leaf, base)
+            hidden = form.base if cut and form.view and form.base < -1 and base < 0 else base
+            made[k] = Returned(*place, window, cut or not form.view, form.view, form.leaf, hidden)
         elif form.leaf or each.window is not None:
             made[k] = Returned(*place, each.window, True, NO_VIEW, form.leaf)
-        elif cut or place in owners or each.source in (INPUT, CONSTANT):
+        elif cut and place in recorded or place in owners or each.source in (INPUT, CONSTANT):
             made[k] = Returned(*place, cut=True)
         else:
             owners[place] = k
@@ -157,7 +166,11 @@ def forms_of(results: Sequence[Any], given: Mapping[int, Tensor]) -> list[Form |
             raise GraphError(f"it returns a {type(x).__name__} that it has made: a graph cannot hold it. Hint: make it outside.")
         meta, view, base = x._meta_, NO_VIEW, -1
         if not own and meta is not None and meta.base is not None:
-            view, base = UNRECORDED if meta.creation is NO_GRAD else RECORDED, first.get(id(meta.base), -1)
+            view, base = VIEWS.get(meta.creation, RECORDED), first.setdefault(id(meta.base), -2 - len(first))
+            if id(meta.base) not in below and is_own_leaf(meta.base):
+                raise GraphError("it returns a view of a leaf that it has made: a graph cannot hold it. Hint: make it outside.")
+            if view == UNRECORDED and meta.node is not None:
+                raise GraphError("it returns a view, of one made under no_grad: a graph cannot hold it. Hint: return that one.")
         leaf, under = not own and is_own_leaf(x), view != NO_VIEW and id(meta.base) in below
         made.append(Form(same if same < k else -1, own, view, base, requires_grad(x), leaf, under))
     return made
@@ -173,12 +186,12 @@ def seen_as(x: Tensor, layout: Layout, offset: int, view: int) -> Tensor:
 
     Args:
         offset: bytes from the beginning of ``x``.
-        view: whether it is ``RECORDED``.
+        view: of which kind.
 
     Raises:
         GraphError: it is of a dtype that no view with a history has.
     """
-    enabled, mode.enabled = mode.enabled, view == RECORDED
+    enabled, mode.enabled = mode.enabled, view < UNRECORDED
     try:
         if layout.dtype is not x.layout.dtype:
             x = CALLS["conj_view"](x) if x.layout.conj else CALLS["neg_view"](x) if x.layout.neg else x
@@ -195,6 +208,9 @@ def seen_as(x: Tensor, layout: Layout, offset: int, view: int) -> Tensor:
             x = CALLS["conj_view"](x)
         if layout.neg is not x.layout.neg:
             x = CALLS["neg_view"](x)
-        return CALLS["as_strided_from"](x, layout.shape, layout.strides, offset // layout.dtype.itemsize)
+        made: Tensor = CALLS["as_strided_from"](x, layout.shape, layout.strides, offset // layout.dtype.itemsize)
+        if view == SEVERAL:
+            made._meta_.creation = MULTI_OUTPUT
+        return made
     finally:
         mode.enabled = enabled

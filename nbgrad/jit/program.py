@@ -17,7 +17,7 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .commits import add_commits
 from .costs import Cost
-from .forms import CONSTANT, COPY, INPUT, NO_VIEW, PLAIN, RECORDED, RESULT, Form, Returned, seen_as, shaped
+from .forms import CONSTANT, COPY, INPUT, NO_VIEW, PLAIN, RECORDED, RESULT, UNSEEN, Form, Returned, seen_as, shaped
 from .graph import Graph
 from .ir import Value
 from .replay import tensor_of
@@ -81,7 +81,7 @@ class Program:
         if forms:
             windows = [self.schedule.window(value) if isinstance(value, Value) else None for value in values]
             self.returned = shaped(self.returned, windows, forms)
-        self.linked = any(each.base >= 0 or each.same >= 0 for each in self.returned)
+        self.linked = any(each.base != -1 or each.same >= 0 for each in self.returned)
         own = [Returned(RESULT, k) for k in range(len(self.results))]
         self.direct, self.count = self.returned == own, len(own)
         self.saved = [self.place(value, known) for value in saved]
@@ -150,13 +150,17 @@ class Program:
             return which
         if same >= 0:
             return made[same]
-        x: Tensor = made[base] if base >= 0 else (outs, inputs, self.constants, self.constants)[source][which]
-        if source == COPY and base < 0:
+        if base < -1 and base not in made:
+            made[base] = native.alias((outs, inputs, self.constants, self.constants)[source][which])
+        x: Tensor = made[base] if base != -1 else (outs, inputs, self.constants, self.constants)[source][which]
+        if source == COPY and base == -1:
             x = CALLS["clone"](x)
         if window is None:
             x = native.alias(x) if cut else x
         elif view != NO_VIEW:
-            x = seen_as(native.alias(x) if cut else x, window.layout, window.place.offset, view)
+            if view == UNSEEN:
+                x = native.alias(x).requires_grad_()  # it stands for what has the history
+            x = seen_as(native.alias(x) if cut and base == -1 else x, window.layout, window.place.offset, view)
         elif not cut and mode.enabled and requires_grad(x):
             x = seen_as(x, window.layout, window.place.offset, RECORDED)
         else:

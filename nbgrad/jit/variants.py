@@ -24,7 +24,7 @@ from .graph import Graph
 from .guards import Guards
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
-from .passes import owners, simplify
+from .passes import owners, recorded_owners, simplify
 from .program import Program
 from .rebound import State, States, states_of
 from .recorded import Recorder
@@ -283,11 +283,10 @@ class Variant:
         from .backward import Backward  # benchmarks/test_startup.py
 
         self.graph, copies = graph.copy()
-        given = {*graph.inputs, *graph.constants}
-        results = dict.fromkeys(copies[root] for value in live for root in owners(graph, [value]) if root not in given)
+        results = {root: copies[own] for root, own in recorded_owners(graph, live).items()}
         try:
             overwritten = [copies[target] for target in targets]
-            self.backward = Backward(self.graph, list(results), words_of(self.graph), inputs, overwritten, known)
+            self.backward = Backward(self.graph, list(results.values()), words_of(self.graph), inputs, overwritten, known)
         except Exception as error:  # a Function's own among them, which is raised where a pass meets it
             if targets:
                 what = "a function that overwrites what it was given returns results with a history"
@@ -297,7 +296,7 @@ class Variant:
         graph.outputs += [*roots, *saved]
         simplify(graph, targets, known)
         made = graph.outputs[count:]
-        self.originals = dict(zip(made, [copies[root] for root in roots]))
+        self.originals = dict(zip(made, [results.get(root, copies[root]) for root in roots]))
         del graph.outputs[count:]
         return made[len(roots) :]
 
@@ -339,6 +338,7 @@ class Variant:
         outs = self.applied(operands) if self.live else self.program.assembled.run(*operands)
         if outs is None:
             return MISSED
+        self.acts.count_writes(operands)
         leaves = self.program.leaves(outs, operands)
         return self.acts.do(operands, leaves)
 

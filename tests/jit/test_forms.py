@@ -9,6 +9,7 @@ import pytest
 
 import nbgrad
 from nbgrad import compile
+from nbgrad.errors import InplaceError
 from nbgrad.jit import load, save
 
 compiled = compile(fullgraph=True)
@@ -47,6 +48,9 @@ CASES = {
     "complex": lambda w, x, y: (nbgrad.view_as_complex((w * 2)[:2]), nbgrad.view_as_complex(x[:2])),
     "one member": lambda w, x, y: (*(w * x).unbind(0), *x.unbind(0)),
     "of a detached one": lambda w, x, y: several(w.detach(), lambda d: (d, d[1:], d[:1])),
+    "views of a hidden one": lambda w, x, y: several(x.detach(), lambda d: (d[1:], d[1:].expand(2, 2))),
+    "of computed, under no_grad": lambda w, x, y: several(w * x, lambda t: (no(lambda: t[1:]), no(lambda: t.view(3)))),
+    "detached, of a computed one": lambda w, x, y: several(x * 2, lambda t: (t, t.detach()[1:])),
     "copies": lambda w, x, y: (w.clone(), x.clone(), y * 1),
 }
 
@@ -232,6 +236,45 @@ def test_an_argument_that_is_detached_in_place():
     for _ in range(2):
         x = w * 3
         assert cut(x).tolist() == [6, 6] and not x.requires_grad
+
+
+def test_a_write_that_is_not_recorded_leaves_the_history():
+    """What a result was overwritten with under ``no_grad`` has no history; the result keeps its own."""
+
+    @compiled
+    def f(x, y):
+        z = x * 3
+        no(lambda: z.add_(y))
+        return z, z[1:]
+
+    for _ in range(2):
+        x, y = nbgrad.ones(2, requires_grad=True), nbgrad.ones(2, requires_grad=True)
+        z, part = f(x, y)
+        (z.sum() + part.sum()).backward()
+        assert z.tolist() == [4, 4] and x.grad.tolist() == [3, 6] and y.grad is None
+
+
+def test_a_view_of_what_is_written_to():
+    """A view of an argument, made before the function writes to it, tells its history behind the call."""
+
+    @compiled
+    def f(x):
+        v = no(lambda: x.view(-1))
+        no(lambda: x.mul_(2))
+        return v
+
+    x = nbgrad.ones(2, 2)
+    v = f(x)
+    assert v.tolist() == [2] * 4 and not v.requires_grad and v._base is x
+
+
+def test_one_of_several_views_is_refused_where_the_function_refuses_it():
+    """A recorded write to one of several views of one operation is an error, as it is without ``compile``."""
+    w = nbgrad.ones((), requires_grad=True)
+    for f in (lambda x: x.unbind(0), compiled(lambda x: x.unbind(0))):
+        first, _ = f(nbgrad.ones(2, 2))
+        with pytest.raises(InplaceError):
+            first.mul_(w)
 
 
 def test_views_under_no_grad_are_constants():
