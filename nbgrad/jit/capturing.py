@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterable
 
 from ..autograd.function_context import FunctionRule
 from ..base.dtypes import DType
-from ..base.errors import ArgumentError, GraphError
+from ..base.errors import ArgumentError, GraphError, InplaceError
 from ..base.grad_mode import enable_grad, mode
 from ..base.nested import Tree, flatten
 from ..base.plain import PLAIN
@@ -103,6 +103,11 @@ def captured(
                 states.install(active)
             results, structure = flatten(fn(*args, **kwargs))
             effects.exchanges = [] if states is None else states.take(active)
+        except InplaceError as error:
+            if effects.holds_computed():
+                what = "it changes an argument in place that was computed outside"
+                raise GraphError(f"{what}: a graph cannot hold it. Hint: change a clone.") from error
+            raise
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):
                 raise Fixed.by((ITEMS,)) from error

@@ -248,6 +248,10 @@ class Effects:
         standin = self.standins.get(id(x))
         return standin is not None and not standin.flag
 
+    def holds_computed(self) -> bool:
+        """Whether what is a leaf for the function was computed outside."""
+        return any(standin.flag and not is_leaf(standin.original) for standin in self.standins.values())
+
     def is_made(self, x: Tensor) -> bool:
         """Whether the function has made a tensor that stands in for none, if perhaps on memory that was there before."""
         return x.layout.is_traced() or self.trace.variables.is_made(x)

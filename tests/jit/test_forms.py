@@ -225,6 +225,15 @@ def test_an_argument_given_another_shape(name):
     assert compiled(lambda x: f(x * 1))(nbgrad.ones(1, 3)).shape == x.shape
 
 
+def test_a_computed_argument_that_is_drawn_anew():
+    """What was computed outside may be drawn anew in place, which a leaf may not."""
+    draw = runs_as_it_is(lambda x: x.normal_() * 1, "in place")
+    for _ in range(2):
+        w = nbgrad.ones(2, requires_grad=True)
+        draw(w * 1).sum().backward()
+        assert w.grad.tolist() == [0, 0]
+
+
 def test_an_argument_that_is_detached_in_place():
     """``detach_`` of an argument that was computed runs as it is."""
 
