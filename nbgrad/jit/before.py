@@ -2,7 +2,8 @@
 
 NOTE [Once]: a capture runs the function, and what that does in Python (a list grows, an attribute counts, an array is written to)
 has happened then. Where there is no program in the end, and the function runs as it is or is captured again, everything that guards
-know is put back first. What they do not know happens twice: files, sockets, iterators that cannot be put back.
+know is put back first. What they do not know happens twice: files, sockets. Functions that take from an iterator which cannot be
+put back run as they are.
 """
 
 from __future__ import annotations

@@ -3,8 +3,11 @@
 NOTE [State in names]: a function that rebinds a name (``self.h = ...``, ``self.total += loss.item()``) or appends to a list is
 another one in every call, for names are compared. Where a first capture finds that it has done nothing else, what was there is put
 back, and the function is captured again: such a name holds inputs of the graph meanwhile, a list what can only be appended
-to. What they hold in the end are further results, and a call puts these there behind its run. Tensors with a history, names that
-begin to hold a tensor, and lists that are looked at are not of this kind: such calls run as they are.
+to. What they hold in the end are further results, and a call puts these there behind its run. Names are keys of dicts and lists,
+attributes of classes, slots of objects, variables of closures, and all members of a deque that stays as long as it was. Not of
+this kind are tensors with a history or with attributes, names that begin to hold a tensor, lists that are looked at or that
+something holds which is no name (a tuple, defaults), and lists and dicts that go from name to name, since a call would put copies
+there: such calls run as they are.
 """
 
 from __future__ import annotations

@@ -127,13 +127,16 @@ def refill(held: Any, before: dict) -> None:
 
 
 SETTERS = {"getstate": "setstate", "get_state": "set_state"}
-REWOUND: tuple[type, ...] = (type(iter([])), type(iter(())), type(iter(range(0))))
+REWOUND = tuple(
+    {type(found) for found in (iter([]), iter(()), iter(range(0)), reversed([]), iter(""), iter(b""), iter(bytearray()))}
+)
 # How a program may take from an iterator that it names, one that cannot be put back; "for" stands for loops.
 TAKING = frozenset(
     "for next __next__ send throw close zip map filter enumerate islice chain list tuple set dict sum min max any all".split()
 )
 ITERATORS: tuple[type, ...] = (
     *(GeneratorType, enumerate, filter, map, reversed, zip),
+    *map(type, (iter({}), iter({}.values()), iter({}.items()), reversed({}), iter(set()), iter(int, 1))),
     *(kind for kind in vars(itertools).values() if isinstance(kind, type) and hasattr(kind, "__next__")),
 )
 CData: Any = ctypes.Array.__base__
