@@ -652,3 +652,27 @@ def test_writes_into_memory_that_arguments_share():
         given, other = ([nbgrad.full((3,), 1.0 + k) for k in range(3)] for _ in range(2))
         assert compiled(given[x], given[y])[0].tolist() == add(other[x], other[y])[0].tolist()
         assert [each.tolist() for each in given] == [each.tolist() for each in other]
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, y: [nbgrad.zeros(3)] * 2,
+        lambda x, y: (lambda z: [z[1:], z, z[:2]])(nbgrad.zeros(3)),
+        lambda x, y: nbgrad.grad(x + y, (x, y), nbgrad.ones(3)),
+        lambda x, y: nbgrad.grad(nbgrad.div(x, y, rounding_mode="floor"), (x, y), nbgrad.ones(3)),
+    ],
+    ids=["twice", "views", "gradients", "gradients that are zero"],
+)
+def test_constants_that_are_several_results_are_one_tensor(fn):
+    """A write to one of these is seen in the others, and in no later call."""
+
+    def run(call):
+        found = []
+        for _ in range(2):
+            outs = call(*[nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2)])
+            outs[0].add_(1)
+            found.append([x.tolist() for x in outs])
+        return found
+
+    assert run(compile(fn, fullgraph=True)) == run(fn)
