@@ -150,7 +150,7 @@ class Device:
         machine[words.PARAMETERS] = values.ctypes.data
         machine[words.SHARED] = self.shared.address
         machine[words.SHARED_SHADOW] = self.shared.shadow.ctypes.data
-        machine[words.SHARED_BYTES] = kernel.shared
+        machine[words.SHARED_BYTES], machine[words.MEETS] = kernel.shared, kernel.meets
         machine[words.TABLE], machine[words.COUNT] = self.table.ctypes.data, len(self.table)
         machine[words.FIBERS] = self.fibers.ctypes.data
         machine[words.STACKS] = -(-self.stacks.ctypes.data // 16) * 16
@@ -198,14 +198,14 @@ class Kernel:
     Attributes:
         name: template, scalar function and dtype.
         address: of ``thread(machine, parameters)``.
-        shared: bytes of shared memory that a block takes.
+        shared: bytes of shared memory that a block takes; ``meets``: whether its threads wait for each other.
         widths: bytes of each parameter.
     """
 
-    __slots__ = ("name", "address", "shared", "widths")
+    __slots__ = ("name", "address", "shared", "meets", "widths")
 
-    def __init__(self, name: str, address: int, shared: int, widths: tuple[int, ...]):
-        self.name, self.address, self.shared, self.widths = name, address, shared, widths
+    def __init__(self, name: str, address: int, shared: int, meets: bool, widths: tuple[int, ...]):
+        self.name, self.address, self.shared, self.meets, self.widths = name, address, shared, meets, widths
 
 
 PLACES = {
@@ -249,14 +249,14 @@ def address_of_words(function: Function) -> int:
 def compiled(template: Template, scalar: Function, dtype: str, source: Mapping, checked: bool) -> Kernel:
     """A kernel for this processor: from the cache of compiled kernels, if it is there."""
     from .entry import ThreadEntry
-    from .names import SharedMemory, emulated_names
+    from .names import Needs, emulated_names
 
-    name, shared = kernel_name(template, scalar, dtype), SharedMemory()
-    names = emulated_names(dtype, template.accesses, template.state, shared, checked)
+    name, needs = kernel_name(template, scalar, dtype), Needs()
+    names = emulated_names(dtype, template.accesses, template.state, needs, checked)
     layout = str(loader().emitter.machine.target_data)
     text = text_for(names, ThreadEntry(template, dtype), layout, template, scalar, dtype, source)
     widths = (8,) * len(template.pointers) + (itemsize(value_dtype(dtype)),) * template.values + (8,) * template.integers
-    return Kernel(name, loader().module(text, [name], opt=1)[name], shared.used, widths)
+    return Kernel(name, loader().module(text, [name], opt=1)[name], needs.used, needs.meets, widths)
 
 
 _compiled: dict[tuple, Kernel] = {}
