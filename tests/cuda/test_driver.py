@@ -292,6 +292,67 @@ def test_out_of_memory(gpu):
 
 
 @emulated
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_failures_on_demand(gpu, at):
+    """The n-th allocation finds no memory; those before and after it do."""
+    driver_of().fail("cuMemAllocFromPoolAsync", 2, at)
+    found = []
+    for _ in range(4):
+        try:
+            found.append(gpu.upload(numbers()))
+        except Exception as error:
+            assert "OUT_OF_MEMORY" in str(error)
+            found.append(None)
+    assert [each is None for each in found] == [k + 1 == at for k in range(4)]
+    np.testing.assert_array_equal(gpu.download(found[3], np.float32, N), numbers())
+
+
+@emulated
+def test_a_launch_that_fails(gpu):
+    """The call says so, and nothing was queued."""
+    a, c = gpu.upload(numbers()), gpu.upload(np.zeros(N, np.float32))
+    driver_of().fail("cuLaunchKernelEx", 701)
+    with pytest.raises(Exception, match="LAUNCH_OUT_OF_RESOURCES"):
+        product(gpu, a, a, c)
+    assert not gpu.download(c, np.float32, N).any()
+
+
+@emulated
+def test_a_driver_that_returns_at_once(gpu):
+    """Our own cost of a launch, without the driver's: nothing is queued, and nothing is waited for."""
+    script = """
+from nbgrad.cubins.operations import named
+from nbgrad.kernels.cuda import build, host, templates
+from nbgrad.kernels.cuda.emulated.driver import install
+gpu, operation = host.Gpu(), named("mul", "float32")
+template = templates.elementwise(operation.inputs, operation.outputs)
+function = gpu.load(gpu.build(build.Recipe(template, operation.scalar, "float32")))
+a = gpu.empty(4096)
+install().at_once("cuLaunchKernelEx")
+for _ in range(100):
+    gpu.launch(function, (1,), *[int(a.handle)] * 3, 1024)
+gpu.stream.sync()
+print(install().driver.calls.get("cuLaunchKernelEx", 0))
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "0\n"
+
+
+@emulated
+@pytest.mark.parametrize("change, message", [("devices.clear()", "no usable GPU"), ("version = 12080", "CUDA 12.8, expected 13")])
+def test_what_keeps_a_gpu_from_being_used(change, message):
+    """No device, a driver too old: the reason and the remedy, and no exception of a library."""
+    script = f"""
+from nbgrad.kernels.cuda import host
+from nbgrad.kernels.cuda.emulated.driver import install
+install().driver.{change}
+print(host.missing())
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert message in found.stdout and "Hint:" in found.stdout
+
+
+@emulated
 def test_what_is_no_image_is_refused(gpu):
     """A cubin of a real GPU, damaged bytes."""
     for code in (b"\x7fELF" + bytes(100), b"nbgrad emulated\0" + b"\xff" * 16):

@@ -51,6 +51,7 @@ def is_available() -> bool:
 def _missing(ordinal: int) -> str | None:
     try:
         core = import_core()
+        check_driver()
         core.Device(ordinal).set_current()
     except DeviceError as error:
         return str(error)
@@ -77,6 +78,25 @@ def import_core() -> Any:
     except ImportError as error:
         raise DeviceError(f"cuda: cuda-core cannot be imported: {error}. {INSTALL}") from error
     return cuda.core
+
+
+def check_driver() -> None:
+    """See that the driver is not older than the bindings, whose functions it would lack.
+
+    Raises:
+        DeviceError: it is; the message says which bindings fit.
+    """
+    import cuda.bindings
+    from cuda.bindings import driver
+
+    needed = int(cuda.bindings.__version__.partition(".")[0])
+    error, version = driver.cuDriverGetVersion()
+    if not error and version // 1000 < needed:
+        has = f"{version // 1000}.{version % 1000 // 10}"
+        raise DeviceError(
+            f"cuda: the driver is one of CUDA {has}, expected {needed} or later. Hint: a newer driver, or "
+            f"pip install 'cuda-bindings=={version // 1000}.*'."
+        )
 
 
 class Gpu:

@@ -31,7 +31,7 @@ NAMES = {
     NOT_INITIALIZED: "CUDA_ERROR_NOT_INITIALIZED", NO_DEVICE: "CUDA_ERROR_NO_DEVICE", INVALID_DEVICE: "CUDA_ERROR_INVALID_DEVICE",
     INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE", INVALID_CONTEXT: "CUDA_ERROR_INVALID_CONTEXT",
     INVALID_HANDLE: "CUDA_ERROR_INVALID_HANDLE", NOT_FOUND: "CUDA_ERROR_NOT_FOUND", NOT_READY: "CUDA_ERROR_NOT_READY",
-    LAUNCH_FAILED: "CUDA_ERROR_LAUNCH_FAILED", NOT_SUPPORTED: "CUDA_ERROR_NOT_SUPPORTED",
+    701: "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", LAUNCH_FAILED: "CUDA_ERROR_LAUNCH_FAILED", NOT_SUPPORTED: "CUDA_ERROR_NOT_SUPPORTED",
 }  # fmt: skip
 VERSION = 13000
 CAPABILITY = (9, 0)
@@ -96,6 +96,8 @@ class Driver:
     Attributes:
         fault: what a kernel did that it must not do.
         calls: how often each entry point was called.
+        failures: what is to go wrong on demand, by entry points: at which of the next calls, and with which number.
+        version: as the driver says it.
     """
 
     def __init__(self, devices: int = 2, checked: bool = True, seed: int = 0):
@@ -106,6 +108,8 @@ class Driver:
         self.context: list[int] = []  # devices whose contexts are current, the innermost last
         self.fault: str | None = None
         self.calls: dict[str, int] = {}
+        self.failures: dict[str, list[tuple[int, int]]] = {}
+        self.version = VERSION
         self.texts: dict[str, Any] = {}
         self.allocations: dict[int, tuple[int, Allocation]] = {}
         self.pinned: dict[int, Any] = {}
@@ -113,8 +117,21 @@ class Driver:
     def recover(self, seed: int = 0) -> None:
         """Forget what was wrong and what is queued, as a new process would; memory and streams stay."""
         self.fault, self.timeline.random = None, random.Random(seed)
+        self.failures.clear()
+        self.version = VERSION
         for stream in self.timeline.streams:
             stream.queue.clear()
+
+    def fail(self, name: str, number: int, at: int = 1) -> None:
+        """Let a call of an entry point give an error number: the next one, or one of those behind it."""
+        self.failures.setdefault(name, []).append((self.calls.get(name, 0) + at, number))
+
+    def meet(self, name: str) -> None:
+        """Count a call, and let it fail if it is to."""
+        count = self.calls[name] = self.calls.get(name, 0) + 1
+        for at, number in self.failures.get(name, ()):
+            if at == count:
+                raise Refused(number)
 
     # ---- handles -------------------------------------------------------------------------------------------------------
 
@@ -163,11 +180,12 @@ class Driver:
 
     @entry("u")
     def cuInit(self, flags):
-        pass
+        if not self.devices:
+            raise Refused(NO_DEVICE)
 
     @entry("p")
     def cuDriverGetVersion(self, version):
-        put(ctypes.c_int, version, VERSION)
+        put(ctypes.c_int, version, self.version)
 
     @entry("ip")
     def cuGetErrorName(self, error, out):
@@ -654,15 +672,20 @@ class Installed:
         put(ctypes.c_int, status, 0)
         return SUCCESS
 
+    def at_once(self, *names: str) -> None:
+        """Let calls of these entry points, which were asked for, do nothing and succeed: what is left is our own cost."""
+        for name in names:
+            self.library.silence(self.jumps[name])
+
     def entry_point(self, name: str, function: Callable | None) -> Callable[..., int]:
         """What is called under a name."""
 
         def call(*operands: Any) -> int:
             driver = self.driver
-            driver.calls[name] = driver.calls.get(name, 0) + 1
-            if function is None:
-                return NOT_SUPPORTED
             try:
+                driver.meet(name)
+                if function is None:
+                    return NOT_SUPPORTED
                 function(driver, *operands)
             except Refused as refused:
                 return refused.number

@@ -132,6 +132,11 @@ class Library:
         self.count += 1
         return self.base + TEXT + 16 * (self.count - 1)
 
+    def silence(self, function: int) -> None:
+        """Let a function return 0 from now on; ``function``: its address."""
+        self.table[(function - self.base - TEXT) // 16] = self.base + TEXT + 16 * len(self.table)
+
     def end(self) -> None:
-        """Let all functions return 0 from now on: what they jump to may go."""
-        self.table[:] = [self.base + TEXT + 16 * len(self.table)] * len(self.table)
+        """Let all functions return 0: what they jump to may go."""
+        for k in range(len(self.table)):
+            self.silence(self.base + TEXT + 16 * k)
