@@ -229,7 +229,7 @@ def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, sou
         raise KernelError(f"cuda: LLVM refuses the text of {template.name}: {str(error).strip()}.") from None
     machine = target_machine(arch)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_unrolling = bool(template.state)  # of elementwise kernels only the last block's tail is a loop
+    options.loop_unrolling = False  # an elementwise kernel loops over its tail alone, and in all others registers would grow
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return machine.emit_assembly(module)
