@@ -144,9 +144,13 @@ class Before:
             return True
         return any(not x.dtype.hasobject and x.tobytes() != copy.tobytes() for x, copy in self.arrays)
 
+    def members_of(self, holder: Any) -> Any:
+        """What a collection, or the dict of an object, held; None where guards do not know it."""
+        return next((held for each, held in self.holders if each is holder), None)
+
     def appended(self, grown: Any) -> list:
         """What a list or a deque holds behind what it held."""
-        return next(list(holder)[len(held) :] for holder, held in self.holders if holder is grown)
+        return list(grown)[len(self.members_of(grown)) :]
 
     def left(self) -> Iterator[Any]:
         """What names and collections hold that they did not hold before."""

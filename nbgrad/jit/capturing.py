@@ -17,6 +17,7 @@ from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
 from ..tensors.storage import Device
 from ..tensors.tensor import Tensor
+from .before import Before
 from .effects import Effects, Postponed
 from .functions import Hosted
 from .graph import Graph
@@ -57,13 +58,14 @@ def captured(
     numbers: frozenset[int],
     follow: bool,
     states: States | None = None,
+    before: Before | None = None,
 ) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
 
     Args:
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
-        states: what the function keeps in names.
+        states: what the function keeps in names; ``before``: how those were.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
@@ -94,7 +96,7 @@ def captured(
             effects.stand_in(x, x, x)
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
-        active.follows, modes = follow, modes_now()
+        active.follows, active.before, modes = follow, before, modes_now()
         try:
             if states is not None:
                 states.install(active)

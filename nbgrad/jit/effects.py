@@ -18,7 +18,7 @@ import numpy as np
 from ..base.dtypes import float64
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
-from ..modes.numbers import Number, plain_number
+from ..modes.numbers import FOLLOWED, Number, plain_number
 from ..modes.traced import Unfit
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
@@ -294,14 +294,14 @@ class Effects:
 
     # ---- numbers ---------------------------------------------------------------------------------------------------
 
-    def values_of(self, numbers: dict[str, float], dtype: DType) -> tuple[Any, ...]:
+    def values_of(self, numbers: dict[str, Any], dtype: DType) -> tuple[Any, ...]:
         """Numbers as operands: those that change from call to call as values of the graph.
 
         Raises:
             GraphError: an optimizer's are numbers of this call, which its options would keep.
         """
         if not isinstance(numbers, Numbers):
-            followed = [x.cast(dtype) if type(x) is Number and x.is_followed() else plain_number(x) for x in numbers.values()]
+            followed = [x.cast(dtype) if type(x) in FOLLOWED and x.is_followed() else plain_number(x) for x in numbers.values()]
             return tuple(map(self.trace.value, followed))
         if any(isinstance(x, Number) for x in numbers.values()):
             raise Kept(

@@ -139,7 +139,7 @@ class Variant:
         """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states),
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before),
             self.before.put_back,
         )
         try:
