@@ -200,7 +200,7 @@ class Variables:
             self.require_one_history(variable)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
-            out = self.add("to_dtype", (out, key[1].dtype), {}, out.layout.like(key[1].dtype))
+            out = self.add("to_dtype", (out,), {"dtype": key[1].dtype}, out.layout.like(key[1].dtype))
         start, root = variable.root
         if key == variable.root and out.layout is root:
             value = out

@@ -17,21 +17,22 @@ from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["FUNCTIONS", "computed", "written"]
+__all__ = ["computed", "function", "written"]
 
-MATH = tuple(
-    "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc "
-    "gamma lgamma fabs hypot pow fmod copysign degrees radians".split()
-)
-FUNCTIONS: dict[str, Callable] = {"power": pow, **{name: getattr(math, name) for name in MATH if hasattr(math, name)}}
 READ = Struct("d").unpack_from
 SCALAR = layout_of(float64, ())
+
+
+def function(name: str) -> Callable:
+    """A function of floats: ``power``, or one of ``math``."""
+    found: Callable = pow if name == "power" else getattr(math, name)
+    return found
 
 
 def computed(*tensors: Tensor, name: str, given: tuple) -> Tensor:
     """A function of floats, of which some are ``given`` and others, None there, are elements of tensors."""
     rest = iter(tensors)
-    found = float(FUNCTIONS[name](*[element(next(rest)) if x is None else x for x in given]))
+    found = float(function(name)(*[element(next(rest)) if x is None else x for x in given]))
     return native.tensor(SCALAR.template, wrap_array(np.array([found])), 0, False, None)
 
 

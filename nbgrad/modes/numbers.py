@@ -26,7 +26,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType, float64, int64
 from ..base.grad_mode import capture_of_thread, traces
 from ..tensors.tensor import Tensor
-from .number_functions import FUNCTIONS, written
+from .number_functions import function, written
 
 __all__ = ["FOLLOWED", "ITEMS", "Number", "Whole", "function_of", "plain", "plain_number", "value_of"]
 
@@ -334,8 +334,8 @@ def function_of(name: str, *numbers: Any) -> Any:
     numbers = tuple(map(float_of, numbers))
     followed = [x for x in numbers if type(x) is Number]
     if not followed or not all(type(x) in (Number, float) for x in numbers) or not all(x.is_asked() for x in followed):
-        return FUNCTIONS[name](*map(plain_number, numbers))
-    value = None if any(x.known is None for x in followed) else FUNCTIONS[name](*map(value_of, numbers))
+        return function(name)(*map(plain_number, numbers))
+    value = None if any(x.known is None for x in followed) else function(name)(*map(value_of, numbers))
     made = written(followed[0].capture, name, list(map(operand_of, numbers)))
     return Number(value, made, followed[0].capture, frozenset().union(*(x.sources for x in followed)))
 
