@@ -38,6 +38,7 @@ __all__ = [
     "Numbers",
     "NumbersOf",
     "Postponed",
+    "Raised",
     "has_hooks",
     "has_hooks_behind",
     "is_leaf",
@@ -51,6 +52,10 @@ class Postponed(GraphError):
 
 class Filling(Postponed):
     """The same of a deque: the call that finds it full may be captured, however many are before it."""
+
+
+class Raised(GraphError):
+    """The function raises where its state is followed: an error of its own, if it raises as it is, too."""
 
 
 class Kept(GraphError):
