@@ -168,6 +168,11 @@ class Trace(Presence):
         if self.effects is not None:
             self.effects.note_history_asked(x)
 
+    def note_detached(self, x: Tensor) -> None:
+        """The function cuts a tensor off its history."""
+        if self.effects is not None:
+            self.effects.note_detached(x)
+
     def note_gradient_set(self, x: Tensor) -> None:
         """The function exchanges the gradient of a tensor."""
         if self.effects is not None:

@@ -201,7 +201,7 @@ class Keeper:
         start: where they are among the leaves.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange], start: int, flags: Sequence[tuple[Any, bool]]):
+    def __init__(self, exchanges: Sequence[Exchange], start: int, flags: Sequence[tuple[Any, bool, bool]]):
         self.parts, self.flags = list[Any](), flags
         for each in exchanges:
             where = list[Any]()
@@ -217,9 +217,9 @@ class Keeper:
         return found + ["which tensors need gradients"] * bool(self.flags)
 
     def __call__(self, leaves: list, operands: tuple) -> None:
-        for owner, flag in self.flags:
+        for owner, cut, flag in self.flags:
             x = operands[owner] if isinstance(owner, int) else owner
-            x.requires_grad_(flag)
+            (x.detach_() if cut else x).requires_grad_(flag)
         for each, where in self.parts:
             found = [x if at is None else self.leaf(leaves, *at) for x, at in zip(each.leaves, where)]
             x = each.tree.unflatten(found)
