@@ -20,6 +20,7 @@ from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
 from .guards import Guards, content_of, dict_of, member_of, tensors_in
+from .mathematics import named_functions, original
 from .members import MISSING, slot_of
 from .rebound import Appending, put_slot
 from .states import keeper
@@ -39,17 +40,18 @@ class Before:
             program speaks of. classes: with copies of their dicts.
         cells: with what they held. slots: objects, members of their classes, and what these held; ``kinds``: objects with their
             classes.
-        states: functions that put one back. arrays: with copies.
+        states: functions that put one back. arrays: with copies. functions: names of those of ``math``.
     """
 
     def __init__(self, guards: Guards):
         self.spoken = guards.words.union(key for key in guards.names[1::3] if isinstance(key, str))
+        self.functions = named_functions(guards.names)
         own = {id(dict_of(kind)): kind for kind in guards.classes}
         self.classes = [(kind, dict(vars(kind))) for kind in own.values()]
         whole = {id(x) for x in guards.collections} | {id(x) for x in guards.names[::3] if not isinstance(x, dict)}
         holders = {id(x): x for x in (*guards.collections, *guards.names[::3]) if id(x) not in own}
         self.holders = [(x, copy_of(x)) for k, x in holders.items() if k in whole]
-        self.namespaces = [(x, {k: x[k] for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
+        self.namespaces = [(x, {k: original(x[k]) for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
         self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
         members = self.members = guards.members
         self.slots, self.kinds = [tuple(each) for each in members.slots], list(members.kinds)

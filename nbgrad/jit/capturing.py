@@ -22,6 +22,7 @@ from .effects import Effects, Postponed
 from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
+from .mathematics import followed_functions
 from .outside import watching
 from .rebound import States
 from .tracing import tracing
@@ -100,7 +101,8 @@ def captured(
         try:
             if states is not None:
                 states.install(active)
-            results, structure = flatten(fn(*args, **kwargs))
+            with followed_functions([] if before is None else before.functions):
+                results, structure = flatten(fn(*args, **kwargs))
             effects.exchanges = [] if states is None else states.take(active)
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):

@@ -3,10 +3,11 @@
 NOTE [Traced numbers]: a float argument of a captured function is an input of the graph, a float64 without dimensions. The function
 sees a ``Number``, which says that it is a float. What Python's operators compute of it is written down, like calls of tensors.
 Where it meets an operation it becomes a tensor of the dtype in which the operation takes a number, rounded once, as the number
-would be; so another number is another word, and no other program. What is compared, or asked for its truth or its whole part, is a
-value that the program asks for: NOTE [Values asked for] of jit/values.py. Whoever needs the number itself (``float``, ``math``,
-NumPy, texts, keys, whatever takes no tensor) fixes the arguments that it comes from: the capture begins again with these as
-they are, and the program holds for these values alone. Behind its capture a number is a float, and nothing else.
+would be; so another number is another word, and no other program. Powers, and functions of ``math``, are steps in Python. What is
+compared, or asked for its truth or its whole part, is a value that the program asks for: NOTE [Values asked for] of jit/values.py.
+Whoever needs the number itself (``float``, NumPy, texts, keys, whatever takes no tensor) fixes the arguments that it comes from:
+the capture begins again with these as they are, and the program holds for these values alone. Behind its capture a number is a
+float, and nothing else.
 
 NOTE [Items]: what ``item`` reads of a floating tensor in a compiled function is such a number, too: a step that ends with
 ``return loss.item()`` is one program. It comes from no argument, so where the number itself is needed the program asks for it.

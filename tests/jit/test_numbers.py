@@ -218,7 +218,7 @@ def test_powers_that_have_kernels_of_their_own():
 @pytest.mark.parametrize(
     "fn",
     [
-        lambda x, a: x * math.sqrt(a * a),
+        lambda x, a: x * math.frexp(a * a)[0],
         lambda x, a: x * float(a),
         lambda x, a: x * ((-a) ** 0.5).real,
         lambda x, a: x * pow(int(a * 8), 2, 3),
@@ -268,10 +268,10 @@ def test_errors_of_the_function_are_its_own():
 
 def test_one_number_is_a_word_and_another_is_not():
     """Only those are known by value whose values are taken."""
-    f = nbgrad.compile(lambda x, a, b: x * a + math.exp(b))
+    f = nbgrad.compile(lambda x, a, b: x * a + round(b, 3))
     for a in (0.5, 0.25, 3.0):
         for b in (1.0, 2.0):
-            assert_close(f(X, a, b), X * a + math.exp(b), rtol=0, atol=0)
+            assert_close(f(X, a, b), X * a + round(b, 3), rtol=0, atol=0)
     assert len(f.variants) == 2
     assert [v.arguments["b"] for v in f.explain().variants] == ["1.0", "2.0"]
 
@@ -479,7 +479,7 @@ def test_the_native_call_takes_the_float(monkeypatch, unchecked):
 def test_a_loaded_function_takes_numbers(tmp_path):
     """A file has the words of numbers, and the values of those that are known by value."""
     x = X.clone().requires_grad_()
-    f = nbgrad.compile(lambda x, a, b: ((x * a).exp() * math.exp(b), a * 2))
+    f = nbgrad.compile(lambda x, a, b: ((x * a).exp() * round(b, 3), a * 2))
     y, _ = f(x, 0.5, 1.0)
     y.sum().backward()
     nbgrad.jit.save(f, tmp_path / "f", objects=False)
