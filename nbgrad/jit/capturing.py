@@ -24,7 +24,7 @@ from .graph import Graph
 from .leaves import names_of_leaves
 from .mathematics import followed_functions
 from .outside import watching
-from .rebound import States
+from .rebound import Exchange, States
 from .tracing import tracing
 
 __all__ = ["Fixed", "RESULTS", "captured"]
@@ -137,6 +137,8 @@ def captured(
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]
         histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
+        if "live" in histories and any(map(Exchange.has_leaves, effects.exchanges)):
+            raise Postponed("it returns what has a history, and keeps a new tensor that needs gradients. Hint: detach one of both.")
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, structure, effects
 

@@ -27,7 +27,7 @@ from ..modes.overrides import has_function
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
-from .effects import Filling, Postponed, number_tensor
+from .effects import Filling, Postponed, has_hooks, is_leaf, number_tensor
 from .guards import content_of, dict_of, member_of
 from .ir import Value
 from .members import MISSING, slot_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Appending", "Exchange", "Keeper", "State", "StateOf", "States", "states_of"]
 
 NUMBERS = (int, float)
+NUMBER, LEAF = "number", "leaf"
 MOST_MEMBERS = 64  # of a deque whose members are inputs of a graph
 WHOLE = layout_of(int64, ())
 
@@ -95,12 +96,13 @@ class StateOf:
     """An input of a graph that a name holds, or a member of what it holds.
 
     Attributes:
-        kind: of a number, or Tensor; ``place``: which leaf it is of what the name holds.
+        kind: of a number, or Tensor; ``flag``: whether it needs gradients; ``place``: which leaf it is of what the name holds.
         tree: the structure of that, None of a leaf; ``plain``: what its other leaves are, and where.
     """
 
-    def __init__(self, slot: Slot, kind: type, place: int, tree: Tree, plain: tuple[tuple[int, Any], ...]):
-        self.slot, self.kind, self.place, self.plain = slot, kind, place, plain
+    def __init__(self, slot: Slot, x: Any, place: int, tree: Tree, plain: tuple[tuple[int, Any], ...]):
+        self.slot, self.kind, self.place, self.plain = slot, type(x), place, plain
+        self.flag = isinstance(x, Tensor) and requires_grad(x)
         self.tree = None if tree.kind is None else tree
 
     def find(self, inputs: Sequence) -> Tensor | None:
@@ -119,7 +121,7 @@ class StateOf:
             return number_tensor(x)
         if self.kind is int:
             return whole_tensor(x) if -(1 << 63) <= x < 1 << 63 else None
-        return x if is_state(x) else None
+        return x if is_state(x) and requires_grad(x) is self.flag else None
 
 
 def is_plain(x: Any, value: Any) -> bool:
@@ -133,8 +135,10 @@ def whole_tensor(x: int) -> Tensor:
 
 
 def is_state(x: Any) -> bool:
-    """Whether a thing is a tensor that may be a program's state: without a history, a gradient, a tangent or attributes."""
-    if type(x) is not Tensor or x.__dict__ or requires_grad(x) or x._meta_ is not None and x._meta_.grad is not None:
+    """Whether a thing is a tensor that may be a program's state: without a history, a gradient, hooks, a tangent or attributes."""
+    if type(x) is not Tensor or x.__dict__ or x._meta_ is not None and x._meta_.grad is not None:
+        return False
+    if requires_grad(x) and (not is_leaf(x) or has_hooks(x)):
         return False
     return not x.layout.special or x.layout.is_traced()
 
@@ -186,11 +190,16 @@ class Exchange:
 
     Attributes:
         place: a Slot, or a list.
-        tree: the structure of it; ``leaves``: values of the graph, and plain ones; ``numbers``: which values are Python's.
+        tree: the structure of it; ``leaves``: values of the graph, and plain ones; ``kinds``: what these values are: numbers of
+            Python's, tensors that need gradients, or others.
     """
 
-    def __init__(self, place: Any, tree: Tree, leaves: list[Any], numbers: frozenset[int]):
-        self.place, self.tree, self.leaves, self.numbers = place, tree, leaves, numbers
+    def __init__(self, place: Any, tree: Tree, leaves: list[Any], kinds: list[str]):
+        self.place, self.tree, self.leaves, self.kinds = place, tree, leaves, kinds
+
+    def has_leaves(self) -> bool:
+        """Whether some are tensors that need gradients, at which histories may end."""
+        return LEAF in self.kinds
 
 
 class Keeper:
@@ -206,7 +215,7 @@ class Keeper:
         for each in exchanges:
             where = list[Any]()
             for k, x in enumerate(each.leaves):
-                where.append((start, k in each.numbers) if isinstance(x, Value) else None)
+                where.append((start, each.kinds[k]) if isinstance(x, Value) else None)
                 start += isinstance(x, Value)
             self.parts.append((each, where))
 
@@ -228,10 +237,12 @@ class Keeper:
             else:
                 each.place.extend(x)
 
-    def leaf(self, leaves: list, place: int, number: bool) -> Any:
+    def leaf(self, leaves: list, place: int, kind: str) -> Any:
         """A tensor, or the number in one."""
         x = leaves[place]
-        return x.item() if number and isinstance(x, Tensor) else x
+        if kind == LEAF:
+            return x.requires_grad_()
+        return x.item() if kind == NUMBER and isinstance(x, Tensor) else x
 
 
 class States:
@@ -239,7 +250,7 @@ class States:
 
     Attributes:
         settings: names that are compared, and then hold something else: truth values, texts, what was None; with what they held.
-        twins: what a capture has put into the slots, with their ``leaves``.
+        twins: what a capture has put into the slots, with their ``leaves``, of which ``flags`` say which tensors need gradients.
         lists: lists and deques, each with what stands for it, and the slots that hold it.
     """
 
@@ -247,6 +258,7 @@ class States:
         self.slots, self.before = slots, [slot.content() for slot in slots]
         self.twins: list[Any] = []
         self.leaves: list[list] = []
+        self.flags: list[bool] = []
         self.settings = [(slot, slot.content()) for slot in settings]
         self.lists = [(each, Appending(each), slots_with(each, guards)) for each in lists]
         guards.exchange(slots, lists)
@@ -260,10 +272,11 @@ class States:
             plain = tuple([(k, x) for k, x in enumerate(leaves) if not is_followed(x)])
             name = slot.key if isinstance(slot.key, str) and slot.key.isidentifier() else ""
             places = enumerate(leaves)
-            twins = [twin_of(trace, x, name, StateOf(slot, type(x), k, tree, plain)) if is_followed(x) else x for k, x in places]
+            twins = [twin_of(trace, x, name, StateOf(slot, x, k, tree, plain)) if is_followed(x) else x for k, x in places]
             self.twins.append(tree.unflatten(twins))
             self.leaves.append(twins)
             slot.put(self.twins[-1])
+        self.flags = [requires_grad(x) for leaves in self.leaves for x in leaves if isinstance(x, Tensor)]
         for _, standin, slots in self.lists:
             standin.items.clear()
             for slot in slots:
@@ -275,7 +288,8 @@ class States:
         found = [exchange(trace, slot, slot.content()) for slot, old in self.settings if slot.content() is not old]
         changed = [any(slot.content() is not standin for slot in slots) for _, standin, slots in self.lists]
         self.put_back()
-        if any(isinstance(x, Tensor) and not is_state(x) for leaves in self.leaves for x in leaves):
+        twins = [x for leaves in self.leaves for x in leaves if isinstance(x, Tensor)]
+        if any(not is_state(x) for x in twins) or list(map(requires_grad, twins)) != self.flags:
             raise Postponed("it takes gradients of what a name holds. Hint: nbgrad.grad of a copy.")
         if any(x is twin and is_altered(x, leaves) for x, twin, leaves in zip(left, self.twins, self.leaves)):
             raise Postponed("it changes a list or a dict that it exchanges in other calls. Hint: do one of both.")
@@ -311,7 +325,8 @@ def twin_of(trace: Trace, x: Any, name: str, source: StateOf) -> Any:
     if type(x) is not Tensor:
         twin = trace.input(number_tensor(x) if type(x) is float else whole_tensor(x), name)
         return (Number if type(x) is float else Whole)(x, twin, trace, frozenset((ITEMS,)))
-    return trace.input(native.tensor(x.layout.template, wrap_array(x._storage_.array.copy()), x._offset_, False, None), name)
+    storage = wrap_array(x._storage_.array.copy())
+    return trace.input(native.tensor(x.layout.template, storage, x._offset_, source.flag, None), name)
 
 
 def shown(slot: Slot) -> str:
@@ -329,11 +344,9 @@ def exchange(trace: Trace, place: Any, x: Any) -> Exchange:
     for each in leaves:
         if not (isinstance(each, (Number, *PLAIN)) or is_state(each)) or has_function(each):
             raise Postponed(f"it keeps a {type(each).__name__} beyond the call, or a tensor with a history. Hint: return it.")
-    numbers = frozenset([k for k, each in enumerate(leaves) if isinstance(each, Number)])
+    kinds = [NUMBER if isinstance(x, Number) else LEAF if isinstance(x, Tensor) and requires_grad(x) else "" for x in leaves]
     tensors = [each.tensor if isinstance(each, Number) else each for each in leaves]
-    return Exchange(
-        place, tree, [trace.variables.returned(each) if isinstance(each, Tensor) else each for each in tensors], numbers
-    )
+    return Exchange(place, tree, [trace.variables.returned(each) if isinstance(each, Tensor) else each for each in tensors], kinds)
 
 
 def slots_with(x: Any, guards: Guards) -> list[Slot]:
