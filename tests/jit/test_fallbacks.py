@@ -145,3 +145,18 @@ def test_other_calls_are_programs_again():
         for _ in range(300):
             assert f(X, 1).tolist() == [2, 2]
     assert len(f.variants) == 1
+
+
+@pytest.mark.parametrize("value", [lambda x: nbgrad.zeros(2), lambda x: x * 2])
+@pytest.mark.parametrize("put", [lambda w, y: setattr(w, "data", y), lambda w, y: w.set_(y)])
+def test_tensors_that_are_put_on_other_memory(put, value):
+    """No graph holds that, which is said as it is, and the function does it in every call."""
+    here, there = nbgrad.ones(2), nbgrad.ones(2)
+    f = nbgrad.compile(lambda x: (put(here, value(x)), here + x)[1])
+    with pytest.warns(UserWarning, match="puts a tensor on other memory, at .*test_fallbacks.py.*copy_"):
+        for k in range(3):
+            x = nbgrad.ones(2) * k
+            put(there, value(x))
+            assert f(x).tolist() == (there + x).tolist() and here.tolist() == there.tolist()
+            here.add_(1)
+            there.add_(1)
