@@ -24,7 +24,8 @@ from .graph import Graph
 from .leaves import names_of_leaves
 from .mathematics import followed_functions
 from .outside import watching
-from .rebound import Exchange, States
+from .rebound import States
+from .slots import Exchange
 from .tracing import tracing
 
 __all__ = ["Fixed", "RESULTS", "captured"]

@@ -29,7 +29,7 @@ from .ir import Value
 if TYPE_CHECKING:
     from ..base.dtypes import DType
     from .capture import Trace
-    from .rebound import Exchange
+    from .slots import Exchange
     from .variables import Variable
 
 __all__ = [

@@ -151,7 +151,7 @@ class Variant:
                 raise Fixed.by(effects.trace.fixed)
             found = states_of(self.before, self.guards, states)
             if found is None:
-                self.before.refuse_kept()
+                self.before.refuse_kept(effects.trace.variables.line_of)
                 self.once = self.before.is_changed() or self.guards.is_late()
                 self.prepare(leaves, known, graph, results, histories, effects)
         finally:

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -160,3 +161,24 @@ def test_tensors_that_are_put_on_other_memory(put, value):
             assert f(x).tolist() == (there + x).tolist() and here.tolist() == there.tolist()
             here.add_(1)
             there.add_(1)
+
+
+@pytest.mark.parametrize("kind", ["attribute", "member", "list"])
+def test_what_is_kept_is_said_with_its_place(kind):
+    """The reason has the name that holds it, and the line that has computed it."""
+    w, box, log = nbgrad.ones(2, requires_grad=True), SimpleNamespace(h=nbgrad.ones(2)), []
+    puts = {
+        "attribute": lambda y: setattr(box, "h", y),
+        "member": lambda y: vars(box).update(z=y),
+        "list": lambda y: log.append((y, object())),
+    }
+
+    @nbgrad.compile
+    def f(x):
+        y = w * x
+        puts[kind](y)
+        return y.detach()
+
+    with pytest.warns(UserWarning, match=r"with its history, computed at .*test_fallbacks.py:\d+, in ('h'|'z'|a list) beyond"):
+        for _ in range(4):
+            f(X)
