@@ -18,13 +18,16 @@ from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
 from ..tensors.storage import Device
 from ..tensors.tensor import Tensor
+from .before import Before
 from .effects import Effects, Postponed
 from .forms import Form, forms_of
 from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
+from .mathematics import followed_functions
 from .outside import watching
 from .rebound import States
+from .slots import Exchange
 from .tracing import tracing
 
 __all__ = ["Fixed", "RESULTS", "captured"]
@@ -59,13 +62,14 @@ def captured(
     numbers: frozenset[int],
     follow: bool,
     states: States | None = None,
+    before: Before | None = None,
 ) -> tuple[Graph, list, list[int], list[str], list[Form | None], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories, forms and structure, and effects.
 
     Args:
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
-        states: what the function keeps in names.
+        states: what the function keeps in names; ``before``: how those were.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
@@ -97,11 +101,12 @@ def captured(
             active.given.setdefault(id(x), x)
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
-        active.follows, modes = follow, modes_now()
+        active.follows, active.before, modes = follow, before, modes_now()
         try:
             if states is not None:
                 states.install(active)
-            results, structure = flatten(fn(*args, **kwargs))
+            with followed_functions([] if before is None else before.functions):
+                results, structure = flatten(fn(*args, **kwargs))
             effects.exchanges = [] if states is None else states.take(active)
         except InplaceError as error:
             if effects.holds_computed():
@@ -149,6 +154,9 @@ def captured(
             history_of(x, hosted, fresh, effects) if form is not None and form.flag and not form.given and not form.leaf else ""
             for x, form in zip(results, forms)
         ]
+        new = "live" in histories or any(form is not None and form.leaf for form in forms)
+        if new and any(map(Exchange.has_leaves, effects.exchanges)):
+            raise Postponed("it returns what has a history, and keeps a new tensor that needs gradients. Hint: detach one of both.")
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, forms, structure, effects
 

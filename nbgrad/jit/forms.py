@@ -102,7 +102,7 @@ def shaped(found: Sequence[Returned], windows: Sequence[Any], forms: Sequence[Fo
     pairs = [(each, form) for each, form in zip(found, forms) if form is not None]
     takers = [each[:2] for each, form in pairs if form.same < 0]
     recorded = {each[:2] for each, form in pairs if form.flag and not form.leaf}
-    owners, made = dict[tuple, int](), list(found)
+    taken, made = set[tuple](), list(found)
     for k, form in enumerate(forms):
         each, place = found[k], found[k][:2]
         if form is None:
@@ -117,16 +117,14 @@ def shaped(found: Sequence[Returned], windows: Sequence[Any], forms: Sequence[Fo
         window, base = windows[k], max(form.base, -1)
         if base >= 0 and windows[base].place.value is not window.place.value:
             base = -1
-        fresh, alone = each.source == RESULT, takers.count(place) == 1
+        fresh, alone = each.source in (RESULT, COPY), takers.count(place) == 1
         if form.view == UNRECORDED and form.flag and base < 0 and not form.below:
             form = form._replace(view=UNSEEN)
         elif fresh and form.view and base < 0 and alone:  # of what nobody sees
             form = form._replace(view=RECORDED if form.flag and each.window is not None and not form.leaf else NO_VIEW)
-        elif form.flag and not form.leaf and not form.view and (each.window is not None or place in owners or not fresh):
+        elif form.flag and not form.leaf and not form.view and (each.window is not None or place in taken or not fresh):
             form = form._replace(view=RECORDED)
         cut = base < 0 and not form.below and (form.leaf or not form.flag)
-        if each.source == COPY and base < 0:
-            base = owners.get(place, -1)
         if form.view or base >= 0:
             start = 0 if base < 0 else windows[base].place.offset
             window = Window(Place(window.place.value, window.place.offset - start), window.layout)
@@ -134,10 +132,10 @@ def shaped(found: Sequence[Returned], windows: Sequence[Any], forms: Sequence[Fo
             made[k] = Returned(*place, window, cut or not form.view, form.view, form.leaf, hidden)
         elif form.leaf or each.window is not None:
             made[k] = Returned(*place, each.window, True, NO_VIEW, form.leaf)
-        elif cut and place in recorded or place in owners or each.source in (INPUT, CONSTANT):
+        elif cut and place in recorded or place in taken or each.source in (INPUT, CONSTANT):
             made[k] = Returned(*place, cut=True)
         else:
-            owners[place] = k
+            taken.add(place)
             made[k] = Returned(*place)
     return made
 

@@ -28,6 +28,7 @@ from ..base.plain import PLAIN
 from ..func.captures import all_names, global_names, has_loops
 from ..tensors.tensor import Tensor
 from .imports import imported_by
+from .mathematics import original
 from .members import CACHED, MADE, MISSING, Members, Missing, is_collection, slots_of, texts
 from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import ITERATORS, TAKING, foreign_states, state_reader
@@ -87,6 +88,7 @@ class Guards:
             if "param_groups" in self.words:  # of optimizers, whose programs read these numbers anew
                 waiting += [x for value in self.partial if (x := vars(value).get("param_groups")) is not None]
                 self.partial.clear()
+        self.names[2::3] = list(map(original, self.names[2::3]))
         for each, read in foreign_states("random" in self.words):
             self.members.note_state(each, read, always=False)
         if self.calendars and self.words & TODAY:
@@ -102,7 +104,7 @@ class Guards:
             return False
         for k in range(0, len(self.names), 3):
             holder, key, held = self.names[k : k + 3]
-            found = member_of(holder, key)
+            found = original(member_of(holder, key))
             if found is not held:
                 if not equal(found, held):
                     return False

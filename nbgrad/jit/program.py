@@ -54,6 +54,7 @@ class Program:
         results: the values that the steps return.
         returned: what each leaf is.
         direct: whether the leaves are the results, in their order; of these there are ``count``.
+        copied: constants of which a call returns a copy, one for all leaves on it.
         cost: what it took to make it; ``again``: of a backward pass, nodes of the function that it runs once more.
     """
 
@@ -84,6 +85,7 @@ class Program:
         self.linked = any(each.base != -1 or each.same >= 0 for each in self.returned)
         own = [Returned(RESULT, k) for k in range(len(self.results))]
         self.direct, self.count = self.returned == own, len(own)
+        self.copied = {each.which for each in self.returned if each.source == COPY}
         self.saved = [self.place(value, known) for value in saved]
         self.results += kept
         add_commits(self.schedule, commits, self.results)
@@ -134,27 +136,35 @@ class Program:
         outs = outs if type(outs) is tuple else (outs,)
         if self.direct:
             return list(outs)
+        copies = {k: CALLS["clone"](self.constants[k]) for k in self.copied} if self.copied else {}
         if not self.linked:
-            return [self.leaf(each, outs, inputs) for each in self.returned]
+            return [self.leaf(each, outs, inputs, copies) for each in self.returned]
         made: dict[int, Any] = {}
         for k, each in enumerate(self.returned):
             for needed in (each.base, k):  # a base may stand behind its view
                 if needed >= 0 and needed not in made:
-                    made[needed] = self.leaf(self.returned[needed], outs, inputs, made)
+                    made[needed] = self.leaf(self.returned[needed], outs, inputs, copies, made)
         return [made[k] for k in range(len(self.returned))]
 
-    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any], made: Any = None) -> Any:
-        """One of them; ``made``: others."""
+    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any], copies: dict | None = None, made: Any = None) -> Any:
+        """One of them.
+
+        Args:
+            copies: of constants, else it is on a copy of its own.
+            made: other leaves.
+        """
         source, which, window, cut, view, own_leaf, base, same = each
         if source == PLAIN:
             return which
         if same >= 0:
             return made[same]
-        if base < -1 and base not in made:
-            made[base] = native.alias((outs, inputs, self.constants, self.constants)[source][which])
-        x: Tensor = made[base] if base != -1 else (outs, inputs, self.constants, self.constants)[source][which]
-        if source == COPY and base == -1:
-            x = CALLS["clone"](x)
+        x: Any = made.get(base) if base != -1 else None
+        if x is None:
+            x = (outs, inputs, self.constants, self.constants)[source][which]
+            if source == COPY:
+                x = copies[which] if copies else CALLS["clone"](x)
+            if base != -1:
+                x = made[base] = native.alias(x)
         if window is None:
             x = native.alias(x) if cut else x
         elif view != NO_VIEW:

@@ -17,13 +17,14 @@ from .before import Before
 from .capturing import Fixed, captured
 from .costs import Cost
 from .draws import words_of
-from .effects import Effects, Postponed, has_hooks_behind, is_leaf, number_tensor
+from .effects import Effects, Postponed, Raised, has_hooks_behind, is_leaf, number_tensor
 from .flags import flags_of, meets, needs_gradient
 from .forms import Form
 from .graph import Graph
 from .guards import Guards
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
+from .lines import line_of
 from .passes import owners, recorded_owners, simplify
 from .program import Program
 from .rebound import State, States, states_of
@@ -124,10 +125,13 @@ class Variant:
                 found = self.attempt(fn, leaves, tree, numbers, follow, states)
             except (Fixed, Postponed):
                 raise
-            except Exception as error:  # of what takes no numbers, or reads such a list
+            except Exception as error:  # its own, or of what takes no numbers
                 if states is None:
                     raise
-                raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+                if isinstance(error, GraphError):
+                    raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+                kind, line = type(error).__name__, line_of(error)
+                raise Raised(f"{KEEPS}, and raises {kind} at {line} where what they hold are numbers of the program.") from error
             if found is None:
                 break
             states = found
@@ -142,7 +146,7 @@ class Variant:
         """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
         graph, results, self.floats, histories, forms, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states),
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before),
             self.before.put_back,
         )
         try:
@@ -150,7 +154,7 @@ class Variant:
                 raise Fixed.by(effects.trace.fixed)
             found = states_of(self.before, self.guards, states)
             if found is None:
-                self.before.refuse_kept()
+                self.before.refuse_kept(effects.trace.variables.line_of)
                 self.once = self.before.is_changed() or self.guards.is_late()
                 self.prepare(leaves, known, graph, results, histories, forms, effects)
         finally:

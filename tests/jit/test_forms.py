@@ -234,19 +234,6 @@ def test_a_computed_argument_that_is_drawn_anew():
         assert w.grad.tolist() == [0, 0]
 
 
-def test_an_argument_that_is_detached_in_place():
-    """``detach_`` of an argument that was computed runs as it is."""
-
-    def f(x):
-        x.detach_()
-        return x * 2
-
-    cut, w = runs_as_it_is(f, "detach_"), nbgrad.ones(2, requires_grad=True)
-    for _ in range(2):
-        x = w * 3
-        assert cut(x).tolist() == [6, 6] and not x.requires_grad
-
-
 def test_a_write_that_is_not_recorded_leaves_the_history():
     """What a result was overwritten with under ``no_grad`` has no history; the result keeps its own."""
 
