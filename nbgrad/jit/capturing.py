@@ -218,7 +218,7 @@ def history_of(x: Tensor, hosted: set, fresh: set[int], effects: Effects) -> str
         node = None if edge is None else target(edge)
         if isinstance(node, Tensor) and (id(node) in fresh or effects.is_leaf_since(node)):
             raise GraphError(
-                "it returns what it computes of a leaf that it has made, and this leaf, or has made an argument a leaf "
+                "it returns what it computes of a leaf that it has made, and this leaf, or has made a leaf of what was there "
                 "(requires_grad_): a graph cannot hold that. Hint: requires_grad_() outside of it, or return what has no history."
             )
         if isinstance(node, Node) and node not in seen:
