@@ -17,7 +17,7 @@ constants. A tensor from elsewhere was computed where nobody looked, and using i
 from __future__ import annotations
 
 from threading import get_ident
-from typing import Any, Callable, Iterator, Sequence
+from typing import AbstractSet as Set, Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -100,8 +100,15 @@ class Trace(Presence):
             variable.target, variable.storage = value, made._storage_
         return mark(made)
 
-    def argument(self, x: Tensor, name: str, twins: dict[int, Tensor]) -> Tensor:
-        """The traced tensor in the place of an argument, one in all of its places; ``twins``: those of arguments before."""
+    def argument(self, x: Tensor, name: str, twins: dict[int, Tensor], selves: Set[int] = frozenset()) -> Tensor:
+        """The traced tensor in the place of an argument, one in all of its places.
+
+        Args:
+            twins: those of arguments before. selves: identities of those that stand for themselves.
+        """
+        if id(x) in selves:
+            self.graph.inputs.append(Value(x.layout.plain(), bool(x.requires_grad), name=name))
+            return x
         if id(x) in twins:
             self.graph.inputs.append(Value(x.layout.plain(), bool(x.requires_grad), name=name))
         else:

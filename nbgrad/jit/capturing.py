@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import AbstractSet as Set, Any, Callable, Iterable
 
 from ..autograd.function_context import FunctionRule
 from ..base.dtypes import DType
@@ -57,13 +57,14 @@ def captured(
     numbers: frozenset[int],
     follow: bool,
     states: States | None = None,
+    selves: Set[int] = frozenset(),
 ) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
 
     Args:
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
-        states: what the function keeps in names.
+        states: what the function keeps in names. selves: NOTE [Identities] of identities.py.
 
     Raises:
         ArgumentError: the function returns what is no tensor, number, string or None.
@@ -82,7 +83,7 @@ def captured(
         names = names_of_leaves(fn, tree)
         twins = dict[int, Tensor]()  # of a tensor that is several arguments there is one
         traced = [
-            active.argument(x, name, twins) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
+            active.argument(x, name, twins, selves) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
             for k, (x, name) in enumerate(zip(leaves, names))
         ]
         places = iter(range(len(leaves)))

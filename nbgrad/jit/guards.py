@@ -27,6 +27,7 @@ from ..base.dtypes import get_default_dtype
 from ..base.plain import PLAIN
 from ..func.captures import all_names, global_names, has_loops
 from ..tensors.tensor import Tensor
+from .identities import comparisons
 from .imports import imported_by
 from .members import CACHED, MADE, MISSING, Members, Missing, is_collection, slots_of, texts
 from .outside import BUILTINS, TODAY, is_calendar, outside
@@ -272,6 +273,7 @@ class Guards:
             return
         words = global_names(function.__code__)
         self.words |= all_names(function.__code__).union(texts(function.__code__), ["for"] * has_loops(function.__code__))
+        self.words |= comparisons(function.__code__)
         known = function.__globals__
         self.note_names(known)
         self.members.note_function(function)

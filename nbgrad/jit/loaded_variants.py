@@ -95,7 +95,7 @@ class LoadedVariant(Variant):
         history = record["history"]
         self.calls = graph, leaves
         self.graph, self.originals, self.words = graph, dict[Value, Value](), list[Value]()
-        self.backward, self.learned, self.once = None, [], False
+        self.backward, self.learned, self.once, self.identities = None, [], False, ()
         if history is not None:
             self.read_history(file, history, leaves, results)
         self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)

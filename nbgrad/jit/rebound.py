@@ -26,6 +26,7 @@ from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
 from .effects import Filling, Postponed, number_tensor
 from .guards import content_of, dict_of, member_of
+from .identities import compares_objects
 from .ir import Value
 from .members import MISSING, slot_of
 
@@ -394,6 +395,8 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
     if known is not None:
         slots, lists, olds = known.slots + slots, [each for each, _, _ in known.lists] + lists, known.before + olds
         settings += [slot for slot, _ in known.settings]
+    if compares_objects(guards) and any(isinstance(x, Tensor) for each in olds for x in flatten(each)[0]):
+        return None
     if not (are_apart(news, guards) and are_apart(olds, guards, known=True)):
         return None
     if any(old is other.holder for old in olds for other in slots):
@@ -419,7 +422,7 @@ def containers_in(x: Any) -> Iterator[Any]:
 
 def is_same(slot: Slot, other: Slot) -> bool:
     """Whether two slots are one name."""
-    return slot.holder is other.holder and slot.key == other.key
+    return slot.holder is other.holder and (slot.key is other.key or not isinstance(slot.key, Tensor) and slot.key == other.key)
 
 
 def may_be_state(x: Any) -> bool:

@@ -241,6 +241,8 @@ def make_usual(variant: Variant, backward: Backward) -> None:
 def refusals(variant: Variant) -> Iterator[GraphError]:
     """Why a file cannot hold a variant."""
     acts, parts = variant.acts, variant.parts
+    if any(each.same for each in variant.identities):
+        yield cannot("an argument that is a variable of the function, too", "give it another tensor")
     if acts is not None:
         sources = [source.leaf for source in acts.sources if isinstance(source, GradientOf)]
         if acts.keep is not None or any(isinstance(source, StateOf) for source in acts.sources):

@@ -21,6 +21,7 @@ from .effects import Effects, Postponed, has_hooks_behind, is_leaf, number_tenso
 from .flags import flags_of, meets, needs_gradient
 from .graph import Graph
 from .guards import Guards
+from .identities import identities, selves
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
 from .passes import owners, simplify
@@ -90,6 +91,7 @@ class Variant:
         known: tensors of the program that were there before the capture; ``arrays``: identities of NumPy arrays on which some lie.
         once: whether its capture has changed something that its runs do not: it is of that call alone.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
+        identities: arguments that must be, or must not be, variables of the function.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
@@ -138,8 +140,9 @@ class Variant:
     ) -> States | None:
         """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
+        own = selves(self.guards, self.inputs(leaves))
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states),
+            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, own),
             self.before.put_back,
         )
         try:
@@ -169,6 +172,7 @@ class Variant:
         variables = effects.trace.variables
         self.known, self.arrays = list(variables.known.values()), set(variables.foreign)
         given = self.inputs(leaves)
+        self.identities = identities(self.guards, given)
         targets = {target for target, _, _ in effects.writes}
         there = {id(x) for x in self.known}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
@@ -314,6 +318,8 @@ class Variant:
             return False
         if self.passes and (any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or meets(inputs, constants)):
             return False
+        if not all(each.holds(inputs) for each in self.identities):
+            return False
         return not self.once and self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
 
     def acting(self, *inputs: Tensor) -> Any:
@@ -344,7 +350,7 @@ class Variant:
     def entry(self, slow: Callable) -> Callable:
         """``call(*inputs)`` that finds out itself whether the variant is meant, and asks ``slow`` if it is not."""
         call, finish = self.program.assembled.call, self.finish
-        if self.direct:
+        if self.direct and not self.identities:
             self.slow = slow
             return call
 
@@ -352,7 +358,12 @@ class Variant:
             made = call(*inputs)
             return slow(*inputs) if made is MISSED else finish(made, inputs)
 
-        return entry
+        def among(*inputs: Any) -> Any:
+            made = call(*inputs) if all(each.holds(inputs) for each in asked) else MISSED
+            return slow(*inputs) if made is MISSED else made if direct else finish(made, inputs)
+
+        asked, direct = self.identities, self.direct
+        return among if asked else entry
 
     def __call__(self, inputs: list[Tensor]) -> Any:
         """Run it on tensors that are as expected; ``MISSED`` where values that the program asks for are others."""
