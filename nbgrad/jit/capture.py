@@ -45,6 +45,7 @@ from .hosts import call_python
 from .ir import Block, Control, Node, Value
 from .lines import user_line
 from .pending import Pending
+from .states import is_followed
 from .values import MOST, ask, elements_of
 from .variables import Variables
 
@@ -199,7 +200,7 @@ class Trace(Presence):
         """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded."""
         self.named_arrays = [x for x in arrays if x.flags.writeable and x.dtype.kind in "biufc" and x.dtype.isnative and x.size]
         for x in self.named_arrays:
-            if x.size <= MOST and min(x.strides, default=0) >= 0:
+            if x.size <= MOST and is_followed(x):
                 self.ask("array", from_numpy(x))
 
     def is_named(self, array: np.ndarray) -> bool:

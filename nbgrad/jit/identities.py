@@ -1,7 +1,7 @@
 """Which tensor a tensor is: programs that ask for it.
 
 NOTE [Identities]: a captured function sees other tensors in the place of its arguments, on copies of their memory. Where it
-compares objects (``x is w``, ``x in ws``, ``state[x]``) an argument that is one of the tensors which it names must be that tensor in
+compares objects (``x is w``, ``x in ws``, ``state[x]``) an argument that is one of the tensors it names must be that tensor in
 the capture as well; such a program holds for calls where the same arguments are the same variables. What names hold that is a
 program's state is another tensor in every call, and is not exchanged by functions that compare objects.
 """

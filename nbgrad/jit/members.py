@@ -18,6 +18,8 @@ from typing import Any, Callable, Container, Iterator
 
 import numpy as np
 
+from .orders import is_in_order, is_known, words_of_order
+
 __all__ = ["MISSING", "Members", "is_collection", "slot_of", "slots_of", "texts"]
 
 AWKWARD = (set, deque, bytearray, array)
@@ -112,8 +114,10 @@ class Members:
         sizes: lists and dicts. functions: with what they were made of.
         slots: objects, members of their classes, and what these held. kinds: objects with their classes. references: weak ones,
             with whether they referred to something. caches: functions with one, and how often nothing was in there.
+        orders: dicts, with their keys in order: orders.py.
         awkward: what only Python can compare: an object, how its members are read, and what they were. ``foreign``: the same of
             what anybody may change, and only this program's changes matter.
+        ordered: at which pair the words of orders begin.
         words: how many pairs follow, of an address and the word that is expected there. For native code.
     """
 
@@ -123,18 +127,22 @@ class Members:
         self.kinds: list[tuple[Any, type]] = []
         self.references: list[tuple[Any, int]] = []
         self.caches: list[list] = []
+        self.orders: list[tuple[dict, tuple]] = []
         self.awkward: list[tuple[Any, Callable, tuple]] = []
         self.foreign: list[tuple[Any, Callable, tuple]] = []
         self.functions: list[tuple[FunctionType, tuple]] = []
-        self.words = np.zeros(1, np.int64)
+        self.words, self.ordered = np.zeros(1, np.int64), 0
 
     def note_collection(self, value: Any, named: bool = False, attributes: bool = False) -> None:
         """Let the program depend on what a collection holds; ``named``: as far as the program speaks of it."""
         if isinstance(value, AWKWARD):
             self.awkward.append((value, tuple, tuple(value)))
             return
-        if type(value) is OrderedDict:
-            self.awkward.append((value, tuple, tuple(value)))
+        if isinstance(value, dict) and not (named or attributes):
+            if type(value) is OrderedDict or not is_known(value):
+                self.awkward.append((value, keys_of, keys_of(value)))
+            else:
+                self.orders.append((value, keys_of(value)))
         self.sizes.append(Size(value, named, attributes))
 
     def note_object(self, value: Any) -> list:
@@ -165,6 +173,7 @@ class Members:
         """Forget collections and functions that somebody else compares."""
         self.sizes = [each for each in self.sizes if id(each.value) not in covered]
         self.functions = [each for each in self.functions if id(each[0]) not in covered]
+        self.orders = [each for each in self.orders if id(each[0]) not in covered]
 
     def exchange(self, slots: Container[tuple[int, Any]]) -> None:
         """Forget slots, and what deques hold, that are a program's state: identities of objects, and members of their classes."""
@@ -198,6 +207,8 @@ class Members:
         pairs += [(id(value) + REFERENT, word) for value, word in self.references]
         for function, parts in self.functions:
             pairs += [(id(function) + place, 0 if part is None else id(part)) for place, part in zip(PLACES, parts)]
+        self.ordered = len(pairs)
+        pairs += [pair for each in self.orders for pair in words_of_order(*each)]
         words = [len(pairs) + bool(self.awkward), *(word for pair in pairs for word in pair)]
         self.words = np.array([*words, 0, 0])
         if self.awkward:  # a word that is never as expected
@@ -216,6 +227,9 @@ class Members:
             expected[k] = word_of(slot[2])
         for k, cache in enumerate(self.caches, len(self.sizes) + len(self.slots)):
             cache[1] = expected[k] = misses(cache[0])[0]
+        found = [pair for each in self.orders for pair in words_of_order(*each)]
+        if found:
+            self.words[1 + 2 * self.ordered :][: 2 * len(found)] = [word for pair in found for word in pair]
         return True
 
     def changed(self, spoken: set[str]) -> str:
@@ -238,10 +252,18 @@ class Members:
         for value, read, held in self.awkward:
             if not equal(read(value), held):
                 return f"what a {type(value).__name__} holds"
+        for held, keys in self.orders:
+            if not is_in_order(held, keys):
+                return "the keys of a dict, or their order"
         for function, parts in self.functions:
             if any(x is not y for x, y in zip(parts_of(function), parts)):
                 return f"the code or the defaults of {function.__name__}"
         return ""
+
+
+def keys_of(held: dict) -> tuple:
+    """The keys of a dict, in order."""
+    return tuple(type(held).keys(held) if isinstance(held, OrderedDict) else dict.keys(held))
 
 
 CACHED = type(lru_cache(repr))
