@@ -14,7 +14,7 @@ import gc
 import os
 import sys
 import weakref
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import AbstractSet as Set, Any, Iterator
 
 import numpy as np
