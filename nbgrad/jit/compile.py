@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
-from typing import TYPE_CHECKING, Any, Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
 from ..base.dtypes import DType, get_default_dtype
@@ -19,11 +21,14 @@ from ..tensors.tensor import Tensor
 from .capturing import Fixed
 from .costs import measured
 from .effects import Filling, Kept, Postponed
+from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
+from .members import METHOD
 from .rebound import State
 from .rehearsals import in_modes, rehearsing
 from .variants import MISSED, Variant
+from .waiting import Room
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -49,6 +54,7 @@ class Compiled:
     def __init__(self, fn: Callable, fullgraph: bool, exact: bool, limit: int):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.fullgraph, self.exact, self.limit = fn, fullgraph, exact, limit
+        self._room_, self._name_ = Room(), f"{METHOD}{getattr(fn, '__qualname__', fn)} at {id(self):x}>"
         self.clear()
 
     def clear(self) -> None:
@@ -58,7 +64,7 @@ class Compiled:
         self._fixed_: dict[Any, frozenset[int]] = {}
         self._postponed_: dict[Any, int] = {}
         self._count_, self._full_, self._state_ = 0, "", State()
-        self._bound_: dict[int, Compiled] = {}  # by identity: equal objects are others; the methods keep them alive
+        self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
 
@@ -70,14 +76,28 @@ class Compiled:
         return self._dispatch_(args, kwargs) if kwargs else self._quick_(*args)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        """As a method: one of its own for every object."""
+        """As a method: one of its own for every object, which that keeps, for it must not live longer."""
         if owner is None:
             return self
-        found = self._bound_.get(id(owner))
-        if found is None:
-            method = self.fn.__get__(owner, kind)
-            found = self._bound_[id(owner)] = Compiled(method, self.fullgraph, self.exact, self.limit)
+        held, key = getattr(owner, "__dict__", None), self._name_
+        if type(held) is not dict:
+            held, key = self._bound_, str(id(owner))
+        found = held.get(key)
+        if found is None or found._owner_ is not owner or found._origin_ is not self:  # of a copy, perhaps
+            found = Method(self, owner, kind)
+            if not in_modes():
+                held[key] = found
         return found
+
+    def __reduce__(self) -> Any:
+        """By its name, if it is found by that; else as the same function without what was captured."""
+        if find_global(self) is self:
+            return self.__qualname__
+        return Compiled, (self.fn, self.fullgraph, self.exact, self.limit)
+
+    def __deepcopy__(self, memo: dict) -> Compiled:
+        fn = copy.deepcopy(self.fn, memo)
+        return self if fn is self.fn else Compiled(fn, self.fullgraph, self.exact, self.limit)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)!s}: {self._count_} variants>"
@@ -124,6 +144,7 @@ class Compiled:
 
     def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
         """A call that the quick way does not know."""
+        self._room_.await_capture()
         if in_modes() or rehearsing():
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
@@ -134,7 +155,7 @@ class Compiled:
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
         key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
         if any(x.layout.special for x in tensors) or loose in self._broken_ or key in self._broken_:
-            return self.fn(*args, **kwargs)
+            return self._room_.run(self.fn, args, kwargs)
         numbers -= fixed
         group = self._variants_.setdefault(key, [])
 
@@ -154,31 +175,28 @@ class Compiled:
         else:
             if self._count_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
-            try:
-                captured = self._captured_(key, leaves, tree, numbers, ITEMS not in fixed)
-            except Fixed as error:
-                return self._again_(loose, fixed | error.leaves, args, kwargs)
-            except Exception as error:  # of what takes floats alone, perhaps
-                if not numbers or isinstance(error, Kept):
-                    raise
-                return self._again_(loose, fixed | numbers, args, kwargs)
+            known = self._count_
+            with self._capturing_() as waited:
+                if waited and self._count_ > known:  # by another thread, and perhaps this
+                    return self._dispatch_(args, kwargs)
+                try:
+                    captured = self._captured_(key, leaves, tree, numbers, ITEMS not in fixed)
+                except Fixed as error:
+                    return self._again_(loose, fixed | error.leaves, args, kwargs)
+                except Exception as error:  # of what takes floats alone, perhaps
+                    if not numbers or isinstance(error, Kept):
+                        raise
+                    return self._again_(loose, fixed | numbers, args, kwargs)
+                if captured is not None:
+                    again = functools.partial(self._captured_, key, leaves, tree, numbers, ITEMS not in fixed, True)
+                    captured, made = self._tried_(captured, run, again)
+                if captured is not None:
+                    variant = captured
+                    group.append(variant)
+                    self._count_ += 1
+                    self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
             if captured is None:
-                return self.fn(*args, **kwargs)
-            variant = captured
-            made = run(variant)
-            if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
-                variant.before.put_back()
-                captured = self._captured_(key, leaves, tree, numbers, ITEMS not in fixed, True)
-                if captured is None:
-                    return self.fn(*args, **kwargs)
-                variant = captured
-                made = run(variant)
-            if made is MISSED:
-                variant.before.put_back()
-            del variant.before
-            group.append(variant)
-            self._count_ += 1
-            self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
+                return self._room_.run(self.fn, args, kwargs)
         apart = loose[2] is None  # which memory arguments share, native code does not compare
         if apart and not variant.once and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
             quick = self._positional_
@@ -186,6 +204,31 @@ class Compiled:
                 quick = each.entry(quick)
             self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
+
+    def _tried_(self, variant: Variant, run: Callable, again: Callable) -> tuple[Variant | None, Any]:
+        """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
+        made = run(variant)
+        if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
+            variant.before.put_back()
+            if (found := again()) is None:
+                return None, MISSED
+            variant, made = found, run(found)
+        if made is MISSED:
+            variant.before.put_back()
+        del variant.before
+        return variant, made
+
+    @contextmanager
+    def _capturing_(self) -> Iterator[bool]:
+        """While this thread captures: other threads wait, whether they have called before. Whether there was another one."""
+        before = self._quick_
+        with self._room_.capturing() as waited, self._state_.alone():
+            self._quick_ = self._positional_
+            try:
+                yield waited
+            finally:
+                if self._quick_ == self._positional_:
+                    self._quick_ = before
 
     def _fixing_(self, key: Any, fixed: frozenset[int], leaves: list, tree: Tree) -> Any:
         """The key of a call whose function takes the values of some numbers."""
@@ -252,6 +295,24 @@ class Compiled:
         return self.fn(*args, **kwargs)
 
 
+class Method(Compiled):
+    """A compiled method of one object.
+
+    Attributes:
+        _origin_: what is compiled in the class; ``_owner_``: the object.
+    """
+
+    def __init__(self, origin: Compiled, owner: Any, kind: type | None):
+        super().__init__(origin.fn.__get__(owner, kind), origin.fullgraph, origin.exact, origin.limit)
+        self._origin_, self._owner_, self._room_ = origin, owner, origin._room_
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._owner_, self.__name__)  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return self._origin_.__get__(copy.deepcopy(self._owner_, memo))
+
+
 def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
     """What a variant is chosen by.
 
@@ -285,7 +346,7 @@ def key_of_tree(tree: Tree) -> Any:
 
 
 def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:
-    """A function that computes the same, as one native call.
+    """A function that computes the same, as one native call; of a module, a module.
 
     Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a
     graph, and the graph a list of kernels. Later calls run these. A function that calls ``grad``, ``backward``, ``vmap`` or other
@@ -310,8 +371,11 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
     if fn is None:
         return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit)
     require_callable("compile", fn)
+    if isinstance(fn, Handle):
+        fn = fn._compiled_.fn
     if not isinstance(limit, int) or isinstance(limit, bool):
         raise ArgumentError(f"compile: limit must be an int, got {type(limit).__name__}.")
     if limit < 0:
         raise RangeError(f"compile: limit is {limit}, expected a number of variants >= 0.")
-    return Compiled(fn, fullgraph, exact, limit)
+    made = Compiled(fn, fullgraph, exact, limit)
+    return handle_of(made) if is_module(fn) else made

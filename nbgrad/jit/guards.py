@@ -27,7 +27,7 @@ from ..tensors.tensor import Tensor
 from .identities import comparisons
 from .imports import imported_by
 from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
-from .members import CACHED, MADE, MISSING, Members, Missing, is_collection, slots_of, texts
+from .members import CACHED, MADE, METHOD, MISSING, Members, Missing, is_collection, slots_of, texts
 from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
 from .values import MOST
@@ -385,6 +385,8 @@ class Guards:
         self.collections.append(held)
         self.note_names(held, named, True)
         for name, member in tuple(held.items())[:MOST_MEMBERS]:
+            if str(name).startswith(METHOD):
+                continue
             self.names += (held, name, member)
             yield member
 

@@ -28,6 +28,7 @@ from .leaves import NUMBER
 from .literals import Type
 from .parser import given_constants, parse
 from .program import Program
+from .rebound import State
 from .recorded import Recorder
 from .sequence import Expected
 from .spelling import read_kind, read_tree, read_value, require_no_python
@@ -78,6 +79,7 @@ class LoadedVariant(Variant):
     """
 
     def __init__(self, file: File, record: dict[str, Any], given: Tree):
+        self.state = State()
         self.given, self.paths, self.tree = given, list(record["paths"]), read_tree(record["result"])
         self.guards, self.floats = Guards(None), [int(k) for k in record["floats"]]
         kinds = list(map(read_kind, record["kinds"]))

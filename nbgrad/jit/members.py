@@ -20,8 +20,9 @@ import numpy as np
 
 from .orders import is_in_order, is_known, words_of_order
 
-__all__ = ["MISSING", "Members", "is_collection", "slot_of", "slots_of", "texts"]
+__all__ = ["METHOD", "MISSING", "Members", "is_collection", "slot_of", "slots_of", "texts"]
 
+METHOD = "<compiled "  # how keys begin, in the namespaces of objects, of methods that are compiled for these
 AWKWARD = (set, deque, bytearray, array)
 SIZE = 16  # bytes from a list or a dict to the number of its members
 CLASS = 8  # bytes from an object to its class
@@ -86,14 +87,16 @@ class Size:
 
     Attributes:
         known: None where all matter; else those of the names that a program speaks of which were there.
-        attributes: whether it is a namespace that a program can look into by names which it makes.
+        attributes: whether it is a namespace that a program can look into by names which it makes; ``others``: how many are not
+            compiled methods in there.
     """
 
-    __slots__ = ("value", "count", "known", "named", "attributes")
+    __slots__ = ("value", "count", "known", "named", "attributes", "others")
 
     def __init__(self, value: Any, named: bool, attributes: bool):
         self.value, self.named, self.attributes = value, named, attributes
         self.count, self.known = len(value), set[Any](value) if named else set[Any]()
+        self.others = len(value) - methods_in(value) if attributes else -1
 
     def settle(self, spoken: set[str], any_name: bool) -> None:
         """These are the names that the program speaks of; ``any_name``: beside those that it makes."""
@@ -102,7 +105,7 @@ class Size:
 
     def holds(self, spoken: set[str]) -> bool:
         """Whether nothing that matters was added or taken away."""
-        if len(self.value) == self.count:
+        if len(self.value) == self.count or self.attributes and len(self.value) - methods_in(self.value) == self.others:
             return True
         return self.named and {key for key in tuple(self.value) if key in spoken} == self.known
 
@@ -272,6 +275,11 @@ CACHED = type(lru_cache(repr))
 def misses(cache: Any) -> tuple:
     """How often nothing was in the cache of a function."""
     return (cache.cache_info().misses,)
+
+
+def methods_in(held: dict) -> int:
+    """How many compiled methods an object keeps in its namespace: handles.py."""
+    return sum(isinstance(key, str) and key.startswith(METHOD) for key in tuple(held))
 
 
 def slots_of(value: Any) -> list[tuple[Any, Any]]:

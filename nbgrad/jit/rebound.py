@@ -10,6 +10,8 @@ begin to hold a tensor, and lists that are looked at are not of this kind: such 
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
+from threading import RLock
 from types import CellType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, NoReturn, Sequence
 
@@ -29,6 +31,7 @@ from .guards import content_of, dict_of, member_of
 from .identities import compares_objects
 from .ir import Value
 from .members import MISSING, slot_of
+from .waiting import MOST_WAITED
 
 if TYPE_CHECKING:
     from .before import Before
@@ -346,11 +349,26 @@ def slots_with(x: Any, guards: Guards) -> list[Slot]:
 
 
 class State:
-    """The names that programs of one function exchange, and the lists to which they append: state for all of its programs."""
+    """The names that programs of one function exchange, and the lists to which they append: state for all of its programs.
+
+    Attributes:
+        lock: held from where a call reads state to where it has written it.
+    """
 
     def __init__(self) -> None:
+        self.lock = RLock()
         self.slots: list[Slot] = []
         self.lists: list[Any] = []
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other thread's call has read what it will write."""
+        held = self.lock.acquire(timeout=MOST_WAITED)
+        try:
+            yield
+        finally:
+            if held:
+                self.lock.release()
 
     def learn(self, states: States) -> None:
         """A program has some."""

@@ -26,6 +26,7 @@ from .effects import GradientOf
 from .equality import difference
 from .files import write_file
 from .graph import Graph
+from .handles import Handle
 from .ir import Block, Value
 from .joint import layout_for
 from .literals import bytes_of, is_inline, type_text
@@ -40,7 +41,7 @@ from .variants import Variant
 __all__ = ["save"]
 
 
-def save(fn: Compiled, path: Any, *, objects: bool = True) -> None:
+def save(fn: Any, path: Any, *, objects: bool = True) -> None:
     """Write a compiled function to a file: all of its variants, with the backward passes through their results.
 
     Args:
@@ -65,6 +66,8 @@ def save(fn: Compiled, path: Any, *, objects: bool = True) -> None:
     >>> nbgrad.jit.load(path)(x)
     tensor([2., 4.])
     """
+    if isinstance(fn, Handle):
+        fn = fn._compiled_
     if not isinstance(fn, Compiled):
         raise ArgumentError(f"save: fn is of type {type(fn).__name__}, expected a function that compile has made.")
     name = getattr(fn, "__name__", "") or type(fn.fn).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..base.errors import GraphError
@@ -91,12 +92,13 @@ class Variant:
         known: tensors of the program that were there before the capture; ``arrays``: identities of NumPy arrays on which some lie.
         once: whether its capture has changed something that its runs do not: it is of that call alone.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
+        state: of the function; ``lock``: that of it, None of a program that exchanges none.
         identities: arguments that must be, or must not be, variables of the function.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
-        self.numbers = numbers
+        self.numbers, self.state = numbers, kept
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         self.guards = Guards(fn, *[x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and callable(x)])
         if self.guards.outside:
@@ -228,6 +230,7 @@ class Variant:
         """Make the program."""
         self.parts = parts
         self.slow: Callable | None = None
+        self.lock = self.state.lock if self.acts is not None and self.acts.keep is not None else None
         one = len(parts.values) == 1
         flat = not self.floats and (self.tree.kind is None if one else tree_of_several(self.tree))
         natively: list[Any] = [None]
@@ -235,10 +238,14 @@ class Variant:
             recorded = self.recorded if parts.live else None
         elif parts.live:
             recorded = self.acting
-        elif flat:
+        elif flat and self.lock is None:
             recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted, self.missed)
+        elif flat:
+            recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted_alone, missed)
         else:
             recorded = self.acts.actor(natively, LISTED, self.acting, missed)
+        if self.lock is not None and recorded is not None:
+            recorded = self.locked(recorded, self.lock)
         self.program = Program(
             parts.graph,
             [*parts.values, *parts.gradients],
@@ -336,8 +343,22 @@ class Variant:
 
     def acted(self, *inputs: Tensor) -> Any:
         """The result of that."""
-        leaves = self.acting(*inputs)
-        return self.missed(*inputs) if leaves is MISSED else self.finish(leaves, inputs)
+        made = self.acted_alone(*inputs)
+        return self.missed(*inputs) if made is MISSED else made
+
+    def acted_alone(self, *inputs: Tensor) -> Any:
+        """The same; ``MISSED`` where the program does not hold."""
+        return self.finish(self.acting(*inputs), inputs)
+
+    def locked(self, call: Callable, lock: Any) -> Callable:
+        """``call(*inputs)`` while no other thread is between reading and writing state."""
+
+        def alone(*inputs: Any) -> Any:
+            with lock:
+                made = call(*inputs)
+            return self.missed(*inputs) if made is MISSED else made
+
+        return alone
 
     def asks(self) -> str:
         """The first place where the program asks for values, for people."""
@@ -368,7 +389,8 @@ class Variant:
     def __call__(self, inputs: list[Tensor]) -> Any:
         """Run it on tensors that are as expected; ``MISSED`` where values that the program asks for are others."""
         if self.acts is not None:
-            return self.finish(self.acting(*inputs), inputs)
+            with self.lock or nullcontext():
+                return self.finish(self.acting(*inputs), inputs)
         outs = self.applied(inputs) if self.live and mode.enabled else self.program.assembled.run(*inputs)
         return MISSED if outs is None else self.finish(outs, inputs)
 
