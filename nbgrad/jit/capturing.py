@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import AbstractSet as Set, Any, Callable, Iterable
+from dataclasses import is_dataclass
+from typing import AbstractSet as Set, Any, Callable, Container, Iterable
 
 from ..autograd.function_context import FunctionRule
-from ..base.dtypes import DType
-from ..base.errors import ArgumentError, GraphError
+from ..base.errors import GraphError
 from ..base.grad_mode import mode
-from ..base.nested import Tree, flatten
-from ..base.plain import PLAIN
-from ..base.size import Size
+from ..base.nested import Tree
 from ..graph.edges import Edge, Node, edge_of, requires_grad
 from ..graph.saved import freed_backward
 from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
-from ..tensors.storage import Device
 from ..tensors.tensor import Tensor
 from .effects import Effects, Postponed
 from .functions import Hosted
@@ -23,11 +20,10 @@ from .graph import Graph
 from .leaves import names_of_leaves
 from .outside import watching
 from .rebound import States
+from .structures import Foreign, flatten, is_value, kinds_in, shared_with
 from .tracing import tracing
 
-__all__ = ["Fixed", "RESULTS", "captured"]
-
-RESULTS = (*PLAIN, Size, DType, Device)  # what a compiled function may return beside tensors
+__all__ = ["Fixed", "captured"]
 
 
 class Fixed(GraphError):
@@ -58,6 +54,7 @@ def captured(
     follow: bool,
     states: States | None = None,
     selves: Set[int] = frozenset(),
+    seen: Container[int] = (),
 ) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
 
@@ -65,9 +62,10 @@ def captured(
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
         states: what the function keeps in names. selves: NOTE [Identities] of identities.py.
+        seen: identities of objects that were there before.
 
     Raises:
-        ArgumentError: the function returns what is no tensor, number, string or None.
+        Foreign: the function returns what is no tensor, number, string, None or another value that never changes.
         Fixed: an error came where numbers were followed that ``item`` had read, perhaps of what takes floats alone.
     """
     if any(isinstance(x, Tensor) and x.__dict__ for x in leaves):
@@ -99,7 +97,12 @@ def captured(
         try:
             if states is not None:
                 states.install(active)
-            results, structure = flatten(fn(*args, **kwargs))
+            result = fn(*args, **kwargs)
+            results, structure = flatten(result)
+            if shared_with(result, lambda x: id(x) in seen):
+                raise GraphError(
+                    "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
+                )
             effects.exchanges = [] if states is None else states.take(active)
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):
@@ -118,11 +121,11 @@ def captured(
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
         for k, x in enumerate(results):
-            if not isinstance(x, (Tensor, *RESULTS)):
+            if not (isinstance(x, Tensor) or is_value(x)):
                 place = structure.places("the result")[k]
-                raise ArgumentError(
-                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
-                    "lists and dicts."
+                raise Foreign(
+                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings, None and members of "
+                    "enumerations, in tuples, lists, dicts and data classes. Hint: make it outside, of what the function returns."
                 )
             if has_function(x):
                 place = structure.places("the result")[k]
@@ -155,7 +158,8 @@ def refuse_changes(leaves: list, tree: Tree, arguments: tuple, modes: tuple) -> 
     """
     now, structure = flatten(arguments)
     if structure != tree or any(x is not y for x, y in zip(now, leaves)):
-        what, hint = "it changes a list or a dict that it is given", "return what is in it"
+        kinds = "a list, a dict or an object" if any(map(is_dataclass, kinds_in(tree))) else "a list or a dict"
+        what, hint = f"it changes {kinds} that it is given", "return what is in it"
     elif any(isinstance(x, Tensor) and x.__dict__ for x in leaves):
         what, hint = "it sets an attribute of a tensor that it is given", "keep it somewhere else"
     elif modes_now() != modes:

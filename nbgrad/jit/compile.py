@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
-from ..base.dtypes import DType, get_default_dtype
+from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
 from ..base.grad_mode import mode
-from ..base.nested import Tree, flatten
-from ..base.plain import PLAIN as VALUES
+from ..base.nested import Tree
 from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS
@@ -24,9 +23,11 @@ from .effects import Filling, Kept, Postponed
 from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
+from .lines import user_level
 from .members import METHOD
 from .rebound import State
 from .rehearsals import in_modes, rehearsing
+from .structures import Foreign, flatten, value_key
 from .variants import MISSED, Variant
 from .waiting import Room
 
@@ -37,8 +38,8 @@ __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
+PREFIX = "compile: "  # of messages that stand in others
 NONE: frozenset[int] = frozenset()
-PLAIN = (*VALUES, DType)
 
 
 class Compiled:
@@ -149,7 +150,10 @@ class Compiled:
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
-        kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+        try:
+            kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+        except Foreign as error:
+            return self._as_it_is_(error, args, kwargs)
         loose = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
         numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
@@ -204,6 +208,19 @@ class Compiled:
                 quick = each.entry(quick)
             self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
+
+    def _as_it_is_(self, error: Foreign, args: tuple, kwargs: dict) -> Any:
+        """A call with arguments that no program takes."""
+        if self.fullgraph:
+            raise error
+        text = str(error)
+        if text not in self._broken_:
+            self._broken_[text] = text
+            name = getattr(self.fn, "__name__", "the function")
+            warnings.warn(
+                f"compile: {name} runs as it is for what no graph holds: {text.removeprefix(PREFIX)}", stacklevel=user_level()
+            )
+        return self._room_.run(self.fn, args, kwargs)
 
     def _tried_(self, variant: Variant, run: Callable, again: Callable) -> tuple[Variant | None, Any]:
         """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
@@ -277,7 +294,10 @@ class Compiled:
             if self.fullgraph or numbers and not isinstance(error, Kept):
                 raise
             name = getattr(self.fn, "__name__", "the function")
-            warnings.warn(f"compile: {name} runs as it is, for a graph cannot hold it: {error}", stacklevel=4)
+            warnings.warn(
+                f"compile: {name} runs as it is, for a graph cannot hold it: {str(error).removeprefix(PREFIX)}",
+                stacklevel=user_level(),
+            )
             self._broken_[key] = str(error)
             return None
 
@@ -320,17 +340,19 @@ def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
         k: which of the leaves of ``(args, kwargs)``.
 
     Raises:
-        ArgumentError: no tensor, number, string, None, and no function either.
+        Foreign: no tensor, number, string, None or another value that never changes, and no function either.
     """
     if isinstance(leaf, Tensor):
         return leaf.layout, requires_grad(leaf), type(leaf)
-    if isinstance(leaf, PLAIN):
-        return type(leaf), repr(leaf)
-    if callable(leaf) or isinstance(leaf, Generator):
+    key = value_key(leaf)
+    if key is not None:
+        return key
+    if (callable(leaf) or isinstance(leaf, Generator)) and type(leaf).__hash__ is not None:
         return leaf
-    raise ArgumentError(
+    raise Foreign(
         f"compile: {paths_of_leaves(fn, tree)[k]} is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, "
-        "functions and tuples, lists and dicts of those. Hint: keep it in a variable that the function names."
+        "functions, members of enumerations, and tuples, lists, dicts, slices and data classes of those. Hint: keep it in a "
+        "variable that the function names."
     )
 
 

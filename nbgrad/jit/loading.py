@@ -8,7 +8,7 @@ from .._version import __version__
 from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError
 from ..base.grad_mode import dual_levels, mode, special
-from ..base.nested import Tree, flatten
+from ..base.nested import Tree
 from ..graph.edges import requires_grad
 from ..kernels.cpu.store import loader, platform_key
 from ..tensors.tensor import Tensor
@@ -19,6 +19,7 @@ from .ir import Value
 from .leaves import NUMBER, kind_text
 from .loaded_variants import LoadedVariant, read_variant
 from .replay import run_block, tensor_of
+from .structures import flatten
 from .variants import MISSED, Variant
 
 __all__ = ["Loaded", "load"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..base.errors import GraphError
@@ -30,6 +31,7 @@ from .program import Program
 from .rebound import State, States, states_of
 from .recorded import Recorder
 from .sequence import Expected
+from .structures import kinds_in
 from .tracing import beginning_again
 from .values import GUARD
 
@@ -100,7 +102,8 @@ class Variant:
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
         self.numbers, self.state = numbers, kept
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
-        self.guards = Guards(fn, *[x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and callable(x)])
+        others = [x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum))]
+        self.guards = Guards(fn, *others, *kinds_in(tree))
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.before = Before(self.guards)
@@ -144,7 +147,9 @@ class Variant:
         known = self.guards.tensors
         own = selves(self.guards, self.inputs(leaves))
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, own),
+            lambda hosted: captured(
+                fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, own, self.guards.seen
+            ),
             self.before.put_back,
         )
         try:
