@@ -38,6 +38,7 @@ __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
+MEMORY = "which tensors need gradients, have some, share memory or are variables of the function"
 PREFIX = "compile: "  # of messages that stand in others
 NONE: frozenset[int] = frozenset()
 
@@ -213,14 +214,16 @@ class Compiled:
         """A call with arguments that no program takes."""
         if self.fullgraph:
             raise error
-        text = str(error)
-        if text not in self._broken_:
-            self._broken_[text] = text
-            name = getattr(self.fn, "__name__", "the function")
-            warnings.warn(
-                f"compile: {name} runs as it is for what no graph holds: {text.removeprefix(PREFIX)}", stacklevel=user_level()
-            )
+        self._say_("runs as it is for what no graph holds", str(error), error)
         return self._room_.run(self.fn, args, kwargs)
+
+    def _say_(self, what: str, key: Any, error: GraphError) -> None:
+        """Warn of a reason for which calls of a kind run as they are, if that is new."""
+        text, said = str(error), str(error) in self._broken_.values()
+        self._broken_[key] = text
+        if not said:
+            name = getattr(self.fn, "__name__", "the function")
+            warnings.warn(f"compile: {name} {what}: {text.removeprefix(PREFIX)}", stacklevel=user_level())
 
     def _tried_(self, variant: Variant, run: Callable, again: Callable) -> tuple[Variant | None, Any]:
         """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
@@ -293,26 +296,21 @@ class Compiled:
                 return None
             if self.fullgraph or numbers and not isinstance(error, Kept):
                 raise
-            name = getattr(self.fn, "__name__", "the function")
-            warnings.warn(
-                f"compile: {name} runs as it is, for a graph cannot hold it: {str(error).removeprefix(PREFIX)}",
-                stacklevel=user_level(),
-            )
-            self._broken_[key] = str(error)
+            self._say_("runs as it is, for a graph cannot hold it", key, error)
             return None
 
     def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
         """A call behind the limit of variants."""
         if not self._full_:
-            why = group[-1].guards.changed() or group[-1].asks() if group else "layouts, flags or values of arguments"
-            self._full_ = why
+            found = (group[-1].guards.changed() or group[-1].asks() or MEMORY) if group else "layouts, flags or values of arguments"
+            self._full_ = why = found
             warnings.warn(
                 f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
                 f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
                 "scan hold branches and loops that depend on values.",
-                stacklevel=4,
+                stacklevel=user_level(),
             )
-        return self.fn(*args, **kwargs)
+        return self._room_.run(self.fn, args, kwargs)
 
 
 class Method(Compiled):

@@ -9,6 +9,7 @@ for that loads the function and runs it (objects.py).
 
 from __future__ import annotations
 
+import errno
 import os
 from tempfile import TemporaryDirectory
 from typing import Any, Iterator, Sequence
@@ -71,6 +72,9 @@ def save(fn: Any, path: Any, *, objects: bool = True) -> None:
     if not isinstance(fn, Compiled):
         raise ArgumentError(f"save: fn is of type {type(fn).__name__}, expected a function that compile has made.")
     name = getattr(fn, "__name__", "") or type(fn.fn).__name__
+    folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "save: there is no such folder. Hint: make it first", folder)
     table: dict[str, Any] = {"name": name, "platform": platform_key(), "variants": [], "objects": {}}
     parts: dict[str, bytes] = {}
     pairs = [(key, variant) for key, group in fn._variants_.items() for variant in group]
