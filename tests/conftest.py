@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -80,7 +81,9 @@ def pytest_collection_finish() -> None:
 
 
 def has_gpu() -> bool:
-    """Whether the driver finds a device. Asked of the driver itself: it needs none of the cuda extra."""
+    """Whether the driver finds a device, or one is played. Asked of the driver itself: it needs none of the cuda extra."""
+    if os.environ.get("NBGRAD_CUDA") == "emulated":
+        return True
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

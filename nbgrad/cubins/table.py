@@ -30,7 +30,7 @@ MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves 
 MOST_GUARDED = {FLOATING: 4, COMPLEX: 1}
 # Sums of many terms, each a power: what spills (at most 192 bytes, float64) is little beside the work.
 SERIES = ("zeta",)
-# One element at a time: those, and tangents of six operands of float64, whose registers two elements would need twice.
+# One element at a time: those, and tangents of six operands, whose registers two elements would need twice.
 SINGLY = (*SERIES, "weighted_logits_difference_jvp")
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
@@ -150,7 +150,7 @@ def entry(template: Template, operation: Operation, **source) -> Entry:
     """A template around an operation's scalar function."""
     recipe = Recipe(template, operation.scalar, operation.dtype, source)
     integers = operation.divides or is_guarded(operation)
-    gates = gates_for(template, operation.dtype, integers)
+    gates = gates_for(template, operation.dtype, integers, operation.scalar.__name__)
     if operation.scalar.__name__.startswith(SERIES):
         gates = tuple(gate for gate in gates if gate is not no_spills)
     return Entry(recipe.name, recipe, gates)

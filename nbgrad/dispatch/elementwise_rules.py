@@ -220,7 +220,12 @@ class ElementwiseRule(SavingRule):
                     lines.append(f"    {names[node]} = op_{node.op}({', '.join(args)})")
         # A partial may come out as a number: 0 where an exponent is 0.
         varies = any(self.is_number(name) for name in self.saved_names)
-        values = [f"full(g, {names[r]})" if varies or names[r] in numbers else names[r] for r in results]
+        whole: dict[str, str] = {}  # a number that several operands have for a partial is one tensor, as the kernels make it
+        for name in [names[r] for r in results]:
+            if name not in whole and (varies or name in numbers):
+                whole[name] = f"whole{len(whole)}"
+                lines.append(f"    {whole[name]} = full(g, {name})")
+        values = [whole.get(names[r], names[r]) for r in results]
         lines.append(f"    return {', '.join(values)}")
         return "\n".join(lines) + "\n"
 

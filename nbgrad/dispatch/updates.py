@@ -20,7 +20,7 @@ from ..views import check_inplace
 from .launches import into
 from .plans import Formula, elementwise_plan
 
-__all__ = ["changing", "fused_update", "step_at_end", "steps_ahead"]
+__all__ = ["changing", "followed", "fused_update", "is_exchanged", "step_at_end", "steps_ahead"]
 
 
 @cache
@@ -70,10 +70,27 @@ def values_in(scalars: dict[str, float]) -> dict[str, float]:
     return {name: value_of(x) for name, x in scalars.items()}
 
 
-def changing(numbers: Callable[[], dict[str, float]]) -> dict[str, float]:
-    """``numbers()``, the scalars of an update; a captured program computes them again in every run."""
+def changing(numbers: Callable[[], dict[str, float]], options: dict[str, Any] | None = None) -> dict[str, float]:
+    """``numbers()``, the scalars of an update.
+
+    NOTE [Numbers of updates]: a captured program computes them again in every run, before it begins, from what the ``options`` hold
+    then. Where the function has set one of these itself, that one is of the program: a constant of it, or a number that it follows,
+    and so is what is computed of it. The others are what the program depends on in that case.
+    """
     captured = capture_of_thread() if traces else None
-    return numbers() if captured is None else captured.changing(numbers)
+    return numbers() if captured is None or is_exchanged(options) else captured.changing(numbers)
+
+
+def is_exchanged(options: dict[str, Any] | None) -> bool:
+    """Whether a function that is captured has set one of the options of an optimizer before this step."""
+    captured = capture_of_thread() if traces else None
+    return captured is not None and options is not None and captured.is_exchanged(options)
+
+
+def followed(number: Callable[[], float]) -> Any:
+    """``number()``, which a program that is captured computes again before every run, as a number that it follows."""
+    captured = capture_of_thread()
+    return captured.followed(number)
 
 
 def steps_ahead(state: dict[str, Any]) -> int:

@@ -8,7 +8,7 @@ from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor, meta_of, native
 from .effects import Effects, GradientOf, has_hooks
 from .graph import Graph
-from .rebound import Keeper
+from .slots import Keeper
 
 __all__ = ["Acts"]
 

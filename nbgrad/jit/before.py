@@ -2,7 +2,8 @@
 
 NOTE [Once]: a capture runs the function, and what that does in Python (a list grows, an attribute counts, an array is written to)
 has happened then. Where there is no program in the end, and the function runs as it is or is captured again, everything that guards
-know is put back first. What they do not know happens twice: files, sockets, iterators that cannot be put back.
+know is put back first. What they do not know happens twice: files, sockets. Functions that take from an iterator which cannot be
+put back run as they are.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 
+from ..graph.edges import requires_grad
 from ..modes.numbers import Number
 from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
 from .guards import Guards, content_of, dict_of, member_of, tensors_in
+from .mathematics import named_functions, original
 from .members import MISSING, slot_of
-from .rebound import Appending, put_slot
+from .rebound import Appending
+from .slots import put_slot
 from .states import keeper
 
 __all__ = ["Before"]
@@ -38,17 +42,18 @@ class Before:
             program speaks of. classes: with copies of their dicts.
         cells: with what they held. slots: objects, members of their classes, and what these held; ``kinds``: objects with their
             classes.
-        states: functions that put one back. arrays: with copies.
+        states: functions that put one back. arrays: with copies. functions: names of those of ``math``.
     """
 
     def __init__(self, guards: Guards):
         self.spoken = guards.words.union(key for key in guards.names[1::3] if isinstance(key, str))
+        self.functions = named_functions(guards.names)
         own = {id(dict_of(kind)): kind for kind in guards.classes}
         self.classes = [(kind, dict(vars(kind))) for kind in own.values()]
         whole = {id(x) for x in guards.collections} | {id(x) for x in guards.names[::3] if not isinstance(x, dict)}
         holders = {id(x): x for x in (*guards.collections, *guards.names[::3]) if id(x) not in own}
         self.holders = [(x, copy_of(x)) for k, x in holders.items() if k in whole]
-        self.namespaces = [(x, {k: x[k] for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
+        self.namespaces = [(x, {k: original(x[k]) for k in self.spoken & x.keys()}) for x in holders.values() if id(x) not in whole]
         self.cells: list[tuple[CellType, Any]] = [(cell, content_of(cell)) for cell in guards.cells[::2]]
         members = self.members = guards.members
         self.slots, self.kinds = [tuple(each) for each in members.slots], list(members.kinds)
@@ -148,58 +153,68 @@ class Before:
             return True
         return any(not x.dtype.hasobject and x.tobytes() != copy.tobytes() for x, copy in self.arrays)
 
+    def members_of(self, holder: Any) -> Any:
+        """What a collection, or the dict of an object, held; None where guards do not know it."""
+        return next((held for each, held in self.holders if each is holder), None)
+
     def appended(self, grown: Any) -> list:
         """What a list or a deque holds behind what it held."""
-        return next(list(holder)[len(held) :] for holder, held in self.holders if holder is grown)
+        return list(grown)[len(self.members_of(grown)) :]
 
-    def left(self) -> Iterator[Any]:
-        """What names and collections hold that they did not hold before."""
+    def left(self) -> Iterator[tuple[Any, str]]:
+        """What names and collections hold that they did not hold before, and where."""
         held: Any
         for holder, held in self.holders:
             if isinstance(holder, dict):
-                yield from (x for key, x in tuple(holder.items()) if held.get(key, MISSING) is not x)
+                yield from ((x, repr(key)) for key, x in tuple(holder.items()) if held.get(key, MISSING) is not x)
             elif isinstance(holder, (list, set, deque)):
                 old = set(map(id, held))
-                yield from (x for x in tuple(holder) if id(x) not in old)
+                yield from ((x, f"a {type(holder).__name__}") for x in tuple(holder) if id(x) not in old)
         for holder, before in (*self.namespaces, *((vars(kind), known) for kind, known in self.classes)):
-            yield from (found for _, found in self.changes(holder, before))
+            yield from ((found, repr(name)) for name, found in self.changes(holder, before))
         for cell, content in self.cells:
             if content_of(cell) is not content:
-                yield content_of(cell)
+                yield content_of(cell), "a variable of a closure"
         for value, member, content in self.slots:
             if (x := slot_of(value, member)) is not content:
-                yield x
+                yield x, f"{member.__name__!r}"
         for cache, _ in self.members.caches:
-            yield from tensors_in(cache)
+            yield from ((x, "a cache") for x in tensors_in(cache))
 
-    def kept(self) -> Iterator[Any]:
-        """What of a capture the program still has: tensors, and numbers among the arguments."""
-        waiting, seen = [(x, DEEP) for x in self.left()], set[int]()
+    def kept(self) -> Iterator[tuple[Any, str]]:
+        """What of a capture the program still has, and where: tensors, and numbers among the arguments."""
+        waiting, seen = [(x, where, DEEP) for x, where in self.left()], set[int]()
         while waiting:
-            x, deep = waiting.pop()
+            x, where, deep = waiting.pop()
             if isinstance(x, Number) or type(x) is Appending:
-                yield x
+                yield x, where
             elif isinstance(x, Tensor):
                 if hasattr(x, "layout") and is_traced(x):
-                    yield x
+                    yield x, where
             elif deep and id(x) not in seen:
                 seen.add(id(x))
-                waiting += [(part, deep - 1) for part in parts_of(x)]
+                waiting += [(part, where, deep - 1) for part in parts_of(x)]
 
-    def refuse_kept(self) -> None:
+    def refuse_kept(self, line_of: Callable[[Tensor], str]) -> None:
         """Refuse what would be of this capture alone.
+
+        Args:
+            line_of: where a tensor was computed.
 
         Raises:
             Postponed: there is something.
         """
-        for x in self.kept():
-            number = "a list to which it appends" if type(x) is Appending else "a number that it was given or has read"
-            what = f"a tensor of shape {list(x.shape)}" if isinstance(x, Tensor) else number
-            raise Postponed(f"it keeps {what} beyond the call. Hint: return it, and keep it outside.")
+        for x, where in self.kept():
+            what = "a list to which it appends" if type(x) is Appending else "a number that it was given or has read"
+            if isinstance(x, Tensor):
+                line = line_of(x)
+                history = ", with its history" * requires_grad(x)
+                what = f"a tensor of shape {list(x.shape)}{history}{f', computed at {line},' if line else ''}"
+            raise Postponed(f"it keeps {what} in {where} beyond the call. Hint: return it, and keep it outside.")
 
     def release(self) -> None:
         """The capture was the call: what the function has kept is what it would have kept."""
-        for x in self.kept():
+        for x, _ in self.kept():
             if isinstance(x, Tensor):
                 unmark(x)
 

@@ -17,7 +17,7 @@ constants. A tensor from elsewhere was computed where nobody looked, and using i
 from __future__ import annotations
 
 from threading import get_ident
-from typing import AbstractSet as Set, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, AbstractSet as Set, Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from ..tensors.storage import Storage
 from ..tensors.tensor import ASK, Tensor
 from .calls import holds_tensors, run_call, write_update
 from .draws import Draws
-from .effects import Effects, Numbers, Postponed, number_tensor
+from .effects import Effects, Numbers, NumbersOf, Postponed, number_tensor
 from .functions import run_backward
 from .graph import Graph
 from .hosts import call_python
@@ -48,6 +48,9 @@ from .pending import Pending
 from .states import is_followed
 from .values import MOST, ask, elements_of
 from .variables import Variables
+
+if TYPE_CHECKING:
+    from .before import Before
 
 __all__ = ["Trace", "current_trace"]
 
@@ -66,6 +69,7 @@ class Trace(Presence):
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
         effects: what the function changes that was there before; None where it may change nothing.
+        before: how what it depends on was before.
         ahead: steps of optimizers that are counted at the end, by identity of their states.
         refused: why no graph holds the function, which may have caught it.
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
@@ -83,6 +87,7 @@ class Trace(Presence):
         self.turns: dict[int, Any] = {}
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
+        self.before: Before | None = None
         self.fixed: set[int] = set()
         self.follows, self.items = False, False
         self.ahead: dict[int, int] = {}
@@ -170,6 +175,11 @@ class Trace(Presence):
         """The function asks whether a tensor was computed, and by what."""
         if self.effects is not None:
             self.effects.note_history_asked(x)
+
+    def note_detached(self, x: Tensor) -> None:
+        """The function cuts a tensor off its history."""
+        if self.effects is not None:
+            self.effects.note_detached(x)
 
     def note_gradient_set(self, x: Tensor) -> None:
         """The function exchanges the gradient of a tensor."""
@@ -282,6 +292,20 @@ class Trace(Presence):
     def changing(self, again: Callable[[], dict[str, float]]) -> dict[str, float]:
         """Numbers that every call of the program computes anew."""
         return Numbers(again) if self.effects is not None else again()
+
+    def is_exchanged(self, options: dict[str, Any], name: str = "") -> bool:
+        """Whether the function has set one of the options of an optimizer, or that of a name: NOTE [Numbers of updates]."""
+        held = None if self.before is None else self.before.members_of(options)
+        names = (name,) if name else tuple(options)
+        return held is not None and any(held.get(each, options) is not options[each] for each in names)
+
+    def followed(self, number: Callable[[], float]) -> Number:
+        """A number that every call of the program computes anew before it runs."""
+        assert self.effects is not None
+        source = NumbersOf(Numbers(lambda: {"number": number()}), float64)
+        self.effects.sources.append(source)
+        made = CALLS["reshape"](self.input(source.tensor), ())
+        return Number(float(source.elements[0]), made, self, frozenset((ITEMS,)))
 
     def after_runs(self, action: Callable[[], None]) -> None:
         """What every call does in the end, and this capture does not."""

@@ -14,12 +14,15 @@ from ..graph.saved import freed_backward
 from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor
+from .before import Before
 from .effects import Effects, Postponed
 from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
+from .mathematics import followed_functions
 from .outside import watching
 from .rebound import States
+from .slots import Exchange
 from .structures import Foreign, flatten, is_value, kinds_in, shared_with
 from .tracing import tracing
 
@@ -53,6 +56,7 @@ def captured(
     numbers: frozenset[int],
     follow: bool,
     states: States | None = None,
+    before: Before | None = None,
     selves: Set[int] = frozenset(),
     seen: Container[int] = (),
 ) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
@@ -61,8 +65,8 @@ def captured(
     Args:
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
-        states: what the function keeps in names. selves: NOTE [Identities] of identities.py.
-        seen: identities of objects that were there before.
+        states: what the function keeps in names; ``before``: how those were.
+        selves: NOTE [Identities] of identities.py. seen: identities of objects that were there before.
 
     Raises:
         Foreign: the function returns what is no tensor, number, string, None or another value that never changes.
@@ -93,11 +97,12 @@ def captured(
             effects.stand_in(x, x, x)
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
-        active.follows, modes = follow, modes_now()
+        active.follows, active.before, modes = follow, before, modes_now()
         try:
             if states is not None:
                 states.install(active)
-            result = fn(*args, **kwargs)
+            with followed_functions([] if before is None else before.functions):
+                result = fn(*args, **kwargs)
             results, structure = flatten(result)
             if shared_with(result, lambda x: id(x) in seen):
                 raise GraphError(
@@ -137,6 +142,8 @@ def captured(
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]
         histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
+        if "live" in histories and any(map(Exchange.has_leaves, effects.exchanges)):
+            raise Postponed("it returns what has a history, and keeps a new tensor that needs gradients. Hint: detach one of both.")
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, structure, effects
 

@@ -19,7 +19,7 @@ from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor
 from .capturing import Fixed
 from .costs import measured
-from .effects import Filling, Kept, Postponed
+from .effects import Filling, Kept, Postponed, Raised
 from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
@@ -38,6 +38,7 @@ __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
+MOST_IDLE, REST = 32, 256  # calls that run as they are, until so many are not looked at
 MEMORY = "which tensors need gradients, have some, share memory or are variables of the function"
 PREFIX = "compile: "  # of messages that stand in others
 NONE: frozenset[int] = frozenset()
@@ -65,7 +66,9 @@ class Compiled:
         self._broken_: dict[Any, str] = {}
         self._fixed_: dict[Any, frozenset[int]] = {}
         self._postponed_: dict[Any, int] = {}
+        self._doubts_: dict[Any, str] = {}
         self._count_, self._full_, self._state_ = 0, "", State()
+        self._failures_ = self._idle_ = self._rest_ = 0
         self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
@@ -147,7 +150,8 @@ class Compiled:
     def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
         """A call that the quick way does not know."""
         self._room_.await_capture()
-        if in_modes() or rehearsing():
+        if self._rest_ or in_modes() or rehearsing():
+            self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
@@ -159,8 +163,12 @@ class Compiled:
         numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
         key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
-        if any(x.layout.special for x in tensors) or loose in self._broken_ or key in self._broken_:
-            return self._room_.run(self.fn, args, kwargs)
+        if any(x.layout.special for x in tensors):
+            return self.fn(*args, **kwargs)
+        if loose in self._broken_ or key in self._broken_:
+            if self.fullgraph:
+                raise GraphError(self._broken_.get(key) or self._broken_[loose])
+            return self._plainly_(args, kwargs)
         numbers -= fixed
         group = self._variants_.setdefault(key, [])
 
@@ -178,22 +186,22 @@ class Compiled:
             if variant.fits(inputs) and (made := run(variant)) is not MISSED:
                 break
         else:
-            if self._count_ >= self.limit:
+            if self._count_ >= self.limit or self._failures_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
             known = self._count_
             with self._capturing_() as waited:
                 if waited and self._count_ > known:  # by another thread, and perhaps this
                     return self._dispatch_(args, kwargs)
                 try:
-                    captured = self._captured_(key, leaves, tree, numbers, ITEMS not in fixed)
+                    captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed)
                 except Fixed as error:
                     return self._again_(loose, fixed | error.leaves, args, kwargs)
                 except Exception as error:  # of what takes floats alone, perhaps
                     if not numbers or isinstance(error, Kept):
-                        raise
+                        raise told(error) from error.__cause__
                     return self._again_(loose, fixed | numbers, args, kwargs)
                 if captured is not None:
-                    again = functools.partial(self._captured_, key, leaves, tree, numbers, ITEMS not in fixed, True)
+                    again = functools.partial(self._captured_, key, loose, leaves, tree, numbers, ITEMS not in fixed, True)
                     captured, made = self._tried_(captured, run, again)
                 if captured is not None:
                     variant = captured
@@ -201,7 +209,8 @@ class Compiled:
                     self._count_ += 1
                     self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
             if captured is None:
-                return self._room_.run(self.fn, args, kwargs)
+                return self._uncaptured_(key, args, kwargs)
+        self._idle_ = 0
         apart = loose[2] is None  # which memory arguments share, native code does not compare
         if apart and not variant.once and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
             quick = self._positional_
@@ -214,16 +223,11 @@ class Compiled:
         """A call with arguments that no program takes."""
         if self.fullgraph:
             raise error
-        self._say_("runs as it is for what no graph holds", str(error), error)
-        return self._room_.run(self.fn, args, kwargs)
-
-    def _say_(self, what: str, key: Any, error: GraphError) -> None:
-        """Warn of a reason for which calls of a kind run as they are, if that is new."""
-        text, said = str(error), str(error) in self._broken_.values()
-        self._broken_[key] = text
-        if not said:
-            name = getattr(self.fn, "__name__", "the function")
-            warnings.warn(f"compile: {name} {what}: {text.removeprefix(PREFIX)}", stacklevel=user_level())
+        text = str(error)
+        if text not in self._broken_:
+            self._broken_[text] = text
+            self._say_(f"runs as it is for what no graph holds: {text.removeprefix(PREFIX)}")
+        return self._plainly_(args, kwargs)
 
     def _tried_(self, variant: Variant, run: Callable, again: Callable) -> tuple[Variant | None, Any]:
         """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
@@ -275,8 +279,13 @@ class Compiled:
         if before is not None:
             self._fixed_[loose] = before
 
-    def _captured_(self, key: Any, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, exact: bool = False) -> Any:
+    def _captured_(
+        self, key: Any, loose: Any, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, exact: bool = False
+    ) -> Any:
         """The variant of a call; None where a graph cannot hold it.
+
+        Args:
+            key, loose: what it is chosen by, numbers by their values where these are taken, or not.
 
         Raises:
             Fixed: the function takes the values of numbers. GraphError: of which there are some, and a graph cannot hold it.
@@ -291,17 +300,56 @@ class Compiled:
         except GraphError as error:
             if isinstance(error, Filling):
                 return None
-            if isinstance(error, Postponed) and self._postponed_.setdefault(key, 0) < MOST_POSTPONED:
-                self._postponed_[key] += 1
+            if isinstance(error, Raised) and not numbers:
+                self._doubts_[key] = str(error)
+                return None
+            if isinstance(error, Postponed) and self._postponed_.setdefault(loose, 0) < MOST_POSTPONED:
+                self._postponed_[loose] += 1
                 return None
             if self.fullgraph or numbers and not isinstance(error, Kept):
                 raise
-            self._say_("runs as it is, for a graph cannot hold it", key, error)
+            self._break_(key, str(error))
             return None
 
+    def _break_(self, key: Any, why: str) -> None:
+        """No graph holds such calls."""
+        said = why in self._broken_.values()
+        self._broken_[key] = why
+        self._failures_ += 1
+        if not (self.fullgraph or said):
+            self._say_(f"runs as it is, for a graph cannot hold it: {why.removeprefix(PREFIX)}")
+
+    def _say_(self, what: str) -> None:
+        """Warn of something."""
+        warnings.warn(f"compile: {getattr(self.fn, '__name__', 'the function')} {what}", stacklevel=user_level())
+
+    def _uncaptured_(self, key: Any, args: tuple, kwargs: dict) -> Any:
+        """A call that has no program, now."""
+        doubt = self._doubts_.pop(key, "")
+        made = self._room_.run(self.fn, args, kwargs)
+        if doubt:  # it has not raised
+            self._break_(key, doubt)
+        return made
+
+    def _plainly_(self, args: tuple, kwargs: dict) -> Any:
+        """A call of which it is known that it runs as it is. Behind many of them, only some are looked at."""
+        self._idle_ += 1
+        if self._idle_ >= MOST_IDLE:
+            self._rest_, self._quick_ = REST, self._resting_
+        elif self._idle_ >= MOST_IDLE // 2:  # so that all calls come here
+            self._quick_ = self._positional_
+        return self._room_.run(self.fn, args, kwargs)
+
+    def _resting_(self, *args: Any) -> Any:
+        """A call that is not looked at."""
+        self._rest_ -= 1
+        if self._rest_ <= 0:
+            self._rest_, self._quick_ = 0, self._positional_
+        return self.fn(*args)
+
     def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
-        """A call behind the limit of variants."""
-        if not self._full_:
+        """A call behind the limit of variants, or of those that have come to nothing."""
+        if not self._full_ and self._count_ >= self.limit:
             found = (group[-1].guards.changed() or group[-1].asks() or MEMORY) if group else "layouts, flags or values of arguments"
             self._full_ = why = found
             warnings.warn(
@@ -310,7 +358,7 @@ class Compiled:
                 "scan hold branches and loops that depend on values.",
                 stacklevel=user_level(),
             )
-        return self._room_.run(self.fn, args, kwargs)
+        return self._plainly_(args, kwargs)
 
 
 class Method(Compiled):
@@ -329,6 +377,12 @@ class Method(Compiled):
 
     def __deepcopy__(self, memo: dict) -> Any:
         return self._origin_.__get__(copy.deepcopy(self._owner_, memo))
+
+
+def told(error: Exception) -> Exception:
+    """An error as programs know it."""
+    known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__ or isinstance(error, Foreign)
+    return error if known else GraphError(str(error))
 
 
 def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:

@@ -18,17 +18,18 @@ import numpy as np
 from ..base.dtypes import float64
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
-from ..modes.numbers import Number, plain_number
+from ..modes.numbers import FOLLOWED, Number, plain_number
 from ..modes.traced import Unfit
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, meta_of, native
+from ..views import is_view
 from .ir import Value
 
 if TYPE_CHECKING:
     from ..base.dtypes import DType
     from .capture import Trace
-    from .rebound import Exchange
+    from .slots import Exchange
     from .variables import Variable
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Numbers",
     "NumbersOf",
     "Postponed",
+    "Raised",
     "has_hooks",
     "has_hooks_behind",
     "is_leaf",
@@ -51,6 +53,10 @@ class Postponed(GraphError):
 
 class Filling(Postponed):
     """The same of a deque: the call that finds it full may be captured, however many are before it."""
+
+
+class Raised(GraphError):
+    """The function raises where its state is followed: an error of its own, if it raises as it is, too."""
 
 
 class Kept(GraphError):
@@ -143,6 +149,7 @@ class Standin(NamedTuple):
     Attributes:
         original: the leaf; ``leaf``: what the function sees; ``owner``: the number of the argument, or the leaf itself.
         hooks: how many it had. flag: whether it needed a gradient.
+        history: its edge, and what it says of gradients.
         before: its gradient; ``made``: what it was given in the place of that; ``value``: an input of the graph.
     """
 
@@ -151,6 +158,7 @@ class Standin(NamedTuple):
     owner: Any
     hooks: int
     flag: bool
+    history: tuple[Any, Any]
     before: Tensor | None
     made: Tensor | None
     value: Value | None
@@ -167,7 +175,8 @@ class Effects:
         gradients: leaves whose gradient is exchanged: an owner (see ``Standin``), and a value of the graph or None.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients;
             ``learned``: other tensors in which they do.
-        flags: leaves (see ``Standin.owner``) that need gradients from now on, or none.
+        flags: tensors (see ``Standin.owner``), whether they are cut off their history, whether they need gradients from then on.
+        cut: those that are cut off, by identity.
         exchanges: what names are to hold, and what lists are to be given, behind every run.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
     """
@@ -178,7 +187,8 @@ class Effects:
         self.after: list[Callable[[], None]] = []
         self.names: list[Any] = []
         self.exchanges: list[Exchange] = []
-        self.flags: list[tuple[Any, bool]] = []
+        self.flags: list[tuple[Any, bool, bool]] = []
+        self.cut: set[int] = set()
         self.gradients: list[tuple[Any, Value | None]] = []
         self.writes: list[tuple[Value, Value, int]] = []
         self.standins: dict[int, Standin] = {}
@@ -201,7 +211,8 @@ class Effects:
             value = self.trace.graph.inputs[-1]
             self.sources.append(GradientOf(owner))
         before = grad if leaf is original else None
-        self.standins[id(leaf)] = Standin(original, leaf, owner, count_hooks(leaf), requires_grad(leaf), before, made, value)
+        flag, history = requires_grad(leaf), (leaf._edge_, leaf._needs_grad_)
+        self.standins[id(leaf)] = Standin(original, leaf, owner, count_hooks(leaf), flag, history, before, made, value)
         if made is not None:
             (leaf._meta_ or meta_of(leaf)).grad = made
 
@@ -256,8 +267,18 @@ class Effects:
 
     def note_flags(self) -> None:
         """See which tensors need a gradient from now on, or none any more."""
-        changed = [(standin.owner, requires_grad(standin.leaf), standin.flag) for standin in self.standins.values()]
-        self.flags = [(owner, now) for owner, now, before in changed if now is not before]
+        for standin in self.standins.values():
+            cut, now = id(standin.leaf) in self.cut, requires_grad(standin.leaf)
+            if cut or now is not standin.flag:
+                self.flags.append((standin.owner, cut, now))
+
+    def note_detached(self, x: Tensor) -> None:
+        """A tensor that was there before is cut off its history, as it will be behind every call."""
+        standin = self.standins.get(id(x))
+        if standin is not None:
+            if is_view(standin.original):
+                self.trace.refuse("detach_: of a view, which raises an error", "y = x.detach()")
+            self.cut.add(id(x))
 
     def note_gradients(self) -> None:
         """See which gradients the function has left."""
@@ -294,14 +315,14 @@ class Effects:
 
     # ---- numbers ---------------------------------------------------------------------------------------------------
 
-    def values_of(self, numbers: dict[str, float], dtype: DType) -> tuple[Any, ...]:
+    def values_of(self, numbers: dict[str, Any], dtype: DType) -> tuple[Any, ...]:
         """Numbers as operands: those that change from call to call as values of the graph.
 
         Raises:
             GraphError: an optimizer's are numbers of this call, which its options would keep.
         """
         if not isinstance(numbers, Numbers):
-            followed = [x.cast(dtype) if type(x) is Number and x.is_followed() else plain_number(x) for x in numbers.values()]
+            followed = [x.cast(dtype) if type(x) in FOLLOWED and x.is_followed() else plain_number(x) for x in numbers.values()]
             return tuple(map(self.trace.value, followed))
         if any(isinstance(x, Number) for x in numbers.values()):
             raise Kept(
@@ -361,12 +382,9 @@ class Effects:
         for standin in self.standins.values():
             if standin.leaf._meta_ is not None:
                 standin.leaf._meta_.grad = standin.before
-            if (
-                standin.leaf is standin.original
-                and standin.leaf._needs_grad_ is not standin.flag
-                and is_leaf_edge(standin.leaf._edge_)
-            ):
-                standin.leaf._needs_grad_ = standin.flag
+            x = standin.leaf
+            if x is standin.original and (id(x) in self.cut or x._needs_grad_ is not standin.flag and is_leaf_edge(x._edge_)):
+                x._edge_, x._needs_grad_ = standin.history
         for storage, copy, version in self.saved.values():
             storage.array[:] = copy
             storage.version = version

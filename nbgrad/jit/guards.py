@@ -27,6 +27,7 @@ from ..tensors.tensor import Tensor
 from .identities import comparisons
 from .imports import imported_by
 from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
+from .mathematics import original
 from .members import CACHED, MADE, METHOD, MISSING, Members, Missing, is_collection, slots_of, texts
 from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
@@ -84,6 +85,7 @@ class Guards:
             if "param_groups" in self.words:  # of optimizers, whose programs read these numbers anew
                 waiting += [x for value in self.partial if (x := vars(value).get("param_groups")) is not None]
                 self.partial.clear()
+        self.names[2::3] = list(map(original, self.names[2::3]))
         for each, read in foreign_states("random" in self.words):
             self.members.note_state(each, read, always=False)
         if self.calendars and self.words & TODAY:
@@ -99,7 +101,7 @@ class Guards:
             return False
         for k in range(0, len(self.names), 3):
             holder, key, held = self.names[k : k + 3]
-            found = member_of(holder, key)
+            found = original(member_of(holder, key))
             if found is not held:
                 if not equal(found, held):
                     return False

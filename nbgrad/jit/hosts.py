@@ -85,7 +85,14 @@ def called(node: Node, values: dict, *tensors: Tensor, function: str, **attribut
         return results_of(function_named(function), tensors, attributes)
 
 
+def called_plainly(node: Node, tensors: list) -> tuple:
+    """The same of plain tensors, where nothing is recorded."""
+    attributes = dict(node.attributes)
+    return results_of(function_named(attributes.pop("function")), tuple(tensors), attributes)
+
+
 CALL = Control("call", called, effect="python")
+CALL.plain = called_plainly
 
 
 def results_of(function: Callable, tensors: tuple, attributes: dict[str, Any]) -> tuple:

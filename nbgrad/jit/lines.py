@@ -7,7 +7,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["user_level", "user_line"]
+__all__ = ["line_of", "user_level", "user_line"]
 
 PACKAGE = str(Path(__file__).parents[1])
 STANDARD = os.path.dirname(os.__file__)
@@ -26,6 +26,16 @@ def user_line() -> str:
     while frame is not None and own(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def line_of(error: BaseException) -> str:
+    """The same of where an error has come from."""
+    found, at = "", error.__traceback__
+    while at is not None:
+        if not is_own(at.tb_frame.f_code.co_filename):
+            found = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
+        at = at.tb_next
+    return found
 
 
 def user_level() -> int:

@@ -71,6 +71,7 @@ class Program:
         results: the values that the steps return.
         returned: what each leaf is.
         direct: whether the leaves are the results, in their order; of these there are ``count``.
+        copied: constants of which a call returns a copy, one for all leaves on it.
         cost: what it took to make it; ``again``: of a backward pass, nodes of the function that it runs once more.
     """
 
@@ -96,6 +97,7 @@ class Program:
         self.returned = [self.place(value, known) for value in values]
         own = [Returned(RESULT, k) for k in range(len(self.results))]
         self.direct, self.count = self.returned == own, len(own)
+        self.copied = {each.which for each in self.returned if each.source == COPY}
         self.saved = [self.place(value, known) for value in saved]
         self.results += kept
         add_commits(self.schedule, commits, self.results)
@@ -144,16 +146,19 @@ class Program:
     def leaves(self, outs: Any, inputs: Row[Any]) -> list:
         """The leaves of the result, of what the steps returned."""
         outs = outs if type(outs) is tuple else (outs,)
-        return list(outs) if self.direct else [self.leaf(each, outs, inputs) for each in self.returned]
+        if self.direct:
+            return list(outs)
+        copies = {k: CALLS["clone"](self.constants[k]) for k in self.copied} if self.copied else {}
+        return [self.leaf(each, outs, inputs, copies) for each in self.returned]
 
-    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any]) -> Any:
-        """One of them."""
+    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any], copies: dict[int, Tensor] | None = None) -> Any:
+        """One of them; ``copies``: of constants, else it is on a copy of its own."""
         source, which, window, cut = each
         if source == PLAIN:
             return which
         x: Tensor = (outs, inputs, self.constants, self.constants)[source][which]
         if source == COPY:
-            x = CALLS["clone"](x)
+            x = copies[which] if copies else CALLS["clone"](x)
         if window is None:
             return native.alias(x) if cut else x
         layout, offset = window.layout, window.place.offset
@@ -164,7 +169,7 @@ class Program:
 
     def natively(self) -> list:
         """What ``Actor`` of native/actors.py must know of the program; None alone where a leaf is made in Python."""
-        if any(each.window is not None or each.source == COPY for each in self.returned):
+        if self.copied or any(each.window is not None for each in self.returned):
             return [None]
         objects = [each.which for each in self.returned if each.source == PLAIN]
         words, place = [len(self.returned)], iter(range(len(objects)))

@@ -3,8 +3,11 @@
 NOTE [State in names]: a function that rebinds a name (``self.h = ...``, ``self.total += loss.item()``) or appends to a list is
 another one in every call, for names are compared. Where a first capture finds that it has done nothing else, what was there is put
 back, and the function is captured again: such a name holds inputs of the graph meanwhile, a list what can only be appended
-to. What they hold in the end are further results, and a call puts these there behind its run. Tensors with a history, names that
-begin to hold a tensor, and lists that are looked at are not of this kind: such calls run as they are.
+to. What they hold in the end are further results, and a call puts these there behind its run. Names are keys of dicts and lists,
+attributes of classes, slots of objects, variables of closures, and all members of a deque that stays as long as it was. Not of
+this kind are tensors with a history or with attributes, names that begin to hold a tensor, lists that are looked at or that
+something holds which is no name (a tuple, defaults), and lists and dicts that go from name to name, since a call would put copies
+there: such calls run as they are.
 """
 
 from __future__ import annotations
@@ -12,8 +15,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from threading import RLock
-from types import CellType, MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Sequence
 
 import numpy as np
 
@@ -26,11 +28,10 @@ from ..modes.overrides import has_function
 from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
-from .effects import Filling, Postponed, number_tensor
-from .guards import content_of, dict_of, member_of
+from .effects import Filling, Postponed, has_hooks, is_leaf, number_tensor
 from .identities import compares_objects
-from .ir import Value
-from .members import MISSING, slot_of
+from .members import MISSING
+from .slots import LEAF, NUMBER, Exchange, Slot, shown
 from .waiting import MOST_WAITED
 
 if TYPE_CHECKING:
@@ -38,70 +39,24 @@ if TYPE_CHECKING:
     from .capture import Trace
     from .guards import Guards
 
-__all__ = ["Appending", "Exchange", "Keeper", "State", "StateOf", "States", "states_of"]
+__all__ = ["Appending", "State", "StateOf", "States", "states_of"]
 
 NUMBERS = (int, float)
 MOST_MEMBERS = 64  # of a deque whose members are inputs of a graph
 WHOLE = layout_of(int64, ())
 
 
-class Slot(NamedTuple):
-    """A name: a key of a dict or list, an attribute of a class, a slot of an object, or a variable of a closure.
-
-    Attributes:
-        key: of a slot the member of the class; None of a variable, and of a deque, all of whose members are meant.
-    """
-
-    holder: Any
-    key: Any = None
-
-    def identity(self) -> tuple[int, Any]:
-        """What guards know it by."""
-        return id(dict_of(self.holder) if isinstance(self.holder, type) else self.holder), self.key
-
-    def content(self) -> Any:
-        """What it holds."""
-        if isinstance(self.holder, CellType):
-            return content_of(self.holder)
-        if isinstance(self.holder, type):
-            return vars(self.holder).get(self.key, MISSING)
-        if isinstance(self.holder, deque):
-            return list(self.holder)
-        return slot_of(*self) if type(self.key) is MemberDescriptorType else member_of(*self)
-
-    def put(self, x: Any) -> None:
-        """Let it hold something else, whatever its class makes of that."""
-        if isinstance(self.holder, CellType):
-            self.holder.cell_contents = x
-        elif isinstance(self.holder, type):
-            type.__setattr__(self.holder, self.key, x)
-        elif isinstance(self.holder, deque):
-            self.holder.clear()
-            self.holder.extend(x)
-        elif type(self.key) is MemberDescriptorType:
-            put_slot(*self, x)
-        else:
-            (dict if isinstance(self.holder, dict) else list).__setitem__(self.holder, self.key, x)
-
-
-def put_slot(holder: Any, member: Any, x: Any) -> None:
-    """Let a slot of an object hold something, or nothing."""
-    if x is not MISSING:
-        member.__set__(holder, x)
-    elif slot_of(holder, member) is not MISSING:
-        member.__delete__(holder)
-
-
 class StateOf:
     """An input of a graph that a name holds, or a member of what it holds.
 
     Attributes:
-        kind: of a number, or Tensor; ``place``: which leaf it is of what the name holds.
+        kind: of a number, or Tensor; ``flag``: whether it needs gradients; ``place``: which leaf it is of what the name holds.
         tree: the structure of that, None of a leaf; ``plain``: what its other leaves are, and where.
     """
 
-    def __init__(self, slot: Slot, kind: type, place: int, tree: Tree, plain: tuple[tuple[int, Any], ...]):
-        self.slot, self.kind, self.place, self.plain = slot, kind, place, plain
+    def __init__(self, slot: Slot, x: Any, place: int, tree: Tree, plain: tuple[tuple[int, Any], ...]):
+        self.slot, self.kind, self.place, self.plain = slot, type(x), place, plain
+        self.flag = isinstance(x, Tensor) and requires_grad(x)
         self.tree = None if tree.kind is None else tree
 
     def find(self, inputs: Sequence) -> Tensor | None:
@@ -120,7 +75,7 @@ class StateOf:
             return number_tensor(x)
         if self.kind is int:
             return whole_tensor(x) if -(1 << 63) <= x < 1 << 63 else None
-        return x if is_state(x) else None
+        return x if is_state(x) and requires_grad(x) is self.flag else None
 
 
 def is_plain(x: Any, value: Any) -> bool:
@@ -134,8 +89,10 @@ def whole_tensor(x: int) -> Tensor:
 
 
 def is_state(x: Any) -> bool:
-    """Whether a thing is a tensor that may be a program's state: without a history, a gradient, a tangent or attributes."""
-    if type(x) is not Tensor or x.__dict__ or requires_grad(x) or x._meta_ is not None and x._meta_.grad is not None:
+    """Whether a thing is a tensor that may be a program's state: without a history, a gradient, hooks, a tangent or attributes."""
+    if type(x) is not Tensor or x.__dict__ or x._meta_ is not None and x._meta_.grad is not None:
+        return False
+    if requires_grad(x) and (not is_leaf(x) or has_hooks(x)):
         return False
     return not x.layout.special or x.layout.is_traced()
 
@@ -182,65 +139,12 @@ class Appending:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Exchange:
-    """What a program leaves in a name, or appends to a list.
-
-    Attributes:
-        place: a Slot, or a list.
-        tree: the structure of it; ``leaves``: values of the graph, and plain ones; ``numbers``: which values are Python's.
-    """
-
-    def __init__(self, place: Any, tree: Tree, leaves: list[Any], numbers: frozenset[int]):
-        self.place, self.tree, self.leaves, self.numbers = place, tree, leaves, numbers
-
-
-class Keeper:
-    """``keep(leaves, operands)``: puts further results of a program where they belong, and says which tensors need gradients.
-
-    Args:
-        exchanges, flags: of ``Effects``.
-        start: where they are among the leaves.
-    """
-
-    def __init__(self, exchanges: Sequence[Exchange], start: int, flags: Sequence[tuple[Any, bool]]):
-        self.parts, self.flags = list[Any](), flags
-        for each in exchanges:
-            where = list[Any]()
-            for k, x in enumerate(each.leaves):
-                where.append((start, k in each.numbers) if isinstance(x, Value) else None)
-                start += isinstance(x, Value)
-            self.parts.append((each, where))
-
-    def names(self) -> list[str]:
-        """Where it puts them, for people."""
-        places = [each.place for each, _ in self.parts]
-        found = [shown(place) if isinstance(place, Slot) else "a list that grows" for place in places]
-        return found + ["which tensors need gradients"] * bool(self.flags)
-
-    def __call__(self, leaves: list, operands: tuple) -> None:
-        for owner, flag in self.flags:
-            x = operands[owner] if isinstance(owner, int) else owner
-            x.requires_grad_(flag)
-        for each, where in self.parts:
-            found = [x if at is None else self.leaf(leaves, *at) for x, at in zip(each.leaves, where)]
-            x = each.tree.unflatten(found)
-            if isinstance(each.place, Slot):
-                each.place.put(x)
-            else:
-                each.place.extend(x)
-
-    def leaf(self, leaves: list, place: int, number: bool) -> Any:
-        """A tensor, or the number in one."""
-        x = leaves[place]
-        return x.item() if number and isinstance(x, Tensor) else x
-
-
 class States:
     """The state of a function in names: slots whose contents it exchanges, and lists to which it appends.
 
     Attributes:
         settings: names that are compared, and then hold something else: truth values, texts, what was None; with what they held.
-        twins: what a capture has put into the slots, with their ``leaves``.
+        twins: what a capture has put into the slots, with their ``leaves``, of which ``flags`` say which tensors need gradients.
         lists: lists and deques, each with what stands for it, and the slots that hold it.
     """
 
@@ -248,6 +152,7 @@ class States:
         self.slots, self.before = slots, [slot.content() for slot in slots]
         self.twins: list[Any] = []
         self.leaves: list[list] = []
+        self.flags: list[bool] = []
         self.settings = [(slot, slot.content()) for slot in settings]
         self.lists = [(each, Appending(each), slots_with(each, guards)) for each in lists]
         guards.exchange(slots, lists)
@@ -261,10 +166,11 @@ class States:
             plain = tuple([(k, x) for k, x in enumerate(leaves) if not is_followed(x)])
             name = slot.key if isinstance(slot.key, str) and slot.key.isidentifier() else ""
             places = enumerate(leaves)
-            twins = [twin_of(trace, x, name, StateOf(slot, type(x), k, tree, plain)) if is_followed(x) else x for k, x in places]
+            twins = [twin_of(trace, x, name, StateOf(slot, x, k, tree, plain)) if is_followed(x) else x for k, x in places]
             self.twins.append(tree.unflatten(twins))
             self.leaves.append(twins)
             slot.put(self.twins[-1])
+        self.flags = [requires_grad(x) for leaves in self.leaves for x in leaves if isinstance(x, Tensor)]
         for _, standin, slots in self.lists:
             standin.items.clear()
             for slot in slots:
@@ -276,7 +182,8 @@ class States:
         found = [exchange(trace, slot, slot.content()) for slot, old in self.settings if slot.content() is not old]
         changed = [any(slot.content() is not standin for slot in slots) for _, standin, slots in self.lists]
         self.put_back()
-        if any(isinstance(x, Tensor) and not is_state(x) for leaves in self.leaves for x in leaves):
+        twins = [x for leaves in self.leaves for x in leaves if isinstance(x, Tensor)]
+        if any(not is_state(x) for x in twins) or list(map(requires_grad, twins)) != self.flags:
             raise Postponed("it takes gradients of what a name holds. Hint: nbgrad.grad of a copy.")
         if any(x is twin and is_altered(x, leaves) for x, twin, leaves in zip(left, self.twins, self.leaves)):
             raise Postponed("it changes a list or a dict that it exchanges in other calls. Hint: do one of both.")
@@ -312,12 +219,8 @@ def twin_of(trace: Trace, x: Any, name: str, source: StateOf) -> Any:
     if type(x) is not Tensor:
         twin = trace.input(number_tensor(x) if type(x) is float else whole_tensor(x), name)
         return (Number if type(x) is float else Whole)(x, twin, trace, frozenset((ITEMS,)))
-    return trace.input(native.tensor(x.layout.template, wrap_array(x._storage_.array.copy()), x._offset_, False, None), name)
-
-
-def shown(slot: Slot) -> str:
-    """A name."""
-    return "a variable of a closure" if slot.key is None else repr(slot.key)
+    storage = wrap_array(x._storage_.array.copy())
+    return trace.input(native.tensor(x.layout.template, storage, x._offset_, source.flag, None), name)
 
 
 def exchange(trace: Trace, place: Any, x: Any) -> Exchange:
@@ -329,12 +232,15 @@ def exchange(trace: Trace, place: Any, x: Any) -> Exchange:
     leaves, tree = flatten(x)
     for each in leaves:
         if not (isinstance(each, (Number, *PLAIN)) or is_state(each)) or has_function(each):
-            raise Postponed(f"it keeps a {type(each).__name__} beyond the call, or a tensor with a history. Hint: return it.")
-    numbers = frozenset([k for k, each in enumerate(leaves) if isinstance(each, Number)])
+            what = f"a {type(each).__name__}"
+            if isinstance(each, Tensor):
+                line = trace.variables.line_of(each)
+                what = f"a tensor with a history, a gradient or hooks{f', computed at {line},' if line else ''}"
+            where = shown(place) if isinstance(place, Slot) else "a list that grows"
+            raise Postponed(f"it keeps {what} in {where} beyond the call. Hint: return it.")
+    kinds = [NUMBER if isinstance(x, Number) else LEAF if isinstance(x, Tensor) and requires_grad(x) else "" for x in leaves]
     tensors = [each.tensor if isinstance(each, Number) else each for each in leaves]
-    return Exchange(
-        place, tree, [trace.variables.returned(each) if isinstance(each, Tensor) else each for each in tensors], numbers
-    )
+    return Exchange(place, tree, [trace.variables.returned(each) if isinstance(each, Tensor) else each for each in tensors], kinds)
 
 
 def slots_with(x: Any, guards: Guards) -> list[Slot]:

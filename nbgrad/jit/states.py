@@ -125,6 +125,8 @@ def keeper(value: Any) -> Callable[[], None] | None:
     if isinstance(value, ContextVar):
         before = value.get(keeper)  # an object that no variable holds
         return None if before is keeper else partial(value.set, before)  # type: ignore[return-value]
+    if kind is RANGE:
+        return partial(write_words, value, words_of(value))
     if kind in REWOUND:
         reduced = value.__reduce__()
         return partial(value.__setstate__, reduced[2]) if len(reduced) == 3 else None
@@ -151,11 +153,22 @@ def refill(held: Any, before: dict) -> None:
             held[key] = value
 
 
+def words_of(value: Any) -> bytes:
+    """What an iterator over a range is: numbers alone. Its ``__setstate__`` goes no way back from Python 3.12 on."""
+    return ctypes.string_at(id(value) + object.__basicsize__, RANGE.__basicsize__ - object.__basicsize__)
+
+
+def write_words(value: Any, words: bytes) -> None:
+    """Let it be that again."""
+    ctypes.memmove(id(value) + object.__basicsize__, words, len(words))
+
+
 SETTERS = {"getstate": "setstate", "get_state": "set_state"}
-SAMPLES: tuple[Any, ...] = [], (), range(0), "", "\xff", b"", bytearray(), range(1 << 70)
-REWOUND = frozenset([type(iter(each)) for each in SAMPLES])
+SAMPLES: tuple[Any, ...] = iter([]), iter(()), iter(range(0)), reversed([]), iter(""), iter("\xff"), iter(b""), iter(bytearray())
+REWOUND = frozenset(map(type, SAMPLES))
 # How a program may take from an iterator that it names, one that cannot be put back; "for" stands for loops.
 TAKING = frozenset(
     "for next __next__ send throw close zip map filter enumerate islice chain list tuple set dict sum min max any all".split()
 )
 CData: Any = ctypes.Array.__base__
+RANGE: type = type(iter(range(0)))

@@ -129,6 +129,11 @@ class Variables:
             found = known[history] = self.stop(next(iter(known.values())), history)
         return found
 
+    def line_of(self, x: Tensor) -> str:
+        """Where the program has computed what a tensor holds."""
+        variable = self.of(x)
+        return "" if variable is None else variable.value.line
+
     def returned(self, x: Tensor) -> Value:
         """What a result is: a window on what was there before, where that is written to; else its value."""
         variable = self.of(x)
@@ -200,7 +205,7 @@ class Variables:
             self.require_one_history(variable)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
-            out = self.add("to_dtype", (out, key[1].dtype), {}, out.layout.like(key[1].dtype))
+            out = self.add("to_dtype", (out,), {"dtype": key[1].dtype}, out.layout.like(key[1].dtype))
         start, root = variable.root
         if key == variable.root and out.layout is root:
             value = out

@@ -19,13 +19,14 @@ from .before import Before
 from .capturing import Fixed, captured
 from .costs import Cost
 from .draws import words_of
-from .effects import Effects, Postponed, has_hooks_behind, is_leaf, number_tensor
+from .effects import Effects, Postponed, Raised, has_hooks_behind, is_leaf, number_tensor
 from .flags import flags_of, meets, needs_gradient
 from .graph import Graph
 from .guards import Guards
 from .identities import identities, selves
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
+from .lines import line_of
 from .passes import owners, simplify
 from .program import Program
 from .rebound import State, States, states_of
@@ -128,10 +129,13 @@ class Variant:
                 found = self.attempt(fn, leaves, tree, numbers, follow, states)
             except (Fixed, Postponed):
                 raise
-            except Exception as error:  # of what takes no numbers, or reads such a list
+            except Exception as error:  # its own, or of what takes no numbers
                 if states is None:
                     raise
-                raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+                if isinstance(error, GraphError):
+                    raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+                kind, line = type(error).__name__, line_of(error)
+                raise Raised(f"{KEEPS}, and raises {kind} at {line} where what they hold are numbers of the program.") from error
             if found is None:
                 break
             states = found
@@ -148,7 +152,7 @@ class Variant:
         own = selves(self.guards, self.inputs(leaves))
         graph, results, self.floats, histories, self.tree, effects = beginning_again(
             lambda hosted: captured(
-                fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, own, self.guards.seen
+                fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before, own, self.guards.seen
             ),
             self.before.put_back,
         )
@@ -157,7 +161,7 @@ class Variant:
                 raise Fixed.by(effects.trace.fixed)
             found = states_of(self.before, self.guards, states)
             if found is None:
-                self.before.refuse_kept()
+                self.before.refuse_kept(effects.trace.variables.line_of)
                 self.once = self.before.is_changed() or self.guards.is_late()
                 self.prepare(leaves, known, graph, results, histories, effects)
         finally:

@@ -21,7 +21,7 @@ from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_lea
 from ..graph.node import Node, node_meta, visible_node
 from ..graph.task import target
 from ..modes import inference, overrides
-from ..modes.traced import note_gradient_read, note_gradient_set, note_history_asked
+from ..modes.traced import note_detached, note_gradient_read, note_gradient_set, note_history_asked
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
 from ..views import base_of, is_view, note_view_made_leaf
 from . import pickling, printing, random
@@ -123,6 +123,8 @@ def detach_(x: Tensor) -> Tensor:
     >>> y.is_leaf, y.requires_grad
     (True, False)
     """
+    if traces:
+        note_detached(x)
     if is_view(x):
         raise InplaceError("detach_: a view cannot be detached in place. Hint: y = x.detach().")
     node = grad_fn_of(x)

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 from ..creation.factories import shape_of
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
+from ..modes.traced import refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
 from ..tensors.layout import contiguous_strides, layout_of, marked_layout
@@ -57,7 +58,7 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise DTypeError(
             f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex tensor."
         )
-    require_values("data", value.layout)
+    require_own("data", x, value)
     if (
         value.layout.shape != x.layout.shape
         and requires_grad(x)
@@ -70,6 +71,17 @@ def set_data(x: Tensor, value: Tensor) -> None:
     if not stays(x, value):
         exchange(x, value)
     put_layout(x, value.layout)
+
+
+def require_own(op: str, x: Tensor, value: Tensor) -> None:
+    """Refuse to put a tensor on other memory where a graph is captured, which knows what lies in memory, or in a batch.
+
+    Raises:
+        GraphError, BatchingError: it is.
+    """
+    if traces:
+        refuse_in_graph(f"{op}: puts a tensor on other memory", "copy_, under no_grad, writes to the memory that it has")
+    require_values(op, value.layout)
 
 
 # The storages that the tensor on this one had before, latest first, while somebody else holds them.
@@ -129,7 +141,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise DTypeError(
             f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. Hint: source.to(x.dtype)."
         )
-    require_values("set_", source.layout)
+    require_own("set_", x, source)
     if size is not None:
         source = part_of(source, storage_offset, size, stride)
     elif storage_offset or stride is not None:

@@ -3,10 +3,11 @@
 NOTE [Traced numbers]: a float argument of a captured function is an input of the graph, a float64 without dimensions. The function
 sees a ``Number``, which says that it is a float. What Python's operators compute of it is written down, like calls of tensors.
 Where it meets an operation it becomes a tensor of the dtype in which the operation takes a number, rounded once, as the number
-would be; so another number is another word, and no other program. What is compared, or asked for its truth or its whole part, is a
-value that the program asks for: NOTE [Values asked for] of jit/values.py. Whoever needs the number itself (``float``, ``math``,
-NumPy, texts, keys, powers, whatever takes no tensor) fixes the arguments that it comes from: the capture begins again with these as
-they are, and the program holds for these values alone. Behind its capture a number is a float, and nothing else.
+would be; so another number is another word, and no other program. Powers, and functions of ``math``, are steps in Python. What is
+compared, or asked for its truth or its whole part, is a value that the program asks for: NOTE [Values asked for] of jit/values.py.
+Whoever needs the number itself (``float``, NumPy, texts, keys, whatever takes no tensor) fixes the arguments that it comes from:
+the capture begins again with these as they are, and the program holds for these values alone. Behind its capture a number is a
+float, and nothing else.
 
 NOTE [Items]: what ``item`` reads of a floating tensor in a compiled function is such a number, too: a step that ends with
 ``return loss.item()`` is one program. It comes from no argument, so where the number itself is needed the program asks for it.
@@ -26,8 +27,9 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType, float64, int64
 from ..base.grad_mode import capture_of_thread, traces
 from ..tensors.tensor import Tensor
+from .number_functions import function, written
 
-__all__ = ["ITEMS", "Number", "Whole", "plain", "plain_number", "value_of"]
+__all__ = ["FOLLOWED", "ITEMS", "Number", "Whole", "function_of", "plain", "plain_number", "value_of"]
 
 ITEMS = -1  # among the sources of a number: it comes from an element of a tensor, not from an argument alone
 EXACT = 1 << 53  # integers beyond are no floats
@@ -121,6 +123,30 @@ class Number:
     def __pos__(self) -> Any:
         return self
 
+    def powered(self, other: Any, *modulus: Any, reflected: bool = False) -> Any:
+        """``self ** other``, or the other way round: one of floats, of which the base is not negative."""
+        if isinstance(other, Tensor):
+            return NotImplemented
+        known = type(other) not in (Number, Whole, float, int, bool) or modulus
+        if known or not self.is_asked():
+            return self.of_value("__rpow__" if reflected else "__pow__", other, *modulus)
+        x, y = (other, self) if reflected else (self, other)
+        if type(y) is int and y in (1, 2) and type(x) is Whole:
+            return x if y == 1 else x * x
+        one, two = float_of(x), float_of(y)
+        if (
+            type(one) is int
+            or type(two) is int
+            or type(x) in (int, bool, Whole)
+            and type(y) in (int, bool, Whole)
+            and not y < 0
+            or not (one >= 0 or type(two) is float and two.is_integer())
+        ):
+            return pow(plain_number(x), plain_number(y))
+        return function_of("power", one, two)
+
+    __pow__, __rpow__ = powered, partialmethod(powered, reflected=True)
+
     # ---- answers ---------------------------------------------------------------------------------------------------
 
     def compared(self, name: str, compute: Callable, other: Any) -> Any:
@@ -162,7 +188,6 @@ class Number:
 
     __hash__, __repr__ = partialmethod(of_value, "__hash__"), partialmethod(of_value, "__repr__")
     __str__, __format__ = partialmethod(of_value, "__str__"), partialmethod(of_value, "__format__")
-    __pow__, __rpow__ = partialmethod(of_value, "__pow__"), partialmethod(of_value, "__rpow__")
     __floordiv__, __rfloordiv__ = partialmethod(of_value, "__floordiv__"), partialmethod(of_value, "__rfloordiv__")
     __mod__, __rmod__ = partialmethod(of_value, "__mod__"), partialmethod(of_value, "__rmod__")
     __divmod__, __rdivmod__ = partialmethod(of_value, "__divmod__"), partialmethod(of_value, "__rdivmod__")
@@ -296,6 +321,24 @@ def plain_number(x: Any) -> Any:
 
 
 FOLLOWED = (Number, Whole)
+
+
+def float_of(x: Any) -> Any:
+    """A number as a float, or as one that is followed; an int that is exactly none as it is."""
+    if type(x) is Whole:
+        return x.as_float()
+    return float(x) if type(x) in (int, bool) and abs(x) <= EXACT else x
+
+
+def function_of(name: str, *numbers: Any) -> Any:
+    """A function of floats: of those that are followed as part of the program, else its value."""
+    numbers = tuple(map(float_of, numbers))
+    followed = [x for x in numbers if type(x) is Number]
+    if not followed or not all(type(x) in (Number, float) for x in numbers) or not all(x.is_asked() for x in followed):
+        return function(name)(*map(plain_number, numbers))
+    value = None if any(x.known is None for x in followed) else function(name)(*map(value_of, numbers))
+    made = written(followed[0].capture, name, list(map(operand_of, numbers)))
+    return Number(value, made, followed[0].capture, frozenset().union(*(x.sources for x in followed)))
 
 
 def plain(x: Any) -> Any:

@@ -23,6 +23,7 @@ __all__ = [
     "is_traced",
     "is_watched",
     "mark",
+    "note_detached",
     "note_gradient_read",
     "note_gradient_set",
     "note_history_asked",
@@ -73,6 +74,13 @@ def note_history_asked(x: Tensor) -> None:
     capture = capture_of_thread()
     if capture is not None:
         capture.note_history_asked(x)
+
+
+def note_detached(x: Tensor) -> None:
+    """A program cuts a tensor off its history."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_detached(x)
 
 
 def note_gradient_set(x: Tensor) -> None:

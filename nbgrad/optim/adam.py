@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from .. import Tensor, view_as_real, zeros_like
 from ..base.errors import ArgumentError
-from ..dispatch.updates import changing, fused_update, step_at_end, steps_ahead
+from ..dispatch.updates import changing, followed, fused_update, is_exchanged, step_at_end, steps_ahead
+from ..modes.numbers import function_of
 from ..modes.traced import Unfit, capture_of_thread
 from . import rules
 from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
@@ -117,7 +118,11 @@ class Adam(Optimizer):
             step = state["step"] + 1 + ahead
             if step not in scalars:
                 members[step] = []
-                scalars[step] = changing(partial(self._next_scalars, members[step], group, step, ahead))
+                if is_exchanged(group):
+                    scalars[step] = self._scalars(group, followed(partial(self._of_next_step, float, members[step], step, ahead)))
+                else:
+                    take = partial(self._scalars, group)
+                    scalars[step] = changing(partial(self._of_next_step, take, members[step], step, ahead))
             members[step].append(state)
             fused_update(rule, tensors[:-1], tensors[-1:], scalars[step])
             if not is_captured:
@@ -135,8 +140,8 @@ class Adam(Optimizer):
             state["max_exp_avg_sq"] = zeros_like(p)
         return [state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]]
 
-    def _next_scalars(self, states: list[dict[str, Any]], group: dict[str, Any], first: int, ahead: int) -> dict[str, float]:
-        """The numbers of the step that parameters with these states take next, ``first`` where there are none yet.
+    def _of_next_step(self, take: Callable[[int], Any], states: list[dict[str, Any]], first: int, ahead: int) -> Any:
+        """``take`` of the step that parameters with these states take next, ``first`` where there are none yet.
 
         Args:
             ahead: how many the program takes before that one.
@@ -147,15 +152,15 @@ class Adam(Optimizer):
         steps = {state["step"] + 1 + ahead for state in states} or {first}
         if len(steps) > 1:
             raise Unfit
-        return self._scalars(steps.pop(), group)
+        return take(steps.pop())
 
-    def _scalars(self, step: int, group: dict[str, Any]) -> dict[str, float]:
+    def _scalars(self, group: dict[str, Any], step: Any) -> dict[str, float]:
         """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""
         lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
         decoupled = self.decoupled or group["decoupled_weight_decay"]
         return {
             "step_size": lr / (1.0 - beta1**step),
-            "root": math.sqrt(1.0 - beta2**step),
+            "root": math.sqrt(left) if type(left := 1.0 - beta2**step) is float else function_of("sqrt", left),
             "take1": 1.0 - beta1,
             "keep2": beta2,
             "take2": 1.0 - beta2,

@@ -113,7 +113,7 @@ class Optimizer:
         for k, group in enumerate(self.param_groups):
             names += self.param_groups, k, group
             for name, value in group.items():
-                if name not in varying:
+                if name not in varying and not capture.is_exchanged(group, name):
                     names += group, name, value
             for number, p in enumerate(group["params"]):
                 if p.grad is None:

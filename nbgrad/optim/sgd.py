@@ -87,7 +87,7 @@ class SGD(Optimizer):
         if group["momentum"]:
             self._update_with_momentum(params, group)
             return
-        scalars = changing(lambda: self._scalars(group))
+        scalars = changing(lambda: self._scalars(group), group)
         for p in params:
             gradient: Any = p.grad
             fused_update(rules.sgd, [p], [gradient], scalars)
@@ -104,7 +104,7 @@ class SGD(Optimizer):
 
     def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any]) -> None:
         rule: rules.Rule = rules.nesterov if group["nesterov"] else rules.sgd_momentum
-        first, later = self._scalars_of_sum(group, True), changing(lambda: self._scalars_of_sum(group, False))
+        first, later = self._scalars_of_sum(group, True), changing(lambda: self._scalars_of_sum(group, False), group)
         for p in params:
             state = self.state[p]
             is_first = "momentum_buffer" not in state

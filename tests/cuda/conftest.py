@@ -126,7 +126,7 @@ class RealGpu(Machine):
 
     def run(self, template, scalar, dtype, grid, *args, **source):
         gpu, count = self.gpu, len(template.pointers)
-        function = gpu.load(build.build(template, scalar, dtype, gpu.arch, **source))
+        function = gpu.load(gpu.build(build.Recipe(template, scalar, dtype, source)))
         buffers = [gpu.upload(array) for array in args[:count]]
         values = [host.argument(v, access.value_dtype(dtype)) for v in args[count : count + template.values]]
         counts = map(int, args[count + template.values :])

@@ -22,6 +22,7 @@ from nbgrad.jit.subgraphs import GROUP, differentiable_subgraphs
 from nbgrad.ops.core import OPS
 
 F = nbgrad.nn.functional
+DRAWS = {"dropout"}
 
 
 def tuple_of(x: Any) -> tuple:
@@ -30,7 +31,8 @@ def tuple_of(x: Any) -> tuple:
 
 def written(name: str, run: Callable) -> Control:
     """An operation of the checks that is some calls of ours."""
-    return Control(name, lambda node, values, *operands, **attributes: tuple_of(run(*operands, **attributes)))
+    effect = "random" if name in DRAWS else "pure"
+    return Control(name, lambda node, values, *operands, **attributes: tuple_of(run(*operands, **attributes)), effect=effect)
 
 
 def add_cotangents(x, y):
@@ -117,7 +119,6 @@ NAMES = {
     "linear_block": "linear",
 }
 EXAMPLES = {"int": 1, "float": 0.5, "bool": True, "number": 2.0, "int[]": [3, 4]}
-DRAWS = {"dropout"}
 
 
 class NbgradAdapter:

@@ -310,7 +310,10 @@ def test_fullgraph_says_what_is_kept():
     call = nbgrad.compile(lambda x: held.append(x * 2), fullgraph=True)
     for _ in range(2):
         call(nbgrad.ones(2, requires_grad=True))
-    with pytest.raises(GraphError, match=r"keeps a tensor of shape \[2\] beyond the call. Hint: return it"):
+    with pytest.raises(
+        GraphError,
+        match=r"keeps a tensor of shape \[2\], with its history, computed at .*, in a list beyond the call. Hint: return it",
+    ):
         call(nbgrad.ones(2, requires_grad=True))
     assert [x.tolist() for x in held] == [[2.0, 2.0]] * 2
 

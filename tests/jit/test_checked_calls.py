@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import collections
 import copy
-import ctypes
 import itertools
+import string
 import warnings
 
 import numpy as np
@@ -29,13 +29,14 @@ def checking(any_values, monkeypatch):
 
 
 def numbers(change):
-    """A function of which no graph can know that it gives something else in every run: it counts them where nobody looks."""
-    runs = ctypes.c_int64(-1)
+    """A function of which no graph can know that it gives something else in every run: it counts them in an object of a library."""
+    counts = string.Formatter()
+    counts.runs = -1
     w = nbgrad.ones(3, requires_grad=True)
 
     def fn(x):
-        runs.value += 1
-        return change(x, runs.value, w)
+        counts.runs += 1
+        return change(x, counts.runs, w)
 
     return fn
 

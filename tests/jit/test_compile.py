@@ -415,7 +415,7 @@ def test_nothing_goes_stale(fn):
     """What reads values, or draws, is not compiled, or follows the arguments all the same."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compiled = compile(fn)
+        compiled, right = compile(fn), 0
         for values in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0], [-1.0, 2.0], [1.0, 2.0]):
             made = []
             for each in (compiled, fn):
@@ -425,6 +425,8 @@ def test_nothing_goes_stale(fn):
                 except RuntimeError as error:
                     made.append(str(error))
             assert str(made[0]) == str(made[1])
+            right += not isinstance(made[0], str)
+    assert right  # and not the same error every time
 
 
 @pytest.mark.usefixtures("any_values")
@@ -512,6 +514,7 @@ def test_ctrl_c_at_any_moment():
         lists = grad_mode.special, grad_mode.traces, grad_mode.unusual, grad_mode.mode.transforms
         return [*map(len, lists), *((x.tolist(), x._version, bool(x.layout.special)) for x in tensors), grads]
 
+    stopped = 0
     for k in range(12):
         compiled, x = compile(fn, fullgraph=True), nbgrad.ones(2)
         before, count = state(w, b, x), 0
@@ -528,11 +531,13 @@ def test_ctrl_c_at_any_moment():
             compiled(x)
         except KeyboardInterrupt:
             sys.settrace(None)
+            stopped += 1
             assert state(w, b, x) == before
         finally:
             sys.settrace(None)
         compiled(x)
         w.grad = None
+    assert stopped == 12, stopped
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -652,3 +657,27 @@ def test_writes_into_memory_that_arguments_share():
         given, other = ([nbgrad.full((3,), 1.0 + k) for k in range(3)] for _ in range(2))
         assert compiled(given[x], given[y])[0].tolist() == add(other[x], other[y])[0].tolist()
         assert [each.tolist() for each in given] == [each.tolist() for each in other]
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, y: [nbgrad.zeros(3)] * 2,
+        lambda x, y: (lambda z: [z[1:], z, z[:2]])(nbgrad.zeros(3)),
+        lambda x, y: nbgrad.grad(x + y, (x, y), nbgrad.ones(3)),
+        lambda x, y: nbgrad.grad(nbgrad.div(x, y, rounding_mode="floor"), (x, y), nbgrad.ones(3)),
+    ],
+    ids=["twice", "views", "gradients", "gradients that are zero"],
+)
+def test_constants_that_are_several_results_are_one_tensor(fn):
+    """A write to one of these is seen in the others, and in no later call."""
+
+    def run(call):
+        found = []
+        for _ in range(2):
+            outs = call(*[nbgrad.tensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2)])
+            outs[0].add_(1)
+            found.append([x.tolist() for x in outs])
+        return found
+
+    assert run(compile(fn, fullgraph=True)) == run(fn)

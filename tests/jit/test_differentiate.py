@@ -93,7 +93,7 @@ def test_samples(name):
     """Operations of the table, on other numbers than those with which they were captured."""
     row = SAMPLES[name]
     if row.reference is None or not row.differentiable or "gradient" in row.unlike or name in ("getitem", "setitem"):
-        return
+        pytest.skip("no gradient that is unique, or indices among the arguments")
     call = row.calls[0]
     arrays, flat = row.arrays(call, "float64"), []
 
@@ -118,7 +118,7 @@ def test_samples(name):
     examples = [nbgrad.tensor(x).requires_grad_() for x in flat]
     args = [nbgrad.tensor(x * (1 + 1e-3 * rng.random(x.shape))).requires_grad_() for x in flat]
     if not args:
-        return
+        pytest.skip("no floating operands")
     nbgrad.manual_seed(1)
     cotangents = [nbgrad.tensor(rng.uniform(-1, 1, o.shape)).to(o.dtype) for o in fn(*args)]
     nbgrad.manual_seed(1)

@@ -91,10 +91,7 @@ def test_passes_of_all_operations():
             continue
         for call in row.calls:
             programs.found.clear()
-            try:
-                want = [backward_of(row, call, k) for k in range(3)]
-            except (nbgrad.NbgradError, RuntimeError):
-                continue
+            want = [backward_of(row, call, k) for k in range(3)]
             with compiled_autograd():
                 got = [backward_of(row, call, k) for k in range(3)]
             if got != want:

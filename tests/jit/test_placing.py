@@ -27,9 +27,9 @@ def test_boxes_of_random_graphs_lie_apart_within_the_picture_and_edges_go_down(s
     late = [k for k in range(count) if not any(end == k for _, end in edges) and rng.random() < 0.5]
     placed = place(sizes, edges, late)
     assert not overlap(placed, sizes)
-    for (x, y), (w, h) in zip(placed.corners, sizes):
+    for (x, y), (w, h) in zip(placed.corners, sizes, strict=True):
         assert x > -1e-6 and y > -1e-6 and x + w < placed.width + 1e-6 and y + h < placed.height + 1e-6
-    for (start, end), way in zip(edges, placed.ways):
+    for (start, end), way in zip(edges, placed.ways, strict=True):
         heights = [placed.corners[start][1] + sizes[start][1], *(y for _, y in way), placed.corners[end][1]]
         assert heights == sorted(heights)
 
@@ -44,6 +44,7 @@ def test_a_chain_is_a_straight_line():
 def test_an_edge_over_several_layers_goes_round_the_boxes_between():
     """It has a way of its own through each of them."""
     placed = place([SIZE] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert len(placed.ways[3]) == 4  # in and out of two layers
     for x, _ in placed.ways[3]:
         assert all(not left <= x <= left + 50 for left, _ in placed.corners[1:3])
 

@@ -48,7 +48,18 @@ def test_iterators(make):
 
 
 @pytest.mark.filterwarnings("ignore:compile.*runs as it is")
-@pytest.mark.parametrize("make", [numbers, itertools.count, lambda: zip(range(9)), lambda: iter([*range(9)])])
+@pytest.mark.parametrize(
+    "make",
+    [
+        numbers,
+        itertools.count,
+        lambda: zip(range(9)),
+        lambda: iter([*range(9)]),
+        lambda: reversed([*range(9, -1, -1)]),
+        lambda: iter(dict.fromkeys(range(9))),
+        lambda: iter(bytes(range(9))),
+    ],
+)
 @pytest.mark.parametrize("take", [next, lambda members: next(itertools.islice(members, 1)), lambda members: first(members)])
 def test_iterators_beside_state(make, take):
     """A call that is captured again takes no more than the function."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import repeat
 from typing import Any
 
 from ..graph import Graph
@@ -33,9 +34,9 @@ def merge_calls(graph: Graph, became: dict[Value, Value] | None = None) -> bool:
             continue
         key = key_of(node) if calls[node.op] > 1 and may_merge(node) else None
         first = known.setdefault(key, node) if key is not None else node
-        if first is not node and all(map(rewriting.may, node.outs, first.outs)):
+        if first is not node and all(map(rewriting.may, node.outs, first.outs, repeat(True))):
             for old, new in zip(node.outs, first.outs):
-                rewriting.put(old, new)
+                rewriting.put(old, new, True)
             continue
         nodes.append(node)
     return rewriting.finish(nodes)

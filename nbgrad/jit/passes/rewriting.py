@@ -59,18 +59,24 @@ class Rewriting:
         """Where a value is."""
         return self.places.window(value)
 
-    def may(self, old: Value, new: Value) -> bool:
-        """Whether a value, of a node that was read, may take the place of another: see NOTE [Memory of results]."""
-        if old.layout is None or old.layout is not new.layout or old in self.outputs and old.requires_grad is not new.requires_grad:
+    def may(self, old: Value, new: Value, equal: bool = False) -> bool:
+        """Whether a value, of a node that was read, may take the place of another: see NOTE [Memory of results].
+
+        Args:
+            equal: they are results of equal calls, whose layouts are equal where nobody knows them.
+        """
+        if old.layout is None and not equal or old.layout is not new.layout:
+            return False
+        if old in self.outputs and old.requires_grad is not new.requires_grad:
             return False
         mine, others = self.places.owner(old), self.places.owner(new)
         if mine is not others and mine in self.returned:
             return mine is old and others is new and new not in self.returned and new not in self.old
         return True
 
-    def put(self, old: Value, new: Value) -> bool:
-        """Let a value take the place of another, if it may."""
-        if not self.may(old, new):
+    def put(self, old: Value, new: Value, equal: bool = False) -> bool:
+        """Let a value take the place of another, if it may; ``equal``: as of ``may``."""
+        if not self.may(old, new, equal):
             return False
         if self.places.owner(old) is old and old in self.returned:
             self.returned.add(self.places.owner(new))

@@ -34,16 +34,17 @@ Gate = Callable[[Kernel], "str | None"]
 DOUBLE = ("float64", "complex128")
 
 
-def gates_for(template: Template, dtype: str, integers: bool = False) -> tuple[Gate, ...]:
+def gates_for(template: Template, dtype: str, integers: bool = False, name: str = "") -> tuple[Gate, ...]:
     """The gates of ``template`` in compute dtype ``dtype``.
 
     Args:
+        name: of the scalar function.
         integers: whether the scalar function itself divides or multiplies integers, so that index arithmetic cannot be
             told from its own.
     """
     gates: list[Gate] = [
         no_spills,
-        partial(few_registers, most=max_registers(dtype)),
+        partial(few_registers, most=max_registers(dtype, name)),
         global_access,
         partial(memory_access, traffic=template.traffic),
     ]

@@ -15,10 +15,11 @@ from typing import Any, Callable
 
 import numpy as np
 
+from ...base import config
 from ...base.dtypes import dtype_of
 from ...base.errors import DeviceError, KernelError
 from .access import compute_dtype
-from .build import Kernel
+from .build import Kernel, Recipe
 from .templates import BLOCK
 
 __all__ = ["Gpu", "missing", "is_available", "without_tensors"]
@@ -50,6 +51,7 @@ def is_available() -> bool:
 def _missing(ordinal: int) -> str | None:
     try:
         core = import_core()
+        check_driver()
         core.Device(ordinal).set_current()
     except DeviceError as error:
         return str(error)
@@ -67,11 +69,34 @@ def import_core() -> Any:
     Raises:
         DeviceError: it is not installed, or at odds with the installed cuda-bindings.
     """
+    if config.EMULATED:
+        from .emulated.driver import install
+
+        install()
     try:
         import cuda.core
     except ImportError as error:
         raise DeviceError(f"cuda: cuda-core cannot be imported: {error}. {INSTALL}") from error
     return cuda.core
+
+
+def check_driver() -> None:
+    """See that the driver is not older than the bindings, whose functions it would lack.
+
+    Raises:
+        DeviceError: it is; the message says which bindings fit.
+    """
+    import cuda.bindings
+    from cuda.bindings import driver
+
+    needed = int(cuda.bindings.__version__.partition(".")[0])
+    error, version = driver.cuDriverGetVersion()
+    if not error and version // 1000 < needed:
+        has = f"{version // 1000}.{version % 1000 // 10}"
+        raise DeviceError(
+            f"cuda: the driver is one of CUDA {has}, expected {needed} or later. Hint: a newer driver, or "
+            f"pip install 'cuda-bindings=={version // 1000}.*'."
+        )
 
 
 class Gpu:
@@ -99,7 +124,7 @@ class Gpu:
 
     @property
     def arch(self) -> str:
-        """The architecture to build kernels for, as in ``sm_90``."""
+        """The device's architecture, as in ``sm_90``."""
         return "sm_{}{}".format(*self.device.compute_capability)
 
     def empty(self, nbytes: int):
@@ -123,6 +148,14 @@ class Gpu:
         buffer.copy_to(self._host(array), stream=self.stream)
         self.stream.sync()
         return array
+
+    def build(self, recipe: Recipe) -> Kernel:
+        """A kernel for this device."""
+        if not config.EMULATED:
+            return recipe(self.arch)
+        from .emulated.device import image_of, kernel_of
+
+        return Kernel(recipe.name, image_of(kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source)))
 
     def load(self, kernel: Kernel):
         """The callable of a cubin; loaded once, and kept with its module for as long as this object lives."""

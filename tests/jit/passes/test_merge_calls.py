@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.jit import trace
+from nbgrad.jit import parse, trace
 from nbgrad.jit.passes.merge_calls import merge_calls
 from tests.jit.passes.before_after import SPECIAL, after, names, passed
 
@@ -42,6 +42,16 @@ def test_what_is_detached_is_what_it_was():
     """Nothing is differentiated any more."""
     a = nbgrad.ones(3, requires_grad=True)
     assert passed(merge_calls, lambda x: x.exp().detach() * x.exp(), a) == ["exp", "mul"]
+
+
+def test_equal_calls_of_graphs_without_layouts_become_one():
+    """Whatever these are, they are equal; two that are both returned stay two."""
+    graph = parse("def f(x: Tensor) -> [Tensor, Tensor]:\n    a: Tensor = exp(x)\n    b: Tensor = exp(x)\n    return [a, b]")
+    assert not merge_calls(graph)
+    graph = parse(
+        "def f(x: Tensor) -> [Tensor]:\n    a: Tensor = exp(x)\n    b: Tensor = exp(x)\n    c: Tensor = mul(a, b)\n    return [c]"
+    )
+    assert merge_calls(graph) and names(graph) == ["exp", "mul"]
 
 
 def test_results_keep_memory_of_their_own():

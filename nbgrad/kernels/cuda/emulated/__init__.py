@@ -8,6 +8,9 @@
     names.py     what the names of a template mean here
     entry.py     how a thread is called
     device.py    memory, and launches
+    timeline.py  what is queued on streams, and in which order it is done
+    library.py   a shared library that Python writes
+    driver.py    CUDA's driver, as that library: what cuda.core calls
 
 It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/architecture.md``.
 """

@@ -14,14 +14,15 @@ import numpy as np
 
 from ....base.errors import KernelError
 from ...cpu.build import loader
-from ..access import Function
+from ..access import Function, itemsize, value_dtype
 from ..build import Recipe, kernel_name, text_for
 from ..templates import BLOCK, Template, arguments_of
 from . import check, schedule, switch, words
 from .limits import GRID_LIMITS, SHARED_LIMIT, THREAD_LIMIT
+from .timeline import History
 from .words import ALIVE, ALLOCATION_WORDS, FAULTS, FIBER_WORDS, FREED, MACHINE_WORDS, STACK
 
-__all__ = ["Device", "emulate"]
+__all__ = ["Allocation", "Device", "Kernel", "emulate", "image_of", "kernel_of", "kernel_of_image"]
 
 APART = 256  # bytes between allocations, which belong to none
 GARBAGE = 0xFB  # what fresh and freed memory holds: as bytes, integers and numbers nothing that a program would have
@@ -34,11 +35,13 @@ class Allocation:
     Attributes:
         address, nbytes: where it is; ``name``: what messages call it.
         alive: whether it has not been freed.
+        shadow: NOTE [Stamps] of check.py, of every byte; ``history``: NOTE [Clocks] of timeline.py.
     """
 
     def __init__(self, address: int, nbytes: int, name: str):
         self.address, self.nbytes, self.name, self.alive = address, nbytes, name, True
         self.shadow = np.zeros((nbytes, 2), np.int64)
+        self.history = History()
 
 
 class Device:
@@ -123,6 +126,14 @@ class Device:
         if fault:
             raise KernelError(self._told(kernel, fault))
 
+    def touched(self, allocation: Allocation) -> tuple[bool, bool]:
+        """Whether the last launch read an allocation, and wrote to it; of kernels that are not checked: both."""
+        if not self.checked:
+            return True, True
+        first = int(self.machine[words.FIRST_OF_LAUNCH]) << words.THREAD_BITS
+        written, read = (bool((allocation.shadow[:, k] >= first).any()) for k in (0, 1))
+        return read, written
+
     def _prepare(self, kernel: Kernel, grid: Sequence[int], block: int, values: np.ndarray) -> None:
         """Fill in the machine's words."""
         machine = self.machine
@@ -139,7 +150,7 @@ class Device:
         machine[words.PARAMETERS] = values.ctypes.data
         machine[words.SHARED] = self.shared.address
         machine[words.SHARED_SHADOW] = self.shared.shadow.ctypes.data
-        machine[words.SHARED_BYTES] = kernel.shared
+        machine[words.SHARED_BYTES], machine[words.MEETS] = kernel.shared, kernel.meets
         machine[words.TABLE], machine[words.COUNT] = self.table.ctypes.data, len(self.table)
         machine[words.FIBERS] = self.fibers.ctypes.data
         machine[words.STACKS] = -(-self.stacks.ctypes.data // 16) * 16
@@ -187,13 +198,14 @@ class Kernel:
     Attributes:
         name: template, scalar function and dtype.
         address: of ``thread(machine, parameters)``.
-        shared: bytes of shared memory that a block takes.
+        shared: bytes of shared memory that a block takes; ``meets``: whether its threads wait for each other.
+        widths: bytes of each parameter.
     """
 
-    __slots__ = ("name", "address", "shared")
+    __slots__ = ("name", "address", "shared", "meets", "widths")
 
-    def __init__(self, name: str, address: int, shared: int):
-        self.name, self.address, self.shared = name, address, shared
+    def __init__(self, name: str, address: int, shared: int, meets: bool, widths: tuple[int, ...]):
+        self.name, self.address, self.shared, self.meets, self.widths = name, address, shared, meets, widths
 
 
 PLACES = {
@@ -237,16 +249,40 @@ def address_of_words(function: Function) -> int:
 def compiled(template: Template, scalar: Function, dtype: str, source: Mapping, checked: bool) -> Kernel:
     """A kernel for this processor: from the cache of compiled kernels, if it is there."""
     from .entry import ThreadEntry
-    from .names import SharedMemory, emulated_names
+    from .names import Needs, emulated_names
 
-    name, shared = kernel_name(template, scalar, dtype), SharedMemory()
-    names = emulated_names(dtype, template.accesses, template.state, shared, checked)
+    name, needs = kernel_name(template, scalar, dtype), Needs()
+    names = emulated_names(dtype, template.accesses, template.state, needs, checked)
     layout = str(loader().emitter.machine.target_data)
     text = text_for(names, ThreadEntry(template, dtype), layout, template, scalar, dtype, source)
-    return Kernel(name, loader().module(text, [name], opt=1)[name], shared.used)
+    widths = (8,) * len(template.pointers) + (itemsize(value_dtype(dtype)),) * template.values + (8,) * template.integers
+    return Kernel(name, loader().module(text, [name], opt=1)[name], needs.used, needs.meets, widths)
 
 
 _compiled: dict[tuple, Kernel] = {}
+IMAGE = b"nbgrad emulated\0"  # in the place of a cubin: this, and the number of a kernel
+_images: list[Kernel] = []
+
+
+def kernel_of(template: Template, scalar: Function, dtype: str, source: Mapping, checked: bool = True) -> Kernel:
+    """A kernel for this processor, made once a process."""
+    key = Recipe(template, scalar, dtype, source).key("emulated"), checked
+    if key not in _compiled:
+        _compiled[key] = compiled(template, scalar, dtype, source, checked)
+    return _compiled[key]
+
+
+def image_of(kernel: Kernel) -> bytes:
+    """What the emulated driver loads in the place of a cubin."""
+    if kernel not in _images:
+        _images.append(kernel)
+    return IMAGE + _images.index(kernel).to_bytes(16, "little")
+
+
+def kernel_of_image(image: bytes) -> Kernel | None:
+    """The kernel that an image stands for; None if it is no such image."""
+    number = int.from_bytes(image[len(IMAGE) : 32], "little")
+    return _images[number] if image.startswith(IMAGE) and number < len(_images) else None
 
 
 def emulate(
@@ -263,10 +299,7 @@ def emulate(
         KernelError: arguments that do not fit the parameters, or anything that a thread must not do.
     """
     device = Device() if device is None else device
-    key = Recipe(template, scalar, dtype, source).key("emulated"), device.checked
-    kernel = _compiled.get(key)
-    if kernel is None:
-        kernel = _compiled[key] = compiled(template, scalar, dtype, source, device.checked)
+    kernel = kernel_of(template, scalar, dtype, source, device.checked)
     arrays, numbers, counts = arguments_of(template, dtype, args)
     held = dict[int, Allocation]()
     for k, array in enumerate(arrays):

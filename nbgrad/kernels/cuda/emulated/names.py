@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 from llvmlite import ir
 
@@ -17,21 +17,22 @@ from ..memory import load_of, store_of
 from .limits import SHARED_LIMIT
 from .words import BARRIER, BLOCK, CHECK, GRID, SHARED, SHUFFLE, THREAD, THREADS
 
-__all__ = ["SharedMemory", "emulated_names"]
+__all__ = ["Needs", "emulated_names"]
 
 I16, I32, I64 = map(ir.IntType, (16, 32, 64))
 READS, WRITES = 0, 1
 
 
-class SharedMemory:
-    """What the arrays of a kernel take of a block's shared memory.
+class Needs:
+    """What a kernel needs of a block.
 
     Attributes:
-        used: bytes.
+        used: bytes of shared memory.
+        meets: whether its threads wait for each other.
     """
 
     def __init__(self) -> None:
-        self.used = 0
+        self.used, self.meets = 0, False
 
     def take(self, nbytes: int) -> int:
         """Where an array begins.
@@ -48,17 +49,15 @@ class SharedMemory:
         return first
 
 
-def emulated_names(
-    dtype: str, accesses: Iterable[Access], state: tuple[str, ...], shared: SharedMemory, checked: bool
-) -> dict[str, Any]:
+def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...], needs: Needs, checked: bool) -> dict[str, Any]:
     """All names of a template that computes in ``dtype`` which are no primitives of numbers.
 
     Args:
-        shared: is told of the arrays that the kernel makes; ``checked``: whether each access is looked at.
+        needs: is told what the kernel needs; ``checked``: whether each access is looked at.
     """
     compute = compute_dtype(dtype)
     return {
-        "cuda": machine(shared, checked),
+        "cuda": machine(needs, checked),
         **index_arithmetic(high_word),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
@@ -94,15 +93,24 @@ class SharedPointer(Pointer):
         return b.inttoptr(look(b, b.ptrtoint(address, I64), width, WRITES if writes else READS), address.type)
 
 
-def machine(shared: SharedMemory, checked: bool) -> Namespace:
+def machine(needs: Needs, checked: bool) -> Namespace:
     """``cuda``: the part of ``numba.cuda`` that kernels may use."""
 
     def array(b: Builder, size: int, kind: Kind) -> Value:
         """Memory that a block shares."""
-        first = shared.take(int(size) * kind.bitwidth // 8)  # type: ignore[attr-defined]
+        first = needs.take(int(size) * kind.bitwidth // 8)  # type: ignore[attr-defined]
         place = b.add(word(b, SHARED), ir.Constant(I64, first))
         made = SharedPointer(kind) if checked else kinds.CPointer(kind)
         return Value(made, b.inttoptr(place, kind.llvm.as_pointer()))
+
+    def meeting(emit: Callable) -> Callable:
+        """What threads do together."""
+
+        def noted(*operands: Any) -> Any:
+            needs.meets = True
+            return emit(*operands)
+
+        return noted
 
     def number(place: int) -> Primitive:
         return Primitive(lambda b: Value(kinds.int64, word(b, place)), read=True)
@@ -115,8 +123,8 @@ def machine(shared: SharedMemory, checked: bool) -> Namespace:
         blockDim=Namespace(x=number(THREADS)),
         blockIdx=three(BLOCK),
         gridDim=three(GRID),
-        syncthreads=Primitive(lambda b: call(b, BARRIER, [machine_of(b)]) and None),
-        shfl_down_sync=Primitive(shuffle_down),
+        syncthreads=Primitive(meeting(barrier)),
+        shfl_down_sync=Primitive(meeting(shuffle_down)),
         shared=Namespace(array=Primitive(array)),
     )
 
@@ -135,6 +143,11 @@ def call(b: Builder, place: int, operands: list[Any]) -> Any:
     """A call of the function at the address that a word of the machine is."""
     kind = ir.FunctionType(I64, [I64] * len(operands))
     return b.call(b.inttoptr(word(b, place), kind.as_pointer()), operands)
+
+
+def barrier(b: Builder) -> None:
+    """Wait for all threads of the block."""
+    call(b, BARRIER, [machine_of(b)])
 
 
 def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:

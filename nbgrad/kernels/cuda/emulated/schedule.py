@@ -26,6 +26,7 @@ from .words import (
     FIRST_OF_LAUNCH,
     GRID,
     KERNEL,
+    MEETS,
     NO_STACK,
     ORDER,
     PARAMETERS,
@@ -153,10 +154,15 @@ def run_block(machine):
     set_word(machine, EPOCH, word(machine, EPOCH) + 1)
     set_word(machine, FIRST_OF_BLOCK, word(machine, EPOCH))
     clear_shared(machine)
-    for thread in range(threads):
-        start(machine, thread)
     order = word(machine, ORDER)
     shift = word(machine, SHIFT)
+    if word(machine, MEETS) == 0:
+        for k in range(threads):
+            set_word(machine, THREAD, (k * order + shift) % threads)
+            call_c(word(machine, KERNEL), (machine, word(machine, PARAMETERS)))
+        return
+    for thread in range(threads):
+        start(machine, thread)
     for k in range(threads):
         resume(machine, (k * order + shift) % threads)
     while count_of(machine, ENDED) < threads:
@@ -189,7 +195,7 @@ def launch(machine):
                 set_word(machine, BLOCK + 1, y)
                 set_word(machine, BLOCK + 2, z)
                 run_block(machine)
-                if not stacks_are_whole(machine):
+                if word(machine, MEETS) != 0 and not stacks_are_whole(machine):
                     note_fault(machine, NO_STACK, 0, 0, 0)
                 if word(machine, FAULT) != 0:
                     return word(machine, FAULT)

@@ -39,6 +39,7 @@ FAULT_BLOCK = 33  # three
 FAULT_OTHER = 36  # the thread that touched it before
 TRAMPOLINE = 37  # address of where a new stack begins
 SHARED_SHADOW = 38  # of shared memory
+MEETS = 39  # whether threads wait for each other: the others need no stack of their own
 MACHINE_WORDS = 48
 
 # ---- of a fiber --------------------------------------------------------------------------------------------------------
