@@ -246,6 +246,7 @@ TABLES = {
     ("cubins.operations", "DIVIDES"): "scalar functions whose kernels have divisions of integers, which the gates allow there",
     ("cubins.table", "SERIES"): "scalar functions of many terms",
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
+    ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",
     ("jit.passes.forward_identities", "OPERATORS"): "laws of numbers, which a pass knows, not facts that calls need",

@@ -7,9 +7,10 @@ from typing import Callable
 
 from ..base.calls import CALLS
 from ..base.functions import attach
-from ..base.grad_mode import mode
+from ..base.grad_mode import mode, traces
 from ..graph.edges import edge_of, note_retained, requires_grad
 from ..graph.saved import count_write
+from ..modes.traced import note_moved
 from ..ops.core import OPS
 from ..tensors.tensor import ASK, Tensor, put_layout
 from ..views import check_history
@@ -26,6 +27,8 @@ def inplace_view(name: str) -> Callable:
     """The method ``name_``: the tensor takes the layout of the view, and its history. No element moves."""
 
     def call(x, *args, **kwargs):
+        if traces:
+            note_moved(x, name + "_")
         x._storage_.require_writable(name + "_")
         if mode.enabled and requires_grad(x):  # no element moves, so several positions may share one
             check_history(name + "_", x)

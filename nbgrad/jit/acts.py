@@ -93,10 +93,13 @@ class Acts:
         targets: tuple[Any, ...] = self.targets
         return targets if self.fixed else tuple([operands[x] if isinstance(x, int) else x for x in targets])
 
-    def do(self, operands: tuple, leaves: list) -> list:
-        """Count the writes, exchange gradients; the leaves of the result."""
+    def count_writes(self, operands: tuple) -> None:
+        """Move the versions of what was written, before views are made of it."""
         if self.targets:
             native.count_writes(self.written(operands), self.times)
+
+    def do(self, operands: tuple, leaves: list) -> list:
+        """Exchange gradients; the leaves of the result."""
         for owner, place in self.gradients:
             leaf = operands[owner] if isinstance(owner, int) else owner
             (leaf._meta_ or meta_of(leaf)).grad = None if place is None else leaves[place]

@@ -41,6 +41,7 @@ from .draws import Draws
 from .effects import Effects, Numbers, NumbersOf, Postponed, number_tensor
 from .functions import run_backward
 from .graph import Graph
+from .histories import history_of
 from .hosts import call_python
 from .ir import Block, Control, Node, Value
 from .lines import user_line
@@ -62,6 +63,7 @@ class Trace(Presence):
 
     Attributes:
         graph: what was written down.
+        given: tensors that stand for arguments and the like, and that the program names, by identity; ``inputs``: of the first.
         asked: values that Python has read.
         named_arrays: NumPy arrays that the program names and may write to.
         hosted: Functions that are steps in Python; ``arrays``: those that a ctx holds, as tensors; ``turns``: contexts whose
@@ -80,6 +82,8 @@ class Trace(Presence):
 
     def __init__(self, known: Sequence[Tensor] = (), effects: bool = False, hosted: set | None = None):
         self.graph, self.thread, self.depth = Graph(), get_ident(), 0
+        self.given: dict[int, Tensor] = {}
+        self.inputs: dict[int, Value] = {}
         self.asked: set[Value] = set()
         self.named_arrays: list[np.ndarray] = []
         self.hosted = set() if hosted is None else hosted
@@ -104,7 +108,18 @@ class Trace(Presence):
         if fresh:
             variable = self.variables.table[id(made._storage_.array)]
             variable.target, variable.storage = value, made._storage_
+        self.given[id(made)], self.inputs[id(made)] = made, value
         return mark(made)
+
+    def returned(self, x: Tensor) -> Value:
+        """The value of a result: of a tensor that was there before, that tensor, whatever was written to it."""
+        if id(x) in self.inputs:
+            return self.inputs[id(x)]
+        value = self.variables.returned(x)
+        if id(x) in self.given and value.data is not x:  # of which another one on the same memory is a constant
+            value = Value(x.layout.plain(), bool(x.requires_grad), data=x)
+            self.graph.constants.append(value)
+        return value
 
     def argument(self, x: Tensor, name: str, twins: dict[int, Tensor], selves: Set[int] = frozenset()) -> Tensor:
         """The traced tensor in the place of an argument, one in all of its places.
@@ -175,6 +190,11 @@ class Trace(Presence):
         """The function asks whether a tensor was computed, and by what."""
         if self.effects is not None:
             self.effects.note_history_asked(x)
+
+    def note_moved(self, x: Tensor, name: str) -> None:
+        """The function gives a tensor another shape, in place, which must be one that it has made, on memory of its own."""
+        if not self.variables.is_made(x):
+            self.refuse(f"{name}: gives a tensor another shape that the function does not make", f"use what {name[:-1]} returns")
 
     def note_detached(self, x: Tensor) -> None:
         """The function cuts a tensor off its history."""
@@ -285,7 +305,7 @@ class Trace(Presence):
         node = Node(op, ins, attributes, layouts, blocks, line=user_line())
         self.graph.nodes.append(node)
         for x, value in zip(outs, node.outs):
-            value.requires_grad = bool(x.requires_grad)
+            value.requires_grad = history_of(x) is not None  # a view that was made under no_grad has none
             self.variables.define(x, value)
         return node
 
@@ -336,7 +356,7 @@ class Trace(Presence):
     def settle(self) -> None:
         """The capture is over: compute what was put off and what the program has kept. Nothing else is held from here on."""
         saved = [] if self.effects is None else [storage.array for storage, _, _ in self.effects.saved.values()]
-        for held in (self.variables.table, self.variables.copies, self.arrays, self.turns):
+        for held in (self.variables.table, self.variables.copies, self.arrays, self.turns, self.given):
             held.clear()
         if self.effects is not None:
             self.effects.standins.clear()

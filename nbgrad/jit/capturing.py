@@ -6,16 +6,18 @@ from dataclasses import is_dataclass
 from typing import AbstractSet as Set, Any, Callable, Container, Iterable
 
 from ..autograd.function_context import FunctionRule
-from ..base.errors import GraphError
-from ..base.grad_mode import mode
+from ..base.errors import GraphError, InplaceError
+from ..base.grad_mode import enable_grad, mode
 from ..base.nested import Tree
-from ..graph.edges import Edge, Node, edge_of, requires_grad
+from ..graph.edges import Node, edge_of
 from ..graph.saved import freed_backward
+from ..graph.task import target
 from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor
 from .before import Before
 from .effects import Effects, Postponed
+from .forms import Form, forms_of
 from .functions import Hosted
 from .graph import Graph
 from .leaves import names_of_leaves
@@ -59,8 +61,8 @@ def captured(
     before: Before | None = None,
     selves: Set[int] = frozenset(),
     seen: Container[int] = (),
-) -> tuple[Graph, list, list[int], list[str], Tree, Effects]:
-    """The graph of a call, the leaves of its result, which of them are numbers, their histories and structure, and the effects.
+) -> tuple[Graph, list, list[int], list[str], list[Form | None], Tree, Effects]:
+    """The graph of a call, the leaves of its result, which of them are numbers, their histories, forms and structure, and effects.
 
     Args:
         numbers: leaves that are floats, and inputs of the graph.
@@ -95,6 +97,7 @@ def captured(
                 effects.stand_in(x, made, owner)
         for x in known:
             effects.stand_in(x, x, x)
+            active.given.setdefault(id(x), x)
         active.note_arrays(arrays)
         args, kwargs = tree.unflatten(traced)
         active.follows, active.before, modes = follow, before, modes_now()
@@ -109,6 +112,11 @@ def captured(
                     "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
                 )
             effects.exchanges = [] if states is None else states.take(active)
+        except InplaceError as error:
+            if effects.holds_computed():
+                what = "it changes an argument in place that was computed outside"
+                raise GraphError(f"{what}: a graph cannot hold it. Hint: change a clone.") from error
+            raise
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):
                 raise Fixed.by((ITEMS,)) from error
@@ -137,15 +145,24 @@ def captured(
                 raise GraphError(
                     f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it."
                 )
-        active.graph.outputs = [active.variables.returned(x) for x in results if isinstance(x, Tensor)]
+        forms = forms_of(results, active.given)
+        with enable_grad():  # where a result has a history, it has been recorded
+            active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
         effects.note()
+        if effects.flags and any(form is not None and form.below for form in forms):
+            raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]
-        histories = [history_of(x, hosted) if isinstance(x, Tensor) else "" for x in results]
-        if "live" in histories and any(map(Exchange.has_leaves, effects.exchanges)):
+        fresh = {id(x) for x, form in zip(results, forms) if form is not None and form.leaf}
+        histories = [
+            history_of(x, hosted, fresh, effects) if form is not None and form.flag and not form.given and not form.leaf else ""
+            for x, form in zip(results, forms)
+        ]
+        new = "live" in histories or any(form is not None and form.leaf for form in forms)
+        if new and any(map(Exchange.has_leaves, effects.exchanges)):
             raise Postponed("it returns what has a history, and keeps a new tensor that needs gradients. Hint: detach one of both.")
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
-    return active.graph, results, floats, histories, structure, effects
+    return active.graph, results, floats, histories, forms, structure, effects
 
 
 def modes_now() -> tuple:
@@ -186,21 +203,29 @@ def forward_of(node: Any) -> Any:
     return type(node)._forward_cls
 
 
-def history_of(x: Tensor, hosted: set) -> str:
-    """Of a result: "" without a history, "freed" with one that a pass within the function has used up, "live".
+def history_of(x: Tensor, hosted: set, fresh: set[int], effects: Effects) -> str:
+    """Of a result into which gradients flow: "" without a history, "freed" with one that a pass within has used up, "live".
 
     Args:
         hosted: Functions that are steps in Python, whose derivatives are.
+        fresh: results that are leaves, by identity.
 
     Raises:
         Hosted: another Function is in the history: its ``backward`` is no derivative of what was captured.
+        GraphError: a leaf is in the history that every call makes anew, and somebody sees.
     """
-    if not requires_grad(x):
+    edge = edge_of(x)
+    if edge is None:
         return ""
-    waiting, seen = [edge_of(x)], set()
+    waiting, seen = [edge], set[Node]()
     while waiting:
         edge = waiting.pop()
-        node = edge.node if type(edge) is Edge else edge
+        node = None if edge is None else target(edge)
+        if isinstance(node, Tensor) and (id(node) in fresh or effects.is_leaf_since(node)):
+            raise GraphError(
+                "it returns what it computes of a leaf that it has made, and this leaf, or has made an argument a leaf "
+                "(requires_grad_): a graph cannot hold that. Hint: requires_grad_() outside of it, or return what has no history."
+            )
         if isinstance(node, Node) and node not in seen:
             if node._backward_ is freed_backward or isinstance(node._rule_, FunctionRule) and is_control(node) and node._freed_:
                 return "freed"

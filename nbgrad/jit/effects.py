@@ -254,6 +254,15 @@ class Effects:
         elif standin is None and leaf._meta_ is not None and leaf._meta_.grad is not None and not self.is_made(leaf):
             self.trace.refuse("grad: is read of a tensor that no argument and no name holds", "name the tensor")
 
+    def is_leaf_since(self, x: Tensor) -> bool:
+        """Whether the function has made a leaf of a tensor that was there before."""
+        standin = self.standins.get(id(x))
+        return standin is not None and (not standin.flag or id(x) in self.cut)
+
+    def holds_computed(self) -> bool:
+        """Whether what is a leaf for the function was computed outside."""
+        return any(standin.flag and not is_leaf(standin.original) for standin in self.standins.values())
+
     def is_made(self, x: Tensor) -> bool:
         """Whether the function has made a tensor that stands in for none, if perhaps on memory that was there before."""
         return x.layout.is_traced() or self.trace.variables.is_made(x)

@@ -18,7 +18,7 @@ from ..kernels.cpu.disk import is_own, replace_file
 
 __all__ = ["File", "read_file", "write_file"]
 
-MAGIC, FORMAT = b"nbgrad compiled function, format ", 1
+MAGIC, FORMAT = b"nbgrad compiled function, format ", 2
 LONGEST_LINE = 200
 
 

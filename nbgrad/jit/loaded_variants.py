@@ -21,6 +21,7 @@ from .costs import measured
 from .effects import GradientOf
 from .expressions import type_of_text
 from .files import File
+from .forms import Form
 from .graph import Graph
 from .guards import Guards
 from .ir import Value
@@ -119,6 +120,7 @@ class LoadedVariant(Variant):
                 record["tensors"],
                 Expected(self.guards.names, self.guards.cells, bool(record["enabled"]), marks),
                 frozenset([k for k, kind in enumerate(given_kinds) if kind == NUMBER]),
+                [None if form is None else Form(*form) for form in record["forms"]],
             )
         )
 

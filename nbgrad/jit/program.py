@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Container, Iterable, NamedTuple, Sequence as Row
+from typing import Any, Callable, Container, Iterable, Sequence as Row
 
 from ..base.calls import CALLS
 from ..base.errors import GraphError
@@ -17,6 +17,7 @@ from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .commits import add_commits
 from .costs import Cost
+from .forms import CONSTANT, COPY, INPUT, NO_VIEW, PLAIN, RECORDED, RESULT, UNSEEN, Form, Returned, seen_as, shaped
 from .graph import Graph
 from .ir import Value
 from .replay import tensor_of
@@ -26,25 +27,6 @@ from .steps import Place, Window
 from .tracebacks import raise_at
 
 __all__ = ["Program", "Returned"]
-
-RESULT, INPUT, CONSTANT, COPY, PLAIN = range(5)
-
-
-class Returned(NamedTuple):
-    """What a leaf of the result is.
-
-    Attributes:
-        source: RESULT of the steps; INPUT, an argument itself; CONSTANT, a tensor of the program itself; COPY of a constant that
-            was made while it ran; PLAIN, no tensor.
-        which: number of a result, an input or a constant; the plain value.
-        window: the part of it; None for all.
-        cut: whether it was detached from what it is otherwise.
-    """
-
-    source: int
-    which: Any
-    window: Window | None = None
-    cut: bool = False
 
 
 def no_other_way(*inputs: Any) -> Any:
@@ -66,6 +48,7 @@ class Program:
         saved: values of which the steps return what is needed to tell them, behind that.
         kept: values that the steps return behind those.
         numbers: which of the inputs are Python's floats in a call.
+        forms: of the first leaves: see forms.py. Those of the others follow from the values.
 
     Attributes:
         results: the values that the steps return.
@@ -89,12 +72,17 @@ class Program:
         kept: Iterable[Value] = (),
         saved: Iterable[Value] = (),
         numbers: Container[int] = (),
+        forms: Row[Form | None] = (),
     ):
         self.cost, self.again = Cost(), list[Any]()
         saved = tuple(saved)
         self.graph, self.schedule = graph, schedule(graph, saved)
         self.results: list[Value] = []
         self.returned = [self.place(value, known) for value in values]
+        if forms:
+            windows = [self.schedule.window(value) if isinstance(value, Value) else None for value in values]
+            self.returned = shaped(self.returned, windows, forms)
+        self.linked = any(each.base != -1 or each.same >= 0 for each in self.returned)
         own = [Returned(RESULT, k) for k in range(len(self.results))]
         self.direct, self.count = self.returned == own, len(own)
         self.copied = {each.which for each in self.returned if each.source == COPY}
@@ -149,31 +137,53 @@ class Program:
         if self.direct:
             return list(outs)
         copies = {k: CALLS["clone"](self.constants[k]) for k in self.copied} if self.copied else {}
-        return [self.leaf(each, outs, inputs, copies) for each in self.returned]
+        if not self.linked:
+            return [self.leaf(each, outs, inputs, copies) for each in self.returned]
+        made: dict[int, Any] = {}
+        for k, each in enumerate(self.returned):
+            for needed in (each.base, k):  # a base may stand behind its view
+                if needed >= 0 and needed not in made:
+                    made[needed] = self.leaf(self.returned[needed], outs, inputs, copies, made)
+        return [made[k] for k in range(len(self.returned))]
 
-    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any], copies: dict[int, Tensor] | None = None) -> Any:
-        """One of them; ``copies``: of constants, else it is on a copy of its own."""
-        source, which, window, cut = each
+    def leaf(self, each: Returned, outs: tuple, inputs: Row[Any], copies: dict | None = None, made: Any = None) -> Any:
+        """One of them.
+
+        Args:
+            copies: of constants, else it is on a copy of its own.
+            made: other leaves.
+        """
+        source, which, window, cut, view, own_leaf, base, same = each
         if source == PLAIN:
             return which
-        x: Tensor = (outs, inputs, self.constants, self.constants)[source][which]
-        if source == COPY:
-            x = copies[which] if copies else CALLS["clone"](x)
+        if same >= 0:
+            return made[same]
+        x: Any = made.get(base) if base != -1 else None
+        if x is None:
+            x = (outs, inputs, self.constants, self.constants)[source][which]
+            if source == COPY:
+                x = copies[which] if copies else CALLS["clone"](x)
+            if base != -1:
+                x = made[base] = native.alias(x)
         if window is None:
-            return native.alias(x) if cut else x
-        layout, offset = window.layout, window.place.offset
-        if requires_grad(x) and mode.enabled and not cut:
-            size = layout.dtype.itemsize
-            return CALLS["as_strided_from"](x, layout.shape, layout.strides, offset // size)
-        return native.tensor(layout.template, x._storage_, x._offset_ + offset, False, None)
+            x = native.alias(x) if cut else x
+        elif view != NO_VIEW:
+            if view == UNSEEN:
+                x = native.alias(x).requires_grad_()  # it stands for what has the history
+            x = seen_as(native.alias(x) if cut and base == -1 else x, window.layout, window.place.offset, view)
+        elif not cut and mode.enabled and requires_grad(x):
+            x = seen_as(x, window.layout, window.place.offset, RECORDED)
+        else:
+            x = native.tensor(window.layout.template, x._storage_, x._offset_ + window.place.offset, False, None)
+        return x.requires_grad_() if own_leaf else x
 
     def natively(self) -> list:
         """What ``Actor`` of native/actors.py must know of the program; None alone where a leaf is made in Python."""
-        if self.copied or any(each.window is not None for each in self.returned):
+        if not all(each.is_plain() for each in self.returned):
             return [None]
         objects = [each.which for each in self.returned if each.source == PLAIN]
         words, place = [len(self.returned)], iter(range(len(objects)))
-        for source, which, _, cut in self.returned:
+        for source, which, _, cut, *_ in self.returned:
             words += [OBJECT, next(place), 0] if source == PLAIN else [source, which, int(cut)]
         return [self.assembled.run, tuple(self.constants), pack_words(*words), tuple(objects)]
 

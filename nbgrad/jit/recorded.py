@@ -212,6 +212,9 @@ def by_calls(recorder: Recorder, tensors: Sequence[Any], words: Sequence[Tensor]
     with enable_grad():
         # The pass is to end at the operands, some of which may have been computed from others.
         own = [alias_of(x) if isinstance(x, Tensor) and requires_grad(x) else x for x in tensors]
+        for k in wanted:
+            if not requires_grad(own[k]):  # it was cut off its history meanwhile
+                own[k] = own[k].detach().requires_grad_()
         inputs = [example(value.layout) if x is None and value.layout else x for x, value in zip(own, graph.inputs)]
         named = {id(x): mine for x, mine in zip(tensors[len(graph.inputs) :], own[len(graph.inputs) :]) if x is not None}
         values = {value: named.get(id(value.data), value.data) for value in graph.constants}

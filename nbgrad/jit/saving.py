@@ -144,6 +144,7 @@ class Record:
             "words": len(parts.words),
             "results": len(results),
             "live": [numbers[value] for value in parts.live],
+            "forms": variant.parts.forms,
             "freed": [numbers[value] for value in parts.freed],
             "known": [k for k, value in enumerate(parts.graph.constants) if id(value.data) in parts.known],
             "tensors": parts.given,

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..base.errors import GraphError
-from ..base.grad_mode import mode
+from ..base.grad_mode import enable_grad, mode
 from ..base.nested import Tree
 from ..base.plain import PLAIN
 from ..engine import walks
@@ -21,13 +21,14 @@ from .costs import Cost
 from .draws import words_of
 from .effects import Effects, Postponed, Raised, has_hooks_behind, is_leaf, number_tensor
 from .flags import flags_of, meets, needs_gradient
+from .forms import Form
 from .graph import Graph
 from .guards import Guards
 from .identities import identities, selves
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
 from .lines import line_of
-from .passes import owners, simplify
+from .passes import owners, recorded_owners, simplify
 from .program import Program
 from .rebound import State, States, states_of
 from .recorded import Recorder
@@ -60,6 +61,7 @@ class Parts(NamedTuple):
         known: identities of tensors that were there before the capture.
         given: how many arguments are tensors, or ``numbers``, which of them are those: NOTE [Traced numbers] of modes/numbers.py.
         expected: as of ``assemble`` of sequence.py.
+        forms: of the leaves of the result: see forms.py.
     """
 
     graph: Graph
@@ -74,6 +76,7 @@ class Parts(NamedTuple):
     given: int
     expected: Expected
     numbers: frozenset[int] = frozenset()
+    forms: Sequence[Form | None] = ()
 
 
 class Variant:
@@ -150,7 +153,7 @@ class Variant:
         """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
         own = selves(self.guards, self.inputs(leaves))
-        graph, results, self.floats, histories, self.tree, effects = beginning_again(
+        graph, results, self.floats, histories, forms, self.tree, effects = beginning_again(
             lambda hosted: captured(
                 fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before, own, self.guards.seen
             ),
@@ -163,13 +166,20 @@ class Variant:
             if found is None:
                 self.before.refuse_kept(effects.trace.variables.line_of)
                 self.once = self.before.is_changed() or self.guards.is_late()
-                self.prepare(leaves, known, graph, results, histories, effects)
+                self.prepare(leaves, known, graph, results, histories, forms, effects)
         finally:
             effects.trace.settle()
         return found
 
     def prepare(
-        self, leaves: list, known: list[Tensor], graph: Graph, results: list, histories: list[str], effects: Effects
+        self,
+        leaves: list,
+        known: list[Tensor],
+        graph: Graph,
+        results: list,
+        histories: list[str],
+        forms: list[Form | None],
+        effects: Effects,
     ) -> None:
         """Make what runs of what was captured.
 
@@ -185,7 +195,7 @@ class Variant:
         given = self.inputs(leaves)
         self.identities = identities(self.guards, given)
         targets = {target for target, _, _ in effects.writes}
-        there = {id(x) for x in self.known}
+        there = {id(x) for x in (*self.known, *known)}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
         self.backward: Backward | None = None
         if "live" in histories:
@@ -232,6 +242,7 @@ class Variant:
                 len(given),
                 Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words),
                 frozenset([k for k, x in enumerate(given) if type(x) is float]),
+                forms,
             )
         )
 
@@ -268,10 +279,13 @@ class Variant:
             parts.words,
             parts.saved,
             parts.numbers,
+            parts.forms,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in parts.live}
         self.recorder = Recorder(self.graph, self.program, self.backward, self.originals, self.live, self.words, bool(self.numbers))
+        if parts.live and not parts.expected.records:
+            self.applied = self.applied_under_no_grad  # type: ignore[method-assign]
         self.direct = flat and (self.program.direct if self.acts is None else not parts.live)
         natively[:] = self.program.natively()
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
@@ -289,11 +303,10 @@ class Variant:
         from .backward import Backward  # benchmarks/test_startup.py
 
         self.graph, copies = graph.copy()
-        given = {*graph.inputs, *graph.constants}
-        results = dict.fromkeys(copies[root] for value in live for root in owners(graph, [value]) if root not in given)
+        results = {root: copies[own] for root, own in recorded_owners(graph, live).items()}
         try:
             overwritten = [copies[target] for target in targets]
-            self.backward = Backward(self.graph, list(results), words_of(self.graph), inputs, overwritten, known)
+            self.backward = Backward(self.graph, list(results.values()), words_of(self.graph), inputs, overwritten, known)
         except Exception as error:  # a Function's own among them, which is raised where a pass meets it
             if targets:
                 what = "a function that overwrites what it was given returns results with a history"
@@ -303,7 +316,7 @@ class Variant:
         graph.outputs += [*roots, *saved]
         simplify(graph, targets, known)
         made = graph.outputs[count:]
-        self.originals = dict(zip(made, [copies[root] for root in roots]))
+        self.originals = dict(zip(made, [results.get(root, copies[root]) for root in roots]))
         del graph.outputs[count:]
         return made[len(roots) :]
 
@@ -347,6 +360,7 @@ class Variant:
         outs = self.applied(operands) if self.live else self.program.assembled.run(*operands)
         if outs is None:
             return MISSED
+        self.acts.count_writes(operands)
         leaves = self.program.leaves(outs, operands)
         return self.acts.do(operands, leaves)
 
@@ -400,7 +414,7 @@ class Variant:
         if self.acts is not None:
             with self.lock or nullcontext():
                 return self.finish(self.acting(*inputs), inputs)
-        outs = self.applied(inputs) if self.live and mode.enabled else self.program.assembled.run(*inputs)
+        outs = self.applied(inputs) if self.live else self.program.assembled.run(*inputs)
         return MISSED if outs is None else self.finish(outs, inputs)
 
     def recorded(self, *inputs: Tensor) -> Any:
@@ -412,6 +426,11 @@ class Variant:
         """The results of the steps as those of one node; None where values that the program asks for are others."""
         outs = self.recorder(inputs, self.learned)
         return outs if outs is None or len(outs) != 1 else outs[0]
+
+    def applied_under_no_grad(self, inputs: Sequence[Tensor]) -> Any:
+        """The same of a function that records, by ``enable_grad``, what its caller does not."""
+        with enable_grad():
+            return Variant.applied(self, inputs)
 
 
 def missed(*inputs: Any) -> Any:

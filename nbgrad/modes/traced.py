@@ -27,6 +27,7 @@ __all__ = [
     "note_gradient_read",
     "note_gradient_set",
     "note_history_asked",
+    "note_moved",
     "refuse_in_graph",
     "unmark",
     "unseen",
@@ -74,6 +75,13 @@ def note_history_asked(x: Tensor) -> None:
     capture = capture_of_thread()
     if capture is not None:
         capture.note_history_asked(x)
+
+
+def note_moved(x: Tensor, name: str) -> None:
+    """A program gives a tensor another shape, in place."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_moved(x, name)
 
 
 def note_detached(x: Tensor) -> None:

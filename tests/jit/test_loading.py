@@ -204,8 +204,8 @@ def test_foreign_files_are_refused(tmp_path, data):
 
 def test_files_of_another_format_are_refused(path, tmp_path):
     """A later nbgrad may write them otherwise."""
-    (tmp_path / "f").write_bytes(path.read_bytes().replace(b"format 1", b"format 7", 1))
-    with pytest.raises(GraphError, match="has format 7, expected 1. Hint: load it with the version"):
+    (tmp_path / "f").write_bytes(path.read_bytes().replace(b"format 2", b"format 7", 1))
+    with pytest.raises(GraphError, match="has format 7, expected 2. Hint: load it with the version"):
         load(tmp_path / "f")
 
 

@@ -8,7 +8,7 @@ differentiated first, and simplified then.
 
 from __future__ import annotations
 
-from .rewriting import owners
+from .rewriting import owners, recorded_owners
 from .simplify import simplify
 
-__all__ = ["owners", "simplify"]
+__all__ = ["owners", "recorded_owners", "simplify"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.errors import GraphError
 from ..graph import Graph
 from ..histories import OVERWRITE, STOP
 from ..ir import Node, Value, map_values, values_in
 from ..schedule import view
-from ..steps import Schedule, Window
+from ..steps import Place, Schedule, Window
 
-__all__ = ["Rewriting", "owners", "places_in"]
+__all__ = ["Rewriting", "owners", "places_in", "recorded_owners"]
 
 VIEWS = ("movement", "control")  # kinds of operations whose results may be views
 
@@ -105,11 +106,11 @@ def note_view(node: Node, places: Schedule) -> None:
         places.windows[node.outs[0]] = places.window(node.ins[-1])
 
 
-def places_in(graph: Graph) -> Schedule:
-    """Where the values of a graph are that are views."""
+def places_in(graph: Graph, apart: Any = None) -> Schedule:
+    """Where the values of a graph are that are views; but for results of the operation ``apart``."""
     places = Schedule([], {})
     for node in graph.nodes:
-        if node.op.kind in VIEWS:
+        if node.op.kind in VIEWS and node.op is not apart:
             note_view(node, places)
     return places
 
@@ -118,3 +119,21 @@ def owners(graph: Graph, values: Any) -> set[Value]:
     """The values on whose memory these lie."""
     places = places_in(graph)
     return {places.owner(value) for value in values}
+
+
+def recorded_owners(graph: Graph, values: Any) -> dict[Value, Value]:
+    """By the values that a graph computes, and on whose memory some values with a history lie, those that have this history.
+
+    They are others where a write left the history as it was.
+
+    Raises:
+        GraphError: values of several histories lie on one memory.
+    """
+    given, places, apart = {*graph.inputs, *graph.constants}, places_in(graph), places_in(graph, OVERWRITE)
+    found: dict[Value, Value] = {}
+    for value in values:
+        root, own = places.owner(value), apart.owner(value)
+        whole = own is root or root.layout is not None and places.window(own) == Window(Place(root), root.layout)
+        if root not in given and (not whole or found.setdefault(root, own) is not own):
+            raise GraphError("results of several histories lie on one memory: a graph cannot hold them. Hint: clone one of them.")
+    return found

@@ -22,27 +22,58 @@ from .kinds import IntegerLiteral, Pointer, Refused
 __all__ = ["Statements"]
 
 
+class Names:
+    """What a part of a function sets and reads: how often, by name."""
+
+    __slots__ = ("stored", "read")
+
+    def __init__(self) -> None:
+        self.stored, self.read = Counter[str](), Counter[str]()
+
+
 @cache
 def changing(tree: ast.FunctionDef) -> set[str]:
     """Names that are set more than once, or by a branch or a loop outside of which they are read."""
-    nodes = list(ast.walk(tree))
-    stored = named(nodes, ast.Store) + Counter(each.arg for each in tree.args.args)
-    stored += Counter(node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name))
-    found = {name for name, count in stored.items() if count > 1}
-    loads = named(nodes, ast.Load)
-    for node in nodes:
-        if isinstance(node, (ast.If, ast.For, ast.While)):
-            for part in (node.body, node.orelse):
-                inside = [each for statement in part for each in ast.walk(statement)]
-                inside += [node.target] if isinstance(node, ast.For) else []
-                read = named(inside, ast.Load)
-                found.update(name for name in named(inside, ast.Store) if read[name] < loads[name])
+    whole, parts = Names(), list[Names]()
+    whole.stored.update(each.arg for each in tree.args.args)
+    for statement in tree.body:
+        note_names(statement, (whole,), parts)
+    found = {name for name, count in whole.stored.items() if count > 1}
+    for part in parts:
+        found.update(name for name in part.stored if part.read[name] < whole.read[name])
     return found
 
 
-def named(nodes: list[ast.AST], how: type) -> Counter[str]:
-    """The names that are read, or set, and how often."""
-    return Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, how))
+def note_names(node: Any, around: tuple[Names, ...], parts: list[Names]) -> None:
+    """Note the names in a node for the parts that it lies in, and these parts: bodies of branches and loops."""
+    kind = type(node)
+    if kind is ast.Name:
+        how = "read" if type(node.ctx) is ast.Load else "stored"
+        for each in () if type(node.ctx) is ast.Del else around:
+            getattr(each, how)[node.id] += 1
+        return
+    if kind is ast.AugAssign and type(node.target) is ast.Name:
+        around[0].stored[node.target.id] += 1  # is read, too
+    if kind in (ast.If, ast.For, ast.While):
+        for field in ("test", "iter", "target"):
+            if (part := getattr(node, field, None)) is not None:
+                note_names(part, around, parts)
+        for statements in (node.body, node.orelse):
+            inside = Names()
+            parts.append(inside)
+            if kind is ast.For and type(node.target) is ast.Name:
+                inside.stored[node.target.id] += 1
+            for statement in statements:
+                note_names(statement, (*around, inside), parts)
+        return
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, ast.AST):
+            note_names(value, around, parts)
+        elif type(value) is list:
+            for each in value:
+                if isinstance(each, ast.AST):
+                    note_names(each, around, parts)
 
 
 class Statements(Expressions):
