@@ -29,7 +29,13 @@ class Tree:
         self.count = 1 if kind is None else sum(child.count for child in children)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tree) and (self.kind, self.keys, self.children) == (other.kind, other.keys, other.children)
+        if not isinstance(other, Tree) or self.kind is not other.kind or self.children != other.children:
+            return False
+        if self.kind in registered or self.keys is None or other.keys is None:
+            return bool(self.keys == other.keys)
+        return (
+            tuple(map(hash, self.keys)) == tuple(map(hash, other.keys)) and self.keys == other.keys
+        )  # tensors have no truth value
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -114,7 +114,12 @@ class Before:
         """What is not as it was: a holder and a key, or a cell, with both contents; a list that has grown; ``None``: all else."""
         held: Any
         for holder, held in self.holders:
-            if isinstance(holder, dict) and list(holder) == list(held) or isinstance(holder, list) and len(holder) >= len(held):
+            if (
+                isinstance(holder, dict)
+                and is_same(list(holder), list(held))
+                or isinstance(holder, list)
+                and len(holder) >= len(held)
+            ):
                 for key, old in held.items() if isinstance(holder, dict) else enumerate(held):
                     if (now := member_of(holder, key)) is not old:
                         yield (holder, key), old, now
@@ -243,7 +248,7 @@ def restore(holder: Any, before: Any) -> None:
                 kind.__setitem__(holder, key, value)
         for key in kind.keys(holder) - before.keys():
             kind.__delitem__(holder, key)
-        if list(kind.__iter__(holder)) != list(before):  # in their order
+        if not is_same(list(kind.__iter__(holder)), list(before)):  # in their order
             kind.clear(holder)
             kind.update(holder, before)
     elif isinstance(holder, set):

@@ -17,7 +17,7 @@ constants. A tensor from elsewhere was computed where nobody looked, and using i
 from __future__ import annotations
 
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, AbstractSet as Set, Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from .hosts import call_python
 from .ir import Block, Control, Node, Value
 from .lines import user_line
 from .pending import Pending
+from .states import is_followed
 from .values import MOST, ask, elements_of
 from .variables import Variables
 
@@ -120,8 +121,15 @@ class Trace(Presence):
             self.graph.constants.append(value)
         return value
 
-    def argument(self, x: Tensor, name: str, twins: dict[int, Tensor]) -> Tensor:
-        """The traced tensor in the place of an argument, one in all of its places; ``twins``: those of arguments before."""
+    def argument(self, x: Tensor, name: str, twins: dict[int, Tensor], selves: Set[int] = frozenset()) -> Tensor:
+        """The traced tensor in the place of an argument, one in all of its places.
+
+        Args:
+            twins: those of arguments before. selves: identities of those that stand for themselves.
+        """
+        if id(x) in selves:
+            self.graph.inputs.append(Value(x.layout.plain(), bool(x.requires_grad), name=name))
+            return x
         if id(x) in twins:
             self.graph.inputs.append(Value(x.layout.plain(), bool(x.requires_grad), name=name))
         else:
@@ -222,7 +230,7 @@ class Trace(Presence):
         """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded."""
         self.named_arrays = [x for x in arrays if x.flags.writeable and x.dtype.kind in "biufc" and x.dtype.isnative and x.size]
         for x in self.named_arrays:
-            if x.size <= MOST and min(x.strides, default=0) >= 0:
+            if x.size <= MOST and is_followed(x):
                 self.ask("array", from_numpy(x))
 
     def is_named(self, array: np.ndarray) -> bool:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from dataclasses import is_dataclass
+from typing import AbstractSet as Set, Any, Callable, Container, Iterable
 
 from ..autograd.function_context import FunctionRule
-from ..base.dtypes import DType
-from ..base.errors import ArgumentError, GraphError, InplaceError
+from ..base.errors import GraphError, InplaceError
 from ..base.grad_mode import enable_grad, mode
-from ..base.nested import Tree, flatten
-from ..base.plain import PLAIN
-from ..base.size import Size
+from ..base.nested import Tree
 from ..graph.edges import Node, edge_of
 from ..graph.saved import freed_backward
 from ..graph.task import target
 from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
-from ..tensors.storage import Device
 from ..tensors.tensor import Tensor
 from .before import Before
 from .effects import Effects, Postponed
@@ -28,11 +25,10 @@ from .mathematics import followed_functions
 from .outside import watching
 from .rebound import States
 from .slots import Exchange
+from .structures import Foreign, flatten, is_value, kinds_in, shared_with
 from .tracing import tracing
 
-__all__ = ["Fixed", "RESULTS", "captured"]
-
-RESULTS = (*PLAIN, Size, DType, Device)  # what a compiled function may return beside tensors
+__all__ = ["Fixed", "captured"]
 
 
 class Fixed(GraphError):
@@ -63,6 +59,8 @@ def captured(
     follow: bool,
     states: States | None = None,
     before: Before | None = None,
+    selves: Set[int] = frozenset(),
+    seen: Container[int] = (),
 ) -> tuple[Graph, list, list[int], list[str], list[Form | None], Tree, Effects]:
     """The graph of a call, the leaves of its result, which of them are numbers, their histories, forms and structure, and effects.
 
@@ -70,9 +68,10 @@ def captured(
         numbers: leaves that are floats, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
         states: what the function keeps in names; ``before``: how those were.
+        selves: NOTE [Identities] of identities.py. seen: identities of objects that were there before.
 
     Raises:
-        ArgumentError: the function returns what is no tensor, number, string or None.
+        Foreign: the function returns what is no tensor, number, string, None or another value that never changes.
         Fixed: an error came where numbers were followed that ``item`` had read, perhaps of what takes floats alone.
     """
     if any(isinstance(x, Tensor) and x.__dict__ for x in leaves):
@@ -88,7 +87,7 @@ def captured(
         names = names_of_leaves(fn, tree)
         twins = dict[int, Tensor]()  # of a tensor that is several arguments there is one
         traced = [
-            active.argument(x, name, twins) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
+            active.argument(x, name, twins, selves) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
             for k, (x, name) in enumerate(zip(leaves, names))
         ]
         places = iter(range(len(leaves)))
@@ -106,7 +105,12 @@ def captured(
             if states is not None:
                 states.install(active)
             with followed_functions([] if before is None else before.functions):
-                results, structure = flatten(fn(*args, **kwargs))
+                result = fn(*args, **kwargs)
+            results, structure = flatten(result)
+            if shared_with(result, lambda x: id(x) in seen):
+                raise GraphError(
+                    "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
+                )
             effects.exchanges = [] if states is None else states.take(active)
         except InplaceError as error:
             if effects.holds_computed():
@@ -130,11 +134,11 @@ def captured(
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
         for k, x in enumerate(results):
-            if not isinstance(x, (Tensor, *RESULTS)):
+            if not (isinstance(x, Tensor) or is_value(x)):
                 place = structure.places("the result")[k]
-                raise ArgumentError(
-                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings and None, in tuples, "
-                    "lists and dicts."
+                raise Foreign(
+                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings, None and members of "
+                    "enumerations, in tuples, lists, dicts and data classes. Hint: make it outside, of what the function returns."
                 )
             if has_function(x):
                 place = structure.places("the result")[k]
@@ -178,7 +182,8 @@ def refuse_changes(leaves: list, tree: Tree, arguments: tuple, modes: tuple) -> 
     """
     now, structure = flatten(arguments)
     if structure != tree or any(x is not y for x, y in zip(now, leaves)):
-        what, hint = "it changes a list or a dict that it is given", "return what is in it"
+        kinds = "a list, a dict or an object" if any(map(is_dataclass, kinds_in(tree))) else "a list or a dict"
+        what, hint = f"it changes {kinds} that it is given", "return what is in it"
     elif any(isinstance(x, Tensor) and x.__dict__ for x in leaves):
         what, hint = "it sets an attribute of a tensor that it is given", "keep it somewhere else"
     elif modes_now() != modes:

@@ -31,6 +31,7 @@ from .before import Before
 from .ir import Block
 from .outside import watching
 from .rehearsals import rehearsal
+from .structures import flatten as flatten_result
 
 if TYPE_CHECKING:
     from .variants import Variant
@@ -188,7 +189,7 @@ class World:
 
     def state(self, result: Any, inputs: Sequence[Tensor]) -> list[tuple[str, Any]]:
         """A result, and what is there now, each with a name for people."""
-        leaves, tree = flatten(result)
+        leaves, tree = flatten_result(result)
         found: list[tuple[str, Any]] = [("the structure of its result", tree)]
         memory: dict[int, int] = {}
         for x in (*inputs, *self.tensors, *leaves):

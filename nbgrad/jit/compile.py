@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
-from typing import TYPE_CHECKING, Any, Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
-from ..base.dtypes import DType, get_default_dtype
+from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
 from ..base.grad_mode import mode
-from ..base.nested import Tree, flatten
-from ..base.plain import PLAIN as VALUES
+from ..base.nested import Tree
 from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS
@@ -19,12 +20,16 @@ from ..tensors.tensor import Tensor
 from .capturing import Fixed
 from .costs import measured
 from .effects import Filling, Kept, Postponed, Raised
+from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
 from .leaves import NUMBER, paths_of_leaves
 from .lines import user_level
+from .members import METHOD
 from .rebound import State
 from .rehearsals import in_modes, rehearsing
+from .structures import Foreign, flatten, value_key
 from .variants import MISSED, Variant
+from .waiting import Room
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -34,8 +39,9 @@ __all__ = ["Compiled", "compile"]
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
 MOST_IDLE, REST = 32, 256  # calls that run as they are, until so many are not looked at
+MEMORY = "which tensors need gradients, have some, share memory or are variables of the function"
+PREFIX = "compile: "  # of messages that stand in others
 NONE: frozenset[int] = frozenset()
-PLAIN = (*VALUES, DType)
 
 
 class Compiled:
@@ -51,6 +57,7 @@ class Compiled:
     def __init__(self, fn: Callable, fullgraph: bool, exact: bool, limit: int):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.fullgraph, self.exact, self.limit = fn, fullgraph, exact, limit
+        self._room_, self._name_ = Room(), f"{METHOD}{getattr(fn, '__qualname__', fn)} at {id(self):x}>"
         self.clear()
 
     def clear(self) -> None:
@@ -62,7 +69,7 @@ class Compiled:
         self._doubts_: dict[Any, str] = {}
         self._count_, self._full_, self._state_ = 0, "", State()
         self._failures_ = self._idle_ = self._rest_ = 0
-        self._bound_: dict[int, Compiled] = {}  # by identity: equal objects are others; the methods keep them alive
+        self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
 
@@ -74,14 +81,28 @@ class Compiled:
         return self._dispatch_(args, kwargs) if kwargs else self._quick_(*args)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        """As a method: one of its own for every object."""
+        """As a method: one of its own for every object, which that keeps, for it must not live longer."""
         if owner is None:
             return self
-        found = self._bound_.get(id(owner))
-        if found is None:
-            method = self.fn.__get__(owner, kind)
-            found = self._bound_[id(owner)] = Compiled(method, self.fullgraph, self.exact, self.limit)
+        held, key = getattr(owner, "__dict__", None), self._name_
+        if type(held) is not dict:
+            held, key = self._bound_, str(id(owner))
+        found = held.get(key)
+        if found is None or found._owner_ is not owner or found._origin_ is not self:  # of a copy, perhaps
+            found = Method(self, owner, kind)
+            if not in_modes():
+                held[key] = found
         return found
+
+    def __reduce__(self) -> Any:
+        """By its name, if it is found by that; else as the same function without what was captured."""
+        if find_global(self) is self:
+            return self.__qualname__
+        return Compiled, (self.fn, self.fullgraph, self.exact, self.limit)
+
+    def __deepcopy__(self, memo: dict) -> Compiled:
+        fn = copy.deepcopy(self.fn, memo)
+        return self if fn is self.fn else Compiled(fn, self.fullgraph, self.exact, self.limit)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)!s}: {self._count_} variants>"
@@ -128,12 +149,16 @@ class Compiled:
 
     def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
         """A call that the quick way does not know."""
+        self._room_.await_capture()
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
-        kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+        try:
+            kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+        except Foreign as error:
+            return self._as_it_is_(error, args, kwargs)
         loose = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
         numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
@@ -163,31 +188,28 @@ class Compiled:
         else:
             if self._count_ >= self.limit or self._failures_ >= self.limit:
                 return self._eagerly_(group, args, kwargs)
-            try:
-                captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed)
-            except Fixed as error:
-                return self._again_(loose, fixed | error.leaves, args, kwargs)
-            except Exception as error:  # of what takes floats alone, perhaps
-                if not numbers or isinstance(error, Kept):
-                    raise told(error) from error.__cause__
-                return self._again_(loose, fixed | numbers, args, kwargs)
+            known = self._count_
+            with self._capturing_() as waited:
+                if waited and self._count_ > known:  # by another thread, and perhaps this
+                    return self._dispatch_(args, kwargs)
+                try:
+                    captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed)
+                except Fixed as error:
+                    return self._again_(loose, fixed | error.leaves, args, kwargs)
+                except Exception as error:  # of what takes floats alone, perhaps
+                    if not numbers or isinstance(error, Kept):
+                        raise told(error) from error.__cause__
+                    return self._again_(loose, fixed | numbers, args, kwargs)
+                if captured is not None:
+                    again = functools.partial(self._captured_, key, loose, leaves, tree, numbers, ITEMS not in fixed, True)
+                    captured, made = self._tried_(captured, run, again)
+                if captured is not None:
+                    variant = captured
+                    group.append(variant)
+                    self._count_ += 1
+                    self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
             if captured is None:
                 return self._uncaptured_(key, args, kwargs)
-            variant = captured
-            made = run(variant)
-            if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
-                variant.before.put_back()
-                captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed, True)
-                if captured is None:
-                    return self._uncaptured_(key, args, kwargs)
-                variant = captured
-                made = run(variant)
-            if made is MISSED:
-                variant.before.put_back()
-            del variant.before
-            group.append(variant)
-            self._count_ += 1
-            self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
         self._idle_ = 0
         apart = loose[2] is None  # which memory arguments share, native code does not compare
         if apart and not variant.once and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
@@ -196,6 +218,41 @@ class Compiled:
                 quick = each.entry(quick)
             self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
+
+    def _as_it_is_(self, error: Foreign, args: tuple, kwargs: dict) -> Any:
+        """A call with arguments that no program takes."""
+        if self.fullgraph:
+            raise error
+        text = str(error)
+        if text not in self._broken_:
+            self._broken_[text] = text
+            self._say_(f"runs as it is for what no graph holds: {text.removeprefix(PREFIX)}")
+        return self._plainly_(args, kwargs)
+
+    def _tried_(self, variant: Variant, run: Callable, again: Callable) -> tuple[Variant | None, Any]:
+        """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
+        made = run(variant)
+        if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
+            variant.before.put_back()
+            if (found := again()) is None:
+                return None, MISSED
+            variant, made = found, run(found)
+        if made is MISSED:
+            variant.before.put_back()
+        del variant.before
+        return variant, made
+
+    @contextmanager
+    def _capturing_(self) -> Iterator[bool]:
+        """While this thread captures: other threads wait, whether they have called before. Whether there was another one."""
+        before = self._quick_
+        with self._room_.capturing() as waited, self._state_.alone():
+            self._quick_ = self._positional_
+            try:
+                yield waited
+            finally:
+                if self._quick_ == self._positional_:
+                    self._quick_ = before
 
     def _fixing_(self, key: Any, fixed: frozenset[int], leaves: list, tree: Tree) -> Any:
         """The key of a call whose function takes the values of some numbers."""
@@ -256,16 +313,20 @@ class Compiled:
 
     def _break_(self, key: Any, why: str) -> None:
         """No graph holds such calls."""
+        said = why in self._broken_.values()
         self._broken_[key] = why
         self._failures_ += 1
-        if not self.fullgraph:
-            name = getattr(self.fn, "__name__", "the function")
-            warnings.warn(f"compile: {name} runs as it is, for a graph cannot hold it: {why}", stacklevel=user_level())
+        if not (self.fullgraph or said):
+            self._say_(f"runs as it is, for a graph cannot hold it: {why.removeprefix(PREFIX)}")
+
+    def _say_(self, what: str) -> None:
+        """Warn of something."""
+        warnings.warn(f"compile: {getattr(self.fn, '__name__', 'the function')} {what}", stacklevel=user_level())
 
     def _uncaptured_(self, key: Any, args: tuple, kwargs: dict) -> Any:
         """A call that has no program, now."""
         doubt = self._doubts_.pop(key, "")
-        made = self.fn(*args, **kwargs)
+        made = self._room_.run(self.fn, args, kwargs)
         if doubt:  # it has not raised
             self._break_(key, doubt)
         return made
@@ -277,7 +338,7 @@ class Compiled:
             self._rest_, self._quick_ = REST, self._resting_
         elif self._idle_ >= MOST_IDLE // 2:  # so that all calls come here
             self._quick_ = self._positional_
-        return self.fn(*args, **kwargs)
+        return self._room_.run(self.fn, args, kwargs)
 
     def _resting_(self, *args: Any) -> Any:
         """A call that is not looked at."""
@@ -289,8 +350,8 @@ class Compiled:
     def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
         """A call behind the limit of variants, or of those that have come to nothing."""
         if not self._full_ and self._count_ >= self.limit:
-            why = group[-1].guards.changed() or group[-1].asks() if group else "layouts, flags or values of arguments"
-            self._full_ = why
+            found = (group[-1].guards.changed() or group[-1].asks() or MEMORY) if group else "layouts, flags or values of arguments"
+            self._full_ = why = found
             warnings.warn(
                 f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
                 f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
@@ -300,9 +361,27 @@ class Compiled:
         return self._plainly_(args, kwargs)
 
 
+class Method(Compiled):
+    """A compiled method of one object.
+
+    Attributes:
+        _origin_: what is compiled in the class; ``_owner_``: the object.
+    """
+
+    def __init__(self, origin: Compiled, owner: Any, kind: type | None):
+        super().__init__(origin.fn.__get__(owner, kind), origin.fullgraph, origin.exact, origin.limit)
+        self._origin_, self._owner_, self._room_ = origin, owner, origin._room_
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._owner_, self.__name__)  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return self._origin_.__get__(copy.deepcopy(self._owner_, memo))
+
+
 def told(error: Exception) -> Exception:
     """An error as programs know it."""
-    known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__
+    known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__ or isinstance(error, Foreign)
     return error if known else GraphError(str(error))
 
 
@@ -313,17 +392,19 @@ def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
         k: which of the leaves of ``(args, kwargs)``.
 
     Raises:
-        ArgumentError: no tensor, number, string, None, and no function either.
+        Foreign: no tensor, number, string, None or another value that never changes, and no function either.
     """
     if isinstance(leaf, Tensor):
         return leaf.layout, requires_grad(leaf), type(leaf)
-    if isinstance(leaf, PLAIN):
-        return type(leaf), repr(leaf)
-    if callable(leaf) or isinstance(leaf, Generator):
+    key = value_key(leaf)
+    if key is not None:
+        return key
+    if (callable(leaf) or isinstance(leaf, Generator)) and type(leaf).__hash__ is not None:
         return leaf
-    raise ArgumentError(
+    raise Foreign(
         f"compile: {paths_of_leaves(fn, tree)[k]} is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, "
-        "functions and tuples, lists and dicts of those. Hint: keep it in a variable that the function names."
+        "functions, members of enumerations, and tuples, lists, dicts, slices and data classes of those. Hint: keep it in a "
+        "variable that the function names."
     )
 
 
@@ -339,7 +420,7 @@ def key_of_tree(tree: Tree) -> Any:
 
 
 def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:
-    """A function that computes the same, as one native call.
+    """A function that computes the same, as one native call; of a module, a module.
 
     Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a
     graph, and the graph a list of kernels. Later calls run these. A function that calls ``grad``, ``backward``, ``vmap`` or other
@@ -364,8 +445,11 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
     if fn is None:
         return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit)
     require_callable("compile", fn)
+    if isinstance(fn, Handle):
+        fn = fn._compiled_.fn
     if not isinstance(limit, int) or isinstance(limit, bool):
         raise ArgumentError(f"compile: limit must be an int, got {type(limit).__name__}.")
     if limit < 0:
         raise RangeError(f"compile: limit is {limit}, expected a number of variants >= 0.")
-    return Compiled(fn, fullgraph, exact, limit)
+    made = Compiled(fn, fullgraph, exact, limit)
+    return handle_of(made) if is_module(fn) else made

@@ -73,7 +73,12 @@ def write_file(path: Any, table: dict[str, Any], parts: dict[str, bytes]) -> Non
         at += len(data)
     text = json.dumps({**table, "nbgrad": __version__, "bytes": places}, indent=1).encode()
     head = MAGIC + b"%d\n" % FORMAT + f"{hexdigest(text)} {len(text)} {at}\n".encode()
-    replace_file(os.fspath(path), head, text, *parts.values(), mode=0o644, lasting=True)
+    try:
+        replace_file(os.fspath(path), head, text, *parts.values(), mode=0o644, lasting=True)
+    except OSError as error:  # of a file beside it, which nobody knows
+        if error.filename is None:
+            raise
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def read_file(path: Any) -> File:

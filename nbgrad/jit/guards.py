@@ -9,15 +9,12 @@ the program itself: see ``note_arrays`` of capture.py.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import gc
 import os
-import site
 import sys
 import weakref
-from pathlib import Path
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import AbstractSet as Set, Any, Iterator
 
 import numpy as np
@@ -27,25 +24,25 @@ from ..base.dtypes import get_default_dtype
 from ..base.plain import PLAIN
 from ..func.captures import all_names, global_names, has_loops
 from ..tensors.tensor import Tensor
+from .identities import comparisons
 from .imports import imported_by
+from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
 from .mathematics import original
-from .members import CACHED, MADE, MISSING, Members, Missing, is_collection, slots_of, texts
+from .members import CACHED, MADE, METHOD, MISSING, Members, Missing, is_collection, slots_of, texts
 from .outside import BUILTINS, TODAY, is_calendar, outside
-from .states import ITERATORS, TAKING, foreign_states, state_reader
+from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
+from .values import MOST
 
 __all__ = ["Guards"]
 
+MOST_BYTES = 1 << 20  # of memory that is compared
 MOST_MEMBERS = 4096  # of a collection, or attributes of an object, that are looked through
 # Methods of Functions and modules that no code of the program calls by name.
 CALLED = frozenset({"forward", "backward", "vjp", "setup_context", "jvp", "vmap"})
 # With these a program looks into an object by names that it makes.
 ANY_NAME = frozenset({"getattr", "setattr", "delattr", "vars", "dir", "__dict__", "__getattribute__", "attrgetter", "methodcaller"})
-# Modules of Python whose objects are there to hold something, in attributes.
-HOLDERS = frozenset({"argparse", "collections", "functools", "queue", "threading", "typing", "weakref", "_weakrefset"})
 REFERENCES = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
 VIEWS = (MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
-LIBRARIES = tuple(dict.fromkeys(str(Path(path).resolve()) for path in (os.path.dirname(os.__file__), *site.getsitepackages())))
-OWN = str(Path(__file__).parents[1])
 
 
 class Guards:
@@ -164,7 +161,7 @@ class Guards:
 
     def takes_from_iterators(self) -> bool:
         """Whether the program speaks of an iterator from which it may take something that cannot be put back."""
-        found = {id(value) for value in self.seen.values() if isinstance(value, ITERATORS)}
+        found = {id(value) for value in self.seen.values() if is_taken(value)}
         if not found or self.words.isdisjoint(TAKING):
             return False
         named = {id(held): key for key, held in zip(self.names[1::3], self.names[2::3]) if id(held) in found}
@@ -229,7 +226,7 @@ class Guards:
         elif isinstance(value, property):
             yield from (value.fget, value.fset)
         elif isinstance(value, np.ndarray):
-            self.arrays.append(value)
+            yield from self.parts_of_array(value)
         elif isinstance(value, MethodType):
             yield from (value.__func__, value.__self__)
         elif isinstance(value, functools.partial):
@@ -242,9 +239,21 @@ class Guards:
         elif isinstance(value, VIEWS):
             yield from gc.get_referents(value)
         elif isinstance(value, memoryview):
-            yield value.obj
+            if value.nbytes > MOST_BYTES:
+                self.outside.append("a memoryview")
+            elif not isinstance(value.obj, bytes):
+                self.members.note_state(value, bytes_of)
         else:
             yield from self.parts_of_object(value)
+
+    def parts_of_array(self, value: np.ndarray) -> Iterator[Any]:
+        """An array, and the objects in it."""
+        self.arrays.append(value)
+        if value.dtype.hasobject or value.size <= MOST and not is_followed(value) and not isinstance(value.base, bytes):
+            self.members.note_state(value, elements_of_array)
+            yield from elements_of_array(value)[:MOST_MEMBERS]
+        if type(value) is not np.ndarray and type(getattr(value, "__dict__", None)) is dict:  # a mask, for example
+            yield from self.parts_of_attributes(vars(value), False)
 
     def parts_of_collection(self, value: Any) -> Iterator[Any]:
         """The members of a list, a dict, a set and the like."""
@@ -274,6 +283,7 @@ class Guards:
             return
         words = global_names(function.__code__)
         self.words |= all_names(function.__code__).union(texts(function.__code__), ["for"] * has_loops(function.__code__))
+        self.words |= comparisons(function.__code__)
         known = function.__globals__
         self.note_names(known)
         self.members.note_function(function)
@@ -377,6 +387,8 @@ class Guards:
         self.collections.append(held)
         self.note_names(held, named, True)
         for name, member in tuple(held.items())[:MOST_MEMBERS]:
+            if str(name).startswith(METHOD):
+                continue
             self.names += (held, name, member)
             yield member
 
@@ -413,10 +425,18 @@ class Guards:
             self.partial.append(value)
             yield from parts(value)
             return
-        if is_programs_class(kind):
+        module, held = module_of(kind), getattr(value, "__dict__", None)
+        if module in CONSTANT:
+            return
+        if kind.__flags__ & MADE and module != "nbgrad":
             yield from self.members.note_object(value)
-        held = getattr(value, "__dict__", None)
-        if isinstance(held, dict) and not is_pythons(kind):
+        if module in MACHINERY and isinstance(held, dict):
+            self.note_names(held, attributes=True)
+            for name, member in tuple(held.items()):
+                if isinstance(member, PLAIN) or module_of(type(member)) == module:
+                    self.names += (held, name, member)
+                    yield member
+        elif isinstance(held, dict):
             yield from self.parts_of_attributes(held, all(map(is_programs_class, kind.__mro__[:-1])))
 
 
@@ -463,36 +483,3 @@ def dict_of(kind: type) -> dict[str, Any]:
     """The dict of a class, which native code can look into."""
     found = gc.get_referents(vars(kind))
     return found[0] if found and type(found[0]) is dict else dict(vars(kind))
-
-
-def is_programs(module: ModuleType | None) -> bool:
-    """Whether a module is the program's, and no library's."""
-    held = getattr(module, "__dict__", {})  # a module may say itself what it has not
-    path = held.get("__file__")
-    if path is None:  # of a notebook, of an interactive session, or made by hand
-        return module is not None and held.get("__spec__") is None and str(held.get("__name__")).partition(".")[0] != "nbgrad"
-    return not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path
-
-
-def is_programs_class(kind: type) -> bool:
-    """The same of a class, also where its module is not known: it was made from a text."""
-    name = kind.__module__
-    if not isinstance(name, str):  # of some that C has made
-        return False
-    module = sys.modules.get(name)
-    if module is not None and module is not builtins:
-        return is_programs(module)
-    made = kind.__flags__ & MADE and not hasattr(builtins, kind.__name__)
-    return bool(made) and name.partition(".")[0] not in (*sys.stdlib_module_names - {"builtins"}, "nbgrad")
-
-
-def is_pythons(kind: type) -> bool:
-    """Whether a class is one of Python's own whose objects keep to themselves what they hold."""
-    module = kind.__module__.partition(".")[0]
-    return module in sys.stdlib_module_names - HOLDERS and kind is not SimpleNamespace and not is_programs_class(kind)
-
-
-def is_users(code: CodeType) -> bool:
-    """Whether a function was written by the program, and not by a library."""
-    path = code.co_filename
-    return not path.startswith((OWN, *LIBRARIES)) and "site-packages" not in path

@@ -9,6 +9,7 @@ from typing import Any, Iterator
 from ..base.nested import Tree
 from ..tensors.layout import Layout
 from .literals import type_text
+from .structures import Fields
 
 __all__ = ["NUMBER", "kind_text", "names_of_leaves", "paths_of_leaves"]
 
@@ -50,7 +51,7 @@ def paths(tree: Tree, name: str) -> Iterator[str]:
         return
     keys = tree.keys if isinstance(tree.keys, tuple) and len(tree.keys) == len(tree.children) else range(len(tree.children))
     for key, child in zip(keys, tree.children):
-        yield from paths(child, f"{name}[{key!r}]")
+        yield from paths(child, f"{name}.{key}" if isinstance(tree, Fields) else f"{name}[{key!r}]")
 
 
 def names_of_leaves(fn: Any, tree: Tree) -> list[str]:

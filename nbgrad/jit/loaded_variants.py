@@ -29,6 +29,7 @@ from .leaves import NUMBER
 from .literals import Type
 from .parser import given_constants, parse
 from .program import Program
+from .rebound import State
 from .recorded import Recorder
 from .sequence import Expected
 from .spelling import read_kind, read_tree, read_value, require_no_python
@@ -79,6 +80,7 @@ class LoadedVariant(Variant):
     """
 
     def __init__(self, file: File, record: dict[str, Any], given: Tree):
+        self.state = State()
         self.given, self.paths, self.tree = given, list(record["paths"]), read_tree(record["result"])
         self.guards, self.floats = Guards(None), [int(k) for k in record["floats"]]
         kinds = list(map(read_kind, record["kinds"]))
@@ -96,7 +98,7 @@ class LoadedVariant(Variant):
         history = record["history"]
         self.calls = graph, leaves
         self.graph, self.originals, self.words = graph, dict[Value, Value](), list[Value]()
-        self.backward, self.learned, self.once = None, [], False
+        self.backward, self.learned, self.once, self.identities = None, [], False, ()
         if history is not None:
             self.read_history(file, history, leaves, results)
         self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)

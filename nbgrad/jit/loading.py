@@ -8,7 +8,7 @@ from .._version import __version__
 from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError
 from ..base.grad_mode import dual_levels, mode, special
-from ..base.nested import Tree, flatten
+from ..base.nested import Tree
 from ..graph.edges import requires_grad
 from ..kernels.cpu.store import loader, platform_key
 from ..tensors.tensor import Tensor
@@ -19,6 +19,7 @@ from .ir import Value
 from .leaves import NUMBER, kind_text
 from .loaded_variants import LoadedVariant, read_variant
 from .replay import run_block, tensor_of
+from .structures import flatten
 from .variants import MISSED, Variant
 
 __all__ = ["Loaded", "load"]
@@ -119,7 +120,7 @@ class Loaded(Compiled):
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         kinds = [key_of(leaf, k, None, tree) for k, leaf in enumerate(leaves)]
         found = [mismatches(key, group[0], kinds, tree, tensors) for key, group in self._variants_.items()]
-        nearest = min(found, key=len)
+        nearest = min(found)[1]
         name, count = self.fn.__name__, len(found)
         others = (
             f" ({count - 1} other kind{'s' * (count > 2)} of arguments do{'es' * (count == 2)} not fit either)" if count > 1 else ""
@@ -180,12 +181,28 @@ def alike(kind: Any, leaf: Any) -> bool:
     return leaf.dtype is kind[0].dtype and tuple(leaf.shape) == kind[0].shape and bool(requires_grad(leaf)) is kind[1]
 
 
-def mismatches(key: Any, variant: Variant, kinds: Sequence[Any], tree: Tree, tensors: list[Tensor]) -> list[str]:
-    """What is other than a variant has it, in words."""
+class Spelled:
+    """What stands for a leaf in a message."""
+
+    def __init__(self, kind: Any):
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return kind_text(self.kind)
+
+
+def spelled(tree: Tree, kinds: Sequence[Any]) -> str:
+    """Arguments as they would be written."""
+    args, kwargs = tree.unflatten(map(Spelled, kinds))
+    return f"({', '.join([*map(repr, args), *(f'{name}={value!r}' for name, value in kwargs.items())])})"
+
+
+def mismatches(key: Any, variant: Variant, kinds: Sequence[Any], tree: Tree, tensors: list[Tensor]) -> tuple[int, list[str]]:
+    """What is other than a variant has it, in words; before that, how much."""
     wanted, expected, shared, enabled, dtype = key
     if wanted != key_of_tree(tree):
         names = ", ".join(f"{path}: {kind_text(kind)}" for path, kind in zip(variant.paths, expected))
-        return [f"expected ({names}), got {tree!r} with {len(kinds)} leaves", *[""] * len(kinds)]
+        return 3 * (len(kinds) + len(expected)) + 3, [f"expected ({names}), got {spelled(tree, kinds)}"]
     found = [
         f"{path}: expected {kind_text(mine)}, got {kind_text(given)}"
         for path, mine, given in zip(variant.paths, expected, kinds)
@@ -197,4 +214,5 @@ def mismatches(key: Any, variant: Variant, kinds: Sequence[Any], tree: Tree, ten
         found.append(f"default dtype: expected {dtype.name}, got {get_default_dtype().name}")
     if not found and shared != sharing(tensors):
         found.append("arguments that share memory, or do not any more")
-    return found
+    others = sum(type(mine[0]) is not type(given[0]) for mine, given in zip(expected, kinds) if isinstance(given, tuple))
+    return len(found) + others, found

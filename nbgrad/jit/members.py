@@ -18,8 +18,11 @@ from typing import Any, Callable, Container, Iterator
 
 import numpy as np
 
-__all__ = ["MISSING", "Members", "is_collection", "slot_of", "slots_of", "texts"]
+from .orders import is_in_order, is_known, words_of_order
 
+__all__ = ["METHOD", "MISSING", "Members", "is_collection", "slot_of", "slots_of", "texts"]
+
+METHOD = "<compiled "  # how keys begin, in the namespaces of objects, of methods that are compiled for these
 AWKWARD = (set, deque, bytearray, array)
 SIZE = 16  # bytes from a list or a dict to the number of its members
 CLASS = 8  # bytes from an object to its class
@@ -84,14 +87,16 @@ class Size:
 
     Attributes:
         known: None where all matter; else those of the names that a program speaks of which were there.
-        attributes: whether it is a namespace that a program can look into by names which it makes.
+        attributes: whether it is a namespace that a program can look into by names which it makes; ``others``: how many are not
+            compiled methods in there.
     """
 
-    __slots__ = ("value", "count", "known", "named", "attributes")
+    __slots__ = ("value", "count", "known", "named", "attributes", "others")
 
     def __init__(self, value: Any, named: bool, attributes: bool):
         self.value, self.named, self.attributes = value, named, attributes
         self.count, self.known = len(value), set[Any](value) if named else set[Any]()
+        self.others = len(value) - methods_in(value) if attributes else -1
 
     def settle(self, spoken: set[str], any_name: bool) -> None:
         """These are the names that the program speaks of; ``any_name``: beside those that it makes."""
@@ -100,7 +105,7 @@ class Size:
 
     def holds(self, spoken: set[str]) -> bool:
         """Whether nothing that matters was added or taken away."""
-        if len(self.value) == self.count:
+        if len(self.value) == self.count or self.attributes and len(self.value) - methods_in(self.value) == self.others:
             return True
         return self.named and {key for key in tuple(self.value) if key in spoken} == self.known
 
@@ -112,8 +117,10 @@ class Members:
         sizes: lists and dicts. functions: with what they were made of.
         slots: objects, members of their classes, and what these held. kinds: objects with their classes. references: weak ones,
             with whether they referred to something. caches: functions with one, and how often nothing was in there.
+        orders: dicts, with their keys in order: orders.py.
         awkward: what only Python can compare: an object, how its members are read, and what they were. ``foreign``: the same of
             what anybody may change, and only this program's changes matter.
+        ordered: at which pair the words of orders begin.
         words: how many pairs follow, of an address and the word that is expected there. For native code.
     """
 
@@ -123,18 +130,22 @@ class Members:
         self.kinds: list[tuple[Any, type]] = []
         self.references: list[tuple[Any, int]] = []
         self.caches: list[list] = []
+        self.orders: list[tuple[dict, tuple]] = []
         self.awkward: list[tuple[Any, Callable, tuple]] = []
         self.foreign: list[tuple[Any, Callable, tuple]] = []
         self.functions: list[tuple[FunctionType, tuple]] = []
-        self.words = np.zeros(1, np.int64)
+        self.words, self.ordered = np.zeros(1, np.int64), 0
 
     def note_collection(self, value: Any, named: bool = False, attributes: bool = False) -> None:
         """Let the program depend on what a collection holds; ``named``: as far as the program speaks of it."""
         if isinstance(value, AWKWARD):
             self.awkward.append((value, tuple, tuple(value)))
             return
-        if type(value) is OrderedDict:
-            self.awkward.append((value, tuple, tuple(value)))
+        if isinstance(value, dict) and not (named or attributes):
+            if type(value) is OrderedDict or not is_known(value):
+                self.awkward.append((value, keys_of, keys_of(value)))
+            else:
+                self.orders.append((value, keys_of(value)))
         self.sizes.append(Size(value, named, attributes))
 
     def note_object(self, value: Any) -> list:
@@ -165,6 +176,7 @@ class Members:
         """Forget collections and functions that somebody else compares."""
         self.sizes = [each for each in self.sizes if id(each.value) not in covered]
         self.functions = [each for each in self.functions if id(each[0]) not in covered]
+        self.orders = [each for each in self.orders if id(each[0]) not in covered]
 
     def exchange(self, slots: Container[tuple[int, Any]]) -> None:
         """Forget slots, and what deques hold, that are a program's state: identities of objects, and members of their classes."""
@@ -198,6 +210,8 @@ class Members:
         pairs += [(id(value) + REFERENT, word) for value, word in self.references]
         for function, parts in self.functions:
             pairs += [(id(function) + place, 0 if part is None else id(part)) for place, part in zip(PLACES, parts)]
+        self.ordered = len(pairs)
+        pairs += [pair for each in self.orders for pair in words_of_order(*each)]
         words = [len(pairs) + bool(self.awkward), *(word for pair in pairs for word in pair)]
         self.words = np.array([*words, 0, 0])
         if self.awkward:  # a word that is never as expected
@@ -216,6 +230,9 @@ class Members:
             expected[k] = word_of(slot[2])
         for k, cache in enumerate(self.caches, len(self.sizes) + len(self.slots)):
             cache[1] = expected[k] = misses(cache[0])[0]
+        found = [pair for each in self.orders for pair in words_of_order(*each)]
+        if found:
+            self.words[1 + 2 * self.ordered :][: 2 * len(found)] = [word for pair in found for word in pair]
         return True
 
     def changed(self, spoken: set[str]) -> str:
@@ -238,10 +255,18 @@ class Members:
         for value, read, held in self.awkward:
             if not equal(read(value), held):
                 return f"what a {type(value).__name__} holds"
+        for held, keys in self.orders:
+            if not is_in_order(held, keys):
+                return "the keys of a dict, or their order"
         for function, parts in self.functions:
             if any(x is not y for x, y in zip(parts_of(function), parts)):
                 return f"the code or the defaults of {function.__name__}"
         return ""
+
+
+def keys_of(held: dict) -> tuple:
+    """The keys of a dict, in order."""
+    return tuple(type(held).keys(held) if isinstance(held, OrderedDict) else dict.keys(held))
 
 
 CACHED = type(lru_cache(repr))
@@ -250,6 +275,11 @@ CACHED = type(lru_cache(repr))
 def misses(cache: Any) -> tuple:
     """How often nothing was in the cache of a function."""
     return (cache.cache_info().misses,)
+
+
+def methods_in(held: dict) -> int:
+    """How many compiled methods an object keeps in its namespace: handles.py."""
+    return sum(isinstance(key, str) and key.startswith(METHOD) for key in tuple(held))
 
 
 def slots_of(value: Any) -> list[tuple[Any, Any]]:

@@ -32,6 +32,7 @@ FUNCTIONS = {
     "uuid": ["uuid1", "uuid4"],
     "secrets": ["token_bytes", "token_hex", "token_urlsafe", "randbelow", "randbits", "choice"],
 }
+RESOURCES = frozenset({"mmap", "sqlite3", "_socket", "socket"})  # modules whose objects are outside of the process, too
 BUILTINS = frozenset({"open", "input", "globals", "eval", "exec"})
 TODAY = frozenset({"now", "utcnow", "today"})  # methods of calendars
 HINT = "nbgrad.jit.print prints in every call, and leaves the graph whole"
@@ -43,6 +44,8 @@ def outside(value: Any) -> str:
         return "an open file"
     if type(value) is SimpleQueue:
         return "a queue"
+    if type(value).__module__ in RESOURCES:
+        return f"a {type(value).__name__} of {type(value).__module__.strip('_')}"
     if not isinstance(value, (BuiltinFunctionType, FunctionType, MethodType)):
         return ""
     name = value.__name__

@@ -13,6 +13,8 @@ there: such calls run as they are.
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Sequence
 
 import numpy as np
@@ -27,8 +29,10 @@ from ..tensors.layout import layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
 from .effects import Filling, Postponed, has_hooks, is_leaf, number_tensor
+from .identities import compares_objects
 from .members import MISSING
 from .slots import LEAF, NUMBER, Exchange, Slot, shown
+from .waiting import MOST_WAITED
 
 if TYPE_CHECKING:
     from .before import Before
@@ -251,11 +255,26 @@ def slots_with(x: Any, guards: Guards) -> list[Slot]:
 
 
 class State:
-    """The names that programs of one function exchange, and the lists to which they append: state for all of its programs."""
+    """The names that programs of one function exchange, and the lists to which they append: state for all of its programs.
+
+    Attributes:
+        lock: held from where a call reads state to where it has written it.
+    """
 
     def __init__(self) -> None:
+        self.lock = RLock()
         self.slots: list[Slot] = []
         self.lists: list[Any] = []
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other thread's call has read what it will write."""
+        held = self.lock.acquire(timeout=MOST_WAITED)
+        try:
+            yield
+        finally:
+            if held:
+                self.lock.release()
 
     def learn(self, states: States) -> None:
         """A program has some."""
@@ -300,6 +319,8 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
     if known is not None:
         slots, lists, olds = known.slots + slots, [each for each, _, _ in known.lists] + lists, known.before + olds
         settings += [slot for slot, _ in known.settings]
+    if compares_objects(guards) and any(isinstance(x, Tensor) for each in olds for x in flatten(each)[0]):
+        return None
     if not (are_apart(news, guards) and are_apart(olds, guards, known=True)):
         return None
     if any(old is other.holder for old in olds for other in slots):
@@ -325,7 +346,7 @@ def containers_in(x: Any) -> Iterator[Any]:
 
 def is_same(slot: Slot, other: Slot) -> bool:
     """Whether two slots are one name."""
-    return slot.holder is other.holder and slot.key == other.key
+    return slot.holder is other.holder and (slot.key is other.key or not isinstance(slot.key, Tensor) and slot.key == other.key)
 
 
 def may_be_state(x: Any) -> bool:

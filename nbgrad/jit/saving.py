@@ -9,6 +9,7 @@ for that loads the function and runs it (objects.py).
 
 from __future__ import annotations
 
+import errno
 import os
 from tempfile import TemporaryDirectory
 from typing import Any, Iterator, Sequence
@@ -26,6 +27,7 @@ from .effects import GradientOf
 from .equality import difference
 from .files import write_file
 from .graph import Graph
+from .handles import Handle
 from .ir import Block, Value
 from .joint import layout_for
 from .literals import bytes_of, is_inline, type_text
@@ -40,7 +42,7 @@ from .variants import Variant
 __all__ = ["save"]
 
 
-def save(fn: Compiled, path: Any, *, objects: bool = True) -> None:
+def save(fn: Any, path: Any, *, objects: bool = True) -> None:
     """Write a compiled function to a file: all of its variants, with the backward passes through their results.
 
     Args:
@@ -65,9 +67,14 @@ def save(fn: Compiled, path: Any, *, objects: bool = True) -> None:
     >>> nbgrad.jit.load(path)(x)
     tensor([2., 4.])
     """
+    if isinstance(fn, Handle):
+        fn = fn._compiled_
     if not isinstance(fn, Compiled):
         raise ArgumentError(f"save: fn is of type {type(fn).__name__}, expected a function that compile has made.")
     name = getattr(fn, "__name__", "") or type(fn.fn).__name__
+    folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "save: there is no such folder. Hint: make it first", folder)
     table: dict[str, Any] = {"name": name, "platform": platform_key(), "variants": [], "objects": {}}
     parts: dict[str, bytes] = {}
     pairs = [(key, variant) for key, group in fn._variants_.items() for variant in group]
@@ -242,6 +249,8 @@ def make_usual(variant: Variant, backward: Backward) -> None:
 def refusals(variant: Variant) -> Iterator[GraphError]:
     """Why a file cannot hold a variant."""
     acts, parts = variant.acts, variant.parts
+    if any(each.same for each in variant.identities):
+        yield cannot("an argument that is a variable of the function, too", "give it another tensor")
     if acts is not None:
         sources = [source.leaf for source in acts.sources if isinstance(source, GradientOf)]
         if acts.keep is not None or any(isinstance(source, StateOf) for source in acts.sources):

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Sequence
 
+from ..base.errors import ArgumentError
 from ..ops.core import Op
 from .ir import Block, Control, Node, Value, values_in
 from .literals import constant_text, is_inline, literal, type_text
@@ -83,7 +84,16 @@ class Picture(NamedTuple):
 
 
 def write_drawing(block: Block, constants: Sequence[Value], path: Any, name: str = "graph", limit: int = 500) -> None:
-    """Write the drawing of a block to a file."""
+    """Write the drawing of a block to a file.
+
+    Raises:
+        ArgumentError: it is called as files of another format are.
+    """
+    if Path(path).suffix.lower() not in ("", ".svg"):
+        raise ArgumentError(
+            f"draw: {str(path)!r} is not called as a drawing in SVG is. Hint: {str(Path(path).with_suffix('.svg'))!r}, which "
+            "browsers show; programs like rsvg-convert and Inkscape make other formats of it."
+        )
     Path(path).write_text(drawing(block, constants, name, limit), encoding="utf-8", errors="backslashreplace")
 
 

@@ -7,20 +7,23 @@ then every time, and ends as the function itself.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import sys
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
+from io import IOBase
 from operator import length_hint
 from threading import local
 from types import GeneratorType
 from typing import Any, Callable, Iterator
 
-from .members import CACHED
+import numpy as np
 
-__all__ = ["ITERATORS", "TAKING", "foreign_states", "keeper", "state_reader"]
+from ..base.nested import flatten
+from .members import CACHED, MADE
+
+__all__ = ["TAKING", "bytes_of", "elements_of_array", "foreign_states", "is_followed", "is_taken", "keeper", "state_reader"]
 
 
 def state_reader(value: Any) -> Callable[[Any], tuple] | None:
@@ -30,7 +33,7 @@ def state_reader(value: Any) -> Callable[[Any], tuple] | None:
         return next((read for name, read in GENERATORS.items() if hasattr(value, name)), None)
     if isinstance(value, GeneratorType):
         return state_of_generator
-    if kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__"):
+    if hasattr(kind, "__next__") and not kind.__flags__ & MADE and not isinstance(value, IOBase):
         return state_of_count if kind.__name__ == "count" else state_of_iterator
     if isinstance(value, os._Environ):
         return lambda environ: tuple([part for item in environ.items() for part in item])
@@ -41,6 +44,28 @@ def state_reader(value: Any) -> Callable[[Any], tuple] | None:
     if isinstance(value, local):
         return lambda data: tuple([part for item in vars(data).items() for part in item])
     return None
+
+
+def is_taken(value: Any) -> bool:
+    """Whether something is an iterator from which what is taken cannot be put back."""
+    kind = type(value)
+    made = kind.__flags__ & MADE or kind in REWOUND or isinstance(value, IOBase)
+    return isinstance(value, GeneratorType) or hasattr(kind, "__next__") and not made
+
+
+def is_followed(x: np.ndarray) -> bool:
+    """Whether a graph can ask for the elements of an array that the program names."""
+    return bool(x.flags.writeable and x.dtype.kind in "biufc" and x.dtype.isnative and min(x.strides, default=0) >= 0)
+
+
+def elements_of_array(x: np.ndarray) -> tuple:
+    """What an array holds: objects, or bytes."""
+    return tuple(flatten(x.tolist())[0]) if x.dtype.hasobject else (x.tobytes(),)
+
+
+def bytes_of(x: Any) -> tuple:
+    """What a memoryview shows."""
+    return (x.tobytes(),)
 
 
 def foreign_states(spoken: bool) -> Iterator[tuple[Any, Callable[[Any], tuple]]]:
@@ -139,17 +164,11 @@ def write_words(value: Any, words: bytes) -> None:
 
 
 SETTERS = {"getstate": "setstate", "get_state": "set_state"}
-REWOUND = tuple(
-    {type(found) for found in (iter([]), iter(()), iter(range(0)), reversed([]), iter(""), iter(b""), iter(bytearray()))}
-)
+SAMPLES: tuple[Any, ...] = iter([]), iter(()), iter(range(0)), reversed([]), iter(""), iter("\xff"), iter(b""), iter(bytearray())
+REWOUND = frozenset(map(type, SAMPLES))
 # How a program may take from an iterator that it names, one that cannot be put back; "for" stands for loops.
 TAKING = frozenset(
     "for next __next__ send throw close zip map filter enumerate islice chain list tuple set dict sum min max any all".split()
-)
-ITERATORS: tuple[type, ...] = (
-    *(GeneratorType, enumerate, filter, map, reversed, zip),
-    *map(type, (iter({}), iter({}.values()), iter({}.items()), reversed({}), iter(set()), iter(int, 1))),
-    *(kind for kind in vars(itertools).values() if isinstance(kind, type) and hasattr(kind, "__next__")),
 )
 CData: Any = ctypes.Array.__base__
 RANGE: type = type(iter(range(0)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ..base.errors import GraphError
@@ -22,6 +24,7 @@ from .flags import flags_of, meets, needs_gradient
 from .forms import Form
 from .graph import Graph
 from .guards import Guards
+from .identities import identities, selves
 from .ir import Value, values_in
 from .leaves import paths_of_leaves
 from .lines import line_of
@@ -30,6 +33,7 @@ from .program import Program
 from .rebound import State, States, states_of
 from .recorded import Recorder
 from .sequence import Expected
+from .structures import kinds_in
 from .tracing import beginning_again
 from .values import GUARD
 
@@ -94,13 +98,16 @@ class Variant:
         known: tensors of the program that were there before the capture; ``arrays``: identities of NumPy arrays on which some lie.
         once: whether its capture has changed something that its runs do not: it is of that call alone.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
+        state: of the function; ``lock``: that of it, None of a program that exchanges none.
+        identities: arguments that must be, or must not be, variables of the function.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
-        self.numbers = numbers
+        self.numbers, self.state = numbers, kept
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
-        self.guards = Guards(fn, *[x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and callable(x)])
+        others = [x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum))]
+        self.guards = Guards(fn, *others, *kinds_in(tree))
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.before = Before(self.guards)
@@ -145,8 +152,11 @@ class Variant:
     ) -> States | None:
         """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
+        own = selves(self.guards, self.inputs(leaves))
         graph, results, self.floats, histories, forms, self.tree, effects = beginning_again(
-            lambda hosted: captured(fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before),
+            lambda hosted: captured(
+                fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before, own, self.guards.seen
+            ),
             self.before.put_back,
         )
         try:
@@ -183,6 +193,7 @@ class Variant:
         variables = effects.trace.variables
         self.known, self.arrays = list(variables.known.values()), set(variables.foreign)
         given = self.inputs(leaves)
+        self.identities = identities(self.guards, given)
         targets = {target for target, _, _ in effects.writes}
         there = {id(x) for x in (*self.known, *known)}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
@@ -239,6 +250,7 @@ class Variant:
         """Make the program."""
         self.parts = parts
         self.slow: Callable | None = None
+        self.lock = self.state.lock if self.acts is not None and self.acts.keep is not None else None
         one = len(parts.values) == 1
         flat = not self.floats and (self.tree.kind is None if one else tree_of_several(self.tree))
         natively: list[Any] = [None]
@@ -246,10 +258,14 @@ class Variant:
             recorded = self.recorded if parts.live else None
         elif parts.live:
             recorded = self.acting
-        elif flat:
+        elif flat and self.lock is None:
             recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted, self.missed)
+        elif flat:
+            recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted_alone, missed)
         else:
             recorded = self.acts.actor(natively, LISTED, self.acting, missed)
+        if self.lock is not None and recorded is not None:
+            recorded = self.locked(recorded, self.lock)
         self.program = Program(
             parts.graph,
             [*parts.values, *parts.gradients],
@@ -331,6 +347,8 @@ class Variant:
             return False
         if self.passes and (any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or meets(inputs, constants)):
             return False
+        if not all(each.holds(inputs) for each in self.identities):
+            return False
         return not self.once and self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
 
     def acting(self, *inputs: Tensor) -> Any:
@@ -348,8 +366,22 @@ class Variant:
 
     def acted(self, *inputs: Tensor) -> Any:
         """The result of that."""
-        leaves = self.acting(*inputs)
-        return self.missed(*inputs) if leaves is MISSED else self.finish(leaves, inputs)
+        made = self.acted_alone(*inputs)
+        return self.missed(*inputs) if made is MISSED else made
+
+    def acted_alone(self, *inputs: Tensor) -> Any:
+        """The same; ``MISSED`` where the program does not hold."""
+        return self.finish(self.acting(*inputs), inputs)
+
+    def locked(self, call: Callable, lock: Any) -> Callable:
+        """``call(*inputs)`` while no other thread is between reading and writing state."""
+
+        def alone(*inputs: Any) -> Any:
+            with lock:
+                made = call(*inputs)
+            return self.missed(*inputs) if made is MISSED else made
+
+        return alone
 
     def asks(self) -> str:
         """The first place where the program asks for values, for people."""
@@ -362,7 +394,7 @@ class Variant:
     def entry(self, slow: Callable) -> Callable:
         """``call(*inputs)`` that finds out itself whether the variant is meant, and asks ``slow`` if it is not."""
         call, finish = self.program.assembled.call, self.finish
-        if self.direct:
+        if self.direct and not self.identities:
             self.slow = slow
             return call
 
@@ -370,12 +402,18 @@ class Variant:
             made = call(*inputs)
             return slow(*inputs) if made is MISSED else finish(made, inputs)
 
-        return entry
+        def among(*inputs: Any) -> Any:
+            made = call(*inputs) if all(each.holds(inputs) for each in asked) else MISSED
+            return slow(*inputs) if made is MISSED else made if direct else finish(made, inputs)
+
+        asked, direct = self.identities, self.direct
+        return among if asked else entry
 
     def __call__(self, inputs: list[Tensor]) -> Any:
         """Run it on tensors that are as expected; ``MISSED`` where values that the program asks for are others."""
         if self.acts is not None:
-            return self.finish(self.acting(*inputs), inputs)
+            with self.lock or nullcontext():
+                return self.finish(self.acting(*inputs), inputs)
         outs = self.applied(inputs) if self.live else self.program.assembled.run(*inputs)
         return MISSED if outs is None else self.finish(outs, inputs)
 

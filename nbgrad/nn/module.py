@@ -129,7 +129,8 @@ class Module:
     # Registration
 
     def __setattr__(self, name: str, value: Any) -> None:
-        kind = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
+        part = isinstance(value, Module) and value.__dict__ is not self.__dict__  # a module is no part of itself, compiled
+        kind = PARAMETER if isinstance(value, Parameter) else MODULE if part else None
         if kind:
             self._kinds_[name] = kind
         elif name in self._kinds_:

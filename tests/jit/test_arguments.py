@@ -117,4 +117,4 @@ def test_shapes_dtypes_and_devices_are_returned():
         assert found[:3] == (x.shape, {"dtype": x.dtype}, [x.device, shape[0]])
         assert type(found[0]) is type(x.shape)
     with pytest.raises(nbgrad.base.errors.ArgumentError, match=r"the result\[0\] is of type Linear"):
-        nbgrad.compile(lambda x: (nn.Linear(2, 2), x))(nbgrad.ones(2))
+        nbgrad.compile(lambda x: (nn.Linear(2, 2), x), fullgraph=True)(nbgrad.ones(2))

@@ -352,13 +352,13 @@ def test_what_is_no_function_is_refused():
     with pytest.raises(ArgumentError, match="compile"):
         compile(3)
     with pytest.raises(ArgumentError, match="compile: y is of type ndarray, expected tensors"):
-        compile(lambda x, y: x)(nbgrad.ones(1), np.ones(1))
+        compile(lambda x, y: x, fullgraph=True)(nbgrad.ones(1), np.ones(1))
     with pytest.raises(ArgumentError, match=r"compile: batch\['b'\]\[1\] is of type set"):
-        compile(lambda batch: 1)(batch={"a": 1, "b": (2, {3})})
+        compile(lambda batch: 1, fullgraph=True)(batch={"a": 1, "b": (2, {3})})
     with pytest.raises(ArgumentError, match="compile: the result is of type ndarray"):
-        compile(lambda x: np.ones(1))(nbgrad.ones(1))
+        compile(lambda x: np.ones(1), fullgraph=True)(nbgrad.ones(1))
     with pytest.raises(ArgumentError, match=r"compile: the result\['a'\]\[1\] is of type set"):
-        compile(lambda x: {"a": [x, {1}]})(nbgrad.ones(1))
+        compile(lambda x: {"a": [x, {1}]}, fullgraph=True)(nbgrad.ones(1))
 
 
 def test_a_break_runs_the_function_as_it_is():

@@ -212,3 +212,33 @@ def test_loops_branches_and_calls_in_python_are_steps():
     compiled(nbgrad.ones(3, 3))
     kinds = [step.kind for step in compiled.explain().variants[0].steps]
     assert "repeat" in kinds and kinds[-1] == "call"
+
+
+def test_each_reason_is_said_once():
+    """Whatever kinds of arguments it is met with; and the limit has one, too."""
+
+    @nbgrad.compile(limit=2)
+    def f(x, y):
+        x.add_(1)
+        return x * y
+
+    pairs = [
+        lambda z: (z, z.clone()),
+        lambda z: (z, z),
+        lambda z: (z[:2], z[2:]),
+        lambda z: (z[:1], z[1:2]),
+        lambda z: (z[:3], z[1:]),
+        lambda z: (z[1:], z[:3]),
+        lambda z: (z[::2], z[1::2]),
+        lambda z: (z.view(2, 2), z.view(2, 2).t()),
+        lambda z: (z.view(2, 2).t(), z.view(2, 2)),
+        lambda z: (z.view(1, 4), z.view(4, 1)),
+    ]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            for pair in pairs:
+                f(*pair(nbgrad.ones(4)))
+    texts = [str(each.message) for each in said]
+    assert len(set(texts)) == len(texts) and not any(": ." in text for text in texts)
+    assert sum("was captured 2 times" in text for text in texts) == 1

@@ -289,3 +289,30 @@ def test_the_table_is_text(path):
     _, _, *rest = path.read_bytes().split(b"\n", 2)
     table, _ = json.JSONDecoder().raw_decode(rest[0].decode(errors="replace"))
     assert table["name"] == "scaled" and "mul(" in table["variants"][0]["graph"]["text"]
+
+
+def test_the_nearest_program_is_named(tmp_path):
+    """One for arguments of the same types, and what was given as one would write it."""
+    fn, path = nbgrad.compile(lambda x: x * 2), str(tmp_path / "doubled")
+    fn("ab")
+    fn(nbgrad.ones(2))
+    save(fn, path)
+    loaded = load(path)
+    for args, message in (
+        ((nbgrad.ones(3),), r"x: expected float32\[2\], got float32\[3\] \(1 other kind of arguments does not fit either\). Hint"),
+        ((), r"expected \(x: .*\), got \(\) \(1 other"),
+        ((1, [nbgrad.ones(2)]), r"expected \(x: .*\), got \(1, \[float32\[2\]\]\) \(1 other"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            loaded(*args)
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    """By its own name."""
+    fn = nbgrad.compile(lambda x: x * 2)
+    fn(nbgrad.ones(2))
+    with pytest.raises(FileNotFoundError, match=r"no such folder.*missing'$"):
+        save(fn, tmp_path / "missing" / "f.nbgrad")
+    with pytest.raises(IsADirectoryError, match=r"/folder'$"):
+        (tmp_path / "folder").mkdir()
+        save(fn, tmp_path / "folder", objects=False)

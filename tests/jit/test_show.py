@@ -7,6 +7,8 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
+
 import nbgrad
 from nbgrad.jit import parse, trace
 from nbgrad.jit.show import drawing
@@ -108,3 +110,11 @@ def test_graphs_without_calls_or_types_are_drawn():
     svg = drawing(graph)
     assert {"x", "?", "output 0", "output 1: None"} <= set(texts(svg))
     assert drawing(parse("def f() -> []:\n    return []\n"))
+
+
+@pytest.mark.parametrize("name", ["g.png", "g.pdf", "g.svgz"])
+def test_files_of_another_format_are_refused(tmp_path, name):
+    """A drawing is SVG."""
+    with pytest.raises(nbgrad.errors.ArgumentError, match=r"is not called as a drawing in SVG is. Hint: '.*g\.svg'"):
+        nbgrad.jit.trace(lambda x: x * 2, nbgrad.ones(2)).draw(tmp_path / name)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,101 @@
+"""Which tensor a tensor is: programs that ask for it.
+
+NOTE [Identities]: a captured function sees other tensors in the place of its arguments, on copies of their memory. Where it
+compares objects (``x is w``, ``x in ws``, ``state[x]``) an argument that is one of the tensors it names must be that tensor in
+the capture as well; such a program holds for calls where the same arguments are the same variables. What names hold that is a
+program's state is another tensor in every call, and is not exchanged by functions that compare objects.
+"""
+
+from __future__ import annotations
+
+import functools
+from dis import Instruction, get_instructions
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+
+from ..func.captures import inner_codes
+from ..tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from .guards import Guards
+
+__all__ = ["Identity", "compares_keys", "compares_objects", "comparisons", "identities", "selves"]
+
+OBJECTS = frozenset({"is", "id"})
+KEYS = OBJECTS | {"in", "index", "count", "remove", "hash"}
+BUILDS = frozenset({"BUILD_MAP", "MAP_ADD", "BUILD_SET", "SET_ADD", "BUILD_CONST_KEY_MAP"})
+
+
+class Identity(NamedTuple):
+    """Whether an argument is a tensor that the function names.
+
+    Attributes:
+        place: among the tensors and numbers that a program is given.
+    """
+
+    place: int
+    tensor: Tensor
+    same: bool
+
+    def holds(self, inputs: Sequence[Any]) -> bool:
+        """Whether that is so in a call."""
+        return self.place < len(inputs) and (inputs[self.place] is self.tensor) is self.same
+
+
+@functools.lru_cache(maxsize=1024)
+def comparisons(code: CodeType) -> frozenset[str]:
+    """Of ``is`` and ``in`` those that a code, or a function defined in it, may ask of tensors.
+
+    >>> sorted(comparisons((lambda x, ws: x is None or "a" in ws).__code__))
+    []
+    >>> sorted(comparisons((lambda x, ws: x in ws and x is ws[0]).__code__))
+    ['in', 'is']
+    """
+    found, before = set[str](), list[Instruction]()
+    for each in get_instructions(code):
+        if each.opname == "IS_OP" and before[-1].opname != "LOAD_CONST":
+            found.add("is")
+        elif each.opname == "CONTAINS_OP" and not is_of_constants(before):
+            found.add("in")
+        elif each.opname in BUILDS and each.arg:
+            found.add("in")
+        before.append(each)
+    return frozenset(found).union(*map(comparisons, inner_codes(code)))
+
+
+def is_of_constants(before: list[Instruction]) -> bool:
+    """Whether the operands of ``in`` are a constant and a name, or end with a constant."""
+    k = len(before) - 1
+    if before[k].opname == "LOAD_CONST":
+        return True
+    while k and before[k].opname == "LOAD_ATTR":
+        k -= 1
+    return k > 0 and before[k - 1].opname == "LOAD_CONST"
+
+
+def compares_objects(guards: Guards) -> bool:
+    """Whether a program may ask whether two names hold one object."""
+    return not guards.words.isdisjoint(OBJECTS)
+
+
+def compares_keys(guards: Guards) -> bool:
+    """The same, or whether a tensor is among the members of a list, or a key."""
+    return not guards.words.isdisjoint(KEYS) or any(isinstance(key, Tensor) for key in guards.names[1::3])
+
+
+def identities(guards: Guards, inputs: Sequence[Any]) -> tuple[Identity, ...]:
+    """What must hold in calls of a program that was captured with these tensors and numbers."""
+    if not guards.tensors or not compares_keys(guards):
+        return ()
+    pairs = [(k, x, y) for k, x in enumerate(inputs) if isinstance(x, Tensor) for y in guards.tensors]
+    return tuple([Identity(k, y, x is y) for k, x, y in pairs if x.layout is y.layout and (x is y or not is_among(x, guards))])
+
+
+def is_among(x: Tensor, guards: Guards) -> bool:
+    """Whether a tensor is one that a program names."""
+    return any(x is y for y in guards.tensors)
+
+
+def selves(guards: Guards, inputs: Sequence[Any]) -> frozenset[int]:
+    """The arguments, by identity, that are in the capture what they are outside."""
+    return frozenset([id(each.tensor) for each in identities(guards, inputs) if each.same])
