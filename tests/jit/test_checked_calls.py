@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import itertools
-import string
+import sys
 import warnings
 
 import numpy as np
@@ -19,24 +19,27 @@ from nbgrad.jit import compile
 from nbgrad.jit.backward import Backward
 from nbgrad.jit.checked_calls import difference
 
+FIRST = 5000
 X = [[0.5, -1.5, 2.5], [1.0, 0.25, -3.0]]
 
 
 @pytest.fixture(autouse=True)
 def checking(any_values, monkeypatch):
-    """The check is on."""
+    """The check is on; the setting that counts is as it was in the end."""
     monkeypatch.setattr(config, "CHECK", True)
+    digits = sys.get_int_max_str_digits()
+    yield
+    sys.set_int_max_str_digits(digits)
 
 
 def numbers(change):
-    """A function of which no graph can know that it gives something else in every run: it counts them in an object of a library."""
-    counts = string.Formatter()
-    counts.runs = -1
+    """A function of which no graph can know that it gives something else in every run: a setting of Python's counts them."""
+    sys.set_int_max_str_digits(FIRST - 1)
     w = nbgrad.ones(3, requires_grad=True)
 
     def fn(x):
-        counts.runs += 1
-        return change(x, counts.runs, w)
+        sys.set_int_max_str_digits(sys.get_int_max_str_digits() + 1)
+        return change(x, sys.get_int_max_str_digits() - FIRST, w)
 
     return fn
 
