@@ -19,6 +19,7 @@ from typing import Any
 from ....base.errors import KernelError
 from .device import Allocation, Device, Kernel, kernel_of_image
 from .library import Library
+from .limits import GRID_LIMITS, THREAD_LIMIT
 from .timeline import Event, Stream, Timeline
 
 __all__ = ["Driver", "install"]
@@ -230,8 +231,7 @@ class Driver:
 
     @entry("pp")
     def cuMemGetInfo(self, free, total):
-        used = sum(each.nbytes for _, each in self.allocations.values())
-        put(ctypes.c_size_t, free, MEMORY - used)
+        put(ctypes.c_size_t, free, MEMORY - self.used())
         put(ctypes.c_size_t, total, MEMORY)
 
     # ---- contexts ------------------------------------------------------------------------------------------------------------
@@ -379,10 +379,13 @@ class Driver:
 
     # ---- memory --------------------------------------------------------------------------------------------------------------
 
+    def used(self) -> int:
+        """Bytes that are allocated."""
+        return sum(each.nbytes for _, each in self.allocations.values())
+
     def allocate(self, nbytes: int) -> int:
         device = self.current()
-        used = sum(each.nbytes for _, each in self.allocations.values())
-        if used + nbytes > MEMORY:
+        if self.used() + nbytes > MEMORY:
             raise Refused(OUT_OF_MEMORY)
         made = self.devices[device].allocate(nbytes)
         self.allocations[made.address] = device, made
@@ -433,7 +436,7 @@ class Driver:
     @entry("pip")
     def cuMemPoolGetAttribute(self, pool, attribute, out):
         self.thing(pool, tuple)
-        put(ctypes.c_uint64, out, sum(each.nbytes for _, each in self.allocations.values()) if attribute >= 5 else 0)
+        put(ctypes.c_uint64, out, self.used() if attribute >= 5 else 0)
 
     @entry("ppp")
     def cuMemPoolGetAccess(self, out, pool, location):
@@ -615,7 +618,7 @@ class Driver:
         if self.fault is not None:
             raise Refused(LAUNCH_FAILED)
         threads = block[0] * block[1] * block[2]
-        if not all(grid) or not 1 <= threads <= 1024 or max(grid[1:]) > 65535:
+        if not all(grid) or not 1 <= threads <= THREAD_LIMIT or any(n > limit for n, limit in zip(grid, GRID_LIMITS)):
             raise Refused(INVALID_VALUE)
         values = list[int]()
         for k, width in enumerate(kernel.widths):
