@@ -12,17 +12,19 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from ....base.dtypes import dtype_of
 from ....base.errors import KernelError
 from ...cpu.build import loader
 from ..access import Function, itemsize, value_dtype
 from ..build import Recipe, kernel_name, text_for
+from ..steps import Number, Steps
 from ..templates import BLOCK, Template, arguments_of
 from . import check, schedule, switch, words
 from .limits import GRID_LIMITS, SHARED_LIMIT, THREAD_LIMIT
 from .timeline import History
 from .words import ALIVE, ALLOCATION_WORDS, FAULTS, FIBER_WORDS, FREED, MACHINE_WORDS, STACK
 
-__all__ = ["Allocation", "Device", "Kernel", "emulate", "image_of", "kernel_of", "kernel_of_image"]
+__all__ = ["Allocation", "Device", "Kernel", "emulate", "image_of", "kernel_of", "kernel_of_image", "run_steps"]
 
 APART = 256  # bytes between allocations, which belong to none
 GARBAGE = 0xFB  # what fresh and freed memory holds: as bytes, integers and numbers nothing that a program would have
@@ -314,3 +316,40 @@ def emulate(
     finally:
         for memory in held.values():
             device.release(memory)
+
+
+def run_steps(steps: Steps, outs: Sequence[np.ndarray], operands: Sequence[Any], device: Device | None = None) -> tuple[int, int]:
+    """Run the launches of one call on arrays, which are copied to the device and back.
+
+    Args:
+        outs: the results' arrays; ``operands``: arrays (what lies in memory, from the first element on), or Python numbers.
+
+    Returns:
+        What the kernels wrote at ``ERRORS``.
+
+    Raises:
+        KernelError: as ``emulate``.
+    """
+    device = Device() if device is None else device
+    errors = np.zeros(2, np.int64)
+    held = {
+        "out": [device.allocate(a.nbytes, f"result {k}") for k, a in enumerate(outs)],
+        "errors": [device.upload(errors, "errors")],
+    }
+    held["operand"] = [device.upload(a, f"operand {k}") if isinstance(a, np.ndarray) else None for k, a in enumerate(operands)]
+    held["work"] = [device.allocate(steps.workspace, "the workspace")]
+    try:
+        for step in steps.steps:
+            recipe = step.recipe
+            kernel = kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source, device.checked)
+            pointers = [held[place.kind][place.index].address + place.offset for place in step.pointers]
+            numbers = [operands[v.index] if isinstance(v, Number) else v for v in step.values]
+            kind = dtype_of(value_dtype(recipe.dtype)).numpy.type
+            device.launch(kernel, step.grid, BLOCK, [*pointers, *map(kind, numbers), *step.counts])
+        for array, memory in zip(outs, held["out"]):
+            device.download(memory, array)
+        device.download(held["errors"][0], errors)
+    finally:
+        for memory in (each for group in held.values() for each in group if each is not None):
+            device.release(memory)
+    return int(errors[0]), int(errors[1])

@@ -1,0 +1,86 @@
+"""What an operation does on a GPU: kernels one after the other, said without addresses.
+
+A lowering for CUDA says by layouts and attributes which kernels run, on how many blocks, over which memory. Nothing is compiled
+here, and no address known: both come with the first launch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .build import Recipe
+
+__all__ = ["ERRORS", "Number", "Place", "Step", "Steps", "operand", "out", "work"]
+
+
+class Place(NamedTuple):
+    """Memory that a kernel is given: made by ``out``, ``operand`` and ``work``; or ``ERRORS``.
+
+    Attributes:
+        kind: ``"out"``, ``"operand"``, ``"work"`` or ``"errors"``.
+        at: which result, or operand of the call; 0 of others.
+        offset: in bytes from its first element.
+    """
+
+    kind: str
+    at: int = 0
+    offset: int = 0
+
+
+class Number(NamedTuple):
+    """A number that the kernel is given by value: the call's operand ``at``, which is a Python number."""
+
+    at: int
+
+
+def out(at: int = 0, offset: int = 0) -> Place:
+    """A result's memory."""
+    return Place("out", at, offset)
+
+
+def operand(at: int = 0, offset: int = 0) -> Place:
+    """An operand's memory."""
+    return Place("operand", at, offset)
+
+
+def work(offset: int = 0) -> Place:
+    """Memory that lives as long as the steps of one call; multiples of 256 bytes are aligned to as much."""
+    return Place("work", 0, offset)
+
+
+# NOTE [Errors on the device]: two int64s of the device. A thread that meets a wrong element writes there, if 0 is there: what is
+# wrong (the operation's number, never 0), then the element. A kernel that reads gives 0 in its place, one that writes has looked at
+# all elements before, and changes nothing. The program is told when it next waits for the device.
+ERRORS = Place("errors")
+
+
+class Step(NamedTuple):
+    """One launch.
+
+    Attributes:
+        recipe: of the kernel.
+        grid: blocks, in up to three dimensions.
+        pointers: what the kernel's pointers point to, in their order.
+        values: its numbers: constants, or ``Number``.
+        counts: its integers.
+        single: the same step by single elements, for memory that is not aligned to vectors; None where there are no vectors.
+    """
+
+    recipe: Recipe
+    grid: tuple[int, ...]
+    pointers: tuple[Place, ...]
+    values: tuple[float | Number, ...] = ()
+    counts: tuple[int, ...] = ()
+    single: Step | None = None
+
+
+class Steps(NamedTuple):
+    """The launches of one call.
+
+    Attributes:
+        steps: one after the other; later ones see what earlier ones wrote.
+        workspace: bytes that ``work`` may reach.
+    """
+
+    steps: tuple[Step, ...]
+    workspace: int = 0
