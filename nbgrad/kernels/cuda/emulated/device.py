@@ -17,7 +17,7 @@ from ....base.errors import KernelError
 from ...cpu.build import loader
 from ..access import Function, itemsize, value_dtype
 from ..build import Recipe, kernel_name, text_for
-from ..steps import Number, Steps
+from ..steps import Number, Place, Steps
 from ..templates import BLOCK, Template, arguments_of
 from . import check, schedule, switch, words
 from .limits import GRID_LIMITS, SHARED_LIMIT, THREAD_LIMIT
@@ -332,24 +332,32 @@ def run_steps(steps: Steps, outs: Sequence[np.ndarray], operands: Sequence[Any],
     """
     device = Device() if device is None else device
     errors = np.zeros(2, np.int64)
-    held = {
+    held: dict[str, list[Allocation | None]] = {
         "out": [device.allocate(a.nbytes, f"result {k}") for k, a in enumerate(outs)],
+        "operand": [device.upload(a, f"operand {k}") if isinstance(a, np.ndarray) else None for k, a in enumerate(operands)],
+        "work": [device.allocate(steps.workspace, "the workspace")],
         "errors": [device.upload(errors, "errors")],
     }
-    held["operand"] = [device.upload(a, f"operand {k}") if isinstance(a, np.ndarray) else None for k, a in enumerate(operands)]
-    held["work"] = [device.allocate(steps.workspace, "the workspace")]
+
+    def address(place: Place) -> int:
+        memory = held[place.kind][place.at]
+        assert memory is not None  # a number has no place
+        return memory.address + place.offset
+
     try:
         for step in steps.steps:
             recipe = step.recipe
             kernel = kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source, device.checked)
-            pointers = [held[place.kind][place.index].address + place.offset for place in step.pointers]
-            numbers = [operands[v.index] if isinstance(v, Number) else v for v in step.values]
+            pointers = [address(place) for place in step.pointers]
+            numbers = [operands[v.at] if isinstance(v, Number) else v for v in step.values]
             kind = dtype_of(value_dtype(recipe.dtype)).numpy.type
             device.launch(kernel, step.grid, BLOCK, [*pointers, *map(kind, numbers), *step.counts])
-        for array, memory in zip(outs, held["out"]):
-            device.download(memory, array)
-        device.download(held["errors"][0], errors)
+        for array, memory in (*zip(outs, held["out"]), (errors, held["errors"][0])):
+            if memory is not None:
+                device.download(memory, array)
     finally:
-        for memory in (each for group in held.values() for each in group if each is not None):
-            device.release(memory)
+        for group in held.values():
+            for memory in group:
+                if memory is not None:
+                    device.release(memory)
     return int(errors[0]), int(errors[1])
