@@ -22,6 +22,7 @@ __all__ = [
     "device",
     "CPU",
     "STORAGE_TEMPLATE",
+    "default_device",
     "UntypedStorage",
     "note_made",
     "unwatched",
@@ -97,6 +98,12 @@ def device(spec="cpu", index: int | None = None) -> Device:
 
 
 CPU = device("cpu")
+_default: list[Device] = [CPU]
+
+
+def default_device() -> Device:
+    """Where new tensors are."""
+    return _default[-1]
 
 
 # ``Storage.writable`` of inference tensors: false, so that a write asks first.
