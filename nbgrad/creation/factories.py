@@ -7,6 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any, Iterator
 
 import numpy as np
@@ -218,6 +219,20 @@ def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layo
     return layout_of(dtype, layout.shape, None if layout.expanded else like_strides(layout.shape, layout.strides), device)
 
 
+def made_on_host(factory: Any) -> Any:
+    """A factory whose elements the CPU computes, wherever they go then."""
+
+    @wraps(factory)
+    def made(*args: Any, device: Any = None, requires_grad: bool = False, out: Tensor | None = None, **named: Any) -> Tensor:
+        if out is not None:
+            return factory(*args, device=device, requires_grad=requires_grad, out=out, **named)
+        to = CPU if device is None and default_device() is CPU else on_device(factory.__name__, device)
+        made = factory(*args, device=CPU, requires_grad=requires_grad and to is CPU, **named)
+        return made if to is CPU else leaf(factory.__name__, there(factory.__name__, made, to), requires_grad)
+
+    return made
+
+
 # ---- filled with a number ------------------------------------------------------------------------------------------
 
 
@@ -415,6 +430,7 @@ def scalar_tensor(
     return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
+@made_on_host
 def eye(
     n: int,
     m: int | None = None,
@@ -458,6 +474,7 @@ def python_number(op: str, name: str, value):
     return value
 
 
+@made_on_host
 def arange(
     start: Any = None,
     end: Any = None,
@@ -588,6 +605,7 @@ def as_line(values: Any, layout: Layout) -> Tensor:
     return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
 
 
+@made_on_host
 def linspace(
     start: Any,
     end: Any,
@@ -612,6 +630,7 @@ def linspace(
     return leaf("linspace", as_line(values, layout), requires_grad)
 
 
+@made_on_host
 def logspace(
     start: float | Tensor,
     end: float | Tensor,

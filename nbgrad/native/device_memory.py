@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable
 
-from .objects import ARRAY_DATA
+from .objects import ARRAY_BASE, ARRAY_DATA
 
 __all__ = ["device_memory_type"]
 
@@ -51,10 +51,11 @@ _kept: list[Any] = []  # what the type points to
 
 def device_memory_type(free: int) -> type:
     """The type DeviceMemory, whose instances the function at the address ``free`` takes leave of."""
-    members = (Member * 4)(
+    members = (Member * 5)(
         Member(b"address", WORD, ARRAY_DATA, 1, b"of the first byte"),
         Member(b"nbytes", SIZE, 32, 1, b"how many were asked for"),
         Member(b"owner", OBJECT, 40, 1, b"whose memory it is, if it is not ours"),
+        Member(b"base", OBJECT, ARRAY_BASE, 1, b"None: it is no part of another one"),
         Member(),
     )
     slots = (SlotDef * 4)(

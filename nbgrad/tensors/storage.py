@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
+from ..native.primitives import array_data
 
 __all__ = [
     "Storage",
@@ -173,7 +174,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """Address of the first byte."""
-        return self.storage.array.ctypes.data
+        return array_data(self.storage.array)
 
     @property
     def device(self) -> Any:
