@@ -697,7 +697,7 @@ def tensor(
             return out
         data = plain(data) if places else data
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
-        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape))
+        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape, None, CPU))
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
@@ -708,7 +708,7 @@ def tensor(
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
-    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
+    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape, None, CPU)), requires_grad)
 
 
 def there(op: str, x: Tensor, device: Device) -> Tensor:
@@ -748,9 +748,9 @@ def of_alike(data) -> Tensor | None:
     if kinds:
         return None
     if kind is float and -1e38 < low <= high < 1e38 and (dtype := get_default_dtype()).itemsize >= 4:
-        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape))
+        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape, None, CPU))
     if kind is int and -1e18 < low <= high < 1e18:
-        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape))
+        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape, None, CPU))
     return None
 
 

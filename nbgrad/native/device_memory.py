@@ -13,7 +13,7 @@ DEALLOC, MEMBERS, DOC = 52, 72, 56  # Python's numbers of slots, part of its sta
 WORD, SIZE, OBJECT = 18, 19, 6  # T_ULONGLONG, T_PYSSIZET, T_OBJECT
 DEFAULT = 1 << 18  # Py_TPFLAGS_DEFAULT
 NO_INSTANCES = 1 << 7  # Py_TPFLAGS_DISALLOW_INSTANTIATION
-DOCUMENTATION = b"Memory of a GPU: its address, and how many bytes were asked for."
+DOCUMENTATION = ctypes.create_string_buffer(b"Memory of a GPU: its address, and how many bytes were asked for.")
 
 
 class SlotDef(ctypes.Structure):
@@ -61,7 +61,7 @@ def device_memory_type(free: int) -> type:
     slots = (SlotDef * 4)(
         SlotDef(DEALLOC, free),
         SlotDef(MEMBERS, ctypes.addressof(members)),
-        SlotDef(DOC, ctypes.cast(DOCUMENTATION, ctypes.c_void_p).value),
+        SlotDef(DOC, ctypes.addressof(DOCUMENTATION)),
         SlotDef(),
     )
     name = b"nbgrad.DeviceMemory"

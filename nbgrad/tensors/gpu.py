@@ -56,12 +56,13 @@ class HeapOfCard:
         self.card: Card = card(index)
         self.index, self.lists = index, dict[int, Any]()
         compiled = native.entries is not None
+        memory: Any
         if compiled:
             memory = bytes(8 * HEAP_WORDS)
             self.words = (ctypes.c_int64 * HEAP_WORDS).from_address(id(memory) + BYTES_ITEMS)
             kind = memory_type()
         else:
-            memory = self.words = (ctypes.c_int64 * HEAP_WORDS)()
+            self.words = memory = (ctypes.c_int64 * HEAP_WORDS)()
             kind = PlainMemory
         self.memory = memory
         self.words[heaps.THREAD] = -1
