@@ -713,7 +713,7 @@ def tensor(
 
 def there(op: str, x: Tensor, device: Device) -> Tensor:
     """A new tensor without history on a device."""
-    return moved(op, native.alias(x), device)
+    return x if x.layout.device is device else moved(op, native.alias(x), device)
 
 
 def numbers_in(data: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Number]]:
@@ -1031,15 +1031,15 @@ def new_method(name: str, factory):
     """The method ``x.new_zeros(*size)`` of a factory: its dtype is that of ``x`` unless given."""
 
     def method(self, *args, dtype=None, device=None, requires_grad: bool = False, **named):
-        return factory(
-            *args, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad, **named
-        )
+        own = self.layout
+        dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+        return factory(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
 
     method.__name__ = method.__qualname__ = name
     parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     attach(method, __signature__=inspect.Signature([own, *parameters], return_annotation="Tensor"))
-    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
+    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor, and on its device, unless others are given."
     return method
 
 
@@ -1053,10 +1053,12 @@ def new_tensor_method(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
-    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is self.layout.dtype:
-        return leaf("new_tensor", out, requires_grad)
-    return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    """``nbgrad.tensor`` with the dtype of this tensor, and on its device, unless others are given."""
+    own = self.layout
+    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is own.dtype:
+        return leaf("new_tensor", there("new_tensor", out, own.device), requires_grad)
+    dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 METHODS = {

@@ -165,7 +165,7 @@ def to_host(x: Any, moved: dict[int, tuple[Tensor, Tensor]] | None = None) -> An
         return copy
     if type(x) is Layout:
         return layout_of(x.dtype, x.shape, x.strides, CPU, x.conj, x.neg)
-    return type(x)([to_host(each, moved) for each in x]) if type(x) in (tuple, list) else x
+    return tuple([to_host(each, moved) for each in x]) if isinstance(x, (tuple, list)) else x
 
 
 def from_host(x: Any, device: Device, moved: dict[int, tuple[Tensor, Tensor]]) -> Any:

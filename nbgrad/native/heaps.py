@@ -253,7 +253,7 @@ def launch_steps(plan: Plan, pointers: Words) -> int:
                 cells[k] = pointers[value] + more
                 low = low | cells[k]
             elif kind == NUMBER:
-                places[k] = pointers[value]
+                places[k] = pointers[value] + more
             elif kind == WORK:
                 cells[k] = base + more
             elif kind == UNITS:
