@@ -24,6 +24,7 @@ from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
 from ..native.plans import PARALLEL, complete, pack_record
 from ..ops import shapes
+from ..tensors.arrays import array_from_gpu
 from ..tensors.batch_levels import ask_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import CPU, wrap_array
@@ -48,6 +49,8 @@ def array_of(x: Tensor) -> np.ndarray:
     layout, size = x.layout, x.layout.dtype.itemsize
     if layout.special or traces:
         ask_values("index, nonzero, mask", x)
+    if layout.memory is not None:
+        return array_from_gpu(x)
     array = (
         np.ndarray(
             layout.shape,
