@@ -222,8 +222,8 @@ def at_once(choose: Callable) -> Callable:
             ready = None
             args = [x.detach() if isinstance(x, Tensor) else x for x in args]  # which are told apart, also if they were one
             named = {name: x.detach() if isinstance(x, Tensor) else x for name, x in named.items()}
-            chosen = None if are_on_gpu(key) else choose(*args, **named)
-            if chosen is not None:
+            chosen = choose(*args, **named)
+            if chosen is not None and not are_on_gpu([x.layout for x in chosen[1]]):
                 name, operands, attributes, finish = chosen
                 plan = launch(name, tuple([x.layout for x in operands]), attributes)
                 given = [*enumerate(args), *named.items()]
