@@ -20,7 +20,7 @@ from ....base.errors import KernelError
 from .device import Allocation, Device, Kernel, kernel_of_image
 from .library import Library
 from .limits import GRID_LIMITS, THREAD_LIMIT
-from .timeline import Event, Stream, Timeline
+from .timeline import Event, Stream, Timeline, merge
 
 __all__ = ["Driver", "install"]
 
@@ -311,6 +311,7 @@ class Driver:
     def cuStreamQuery(self, handle):
         if self.stream(handle).queue:
             raise Refused(NOT_READY)
+        merge(self.timeline.host, self.stream(handle).clock)
 
     @entry("pp")
     def cuStreamGetCtx(self, handle, out):
@@ -363,6 +364,8 @@ class Driver:
         mark = self.thing(event, Event).mark
         if mark is not None and not mark.reached:
             raise Refused(NOT_READY)
+        if mark is not None:
+            merge(self.timeline.host, mark.clock)
 
     @entry("p")
     def cuEventSynchronize(self, event):
