@@ -31,7 +31,7 @@ from ..tensors.streams import select
 from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..tensors.gpu import HeapOfCard
+    from ..tensors.heaps import HeapOfCard
 
 __all__ = ["streamed_walk"]
 
@@ -94,7 +94,7 @@ class Crossing:
 
     def begin(self) -> None:
         """Record events on the caller's streams."""
-        from ..tensors.gpu import opened
+        from ..tensors.heaps import opened
 
         for heap in opened:
             if heap.index not in self.begun:
@@ -172,7 +172,7 @@ class Crossing:
 
 def cross(crossing: Crossing, below: Target, value: Tensor, choice: Choice) -> None:
     """Let the streams of what a cotangent goes to wait for it, and note that they use its memory."""
-    from ..tensors.gpu import heap_on, use_on
+    from ..tensors.heaps import heap_on, use_on
 
     index = value.layout.device.index
     assert index is not None

@@ -42,6 +42,7 @@ FOLD = "(fold)"
 LATER: list[Callable[[], None]] = []
 # The same for tensors on GPUs; what has none there runs on the CPU (device_lowerings.py).
 ON_GPU: dict[str, tuple[str, Callable]] = {}
+REGISTRIES: dict[str | None, tuple[dict, ...]] = {"cpu": (LOWERINGS,), "cuda": (ON_GPU,), None: (LOWERINGS, ON_GPU)}
 
 
 def lowering_of(op: General) -> tuple[str, Callable] | None:
@@ -62,10 +63,8 @@ def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Ca
 
     def register(function):
         for name in names:
-            if device != "cuda":
-                LOWERINGS[name] = (style, function)
-            if device != "cpu":
-                ON_GPU[name] = (style, function)
+            for table in REGISTRIES[device]:
+                table[name] = (style, function)
         return function
 
     return register

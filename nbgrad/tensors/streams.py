@@ -17,7 +17,7 @@ from .choices import Choice, StreamOfCard, begin_streams, current
 from .storage import Device, device as device_of
 
 if TYPE_CHECKING:
-    from .gpu import HeapOfCard
+    from .heaps import HeapOfCard
     from .tensor import Tensor
 
 __all__ = [
@@ -47,7 +47,7 @@ def heap(device: Any) -> HeapOfCard:
     Raises:
         DeviceError: no GPU, or none that is there.
     """
-    from .gpu import current_index, heap_on
+    from .heaps import current_index, heap_on
 
     if device is None or (type(device) is int and device < 0):
         return heap_on(current_index())
@@ -241,7 +241,7 @@ def as_stream(op: str, given: Any, device: Any = None) -> Stream:
         raise ArgumentError(f"{op}: expected a stream, got a number. Hint: nbgrad.cuda.ExternalStream(handle).")
     handle = handle_of(op, given)
     if device is None and handle not in LEGACY:
-        from .gpu import opened
+        from .heaps import opened
 
         device = next((each.index for each in opened if each.card.has_stream(handle)), None)
     return ExternalStream(handle, device)
@@ -396,7 +396,7 @@ def select(choice: Choice, index: int) -> None:
     """Make streams and a GPU the current ones of this thread."""
     current.index = index
     if choice is not current.choice:
-        from .gpu import choose
+        from .heaps import choose
 
         begin_streams()
         choose(choice)
@@ -457,7 +457,7 @@ def record_stream(x: Tensor, stream: Any) -> None:
             f"record_stream: the tensor is on {x.layout.device}, the stream on cuda:{found.device}; expected one GPU. "
             "Hint: a stream of the tensor's GPU, which may wait for the other one."
         )
-    from .gpu import use_on
+    from .heaps import use_on
 
     begin_streams()
     use_on(x, found)

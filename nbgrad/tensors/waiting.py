@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from ..base.errors import KernelError
 from ..base.locks import new_rlock
 from ..kernels.cuda.driver import Card
+from ..native.handle import native
 from ..native.heaps import NEXT, SHARED
 from .choices import StreamOfCard
-from .tensor import native
 
 __all__ = ["Waiting", "MOST_BITS"]
 
