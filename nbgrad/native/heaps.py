@@ -339,6 +339,7 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
     if facts[MINE] != 0:
         note_uses(facts, outs)
         note_uses(facts, operands)
+    stream = facts[STREAM]
     cells, places = words(128), words(128)
     at, steps = first + 2, record[first + 1]
     for _step in range(steps):
@@ -381,7 +382,7 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
                 1,
                 1,
                 record[at + 6],
-                facts[STREAM],
+                stream,
                 address_of(places),
                 0,
             )

@@ -444,13 +444,13 @@ def synchronize(device: Any = None) -> None:
 def record_stream(x: Tensor, stream: Any) -> None:
     """Note that a stream uses a tensor's memory: it is not given to another one before that stream has done what it has now.
 
-    Launches note it themselves. It is for work that nbgrad does not see.
+    Launches note it themselves. It is for work that nbgrad does not see. Memory on the CPU waits for no stream.
 
     Raises:
-        DeviceError: the tensor is on no GPU, or on another than the stream.
+        DeviceError: the tensor is on another GPU than the stream.
     """
     if x.layout.memory is None:
-        raise DeviceError(f"record_stream: the tensor is on {x.layout.device}, expected a tensor on a GPU.")
+        return
     found = as_stream("record_stream", stream, x.layout.device.index).on
     if found.device != x.layout.device.index:
         raise DeviceError(
