@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import random
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,7 +21,7 @@ from ....base.errors import KernelError
 from .device import Allocation, Device, Kernel, kernel_of_image
 from .library import Library
 from .limits import GRID_LIMITS, THREAD_LIMIT
-from .timeline import Event, Stream, Timeline
+from .timeline import Event, Stream, Timeline, merge
 
 __all__ = ["Driver", "install"]
 
@@ -106,7 +107,7 @@ class Driver:
         self.timeline = Timeline(seed)
         self.handles: dict[int, Any] = {}
         self.next = 0x1000
-        self.context: list[int] = []  # devices whose contexts are current, the innermost last
+        self.of_thread = threading.local()
         self.fault: str | None = None
         self.calls: dict[str, int] = {}
         self.failures: dict[str, list[tuple[int, int]]] = {}
@@ -133,6 +134,12 @@ class Driver:
         for at, number in self.failures.get(name, ()):
             if at == count:
                 raise Refused(number)
+
+    @property
+    def context(self) -> list[int]:
+        """The devices whose contexts are current in this thread, the innermost last."""
+        found: list[int] = self.of_thread.__dict__.setdefault("context", [])
+        return found
 
     # ---- handles -------------------------------------------------------------------------------------------------------
 
@@ -311,6 +318,7 @@ class Driver:
     def cuStreamQuery(self, handle):
         if self.stream(handle).queue:
             raise Refused(NOT_READY)
+        merge(self.timeline.host, self.stream(handle).clock)
 
     @entry("pp")
     def cuStreamGetCtx(self, handle, out):
@@ -363,6 +371,8 @@ class Driver:
         mark = self.thing(event, Event).mark
         if mark is not None and not mark.reached:
             raise Refused(NOT_READY)
+        if mark is not None:
+            merge(self.timeline.host, mark.clock)
 
     @entry("p")
     def cuEventSynchronize(self, event):
@@ -655,6 +665,7 @@ class Installed:
 
     def __init__(self, driver: Driver):
         self.driver, self.kept, self.jumps = driver, dict[str, Any](), dict[str, int]()
+        self.lock = threading.RLock()  # one call at a time, whichever threads they come from
         kinds = ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p
         find = self.kept["find"] = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(self.find)
         address = self.address = ctypes.cast(find, ctypes.c_void_p).value or 0
@@ -685,13 +696,14 @@ class Installed:
 
         def call(*operands: Any) -> int:
             driver = self.driver
-            try:
-                driver.meet(name)
-                if function is None:
-                    return NOT_SUPPORTED
-                function(driver, *operands)
-            except Refused as refused:
-                return refused.number
+            with self.lock:
+                try:
+                    driver.meet(name)
+                    if function is None:
+                        return NOT_SUPPORTED
+                    function(driver, *operands)
+                except Refused as refused:
+                    return refused.number
             return SUCCESS
 
         return call
