@@ -89,7 +89,7 @@ def step_words(step: Step, gpu: int, outs: int) -> list[int | Code]:
     for value in step.values:
         parameters += value_words(value, recipe, outs)
     for count in step.counts:
-        parameters += (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)
+        parameters += count_words(count, outs)
     aligned = max((access.nbytes for access in recipe.template.accesses), default=1) if step.single else 1
     words: list[int | Code] = [code_of(recipe, gpu), *grid, BLOCK, 0, step.tile, aligned - 1, len(parameters) // 3, *parameters]
     return [len(words) + 1, *words]
@@ -102,6 +102,13 @@ def place_words(place: Place, outs: int) -> tuple[int, int, int]:
     if place.kind == "errors":
         return heaps.ERROR, 0, 0
     return heaps.TENSOR, 1 + place.at + (outs if place.kind == "operand" else 0), place.offset
+
+
+def count_words(count: int | Elements | Number, outs: int) -> tuple[int, int, int]:
+    """An integer, as a parameter."""
+    if isinstance(count, Number):
+        return heaps.NUMBER, 1 + outs + count.at, count.offset
+    return (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)
 
 
 def value_words(value: float | Number, recipe: Recipe, outs: int) -> tuple[int, int, int]:

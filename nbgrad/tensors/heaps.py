@@ -154,7 +154,7 @@ class HeapOfCard:
         free, total = self.card.room()
         room = f"{free} of {total} are free" if self.limit is None else f"the process may have {self.limit}"
         return OutOfMemoryError(
-            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]} bytes, "
+            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]}, "
             f"{kept} were kept for new ones and have been given back, {room}. "
             "Hint: smaller batches, nbgrad.checkpoint, or del of what is not needed."
         )
