@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..base.dtypes import DType, dtype_of
+from ..base.errors import DeviceError
 from ..kernels.cuda.access import value_dtype
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.driver import card, failure
@@ -141,6 +142,13 @@ def elementwise_on_device(
     """What ``elementwise_plan`` gives where the first result is on a GPU."""
     from .device_steps import elementwise_steps
 
+    there = outs[0].device
+    for x in (*operands, *outs):
+        if x is not None and x.device is not there:
+            raise DeviceError(
+                f"{formula.name}: one operand is on {there}, another on {x.device}; expected one device. "
+                "Hint: move one with x.to(device)."
+            )
     dtype = compute.compute
     steps = elementwise_steps(formula, compute, operands, outs, inplace, exact)
     codes = tuple([NUMBER_CODES[dtype] if x is None else 0 for x in operands[inplace:]])

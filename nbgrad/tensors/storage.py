@@ -28,6 +28,8 @@ __all__ = [
     "default_device",
     "defaults",
     "elsewhere",
+    "located",
+    "reading",
     "UntypedStorage",
     "note_made",
     "unwatched",
@@ -164,6 +166,30 @@ def choose_default(device: Device) -> None:
         elsewhere.append(None)
 
 
+class Reading(threading.local):
+    """Where a thread puts what it unpickles."""
+
+    place: Callable[[Device], Device] | None = None
+
+
+reading = Reading()
+
+
+def located(device: Device) -> Device:
+    """The device for what was pickled on ``device``: the same, unless ``nbgrad.load`` says another.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+    found = device if reading.place is None else reading.place(device)
+    if found is CPU:
+        return CPU
+    try:
+        return found.present("load")
+    except DeviceError as error:
+        raise DeviceError(f"{str(error).partition(' Hint: ')[0]} Hint: nbgrad.load(file, map_location='cpu').") from None
+
+
 # ``Storage.writable`` of inference tensors: false, so that a write asks first.
 IN_INFERENCE_MODE = None
 # And of storages that somebody guards: also false, so that the guard is told before a write.
@@ -244,6 +270,10 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes."""
+        if self.storage.device is not CPU:
+            from .gpu import bytes_of
+
+            return bytes_of(self.storage).tolist()
         return self.storage.array.view(np.uint8).tolist()
 
     def __getitem__(self, index: Any) -> Any:
