@@ -468,10 +468,10 @@ def through(function):
         x, y = (wave(3, 3) + 1.5 + 0.01 * k).requires_grad_(), (wave(3, 3) + 2).requires_grad_()
         z = x
         for _ in range(30):
-            z = z * y.sin()
+            z = z * y
         out = function(z * 1e3, y)
         for _ in range(30):
-            out = out * y.cos()
+            out = out * (y - 1.5)
         (out * 1e6).sum().backward()
         return bits(x.grad), bits(y.grad)
 
