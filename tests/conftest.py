@@ -63,7 +63,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases that are in no part of this run; skip what this run or this machine cannot do, with the reason."""
+    """Leave out cases of other parts; begin with what takes long; skip what this run or this machine cannot do, with the reason."""
     if whole_tests_are_asked_for(config):
         taken, left_out = [], []
         for item in items:
@@ -74,6 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = taken
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
     reasons = {}
     if not config.getoption("--slow"):
         reasons["slow"] = "slow: runs with --slow"
@@ -89,7 +90,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 #   1. ``@pytest.mark.part(of, *which)``: a run takes those cases whose hash modulo ``of`` is among ``which``. With ``--slow`` all.
 #   2. the hash is of the operation (the parameter ``name``), else of the case's id: equal in every run, on every machine, and
 #      what is added to the table moves nothing else
-#   3. tests, or values of a parameter, marked with every ``which`` share the operations: each is seen in one of the modes
+#   3. tests, or values of a parameter (``helpers.alternating``), marked with every ``which`` share the operations: each is seen in
+#      one of the modes
 #   4. who names cases, by an id or ``-k``, gets them all: ``pytest tests -k softsign`` is every test of that operation
 
 
