@@ -283,6 +283,24 @@ def test_events_tell_when(gpu):
 
 
 @emulated
+def test_graphs_of_cuda_core(gpu):
+    """Captured by its builder, with a branch, and launched again and again."""
+    x, y = numbers(), numbers(1)
+    a, b, c, d = gpu.upload(x), gpu.upload(y), gpu.empty(4 * N), gpu.empty(4 * N)
+
+    def record(builder):
+        left, right = builder.split(2)
+        product(gpu, a, b, c, on=left)
+        product(gpu, b, b, d, on=right)
+        product(gpu, c, d, c, on=builder.join(left, right))
+
+    graph = gpu.capture(record)
+    for _ in range(3):
+        graph.launch(gpu.stream)
+    np.testing.assert_array_equal(gpu.download(c, np.float32, N), x * y * (y * y))
+
+
+@emulated
 def test_out_of_memory(gpu):
     """More than the device has; what is there stays as it was."""
     a = gpu.upload(numbers())

@@ -9,8 +9,10 @@ are bounded by what lives, however much was allocated before.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
-from bisect import bisect_right
+import sys
+from bisect import bisect_left, bisect_right
 from collections import deque
 
 import numpy as np
@@ -25,13 +27,23 @@ __all__ = ["Allocation", "Memory", "named"]
 APART = 256  # bytes between allocations, which belong to none
 GARBAGE = 0xFB  # what fresh and freed memory holds: as bytes, integers and numbers nothing that a program would have
 FILLED = 16 << 20  # larger allocations hold no garbage at first: what nobody touches costs nothing
+MAPPED = 256 << 10  # bytes of which the system is asked directly
+NO_RESERVE = 0x4000  # Linux's MAP_NORESERVE, which mmap has from Python 3.13 on
 RESERVED = 1 << 20  # bytes that are taken of this process's memory at once
-KEPT = 64 << 20  # bytes of regions of which nothing is left
+KEPT = 16 << 20  # bytes of regions of which nothing is left
 REMEMBERED = 256  # freed allocations that messages know by name
 NO_SHADOW = np.zeros((0, 2), np.int64)
 HOST = -1  # in the place of a device's number
 
 ROW = struct.Struct(f"{ALLOCATION_WORDS}q")
+
+
+def fresh(nbytes: int) -> np.ndarray:
+    """Bytes that are 0, of which those that nobody touches cost nothing, and which go back to the system with the array."""
+    if nbytes < MAPPED or sys.platform != "linux":
+        return np.zeros(nbytes, np.uint8)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+    return np.frombuffer(mmap.mmap(-1, nbytes, flags), np.uint8)
 
 
 class Region:
@@ -44,7 +56,9 @@ class Region:
     __slots__ = ("block", "start", "end", "free", "living")
 
     def __init__(self, nbytes: int):
-        self.block = np.zeros(nbytes, np.uint8) if nbytes > FILLED else np.full(nbytes, GARBAGE, np.uint8)
+        self.block = fresh(nbytes)
+        if nbytes <= FILLED:
+            self.block[:] = GARBAGE
         self.start = self.block.__array_interface__["data"][0]
         self.end = self.start + nbytes
         self.free, self.living = -(-self.start // APART) * APART, 0
@@ -66,7 +80,7 @@ class Allocation:
 
     def __init__(self, address: int, nbytes: int, name: str = "", device: int = 0, region: Region | None = None):
         self.address, self.nbytes, self.name, self.device, self.alive = address, nbytes, name, device, True
-        self.shadow: np.ndarray = np.zeros((nbytes, 2), np.int64)
+        self.shadow = fresh(16 * nbytes).view(np.int64).reshape(nbytes, 2)
         self.history: History | None = History()
         self.region = region
         self.copies: list = []
@@ -152,6 +166,7 @@ class Memory:
         self.fill(at, allocation.address, allocation.nbytes, 0, FREED, EVERYBODY)
         for left in (at, at - 1):
             self.join(left, region)
+        allocation.region = None
         self.remembered.append(allocation)
         region.living -= 1
         if not region.living and region is not self.region:
@@ -235,7 +250,7 @@ class Memory:
         while self.left_bytes > KEPT:
             gone = self.left.popleft()
             self.left_bytes -= gone.block.nbytes
-            at = bisect_right(self.addresses, gone.start)
+            at = bisect_left(self.addresses, gone.start)
             while at < self.count and self.addresses[at] < gone.end:
                 self.remove(at)
 

@@ -10,6 +10,7 @@
     kernels.py      libraries, launches
     graph.py        graphs: nodes, and the order in which a launch queues them
     captures.py     how streams are captured
+    owned.py        what callers let graphs keep
     installed.py    the driver as a library of this process
 
 NOTE [What the driver says]: an entry point gives 0 or an error number of CUDA's. Whatever a kernel must not do is told by the next
@@ -28,12 +29,13 @@ from .copies import Copies
 from .entries import ENTRIES, KINDS
 from .installed import Installed
 from .kernels import Kernels
+from .owned import Owned
 from .streams import Streams
 
 __all__ = ["ENTRIES", "KINDS", "Driver", "Installed", "install"]
 
 
-class Driver(Streams, Copies, Kernels, Captures):
+class Driver(Streams, Copies, Kernels, Captures, Owned):
     """All entry points, and the state that they share: see ``State``."""
 
 

@@ -90,7 +90,10 @@ class Allocations(Devices):
             if self.lacks(nbytes, device, pool):
                 raise Refused(codes.OUT_OF_MEMORY, f"{nbytes} bytes, and {self.used(device)} of {codes.MEMORY} are in use")
         access = self.access_of(device) if pool is None else pool.access
-        made = self.memory.allocate(nbytes, "", device, access)
+        try:
+            made = self.memory.allocate(nbytes, "", device, access)
+        except (MemoryError, OSError) as error:
+            raise Refused(codes.OUT_OF_MEMORY, f"this machine: {error}") from None
         if pool is None:
             made.owner = "context"
             self.outside[device] += nbytes

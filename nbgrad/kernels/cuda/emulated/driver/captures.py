@@ -117,6 +117,8 @@ class Captures(Allocations):
         for node in graph.nodes:
             self.handles.pop(node.handle, None)
             node.handle = 0
+        for kept, count in graph.kept.items():
+            kept.release(count)
         self.let_go(graph)
 
     def let_go(self, graph: Graph) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 
 from . import codes
-from .codes import LAUNCH_FAILED
 from .entries import Refused, entry, put, put_handle
 from .state import State
 
@@ -32,7 +31,7 @@ class Devices(State):
 
     @entry("ip", harmless=True)
     def cuGetErrorString(self, error, out):
-        told = self.fault if error == LAUNCH_FAILED and self.fault else codes.NAMES.get(error, f"error {error}")
+        told = self.fault if error == codes.LAUNCH_FAILED and self.fault else codes.NAMES.get(error, f"error {error}")
         put_handle(out, self.text(told))
 
     # ---- devices -----------------------------------------------------------------------------------------------------------

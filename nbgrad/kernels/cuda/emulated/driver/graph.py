@@ -14,7 +14,19 @@ from typing import Any, NamedTuple
 
 from ..timeline import Mark, Stream, Timeline
 
-__all__ = ["Capture", "Executable", "Graph", "Node"]
+__all__ = ["Capture", "Executable", "Graph", "Kept", "Node"]
+
+
+class Kept:
+    """What a caller lets graphs keep. ``count``: references to it; ``destroy``: is called with ``data`` when there is none left."""
+
+    def __init__(self, data: int | None, destroy: Callable[[int | None], None], count: int):
+        self.data, self.destroy, self.count = data, destroy, count
+
+    def release(self, count: int) -> None:
+        self.count -= count
+        if count and not self.count:
+            self.destroy(self.data)
 
 
 class Node:
@@ -36,11 +48,13 @@ class Graph:
 
     Attributes:
         owned: memory that lives as long as the graph and what was made of it; ``users``: how many those are.
+        kept: what callers let it keep, with the number of references.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.owned: list[Any] = []
+        self.kept: dict[Kept, int] = {}
         self.users = 1
 
 
@@ -93,11 +107,15 @@ class Executable:
 
     Attributes:
         done: where its last launch ends.
+        kept: what the graph kept when this was made of it.
     """
 
     def __init__(self, graph: Graph, timeline: Timeline, device: int):
         self.graph, self.timeline, self.done = graph, timeline, None
         graph.users += 1
+        self.kept = dict(graph.kept)
+        for kept, count in self.kept.items():
+            kept.count += count
         lane_of, tails = dict[Node, int](), list[Node | None]([None])
         for node in graph.nodes:
             lane = next((lane_of[each] for each in node.after if tails[lane_of[each]] is each), None)
@@ -137,3 +155,5 @@ class Executable:
     def end(self) -> None:
         for lane in self.lanes:
             self.timeline.remove(lane)
+        for kept, count in self.kept.items():
+            kept.release(count)

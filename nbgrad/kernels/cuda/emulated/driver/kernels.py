@@ -81,14 +81,13 @@ class Kernels(State):
             raise Refused(codes.NOT_SUPPORTED, f"blocks of {(bx, by, bz)} threads; those of one dimension are played")
         if kernel.shared + shared > SHARED_LIMIT or extra or sum(kernel.widths) > MOST_PARAMETERS:
             raise Refused(codes.INVALID_VALUE, f"{kernel.shared + shared} bytes of shared memory, {len(kernel.widths)} parameters")
-        count = len(kernel.widths)
+        queued, count = self.stream(stream), len(kernel.widths)
         if count and not parameters:
             raise Refused(codes.INVALID_VALUE, f"no parameters, expected {count}")
         places = (ctypes.c_uint64 * count).from_address(parameters)
         values = (ctypes.c_int64 * max(count, 1))()
         for k, width in enumerate(kernel.widths):
             values[k] = WORDS[width].from_address(places[k]).value
-        queued = self.stream(stream)
         self.enqueue(queued, partial(self.launch, queued.device, kernel, (gx, gy, gz), threads, values))
 
     def launch(self, number: int, kernel: Kernel, grid: tuple, threads: int, values: ctypes.Array) -> None:
