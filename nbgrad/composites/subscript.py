@@ -28,7 +28,7 @@ from ..ops.shapes import view_strides
 from ..tensors.batch_levels import BATCHED
 from ..tensors.layout import Layout, layout_of
 from ..tensors.overlap import overlapping
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, new_tensor
 
 __all__ = ["getitem", "setitem"]
@@ -242,7 +242,7 @@ def array_index(value) -> Tensor:
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind == "b":
-        return new_tensor(wrap_array(np.ascontiguousarray(array).reshape(-1).copy()), layout_of(bool_, array.shape))
+        return new_tensor(wrap_array(np.ascontiguousarray(array).reshape(-1).copy()), layout_of(bool_, array.shape, None, CPU))
     if array.dtype.kind not in "iu":
         raise DimError(f"index: a {type(value).__name__} of {array.dtype} is no index; expected ints or bools.")
     return positions_tensor(array.copy())

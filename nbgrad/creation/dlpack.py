@@ -19,7 +19,7 @@ from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of
 from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import layout_of
-from ..tensors.storage import Device
+from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, new_tensor
 from .casting import on_device
 from .numpy_exchange import from_numpy
@@ -140,7 +140,7 @@ def shared_memory(x) -> Tensor:
     out = from_numpy(array)
     if not exporter.relabelled:
         return out
-    layout = layout_of(bfloat16, out.layout.shape, out.layout.strides)
+    layout = layout_of(bfloat16, out.layout.shape, out.layout.strides, CPU)
     out._storage_.array = out._storage_.array.view(bfloat16.numpy)
     return new_tensor(out._storage_, layout)
 

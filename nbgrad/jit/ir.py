@@ -262,4 +262,4 @@ def map_values(x: Any, change: Callable[[Value], Any]) -> Any:
 def plain_layout(value: Value) -> Layout:
     """The row-major layout of a value's dtype and shape."""
     assert value.layout is not None
-    return layout_of(value.layout.dtype, value.layout.shape)
+    return layout_of(value.layout.dtype, value.layout.shape, None, value.layout.device)

@@ -26,7 +26,7 @@ from ..native.plans import PARALLEL, complete, pack_record
 from ..ops import shapes
 from ..tensors.batch_levels import ask_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
@@ -97,7 +97,7 @@ def blocks(count: int) -> int:
 
 def status_layout(count: int) -> Layout:
     """The layout of the blocks' status words."""
-    return layout_of(int64, (blocks(count),))
+    return layout_of(int64, (blocks(count),), None, CPU)
 
 
 def flags_of(count: int) -> int:
@@ -222,7 +222,7 @@ def read_plan(layout: Layout, index: Layout, walk: IndexWalk) -> GeneralPlan:
 
 
 HALF = ("float16", "bfloat16")
-ONE_STATUS = layout_of(int64, (1,))
+ONE_STATUS = layout_of(int64, (1,), None, CPU)
 
 
 def write_along(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fresh: bool, walk_of: Callable, *where) -> None:
@@ -518,7 +518,7 @@ def mask_positions(op: str, shape: tuple, mask) -> Tensor:
 def positions_tensor(array: np.ndarray) -> Tensor:
     """An int64 array as a tensor."""
     array = np.ascontiguousarray(array, np.int64)
-    return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape))
+    return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape, None, CPU))
 
 
 def copied_layout(layout: Layout) -> Layout:
