@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nbgrad.base import config
-from nbgrad.base.errors import KernelError
+from nbgrad.base.errors import DeviceError, KernelError
 from nbgrad.cubins import table
 from nbgrad.cubins.operations import named
 from nbgrad.kernels.cuda import build, host, templates
@@ -118,6 +118,21 @@ def test_a_missing_wait_is_found_in_any_order(first, second, refused):
             with pytest.raises(
                 KernelError, match=r"stream \d (reads|writes) memory, which stream \d (read|wrote), and does not wait"
             ):
+                timeline.finish_device(0)
+        else:
+            timeline.finish_device(0)
+
+
+@pytest.mark.parametrize("second, refused", [("changes", False), ("reads", True), ("writes", True)])
+def test_what_several_may_do_at_once(second, refused):
+    """Atomic changes of two streams need no order among themselves; reads and writes beside them do."""
+    for seed in range(8):
+        timeline, a, b, _ = two_streams(seed)
+        history = History()
+        timeline.queue(a, lambda t=timeline, h=history: t.touch(h, False, "memory", True))
+        timeline.queue(b, lambda t=timeline, h=history: t.touch(h, second == "writes", "memory", second == "changes"))
+        if refused:
+            with pytest.raises(KernelError, match="does not wait for it"):
                 timeline.finish_device(0)
         else:
             timeline.finish_device(0)
@@ -437,3 +452,29 @@ def test_the_table_runs_under_the_driver(gpu):
     x, out = gpu.upload(numbers()), gpu.empty(2 * N)
     gpu.launch(gpu.load(kernel), templates.elementwise_grid(N, 4), int(out.handle), int(x.handle), N)
     np.testing.assert_array_equal(gpu.download(out, np.float16, N), numbers().astype(np.float16))
+
+
+@emulated
+def test_the_runtime_library_is_not_played(gpu):
+    """Waiting for a device is: by the driver's function."""
+    from cuda.bindings import driver
+
+    a, b, c = gpu.upload(numbers()), gpu.upload(numbers()), gpu.empty(4 * N)
+    product(gpu, a, b, c)
+    with pytest.raises(
+        DeviceError, match=r"Device\.sync calls CUDA's runtime library, which is not played\. Hint: .*cuCtxSynchronize"
+    ):
+        gpu.device.sync()
+    assert driver_of().timeline.busy
+    assert driver.cuCtxSynchronize() == (driver.CUresult.CUDA_SUCCESS,)
+    assert not driver_of().timeline.busy
+
+
+@emulated
+def test_refused_calls_tell_why(gpu):
+    """The text of an error has the reason that a real driver keeps to itself."""
+    from cuda.bindings import driver
+
+    (error,) = driver.cuMemcpyDtoDAsync(1, 2, 8, int(gpu.stream.handle))
+    assert error == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    assert driver.cuGetErrorString(error)[1] == b"CUDA_ERROR_INVALID_VALUE: cuMemcpyDtoDAsync: 0x1 is no memory of a device"

@@ -18,6 +18,7 @@ from .words import (
     ALIVE,
     ALLOCATION_WORDS,
     BLOCK,
+    CHANGED_IN,
     COUNT,
     DEVICE,
     EPOCH,
@@ -90,10 +91,10 @@ def races(machine, stamp):
 
 
 def note_touch(machine, row, place):
-    """Keep that this launch touched what a row is of; ``place``: READ_IN or WRITTEN_IN."""
+    """Keep that this launch touched what a row is of; ``place``: READ_IN, WRITTEN_IN or CHANGED_IN."""
     launch = word(machine, FIRST_OF_LAUNCH)
     if word(row, place) != launch:
-        if word(row, READ_IN) != launch and word(row, WRITTEN_IN) != launch:
+        if word(row, READ_IN) != launch and word(row, WRITTEN_IN) != launch and word(row, CHANGED_IN) != launch:
             count = word(machine, TOUCHED_COUNT)
             set_word(word(machine, TOUCHED), count, (row - word(machine, TABLE)) // (8 * ALLOCATION_WORDS))
             set_word(machine, TOUCHED_COUNT, count + 1)
@@ -114,7 +115,7 @@ def check(machine, address, nbytes, writes):
         return note_fault(machine, FOREIGN, address, nbytes, 0)
     if address & (nbytes - 1) != 0:
         return note_fault(machine, MISALIGNED, address, nbytes, 0)
-    note_touch(machine, row, WRITTEN_IN if writes != 0 else READ_IN)
+    note_touch(machine, row, READ_IN + writes)
     mine = (word(machine, EPOCH) << THREAD_BITS) + word(machine, THREAD) + 1
     stamps = word(row, SHADOW) + first * 16
     for k in range(nbytes):

@@ -123,12 +123,14 @@ class Device:
             raise KernelError(self.told(kernel, fault))
 
     def touched(self) -> Iterator[tuple[Allocation, bool, bool]]:
-        """The memory that the last launch touched, with whether it read it, and wrote to it; only checked kernels leave traces."""
+        """The memory that the last launch touched, with whether it wrote to it, and whether it changed it as several threads may at
+        once; only checked kernels leave traces.
+        """
         table, first = self.memory.table, self.words[words.FIRST_OF_LAUNCH]
         for row in self.memory.touched[: self.words[words.TOUCHED_COUNT]].tolist():
             found = self.memory.entries[row]
             if found is not None:
-                yield found, table[row, words.READ_IN] == first, table[row, words.WRITTEN_IN] == first
+                yield found, table[row, words.WRITTEN_IN] == first, table[row, words.CHANGED_IN] == first
 
     def prepare(self, block: int) -> None:
         """Fill in the words that stay; room for the threads of a block."""

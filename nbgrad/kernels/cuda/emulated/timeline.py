@@ -41,14 +41,15 @@ class Mark:
 
 
 class History:
-    """Who touched memory: the stream that wrote it last, or gave it away, and those that have read it since, each with its time."""
+    """Who touched memory: the stream that wrote it last, or was given it, and those that have read or changed it since, and when."""
 
-    __slots__ = ("writer", "readers", "fresh")
+    __slots__ = ("writer", "readers", "changers", "fresh")
 
     def __init__(self) -> None:
         self.writer: tuple[int, int] | None = None
         self.readers = Clock()
-        self.fresh = False  # given away by the writer, who has not written to it
+        self.changers = Clock()
+        self.fresh = False  # given to the writer, who has not written to it
 
 
 class Event:
@@ -292,30 +293,34 @@ class Timeline:
 
     # ---- memory --------------------------------------------------------------------------------------------------------
 
-    def touch(self, history: History, writes: bool, what: object) -> None:
+    def touch(self, history: History, writes: bool, what: object, changes: bool = False) -> None:
         """Note that the work which runs, or the host, touches memory.
 
         Args:
             what: the memory, for the message.
+            changes: whether it does what may be done to memory by several at once, and by others that do the same.
 
         Raises:
             KernelError: nothing orders it behind what touched the memory before.
         """
         number, clock = (0, self.host) if self.running is None else (self.running[0].number, self.running[1])
         before = [history.writer] if history.writer else []
-        before += history.readers.items() if writes else ()
+        before += history.readers.items() if writes or changes else ()
+        before += history.changers.items() if writes or not changes else ()
         for stream, time in before:
             if stream != number and time > clock.get(stream, 0):
                 now = f"stream {number}" if number else "the host"
-                did = "read" if (stream, time) != history.writer else "was given" if history.fresh else "wrote"
+                did = "read" if (stream, time) in history.readers.items() else "was given" if history.fresh else "wrote"
                 raise KernelError(
-                    f"emulated device: {now} {'writes' if writes else 'reads'} {what}, which stream {stream} {did}, and does not "
-                    f"wait for it. Hint: wait for an event of that stream, or for the stream."
+                    f"emulated device: {now} {'writes' if writes or changes else 'reads'} {what}, which stream {stream} {did}, and "
+                    f"does not wait for it. Hint: wait for an event of that stream, or for the stream."
                 )
         if self.running is None:
             return  # what the host did is before all that it queues later
         time = self.running[2]
         if writes:
-            history.writer, history.readers, history.fresh = (number, time), {}, False
+            history.writer, history.readers, history.changers, history.fresh = (number, time), {}, {}, False
+        elif changes:
+            history.changers[number] = time
         else:
             history.readers[number] = time

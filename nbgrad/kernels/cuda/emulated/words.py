@@ -66,6 +66,7 @@ STATE = 3
 ACCESS = 4  # bits: which devices may touch it
 READ_IN = 5  # the first epoch of the last launch that read it
 WRITTEN_IN = 6  # ... and that wrote to it
+CHANGED_IN = 7  # ... and that did to it what several threads may do at once
 ALLOCATION_WORDS = 8
 
 ALIVE, FREED = 0, 1

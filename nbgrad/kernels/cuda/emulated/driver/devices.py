@@ -31,8 +31,14 @@ class Devices(State):
 
     @entry("ip", harmless=True)
     def cuGetErrorString(self, error, out):
-        told = self.fault if error == codes.LAUNCH_FAILED and self.fault else codes.NAMES.get(error, f"error {error}")
-        put_handle(out, self.text(told))
+        """With the reason, if a call was refused with this number last: a real driver tells none."""
+        told = codes.NAMES.get(error, f"error {error}")
+        if error == codes.LAUNCH_FAILED and self.fault:
+            told = self.fault
+        elif error and error == self.refused:
+            told = f"{told}: {self.reason}"
+        self.told = ctypes.create_string_buffer(told.encode())
+        put_handle(out, ctypes.addressof(self.told))
 
     # ---- devices -----------------------------------------------------------------------------------------------------------
 

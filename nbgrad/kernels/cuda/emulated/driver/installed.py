@@ -89,7 +89,7 @@ def entry_point(installed: Installed, name: str, found: Entry) -> Callable[..., 
                 if not frees:
                     function(driver, *operands)
             except Refused as refused:
-                driver.reason = f"{name}: {refused.reason or codes.NAMES.get(refused.number, refused.number)}"
+                driver.refused, driver.reason = refused.number, f"{name}: {refused.reason}" if refused.reason else name
                 return refused.number
             except Exception:  # a fault of ours: ctypes would print it, and let the call succeed
                 driver.reason = f"{name}: {traceback.format_exc()}"

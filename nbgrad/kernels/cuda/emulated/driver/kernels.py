@@ -97,14 +97,14 @@ class Kernels(State):
         if device.checked:
             touched = device.touched()
         else:  # all that it was given, perhaps
-            found = {each: (each, True, True) for each in map(self.memory.find, values) if each is not None}
+            found = {each: (each, True, False) for each in map(self.memory.find, values) if each is not None}
             touched = iter(found.values())
-        for allocation, _, writes in touched:
+        for allocation, writes, changes in touched:
             if allocation.device == HOST:  # as the program sees it: other kernels, and the host, may use it at the same time
-                for each in allocation.copies if writes else ():
+                for each in allocation.copies if writes or changes else ():
                     each.follow(each.span)
             elif allocation.history is not None:
-                timeline.touch(allocation.history, writes, allocation)
+                timeline.touch(allocation.history, writes, allocation, changes)
 
     # ---- the driver's linker -------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ class State:
 
     Attributes:
         faults: by device, what a kernel did that it must not do.
-        reason: why the last call that was refused was.
+        reason: why the last call that was refused was; ``refused``: with which number.
         calls: how often each entry point was called.
         failures: what is to go wrong on demand, by entry points: at which of the next calls, and with which number.
         version: as the driver says it.
@@ -52,7 +52,7 @@ class State:
         self.next = 0x1000
         self.thread = Thread()
         self.faults: dict[int, str] = {}
-        self.reason = ""
+        self.reason, self.refused = "", 0
         self.calls: dict[str, int] = {}
         self.failures: dict[str, list[tuple[int, int]]] = {}
         self.version = codes.VERSION
@@ -123,7 +123,7 @@ class State:
         return self.devices[number]
 
     def text(self, string: str) -> int:
-        """The address of a string that stays."""
+        """The address of a name of CUDA's, which stays."""
         found = self.texts.setdefault(string, ctypes.create_string_buffer(string.encode()))
         return ctypes.addressof(found)
 
