@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..base.dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
-from ..kernels.cuda.access import compute_dtype, vector_lanes
+from ..kernels.cuda.access import compute_dtype, conversion_dtype, vector_lanes
 from ..kernels.cuda.accumulators import accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe, right_everywhere
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
@@ -106,16 +106,6 @@ def copies() -> Iterator[Entry]:
     for name, names in (("conj_physical", COMPLEXES), ("neg", (*FLOATS, *COMPLEXES))):
         for resolved in (named(name, dtype) for dtype in names):
             yield entry(strided(resolved.inputs, resolved.outputs, DIMS), resolved, **index_source(32))
-
-
-def conversion_dtype(source: str, target: str) -> str:
-    """Where a conversion computes: in the kind of number that is the richer of the two, then as wide as its operand.
-
-    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8")
-    ('float32', 'float64')
-    """
-    richer = source if dtype_of(source).category >= dtype_of(target).category else target
-    return compute_dtype(richer)
 
 
 def reductions() -> Iterator[Entry]:
