@@ -39,6 +39,8 @@ def kernel() -> int:
 def constant_plan(out: Tensor, filled: bool) -> Plan | None:
     """The plan of tensors like ``out``, which a factory has just made; None where there is none."""
     layout = out.layout
+    if layout.memory is not None:
+        return None
     size = layout.numel * layout.dtype.itemsize
     if layout.special or not layout.dense or filled and size > MOST_BYTES:
         return None

@@ -17,7 +17,9 @@ from ..tensors.tensor import Tensor, native
 
 __all__ = [
     "FOLD",
+    "LATER",
     "LOWERINGS",
+    "ON_GPU",
     "lowering",
     "lowering_of",
     "PREPARED",
@@ -36,21 +38,34 @@ LOWERINGS: dict[str, tuple[str, Callable]] = {}
 FOLD = "(fold)"
 
 
+# What fills the next table, called for the first tensor on a GPU.
+LATER: list[Callable[[], None]] = []
+# The same for tensors on GPUs; what has none there runs on the CPU (device_lowerings.py).
+ON_GPU: dict[str, tuple[str, Callable]] = {}
+
+
 def lowering_of(op: General) -> tuple[str, Callable] | None:
     """``(style, lowering)`` of an operation: its own, or that of folds; None if it has neither."""
     return LOWERINGS.get(op.name) or (LOWERINGS[FOLD] if op.monoid else None)
 
 
-def lowering(*names: str, style: str = "plan") -> Callable:
+def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Callable:
     """Register the decorated function as the lowering of the operations ``names``.
 
+    Args:
+        device: where: "cpu", "cuda", or None for both, as where it is written in calls.
+
     ``style="plan"``: ``f(op, layouts, attributes) -> GeneralPlan``, or a ``run`` function where these layouts need several steps;
-    ``style="run"``: ``f(op, tensors, attributes)`` -> result.
+    ``style="run"``: ``f(op, tensors, attributes)`` -> result. On a GPU ``plan`` gives ``(layouts of the results, Steps)`` in the
+    place of a plan.
     """
 
     def register(function):
         for name in names:
-            LOWERINGS[name] = (style, function)
+            if device != "cuda":
+                LOWERINGS[name] = (style, function)
+            if device != "cpu":
+                ON_GPU[name] = (style, function)
         return function
 
     return register

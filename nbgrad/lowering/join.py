@@ -569,7 +569,7 @@ def _repeat(op, layouts, attributes):
 
 
 def repeated(x: Layout, repeats: tuple[int, ...]) -> tuple[Layout, Layout]:
-    """The layout of the result of ``repeat``, and the operand with every dimension as two, along the first of which it does not move.
+    """The layout of the result of ``repeat``, and the operand with each dimension as two, along the first of which it stands.
 
     Raises:
         ShapeError: too few repeats, or a negative one.

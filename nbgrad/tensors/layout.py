@@ -60,6 +60,7 @@ class Layout:
         special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched, traced);
             such layouts have no plans.
         beneath: the layout that was marked, which may be a marked one itself; None of those that no mark was put on.
+        memory: what gives memory to tensors on a GPU, the ``Heap`` of native/heaps.py; None on the CPU.
         descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
     """
 
@@ -78,6 +79,7 @@ class Layout:
         "kind",
         "special",
         "beneath",
+        "memory",
         "descr",
         "record",
         "template",
@@ -97,6 +99,7 @@ class Layout:
     kind: LayoutKind | None
     special: Any
     beneath: Layout | None
+    memory: Any
     descr: Any
     record: bytes
     template: Tensor
@@ -192,6 +195,13 @@ def layout_of(
     return found if found is not None else _new_layout(key)
 
 
+def memory_on(device: Device) -> Any:
+    """``Layout.memory`` of a GPU."""
+    from .gpu import heap_of
+
+    return heap_of(device)
+
+
 def _new_layout(key) -> Layout:
     """Make a layout; of one dimension without loops, as new shapes mostly are."""
     layout = Layout()
@@ -199,6 +209,7 @@ def _new_layout(key) -> Layout:
     dtype, shape, strides, device, conj, neg = key
     ndim, special = len(shape), conj or neg
     layout.ndim, layout.special, layout.beneath, layout.descr = ndim, special, None, dtype.numpy
+    layout.memory = None if device is CPU else memory_on(device)
     if ndim == 1:
         numel, step = shape[0], strides[0]
         contiguous = dense = step == 1 or numel <= 1

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
+from ..native.primitives import array_data
 
 __all__ = [
     "Storage",
@@ -22,6 +23,7 @@ __all__ = [
     "device",
     "CPU",
     "STORAGE_TEMPLATE",
+    "default_device",
     "UntypedStorage",
     "note_made",
     "unwatched",
@@ -97,6 +99,12 @@ def device(spec="cpu", index: int | None = None) -> Device:
 
 
 CPU = device("cpu")
+_default: list[Device] = [CPU]
+
+
+def default_device() -> Device:
+    """Where new tensors are."""
+    return _default[-1]
 
 
 # ``Storage.writable`` of inference tensors: false, so that a write asks first.
@@ -166,7 +174,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """Address of the first byte."""
-        return self.storage.array.ctypes.data
+        return array_data(self.storage.array)
 
     @property
     def device(self) -> Any:

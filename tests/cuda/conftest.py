@@ -21,8 +21,8 @@ class Machine:
         template = templates.elementwise(operands, names, into, lanes, unroll)
         lanes = lanes or templates.vector_lanes([*(o.dtype for o in operands if o.kind == "array"), *names])
         n = outputs[0].size
-        pointers = [*outputs[len(into) :], *(data for operand, data in inputs if operand.kind != "value")]
-        values = [data for operand, data in inputs if operand.kind == "value"]
+        pointers = [*outputs[len(into) :], *(data for operand, data in inputs if operand.kind in ("array", "single"))]
+        values = [part for operand, data in inputs for part in parts(operand, data)]
         self.run(template, scalar, dtype, templates.elementwise_grid(n, lanes, unroll), *pointers, *values, n)
 
     def strided(self, scalar, dtype, views, bits=32):
@@ -92,6 +92,11 @@ class Machine:
         grid, counts = (-(-outers * columns // 32), 1, 1), (0, 1, splits, outers * columns, splits)
         self.run(template, scalar, dtype, grid, result, *partials, *values, *counts, **source)
         return result
+
+
+def parts(operand, data):
+    """What is passed by value: a number, or the two parts of a complex one."""
+    return {"value": (data,), "pair": (data.real, data.imag) if operand.kind == "pair" else ()}.get(operand.kind, ())
 
 
 def memory(view):

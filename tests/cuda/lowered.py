@@ -9,14 +9,12 @@ import numpy as np
 import nbgrad
 from nbgrad.kernels.cuda.emulated.device import Device, run_steps
 from nbgrad.kernels.cuda.faults import fault_error
-from nbgrad.lowering import cuda as lowerings
-from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS
+from nbgrad.lowering import cuda as _registers  # noqa: F401
+from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of
 from nbgrad.tensors.storage import wrap_array
 from nbgrad.tensors.tensor import Tensor, new_tensor
-
-lowerings.load()
 
 
 def memory_of(x: Tensor) -> np.ndarray:
@@ -29,29 +27,12 @@ def memory_of(x: Tensor) -> np.ndarray:
     return np.ascontiguousarray(x._storage_.array.view(layout.descr)[first : first + reach])
 
 
-def flattened(tensors, attributes, names):
-    """The operands of steps, in their order."""
-    found = list[Tensor]()
-    for each in (*tensors, *(attributes[name] for name in names)):
-        found += [each] if isinstance(each, Tensor) else [x for x in each or () if isinstance(x, Tensor)]
-    return found
-
-
-def layouts_in(value):
-    """The same with layouts in the place of tensors."""
-    if isinstance(value, Tensor):
-        return value.layout
-    if isinstance(value, (tuple, list)) and any(isinstance(x, Tensor) for x in value):
-        return tuple(map(layouts_in, value))
-    return value
-
-
 def launches(name, *tensors, **attributes):
     """``(results' layouts, Steps)`` of a call, and its operands."""
     function, names = CUDA_LOWERINGS[name]
     layouts = tuple(map(layouts_in, tensors))
     told = {key: layouts_in(value) if key in names else value for key, value in attributes.items()}
-    return function(OPS[name], layouts, told), flattened(tensors, attributes, names)
+    return function(OPS[name], layouts, told), list(tensors_within((*tensors, *(attributes[name] for name in names))))
 
 
 def run_all(outs, steps, operands, seed=0, before=None):

@@ -276,7 +276,7 @@ def flat(name, dtype, unroll=1):
         return (rng.random(n) < 0.5) if operand_dtype == "bool" else (drawn * 3).astype(kind)
 
     outputs = [data(each) for each in operation.outputs[len(operation.into) :]]
-    inputs = [data(x.dtype) for x in operation.inputs if x.kind != "value"]
+    inputs = [data(x.dtype) for x in operation.inputs if x.kind in ("array", "single")]
     values = [0.75] * template.values
     return (
         Recipe(template, operation.scalar, operation.dtype),

@@ -336,7 +336,7 @@ def test_unknown_reduction_is_explained():
         accumulator(OPS["amax"], "complex64")
 
 
-@pytest.mark.parametrize("dtype, remedy", [("bool", "as int64"), ("complex64", "as a single")])
+@pytest.mark.parametrize("dtype, remedy", [("bool", "as int64"), ("complex64", "as a pair")])
 def test_what_cannot_be_passed_by_value_is_refused(dtype, remedy):
     """When the operand is made, before any kernel is."""
     with pytest.raises(KernelError, match=f"cannot be passed by value. Hint: pass it {remedy}"):

@@ -8,7 +8,6 @@ import pytest
 import nbgrad
 from nbgrad.kernels.templates.sequence import COUNT, LINE
 from nbgrad.lowering.cuda import fill
-
 from tests.cuda.lowered import DTYPES, assert_same, launches, layout, memory_of, on_cpu, on_cuda, run_all, sample
 
 TILE = 32
@@ -197,7 +196,9 @@ def test_roll(shifts, dims):
 def test_repeat():
     """Also along new dimensions, and no times at all."""
     for repeats in ((2, 3), (2, 1, 2), (1, 0)):
-        assert_same(on_cuda("repeat_sizes", sample((2, 3)), repeats=repeats), on_cpu("repeat_sizes", sample((2, 3)), repeats=repeats))
+        assert_same(
+            on_cuda("repeat_sizes", sample((2, 3)), repeats=repeats), on_cpu("repeat_sizes", sample((2, 3)), repeats=repeats)
+        )
 
 
 @pytest.mark.parametrize("diagonal", [0, 1, -2, 9, -9])
@@ -227,7 +228,9 @@ def test_cotangents_of_unfold(size, step, dtype):
     assert_same(on_cuda("unfold_backward", g, **attributes), on_cpu("unfold_backward", g, **attributes))
 
 
-@pytest.mark.parametrize("size, stride, offset", [((3, 4), (1, 1), 2), ((4, 5), (0, 1), 0), ((2, 2, 2), (3, 2, 1), 1), ((0,), (1,), 0)])
+@pytest.mark.parametrize(
+    "size, stride, offset", [((3, 4), (1, 1), 2), ((4, 5), (0, 1), 0), ((2, 2, 2), (3, 2, 1), 1), ((0,), (1,), 0)]
+)
 def test_cotangents_of_as_strided(size, stride, offset):
     """Elements that are shown several times get as many shares."""
     g, whole = sample(size, high=9), layout((3, 8))

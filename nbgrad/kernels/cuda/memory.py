@@ -67,9 +67,6 @@ def store_of(access: Access, compute: str, narrow: Callable[[Builder, Any], Any]
     return Primitive(store)
 
 
-CHANGES = {"add": "add", "max": "max"}
-
-
 def change_of(access: Access, compute: str, narrow: Callable[[Builder, Any], Any]) -> Primitive:
     """``add(pointer, index, element)``, ``max(...)``: of an integer in memory, as one step; ``put``: a store."""
     if access.direction == "put":
@@ -78,13 +75,13 @@ def change_of(access: Access, compute: str, narrow: Callable[[Builder, Any], Any
 
     def change(b: Builder, pointer: Value, index: Any, element: Any) -> None:
         place = b.bitcast(address(b, pointer, index, access), kind.llvm.as_pointer(pointer.ir.type.addrspace))
-        b.atomic_rmw(CHANGES[access.direction], place, ir_of(convert(b, element, kind), kind), "monotonic")
+        b.atomic_rmw(access.direction, place, ir_of(convert(b, element, kind), kind), "monotonic")
 
     return Primitive(change)
 
 
 def note_first(b: Builder, errors: Value, number: Any, element: Any) -> None:
-    """What is wrong, and with which element, unless something has been noted before: NOTE [Errors on the device] of ``steps.py``."""
+    """What is wrong, and with which element, unless something was noted before: NOTE [Errors on the device] of ``steps.py``."""
     words = b.bitcast(errors.ir, I64.as_pointer(errors.ir.type.addrspace))
     number, element = (ir_of(convert(b, each, kinds.int64), kinds.int64) for each in (number, element))
     swapped = b.cmpxchg(words, ir.Constant(I64, 0), number, "monotonic", "monotonic")

@@ -15,18 +15,7 @@ from typing import NamedTuple
 from ...base.dtypes import COMPLEX, dtype_of
 from .access import Access, compute_dtype, vector_lanes
 from .accumulators import Accumulator
-from .templates import (
-    BLOCK,
-    WARP,
-    WARPS,
-    Template,
-    ceil_div,
-    compile_template,
-    indent,
-    strided_args,
-    strided_parameters,
-    unravel,
-)
+from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent, strided_args, strided_parameters, unravel
 
 __all__ = [
     "MOST_JOINED",
@@ -87,7 +76,7 @@ def renamed(lines: Iterable[str], prefix: str, names: Sequence[str]) -> list[str
 
 @cache
 def transpose(source: str, target: str, shared: str, ndim: int, bits: int = 32) -> Template:
-    """out[..., b, a] = scalar(x[..., a, b]) where neighbours of the result are neighbours along ``a``, and of the operand along ``b``.
+    """out[..., b, a] = scalar(x[..., a, b]): neighbours of the result are so along ``a``, of the operand along ``b``.
 
     A block moves a tile of 32 x 32 through shared memory, so that both its loads and its stores are of neighbours.
 
@@ -184,19 +173,13 @@ def NAME(out0, {", ".join(f"x{k}" for k in range(parts))}, {", ".join(parameters
 """,
     )
     return Template(
-        name,
-        function,
-        (target, *(source,) * parts),
-        0,
-        frozenset((load, store)),
-        Counter([load, store] * parts),
-        index_bits=bits,
+        name, function, (target, *(source,) * parts), 0, frozenset((load, store)), Counter([load, store] * parts), index_bits=bits
     )
 
 
 def join_args(parts: Sequence[tuple[int, int, Sequence[int], Sequence[int], Sequence[int]]]) -> list[int]:
-    """The counts of ``join``: for each operand how many vectors it has, where in the result it begins, the shape of its walk, and the
-    strides of result and operand.
+    """The counts of ``join``: for each operand how many vectors it has, where in the result it begins, the shape of its walk,
+    and the strides of result and operand.
     """
     found = list[int]()
     for count, first, shape, out_steps, x_steps in parts:

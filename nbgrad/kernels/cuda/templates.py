@@ -37,6 +37,7 @@ __all__ = [
     "single",
     "value",
     "number",
+    "pair",
     "elementwise",
     "elementwise_grid",
     "accumulate",
@@ -102,7 +103,7 @@ def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, 
 
 
 class Operand(NamedTuple):
-    """An input of an elementwise kernel; made by ``array``, ``single`` and ``value``."""
+    """An input of an elementwise kernel; made by ``array``, ``single``, ``value`` and ``pair``."""
 
     dtype: str
     kind: str
@@ -123,17 +124,24 @@ def value(dtype: str) -> Operand:
     if dtype == "bool":
         raise KernelError("value: a truth value cannot be passed by value. Hint: pass it as int64, or as a single.")
     if dtype_of(dtype).category == COMPLEX:
-        raise KernelError(f"value: a {dtype} cannot be passed by value. Hint: pass it as a single.")
+        raise KernelError(f"value: a {dtype} cannot be passed as one value. Hint: pass it as a pair.")
     return Operand(dtype, "value")
+
+
+def pair(dtype: str) -> Operand:
+    """A complex number, passed as two real ones by value."""
+    if dtype_of(dtype).category != COMPLEX:
+        raise KernelError(f"pair: {dtype} is no complex dtype. Hint: pass it as a value.")
+    return Operand(dtype, "pair")
 
 
 def number(dtype: str) -> Operand:
     """A Python number, passed as kernels of its dtype take one.
 
     >>> number("bfloat16").kind, number("complex64").kind
-    ('value', 'single')
+    ('value', 'pair')
     """
-    return single(dtype) if dtype_of(dtype).category == COMPLEX else value(dtype)
+    return pair(dtype) if dtype_of(dtype).category == COMPLEX else value(dtype)
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ class Signature:
 
     @property
     def label(self) -> str:
-        marks = {"array": "", "single": "s", "value": "v"}
+        marks = {"array": "", "single": "s", "value": "v", "pair": "p"}
         inputs = [x.dtype + marks[x.kind] for x in self.inputs]
         return "_".join([*inputs, "to", *self.outputs, *(f"into{k}" for k in self.into)])
 
@@ -178,7 +186,8 @@ class Signature:
     @property
     def values(self) -> list[str]:
         """Names of the parameters passed by value."""
-        return [f"x{k}" for k, _ in self._inputs("value")]
+        names = ((f"x{k}",) if x.kind == "value" else (f"x{k}_re", f"x{k}_im") for k, x in self._inputs("value", "pair"))
+        return [name for each in names for name in each]
 
     def accesses(self, lanes: int) -> frozenset[Access]:
         """Every access that the source may call, vectors and scalars."""
@@ -191,7 +200,9 @@ class Signature:
         return Counter([*loads, *(Access("store", dtype, lanes) for dtype in self.outputs)] * vectors)
 
     def load_singles(self) -> list[str]:
-        return [f"x{k}_single = {Access('load', x.dtype).name}(x{k}, 0)" for k, x in self._inputs("single")]
+        """Lines for the inputs that are the same for all elements."""
+        pairs = [f"x{k} = complex(x{k}_re, x{k}_im)" for k, _ in self._inputs("pair")]
+        return pairs + [f"x{k}_single = {Access('load', x.dtype).name}(x{k}, 0)" for k, x in self._inputs("single")]
 
     def body(self, lanes: int, places: Sequence[Callable[[str], str]], names: str = "") -> list[str]:
         """Lines that load a vector at every place, then compute, then store; a place maps a pointer to an index.
@@ -228,7 +239,7 @@ class Signature:
         return parts[0] if lanes == 1 else f"({', '.join(parts)})"
 
     def _arguments(self, u, lane, lanes, names):
-        suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": ""}
+        suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": "", "pair": ""}
         return [f"{names if x.kind == 'array' else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
 
 
@@ -308,14 +319,13 @@ def strided(
         f"""
 def NAME({", ".join([*pointers, *signature.values, "n", *strided_parameters(pointers, ndim)])}):
     i = multiply_add(cuda.blockIdx.x, {BLOCK}, cuda.threadIdx.x)
+    {indent(4, signature.load_singles())}
     if i < n:
         {indent(8, unravel(pointers, ndim) + signature.body(lanes, [lambda pointer: f"{pointer}_at"]))}
 """,
     )
     accesses, traffic = signature.accesses(lanes), signature.traffic(lanes, 1) if lanes > 1 else Counter[Access]()
-    return Template(
-        name, function, tuple(signature.pointers.values()), len(signature.values), accesses, traffic, index_bits=bits
-    )
+    return Template(name, function, tuple(signature.pointers.values()), len(signature.values), accesses, traffic, index_bits=bits)
 
 
 def unravel(pointers: Sequence[str], ndim: int) -> list[str]:

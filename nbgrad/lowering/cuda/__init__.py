@@ -1,15 +1,12 @@
-"""Lowerings for CUDA: which kernels an operation launches for given layouts. What the results are is decided in ``lowering``.
+"""From general operations on tensors of a GPU to its kernels. What the results are is decided in ``lowering``.
 
-    copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
-    fill                   memory filled with a number, or with a sequence
-    index_walks            how indices lead: keys, what several of them write to one place
-    indexing, index_writers, scatter, masks    reads and writes through indices and masks
-    sort, counts           orders, searches, counts
-    linalg                 products
+copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
+fill                   memory filled with a number, or with a sequence
 """
 
+from __future__ import annotations
 
-def load() -> None:
-    """Register all lowerings."""
-    # Order does not matter.
-    from . import complex, copy, join  # noqa: F401
+from . import complex as _complex, copy as _copy, join as _join
+
+__all__: list[str] = []
+_modules = (_complex, _copy, _join)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ...base.dtypes import BOOL, DType
+from ...dispatch.device_copies import one_step, with_single
 from ...kernels.cuda.access import compute_dtype, value_dtype, vector_lanes
 from ...kernels.cuda.build import Recipe
-from ...kernels.cuda.moves import (
-    bits_of,
-    fits_32,
-    identity,
-    of_parts,
-    place_in_count,
-    place_in_line,
-    sequence,
-    sequence_grid,
-)
+from ...kernels.cuda.moves import bits_of, fits_32, identity, of_parts, place_in_count, place_in_line, sequence, sequence_grid
 from ...kernels.cuda.steps import Place, Step, Steps, out
-from ...kernels.cuda.templates import elementwise, elementwise_grid, index_source, number, strided, strided_args, strided_grid, value
+from ...kernels.cuda.templates import (
+    elementwise,
+    elementwise_grid,
+    index_source,
+    number,
+    strided,
+    strided_args,
+    strided_grid,
+    value,
+)
 from ...kernels.templates.sequence import COUNT
 from ...tensors.layout import Layout
-from .copy import one_step, with_single
 
 __all__ = ["constant_step", "eye_steps", "filled_steps", "sequence_steps", "zeros_step"]
 

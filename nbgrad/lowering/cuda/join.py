@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ...base.calls import CALLS
+from ...dispatch.device_copies import Move, copy_step, in_vectors, index_bits, move_of, move_step, one_step, with_single
 from ...kernels.cuda.access import compute_dtype, vector_lanes
 from ...kernels.cuda.accumulators import accumulator
 from ...kernels.cuda.build import Recipe
@@ -37,7 +38,6 @@ from ..join import (
     rolled_parts,
     stacked_parts,
 )
-from .copy import Move, copy_step, in_vectors, index_bits, move_of, move_step, one_step, with_single
 from .fill import zeros_step
 from .registry import lowering
 
@@ -77,8 +77,8 @@ def join_step(move: Move, members: Sequence[tuple[int, Part]]) -> Step:
     walks = list[tuple]()
     for _, part in members:
         order = sorted(range(len(part.shape)), key=lambda d: -abs(part.strides[d]))
-        steps = [[each[d] for d in order] for each in (part.strides, part_strides(part))]
-        sizes, steps = collapse([part.shape[d] for d in order], steps)
+        both = [[each[d] for d in order] for each in (part.strides, part_strides(part))]
+        sizes, steps = collapse([part.shape[d] for d in order], both)
         walks.append((part.offset, sizes, steps))
     ndim = max(len(sizes) for _, sizes, _ in walks)
     bits = max(index_bits(sizes, *steps) for _, sizes, steps in walks)
@@ -121,16 +121,14 @@ def _embed(op, layouts, attributes):
 @lowering("zero_pad")
 def _zero_pad(op, layouts, attributes):
     whole, part = padded_part(layouts[0], tuple(map(shapes.as_int, attributes["pad"])))
-    return (whole,), place_steps(
-        whole, [] if part is None else [(0, part)], zero=part is None or part.layout.numel < whole.numel
-    )
+    return (whole,), place_steps(whole, [] if part is None else [(0, part)], zero=part is None or part.layout.numel < whole.numel)
 
 
 # ---- overlapping sums ----------------------------------------------------------------------------------------------
 
 
 def fold_steps(g: Layout, steps: tuple[int, ...], first: int, whole: Layout) -> Steps:
-    """``whole``, dense, with the elements of ``g`` laid over it with ``steps`` from element ``first`` on; what overlaps is summed."""
+    """``whole``, dense, with ``g`` laid over it with ``steps`` from element ``first`` on; what overlaps is summed."""
     if not overlaps_itself(g.shape, steps):
         return place_steps(whole, [(0, Part(g, g.shape, steps, first))] if g.numel else [], zero=g.numel < whole.numel)
     dims = [dim for dim in zip(g.shape, steps, g.strides) if dim[0] > 1]

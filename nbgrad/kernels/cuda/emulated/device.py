@@ -17,7 +17,7 @@ from ....base.errors import KernelError
 from ...cpu.build import loader
 from ..access import Function, itemsize, value_dtype
 from ..build import Recipe, kernel_name, text_for
-from ..steps import Number, Place, Steps
+from ..steps import Elements, Number, Place, Steps
 from ..templates import BLOCK, Template, arguments_of
 from . import check, schedule, switch, words
 from .limits import GRID_LIMITS, SHARED_LIMIT, THREAD_LIMIT
@@ -349,9 +349,11 @@ def run_steps(steps: Steps, outs: Sequence[np.ndarray], operands: Sequence[Any],
             recipe = step.recipe
             kernel = kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source, device.checked)
             pointers = [address(place) for place in step.pointers]
-            numbers = [operands[v.at] if isinstance(v, Number) else v for v in step.values]
+            numbers = [number_of(operands, v) if isinstance(v, Number) else v for v in step.values]
             kind = dtype_of(value_dtype(recipe.dtype)).numpy.type
-            device.launch(kernel, step.grid, BLOCK, [*pointers, *map(kind, numbers), *step.counts])
+            counts = [outs[0].size if isinstance(n, Elements) else n for n in step.counts]
+            grid = step.grid or (-(-outs[0].size // step.tile),)
+            device.launch(kernel, grid, BLOCK, [*pointers, *map(kind, numbers), *counts])
         for array, memory in (*zip(outs, held["out"]), (errors, held["errors"][0])):
             if memory is not None:
                 device.download(memory, array)
@@ -361,3 +363,9 @@ def run_steps(steps: Steps, outs: Sequence[np.ndarray], operands: Sequence[Any],
                 if memory is not None:
                     device.release(memory)
     return int(errors[0]), int(errors[1])
+
+
+def number_of(operands: Sequence[Any], number: Number) -> Any:
+    """A number among the operands of a call; of a complex one a part."""
+    value = operands[number.at]
+    return (value.imag if number.offset else value.real) if isinstance(value, complex) else value

@@ -76,7 +76,9 @@ def access(access: Access, compute: str, checked: bool) -> Primitive:
         return made
 
     def looked_at(b: Builder, pointer: Value, index: Any, *elements: Any) -> Any:
-        place = b.add(b.ptrtoint(pointer.ir, I64), b.mul(ir_of(convert(b, index, kinds.int64), kinds.int64), ir.Constant(I64, access.nbytes)))
+        place = b.add(
+            b.ptrtoint(pointer.ir, I64), b.mul(ir_of(convert(b, index, kinds.int64), kinds.int64), ir.Constant(I64, access.nbytes))
+        )
         allowed = b.inttoptr(look(b, place, access.nbytes, how), pointer.ir.type)
         return made.emit(b, Value(pointer.kind, allowed), 0, *elements)
 
