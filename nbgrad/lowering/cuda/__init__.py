@@ -6,7 +6,7 @@ fill                   memory filled with a number, or with a sequence
 
 from __future__ import annotations
 
-from . import complex as _complex, copy as _copy, join as _join
+from . import complex as _complex, copy as _copy, indexing as _indexing, join as _join
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _join)
+_modules = (_complex, _copy, _indexing, _join)
