@@ -6,7 +6,14 @@ fill                   memory filled with a number, or with a sequence
 
 from __future__ import annotations
 
-from . import complex as _complex, copy as _copy, indexing as _indexing, join as _join
+from . import (
+    complex as _complex,
+    copy as _copy,
+    index_writers as _index_writers,
+    indexing as _indexing,
+    join as _join,
+    scatter as _scatter,
+)
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _indexing, _join)
+_modules = (_complex, _copy, _index_writers, _indexing, _join, _scatter)

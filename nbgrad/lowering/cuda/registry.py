@@ -14,7 +14,7 @@ from ...dispatch.device_plans import device_plan
 from ...tensors.storage import Device
 from ...tensors.tensor import Tensor, native
 
-__all__ = ["CUDA_LOWERINGS", "launched", "layouts_in", "lowering", "tensors_within"]
+__all__ = ["CUDA_LOWERINGS", "hashable", "launched", "layouts_in", "lowering", "on_device_of", "tensors_within"]
 
 # ``{operation: (lowering, the attributes that hold tensors)}``.
 CUDA_LOWERINGS: dict[str, tuple[Callable, tuple[str, ...]]] = {}
@@ -61,10 +61,17 @@ def run_planned(function: Callable, names: tuple[str, ...], op, tensors: tuple, 
 def launched(plan: Any, operands: Iterable) -> Any:
     """The results of a plan's launches; single numbers of the CPU go to the GPU first."""
     found = list(tensors_within(operands))
-    if any(x.layout.memory is None for x in found):
-        device: Device = next(x.layout.device for x in found if x.layout.memory is not None)
-        found = [CALLS["to_device"](x, device) if x.layout.memory is None else x for x in found]
+    for x in found:
+        if x.layout.memory is None:
+            found = on_device_of(next(x for x in found if x.layout.memory is not None), found)
+            break
     return native.fresh(plan, *found)
+
+
+def on_device_of(like: Tensor, tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Tensors, single numbers of the CPU among them on the GPU of another tensor."""
+    device: Device = like.layout.device
+    return [x if x.layout.memory is not None else CALLS["to_device"](x, device) for x in tensors]
 
 
 def layouts_in(value: Any) -> Any:
