@@ -22,6 +22,7 @@ __all__ = [
     "move_bytes",
     "scan_sums",
     "scan_tiles",
+    "scanned_lines",
     "sort_lines",
     "tiles_of",
     "tile_sums",
@@ -301,7 +302,8 @@ def NAME(x0, n):
 
 @cache
 def scan_tiles(source: str, target: str) -> Template:
-    """out[i] = the sum of scalar(x) over all before i, of which ``tile_sums`` and ``scan_sums`` have made those before each tile.
+    """out[i] = the sum of scalar(x) over all before i, of which ``tile_sums`` and ``scan_sums`` have made those before each tile;
+    behind them the sum of all.
 
     Integer parameters: ``n``. Grid: the tiles.
     """
@@ -325,6 +327,8 @@ def NAME(out0, x0, starts, n):
             term = scalar({load.name}(x0, first + k))
             {store.name}(out0, first + k, before)
             before += term
+    if first < n and first + {SCANNED} >= n:
+        {store.name}(out0, n, before)
 """,
     )
     accesses = frozenset((load, store, start))

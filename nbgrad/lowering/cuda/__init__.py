@@ -12,8 +12,9 @@ from . import (
     index_writers as _index_writers,
     indexing as _indexing,
     join as _join,
+    masks as _masks,
     scatter as _scatter,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _index_writers, _indexing, _join, _scatter)
+_modules = (_complex, _copy, _index_writers, _indexing, _join, _masks, _scatter)

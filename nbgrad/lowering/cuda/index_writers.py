@@ -20,7 +20,7 @@ from ..index_writers import WRITERS_ON_GPU, check_fill, check_rows, check_same_d
 from .fill import constant_step
 from .index_walks import Values, Walk, point_walk, write_steps
 from .indexing import along, flat, rows
-from .registry import hashable, layouts_in, lowering, on_device_of, tensors_within
+from .registry import hashable, layouts_in, lowering, on_one_device, tensors_within
 from .work import Workspace
 
 __all__ = ["Write", "copied_and_written", "number_of", "writer"]
@@ -118,6 +118,7 @@ _plans: dict[tuple, Any] = {}
 
 def in_place(function: Callable, names: tuple[str, ...], op, x, others: tuple, attributes: dict, fresh: bool = False) -> None:
     """Write into a tensor: unless an index is out of range, of which all are looked at first."""
+    (_, *others), attributes = on_one_device((x, *others), attributes, names)  # type: ignore[assignment]
     told = {name: layouts_in(value) if name in names else value for name, value in attributes.items()}
     layouts = tuple(y.layout for y in others)
     key = op.name, x.layout, layouts, *((type(value), value) for value in map(hashable, told.values()))
@@ -132,9 +133,9 @@ def in_place(function: Callable, names: tuple[str, ...], op, x, others: tuple, a
             plan = device_plan((target,), given, Steps(tuple(steps), space.size)) if steps else None
         keep(_plans, key, plan)
     if plan is False:
-        written_through_copy(op, x, others, attributes)
+        written_through_copy(op, x, tuple(others), attributes)
     elif plan is not None:
-        native.into(plan, x, *on_device_of(x, tensors_within((*others, *(attributes[name] for name in names)))))
+        native.into(plan, x, *tensors_within((*others, *(attributes[name] for name in names))))
 
 
 def written_through_copy(op, x, others: tuple, attributes: dict) -> None:

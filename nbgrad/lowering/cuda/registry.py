@@ -14,7 +14,7 @@ from ...dispatch.device_plans import device_plan
 from ...tensors.storage import Device
 from ...tensors.tensor import Tensor, native
 
-__all__ = ["CUDA_LOWERINGS", "hashable", "launched", "layouts_in", "lowering", "on_device_of", "tensors_within"]
+__all__ = ["CUDA_LOWERINGS", "hashable", "layouts_in", "lowering", "on_one_device", "tensors_within"]
 
 # ``{operation: (lowering, the attributes that hold tensors)}``.
 CUDA_LOWERINGS: dict[str, tuple[Callable, tuple[str, ...]]] = {}
@@ -44,6 +44,7 @@ def lowering(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
 
 def run_planned(function: Callable, names: tuple[str, ...], op, tensors: tuple, attributes: dict) -> Any:
     """A call whose lowering says steps, once for all calls of its kind."""
+    tensors, attributes = on_one_device(tensors, attributes, names)
     told = {name: layouts_in(value) if name in names else value for name, value in attributes.items()}
     key = (op.name, tuple(map(layouts_in, tensors)), *((type(value), value) for value in map(hashable, told.values())))
     made = _plans.get(key)
@@ -55,23 +56,22 @@ def run_planned(function: Callable, names: tuple[str, ...], op, tensors: tuple, 
         keep(_plans, key, made)
     if callable(made):
         return made(op, tensors, attributes)
-    return launched(made, (*tensors, *(attributes[name] for name in names)))
+    return native.fresh(made, *tensors_within((*tensors, *(attributes[name] for name in names))))
 
 
-def launched(plan: Any, operands: Iterable) -> Any:
-    """The results of a plan's launches; single numbers of the CPU go to the GPU first."""
-    found = list(tensors_within(operands))
-    for x in found:
-        if x.layout.memory is None:
-            found = on_device_of(next(x for x in found if x.layout.memory is not None), found)
-            break
-    return native.fresh(plan, *found)
+def on_one_device(tensors: tuple, attributes: dict, names: Iterable[str]) -> tuple[tuple, dict]:
+    """The operands, and the attributes that hold tensors: single numbers of the CPU go to the GPU of the others first."""
+    found = list(tensors_within((*tensors, *(attributes[name] for name in names))))
+    if all(x.layout.memory is not None for x in found):
+        return tensors, attributes
+    device: Device = next(x.layout.device for x in found if x.layout.memory is not None)
 
+    def moved(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value if value.layout.memory is not None else CALLS["to_device"](value, device)
+        return tuple(map(moved, value)) if isinstance(value, (tuple, list)) else value
 
-def on_device_of(like: Tensor, tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Tensors, single numbers of the CPU among them on the GPU of another tensor."""
-    device: Device = like.layout.device
-    return [x if x.layout.memory is not None else CALLS["to_device"](x, device) for x in tensors]
+    return moved(tensors), {name: moved(value) if name in names else value for name, value in attributes.items()}
 
 
 def layouts_in(value: Any) -> Any:
