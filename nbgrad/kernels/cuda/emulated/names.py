@@ -60,7 +60,7 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
     compute = compute_dtype(dtype)
     return {
         "cuda": machine(needs, checked),
-        "note_error": Primitive(note_first),
+        "note_error": Primitive(noted(checked)),
         **index_arithmetic(high_word),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
@@ -88,6 +88,18 @@ def access(access: Access, compute: str, checked: bool) -> Primitive:
 def look(b: Builder, place: Any, nbytes: int, how: int) -> Any:
     """The address to use in the place of one that a thread is about to touch."""
     return call(b, CHECK, [machine_of(b), place, ir.Constant(I64, nbytes), ir.Constant(I64, how)])
+
+
+def noted(checked: bool) -> Callable:
+    """``note_error``, which looks at where it writes."""
+
+    def note(b: Builder, errors: Value, number: Any, element: Any) -> None:
+        place = b.ptrtoint(errors.ir, I64)
+        for k in (0, 1) if checked else ():
+            place = b.sub(look(b, b.add(place, ir.Constant(I64, 8 * k)), 8, CHANGES), ir.Constant(I64, 8 * k))
+        note_first(b, Value(errors.kind, b.inttoptr(place, errors.ir.type)), number, element)
+
+    return note
 
 
 class SharedPointer(Pointer):
