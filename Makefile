@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-one test-all lint docs bench cubins fuzz clean
+.PHONY: help demo test test-slow test-one test-all lint docs bench emulate cubins fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ docs: $(INSTALLED)  ## write the examples of docstrings, docs/operations.md, and
 bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; update the README's table
 	$(BIN)/python -m pytest benchmarks -q -W default
 	$(BIN)/python -m benchmarks.report
+
+emulate: $(INSTALLED)  ## every test of GPUs, the slow ones too, on GPUs that this processor plays
+	NBGRAD_CUDA=emulated $(PYTEST) --slow tests/cuda
 
 cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
 	$(BIN)/python -m nbgrad.cubins

@@ -307,7 +307,7 @@ def owned(g: Tensor | None) -> Tensor | None:
 
 def fresh_copy(g: Tensor) -> Tensor:
     """A tensor like ``g`` without history, on memory of its own."""
-    if g.layout.special:
+    if g.layout.special or g.layout.memory is not None:
         return CALLS["clone"](native.alias(g))
     return native.tensor(g.layout.template, wrap_array(g._storage_.array.copy()), g._offset_, False, None)
 

@@ -125,6 +125,10 @@ class KernelError(NbgradError):
     """A kernel that cannot be built or launched."""
 
 
+class OutOfMemoryError(NbgradError, MemoryError):
+    """A GPU has no memory left."""
+
+
 class LinAlgError(NbgradError):
     """A matrix without the inverse or the decomposition that was asked for."""
 

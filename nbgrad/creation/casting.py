@@ -9,26 +9,49 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, complex64, dtype_of
-from ..base.errors import ArgumentError, NotSupportedError
+from ..base.errors import ArgumentError, DeviceError
 from ..tensors.memory_format import MemoryFormat
-from ..tensors.storage import CPU, Device, device as device_of
+from ..tensors.storage import CPU, Device, default_device, device as device_of
 from ..tensors.tensor import Tensor
 
-__all__ = ["convert", "install_casts", "on_device"]
+__all__ = ["convert", "install_casts", "moved", "on_device"]
 
 
 def on_device(op: str, spec) -> Device:
-    """The device that an argument names, which must be one that tensors can be on.
+    """The device that an argument names, which must be one that tensors can be on; for None that of new tensors.
+
+    Args:
+        spec: a Device, its name, or a GPU's number; a GPU without a number is the current one.
 
     Raises:
-        DeviceError: no such name. NotSupportedError: a GPU.
+        DeviceError: no such name, or a GPU that is not there.
     """
-    device = device_of(spec) if spec is not None else CPU
-    if device.type != "cpu":
-        from ..kernels.cuda.host import without_tensors
+    if spec is None:
+        return default_device()
+    device = device_of("cuda", spec) if type(spec) is int else device_of(spec)
+    return device if device is CPU else on_gpu(op, device)
 
-        raise NotSupportedError(f"{op}: device {device} is not available: {without_tensors()}. Hint: device='cpu'.")
+
+def on_gpu(op: str, device: Device) -> Device:
+    """A GPU with its number."""
+    from ..kernels.cuda.driver import card
+
+    try:
+        if device.index is None:
+            from ..tensors.heaps import current_index
+
+            device = device_of("cuda", current_index())
+        card(device.index or 0)
+    except DeviceError as error:
+        raise DeviceError(f"{op}: device {device} is not available: {str(error).removeprefix('cuda: ')}") from None
     return device
+
+
+def moved(op: str, x: Tensor, device: Device, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    """A tensor on a device; itself where it is there, unless ``copy``. Recorded."""
+    if x.layout.device is device:
+        return CALLS["clone"](x) if copy else x
+    return CALLS["to_device"](x, device, non_blocking)
 
 
 def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
@@ -59,7 +82,7 @@ def to(
 
     Args:
         copy: copy even where nothing changes; otherwise ``x`` itself is returned then.
-        non_blocking: accepted; CPU copies are done when they return.
+        non_blocking: a copy between pinned memory and a GPU need not be done when this returns.
         memory_format: the order in which the elements are to lie in memory.
 
     Raises:
@@ -73,7 +96,7 @@ def to(
     if given and isinstance(given[0], Tensor):
         other = given.pop(0)
     else:
-        if given and (isinstance(given[0], (str, Device)) or (len(given) > 1 and given[0] is None)):
+        if given and (isinstance(given[0], (str, Device)) or type(given[0]) is int or (len(given) > 1 and given[0] is None)):
             device = given.pop(0)
         if given and is_dtype(given[0]):
             dtype = given.pop(0)
@@ -83,8 +106,11 @@ def to(
     copy = flags[1] if len(flags) > 1 else copy
     if other is not None:
         dtype, device = other.layout.dtype, other.layout.device
-    on_device("to", device)
-    converted = convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy)
+    target = x.layout.device if device is None else on_device("to", device)
+    away, non_blocking = target is not x.layout.device, flags[0] if flags else non_blocking
+    converted = convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy and not away)
+    if away:
+        converted = moved("to", converted, target, non_blocking)
     return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
 
 
@@ -143,19 +169,19 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
     return convert(x, other.layout.dtype)
 
 
-def cpu(x: Tensor) -> Tensor:
+def cpu(x: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor on the CPU; itself if it is there."""
-    return x
+    there = moved("cpu", x, CPU)
+    return there if memory_format is None else there.contiguous(memory_format=memory_format)
 
 
 def cuda(x: Tensor, device=None, non_blocking: bool = False) -> Tensor:
     """The tensor on a GPU.
 
     Raises:
-        NotSupportedError: always, until there is a run time for it.
+        DeviceError: it is not there.
     """
-    on_device("cuda", "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
-    return x
+    return moved("cuda", x, on_device("cuda", "cuda" if device is None else device), non_blocking)
 
 
 def install_casts() -> None:

@@ -7,6 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any, Iterator
 
 import numpy as np
@@ -30,9 +31,9 @@ from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
 from ..tensors.memory_format import MemoryFormat, order_of, strides_of
-from ..tensors.storage import Device, note_made, wrap_array
+from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
-from .casting import convert, on_device
+from .casting import convert, moved, on_device
 from .constants import filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
 from .numpy_exchange import from_numpy
@@ -79,6 +80,8 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
         MemoryError: there is not so much memory.
     """
     size = layout.numel * layout.descr.itemsize
+    if layout.memory is not None:
+        return allocated_there(layout, make, *args)
     try:
         if size > MOST_BYTES:
             raise MemoryError
@@ -86,6 +89,15 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     except MemoryError:
         raise MemoryError(f"{op}: cannot allocate {size} bytes for {layout.dtype.name} {list(layout.shape)}.") from None
     return new_tensor(wrap_array(array), layout)
+
+
+def allocated_there(layout: Layout, make, *args) -> Tensor:
+    """The same on a GPU."""
+    from ..tensors import gpu
+
+    if make is np.empty:
+        return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
+    return gpu.upload(make(layout.numel, *args, dtype=layout.descr), layout)
 
 
 def empty_of(layout: Layout) -> Tensor:
@@ -185,9 +197,9 @@ def layout_for(op: str, sizes: tuple, size, dtype, device) -> Layout:
         sizes = (size,)
     elif not sizes:
         raise ArgumentError(f"{op}: missing sizes. Hint: {op}(2, 3), or {op}(()) for a 0-d tensor.")
-    on_device(op, device)
+    device = on_device(op, device)
     dtype = get_default_dtype() if dtype is None else dtype_of(dtype)
-    return layout_of(dtype, shape_of(op, sizes))
+    return layout_of(dtype, shape_of(op, sizes), None, device)
 
 
 def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layout:
@@ -197,14 +209,28 @@ def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layo
     """
     if not isinstance(x, Tensor):
         raise ArgumentError(f"{op}: expected a Tensor, got {type(x).__name__}.")
-    on_device(op, device)
     layout = x.layout
+    device = layout.device if device is None else on_device(op, device)
     dtype = layout.dtype if dtype is None else dtype_of(dtype)
     if memory_format is not None and (order := order_of(op, memory_format, layout.ndim)) is not None:
-        return layout_of(dtype, layout.shape, strides_of(layout.shape, order))
+        return layout_of(dtype, layout.shape, strides_of(layout.shape, order), device)
     if layout.dense:
-        return layout_of(dtype, layout.shape, layout.strides)
-    return layout_of(dtype, layout.shape, None if layout.expanded else like_strides(layout.shape, layout.strides))
+        return layout_of(dtype, layout.shape, layout.strides, device)
+    return layout_of(dtype, layout.shape, None if layout.expanded else like_strides(layout.shape, layout.strides), device)
+
+
+def made_on_host(factory: Any) -> Any:
+    """A factory whose elements the CPU computes, wherever they go then."""
+
+    @wraps(factory)
+    def made(*args: Any, device: Any = None, requires_grad: bool = False, out: Tensor | None = None, **named: Any) -> Tensor:
+        if out is not None:
+            return factory(*args, device=device, requires_grad=requires_grad, out=out, **named)
+        to = CPU if device is None and default_device() is CPU else on_device(factory.__name__, device)
+        made = factory(*args, device=CPU, requires_grad=requires_grad and to is CPU, **named)
+        return made if to is CPU else leaf(factory.__name__, there(factory.__name__, made, to), requires_grad)
+
+    return made
 
 
 # ---- filled with a number ------------------------------------------------------------------------------------------
@@ -274,7 +300,7 @@ def empty(
         return into(out, empty, *sizes, size=size, dtype=dtype, device=device)
     described = layout_for("empty", sizes, size, dtype, device)
     if memory_format is not None and (order := order_of("empty", memory_format, described.ndim)) is not None:
-        described = layout_of(described.dtype, described.shape, strides_of(described.shape, order))
+        described = layout_of(described.dtype, described.shape, strides_of(described.shape, order), described.device)
     return leaf("empty", empty_of(described), requires_grad)
 
 
@@ -302,8 +328,9 @@ def empty_strided(
         raise ShapeError(f"empty_strided: {len(shape)} sizes and {len(strides)} strides.")
     layout = layout_for("empty_strided", (), shape, dtype, device)
     span = 1 + sum((n - 1) * s for n, s in zip(shape, strides)) if layout.numel else 0
-    memory = empty_of(layout_of(layout.dtype, (span,)))
-    return leaf("empty_strided", new_tensor(memory._storage_, layout_of(layout.dtype, shape, strides)), requires_grad)
+    memory = empty_of(layout_of(layout.dtype, (span,), None, layout.device))
+    layout = layout_of(layout.dtype, shape, strides, layout.device)
+    return leaf("empty_strided", new_tensor(memory._storage_, layout), requires_grad)
 
 
 def full(
@@ -403,6 +430,7 @@ def scalar_tensor(
     return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
+@made_on_host
 def eye(
     n: int,
     m: int | None = None,
@@ -446,6 +474,7 @@ def python_number(op: str, name: str, value):
     return value
 
 
+@made_on_host
 def arange(
     start: Any = None,
     end: Any = None,
@@ -576,6 +605,7 @@ def as_line(values: Any, layout: Layout) -> Tensor:
     return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
 
 
+@made_on_host
 def linspace(
     start: Any,
     end: Any,
@@ -600,6 +630,7 @@ def linspace(
     return leaf("linspace", as_line(values, layout), requires_grad)
 
 
+@made_on_host
 def logspace(
     start: float | Tensor,
     end: float | Tensor,
@@ -651,10 +682,12 @@ def tensor(
     nbgrad.int64
     """
     if dtype is None and device is None and (out := of_alike(data)) is not None:
-        return leaf("tensor", out, requires_grad)
+        return leaf("tensor", out if default_device() is CPU else there("tensor", out, default_device()), requires_grad)
     if is_followed(data, requires_grad):
         return of_number(tensor(0.0, dtype=dtype, device=device), data)
-    on_device("tensor", device)
+    to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("tensor", device)
+    if to is not CPU:
+        return leaf("tensor", there("tensor", tensor(data, dtype=dtype, device=CPU), to), requires_grad)
     if traces and isinstance(data, SEQUENCES):
         places = list(numbers_in(data))
         if places and not requires_grad and all(x.is_followed() and (dtype is None or type(x) is Number) for _, x in places):
@@ -664,7 +697,7 @@ def tensor(
             return out
         data = plain(data) if places else data
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
-        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape))
+        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape, None, CPU))
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
@@ -675,7 +708,12 @@ def tensor(
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
-    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
+    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape, None, CPU)), requires_grad)
+
+
+def there(op: str, x: Tensor, device: Device) -> Tensor:
+    """A new tensor without history on a device."""
+    return x if x.layout.device is device else moved(op, native.alias(x), device)
 
 
 def numbers_in(data: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Number]]:
@@ -710,9 +748,9 @@ def of_alike(data) -> Tensor | None:
     if kinds:
         return None
     if kind is float and -1e38 < low <= high < 1e38 and (dtype := get_default_dtype()).itemsize >= 4:
-        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape))
+        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape, None, CPU))
     if kind is int and -1e18 < low <= high < 1e18:
-        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape))
+        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape, None, CPU))
     return None
 
 
@@ -812,12 +850,15 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     >>> nbgrad.as_tensor([1, 2], dtype=nbgrad.float32)
     tensor([1., 2.])
     """
-    on_device("as_tensor", device)
+    to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
+    elif hasattr(data, "__cuda_array_interface__") and not isinstance(data, Tensor):
+        data = shared_tensor(data, None)
+        to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
-        return data if dtype is None else convert(data, dtype_of(dtype))
-    return tensor(data, dtype=dtype)
+        return moved("as_tensor", data if dtype is None else convert(data, dtype_of(dtype)), to)
+    return tensor(data, dtype=dtype, device=device)
 
 
 def asarray(
@@ -845,18 +886,18 @@ def asarray(
     >>> x
     tensor([5., 1.], dtype=nbgrad.float64)
     """
-    on_device("asarray", device)
+    to = obj.layout.device if device is None and isinstance(obj, Tensor) else on_device("asarray", device)
     shared = shared_tensor(obj, dtype)
     wanted = None if dtype is None else dtype_of(dtype)
-    if copy is False and (shared is None or wanted not in (None, shared.layout.dtype)):
+    if copy is False and (shared is None or wanted not in (None, shared.layout.dtype) or to is not shared.layout.device):
         raise RangeError(
             f"asarray: copy=False, but {type(obj).__name__} cannot become a tensor of "
-            f"{wanted or 'its dtype'} without "
+            f"{wanted or 'its dtype'} on {to} without "
             "a copy. Hint: copy=None copies where it must."
         )
     if shared is None:
-        return leaf("asarray", tensor(obj, dtype=dtype), bool(requires_grad))
-    out = convert(shared, wanted or shared.layout.dtype, bool(copy))
+        return leaf("asarray", tensor(obj, dtype=dtype, device=device), bool(requires_grad))
+    out = moved("asarray", convert(shared, wanted or shared.layout.dtype, bool(copy)), to)
     if requires_grad is False and out._needs_grad_ and has_grad(out):
         return native.alias(out)
     return leaf("asarray", out, True) if requires_grad and not has_grad(out) else out
@@ -870,6 +911,10 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return from_numpy(obj)
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
+    if hasattr(obj, "__cuda_array_interface__"):
+        from .gpu_exchange import from_array_interface
+
+        return from_array_interface(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return from_numpy(np.frombuffer(obj, dtype_of(dtype).numpy if dtype is not None else get_default_dtype().numpy))
     return None
@@ -993,15 +1038,15 @@ def new_method(name: str, factory):
     """The method ``x.new_zeros(*size)`` of a factory: its dtype is that of ``x`` unless given."""
 
     def method(self, *args, dtype=None, device=None, requires_grad: bool = False, **named):
-        return factory(
-            *args, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad, **named
-        )
+        own = self.layout
+        dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+        return factory(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
 
     method.__name__ = method.__qualname__ = name
     parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     attach(method, __signature__=inspect.Signature([own, *parameters], return_annotation="Tensor"))
-    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
+    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor, and on its device, unless others are given."
     return method
 
 
@@ -1015,10 +1060,12 @@ def new_tensor_method(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
-    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is self.layout.dtype:
-        return leaf("new_tensor", out, requires_grad)
-    return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    """``nbgrad.tensor`` with the dtype of this tensor, and on its device, unless others are given."""
+    own = self.layout
+    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is own.dtype:
+        return leaf("new_tensor", there("new_tensor", out, own.device), requires_grad)
+    dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 METHODS = {

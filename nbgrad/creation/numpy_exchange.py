@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
-from ..base.errors import ArgumentError, GradError, NumberError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
 from ..base.grad_mode import capture_of_thread, mode, special, traces
 from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
@@ -20,7 +20,7 @@ from ..modes.interpreters import has_tangent
 from ..tensors.arrays import array_of, values_of
 from ..tensors.batch_levels import BATCHED, ask_values, leave_graph, require_values, whole
 from ..tensors.layout import layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 
 __all__ = ["from_numpy", "install_doors"]
@@ -46,6 +46,8 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
         leave_graph("numpy", x)
     if force:
         return values_of(x)
+    if x.layout.memory is not None:
+        raise DeviceError(f"numpy: the tensor is on {x.layout.device}, and an array is in the CPU's memory. Hint: x.cpu().numpy().")
     if x._needs_grad_ and mode.enabled and requires_grad(x):
         raise GradError("numpy: the tensor requires grad, and an array has no history. Hint: x.detach().numpy().")
     if x.layout.conj or x.layout.neg:
@@ -90,13 +92,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     strides = None if array.flags.c_contiguous else tuple(s // dtype.itemsize for s in array.strides)
     span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
-    out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides))
+    out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides, CPU))
     return newly_made(out) if special else out
 
 
 def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """A row-major tensor over a 1-D array that nobody else has."""
-    return new_tensor(wrap_array(array), layout_of(dtype, shape))
+    return new_tensor(wrap_array(array), layout_of(dtype, shape, None, CPU))
 
 
 # ---- Python numbers ------------------------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def element(x: Tensor) -> Any:
     if layout.special or traces:
         ask_values("item", x)
     array = x._storage_.array
-    if array.dtype is layout.descr and not (layout.conj or layout.neg):
+    if layout.memory is None and array.dtype is layout.descr and not (layout.conj or layout.neg):
         return array.item(x._offset_ // layout.descr.itemsize)  # without a view of the array
     return values_of(x).item()
 
@@ -137,7 +139,9 @@ def element(x: Tensor) -> Any:
 def tolist(x: Tensor) -> Any:
     """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     layout, array = x.layout, x._storage_.array
-    if layout.contiguous and array.dtype is layout.descr and not (layout.conj or layout.neg or layout.special or traces):
+    if layout.memory is not None or layout.conj or layout.neg or layout.special or traces:
+        return values_of(x).tolist()
+    if layout.contiguous and array.dtype is layout.descr:
         first = x._offset_ // layout.descr.itemsize
         return array[first : first + layout.numel].reshape(layout.shape).tolist()  # the same of all
     return values_of(x).tolist()

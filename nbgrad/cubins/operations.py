@@ -6,7 +6,6 @@ operands, and the updates of optimizers become scalar functions by the ``codegen
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from inspect import Parameter, signature
@@ -16,19 +15,18 @@ import numpy as np
 
 from ..base.dtypes import dtype_of
 from ..base.errors import KernelError
+from ..dispatch.device_formulas import Operation, bound
 from ..dispatch.elementwise_plans import forward_formula
 from ..dispatch.elementwise_rules import rule_of
 from ..dispatch.plans import Formula
 from ..dispatch.updates import formula_of
 from ..forward.rules import jvp_formula
-from ..kernels.codegen import is_integer, scalar_function, texts_of
-from ..kernels.cuda.access import Function
+from ..kernels.codegen import is_integer, texts_of
 from ..kernels.cuda.simt import instantiate_scalar
-from ..kernels.cuda.templates import Operand, array, number
+from ..kernels.cuda.templates import array, number
 from ..kernels.prims import PRIMS
-from ..kernels.texts import ready
 from ..ops.core import OPS, Elementwise
-from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, postorder, symbol
+from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, symbol
 from ..optim import rules as updates
 
 __all__ = [
@@ -55,27 +53,6 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")  # halves compute in floa
 COMPLEXES = ("complex64", "complex128")
 INTEGERS = ("int32", "int64", "uint8")  # uint8 serves bool too, whose bytes are the numbers 0 and 1
 TAKES_INTEGERS = ("promote", "integer", "first")  # of Elementwise.policy; the others convert integers first
-DIVIDES = frozenset(("floor_divide", "trunc_divide", "remainder", "fmod", "gcd", "lcm"))
-
-
-class Operation(NamedTuple):
-    """A scalar function and what it is applied to.
-
-    Attributes:
-        scalar: before ``instantiate``; see ``codegen.scalar_function``.
-        inputs: its operands, in its order.
-        outputs: dtypes of its results.
-        dtype: in which it computes.
-        into: the inputs that the first results overwrite.
-        divides: whether it divides integers.
-    """
-
-    scalar: Function
-    inputs: tuple[Operand, ...]
-    outputs: tuple[str, ...]
-    dtype: str
-    into: tuple[int, ...] = ()
-    divides: bool = False
 
 
 class Skipped(NamedTuple):
@@ -260,18 +237,9 @@ def operation(name: str, formula: Formula, dtype: str, numbers: Iterable[str] = 
 
     An operand that the generated source does not read is no parameter of the kernel.
     """
-    compute = dtype_of(dtype).compute
-    body = scalar_function(name, formula.params, formula.results, compute).source.partition(":")[2]
-    read = set(re.findall(r"\w+", body))
-    params = [param for param in formula.params if param[0] in read]
-    scalar = ready(scalar_function(name, params, formula.results, compute))
-    scalar.__name__ = name
-    inputs = tuple(number(dtype) if name in numbers else array("bool" if boolean else dtype) for name, boolean in params)
+    operands = tuple(number(dtype) if n in numbers else array("bool" if boolean else dtype) for n, boolean in formula.params)
     outputs = tuple("bool" if predicate and not overwritten else dtype for predicate in formula.predicates)
-    names = [param for param, _ in params]
-    into = tuple(names.index(param) for param, _ in formula.params[:overwritten] if param in read)
-    divides = is_integer(compute) and any(node.op in DIVIDES for node in postorder(formula.results))
-    return Operation(scalar, inputs, outputs, compute, into, divides)
+    return bound(name, formula, dtype, operands, outputs, overwritten).operation
 
 
 def named(name: str, dtype: str) -> Operation:

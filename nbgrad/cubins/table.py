@@ -10,28 +10,22 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..base.dtypes import BOOL, COMPLEX, DTYPES, FLOATING, dtype_of
-from ..kernels.cuda.access import compute_dtype, vector_lanes
+from ..base.dtypes import BOOL, DTYPES
+from ..kernels.cuda.access import compute_dtype, conversion_dtype
 from ..kernels.cuda.accumulators import accumulator, folded_operations, folds
-from ..kernels.cuda.build import Recipe, right_everywhere
+from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
 from ..kernels.cuda.random import random_fill, random_source
 from ..kernels.cuda.reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
+from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS
 from ..ops.core import OPS, General
+from .general import general_recipes
 from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
-MOST_LOADED = 32  # numbers that a thread loads before it computes: five halves of eight lanes spill (amsgrad)
-# Every lane has its own branch to the precise path: a sine of eight takes ptxas 10 s, of four 1 s. A complex function has a
-# sine and a cosine.
-MOST_GUARDED = {FLOATING: 4, COMPLEX: 1}
-# Sums of many terms, each a power: what spills (at most 192 bytes, float64) is little beside the work.
-SERIES = ("zeta",)
-# One element at a time: those, and tangents of six operands, whose registers two elements would need twice.
-SINGLY = (*SERIES, "weighted_logits_difference_jvp")
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(
@@ -50,7 +44,7 @@ class Entry(NamedTuple):
 def kernels() -> Iterator[Entry]:
     """All of them, one by one, in the same order in every process; building is up to the caller."""
     seen = set()
-    for found in itertools.chain(*map(operation_kernels, operations()), copies(), reductions(), random_numbers()):
+    for found in itertools.chain(*map(operation_kernels, operations()), copies(), general(), reductions(), random_numbers()):
         if found.label not in seen:  # reductions of several dtypes can share the kernel of a stage
             seen.add(found.label)
             yield found
@@ -74,21 +68,9 @@ def operation_kernels(operation: Operation) -> Iterator[Entry]:
 
 
 def lanes_of(operation: Operation) -> int:
-    """Elements of a vector access: 16 bytes of the widest operand, less where a thread could not hold all operands."""
+    """Elements of a vector access."""
     arrays = [operand.dtype for operand in operation.inputs if operand.kind == "array"]
-    lanes, most = vector_lanes([*arrays, *operation.outputs]), MOST_LOADED // max(len(arrays), 1)
-    if is_guarded(operation):
-        most = min(most, MOST_GUARDED[dtype_of(operation.dtype).category])
-    if operation.scalar.__name__.startswith(SINGLY):
-        most = 1
-    while lanes > most:
-        lanes //= 2
-    return lanes
-
-
-def is_guarded(operation: Operation) -> bool:
-    """Whether threads may branch to a precise version, which works on integers (NOTE [Guards] of ``scalars``)."""
-    return right_everywhere(operation.scalar) is not operation.scalar
+    return lanes_for(operation.scalar, operation.dtype, arrays, operation.outputs)
 
 
 def copies() -> Iterator[Entry]:
@@ -108,14 +90,10 @@ def copies() -> Iterator[Entry]:
             yield entry(strided(resolved.inputs, resolved.outputs, DIMS), resolved, **index_source(32))
 
 
-def conversion_dtype(source: str, target: str) -> str:
-    """Where a conversion computes: in the kind of number that is the richer of the two, then as wide as its operand.
-
-    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8")
-    ('float32', 'float64')
-    """
-    richer = source if dtype_of(source).category >= dtype_of(target).category else target
-    return compute_dtype(richer)
+def general() -> Iterator[Entry]:
+    """Moves, indices, orders, products."""
+    for recipe in general_recipes():
+        yield Entry(recipe.name, recipe, gates_for(recipe.template, recipe.dtype, name=recipe.scalar.__name__))
 
 
 def reductions() -> Iterator[Entry]:
@@ -149,7 +127,7 @@ def random_numbers() -> Iterator[Entry]:
 def entry(template: Template, operation: Operation, **source) -> Entry:
     """A template around an operation's scalar function."""
     recipe = Recipe(template, operation.scalar, operation.dtype, source)
-    integers = operation.divides or is_guarded(operation)
+    integers = operation.divides or is_guarded(operation.scalar)
     gates = gates_for(template, operation.dtype, integers, operation.scalar.__name__)
     if operation.scalar.__name__.startswith(SERIES):
         gates = tuple(gate for gate in gates if gate is not no_spills)

@@ -33,9 +33,11 @@ from .operands import (
     gradient_bits,
     gradient_mask,
     misfit,
+    on_several_devices,
     stored_numbers,
     stores_with_care,
     unwrap_number,
+    with_host_numbers,
     with_numbers,
 )
 
@@ -54,6 +56,8 @@ def general(op: Elementwise, operands: tuple) -> Tensor:
         operands = (CALLS["asarray"](operands[0]), *operands[1:])
     if op.policy == "first" and isinstance(operands[0], Tensor):
         operands = stored_numbers(op, operands)
+    if on_several_devices(operands):
+        operands = with_host_numbers(op, operands)
     if op.complex_form is not None and any_complex(operands):
         return op.complex_form(*operands)
     if special or is_marked(operands):
@@ -199,7 +203,8 @@ def must_ask(op: Elementwise, kinds: tuple) -> bool:
     tensors = [x for x in kinds if type(x) is Layout]
     if not tensors or None in kinds or op.policy == "first" and tensors[0] is not kinds[0]:
         return True
-    return any(x.special or x.dtype.is_complex and op.complex_form is not None for x in tensors)
+    device, split = tensors[0].device, op.complex_form is not None
+    return any(x.special or x.device is not device or x.dtype.is_complex and split for x in tensors)
 
 
 def call_of(op: Elementwise) -> Callable:

@@ -10,14 +10,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Callable
 
-from ..native.plans import Plan
+from ..base.errors import KernelError
+from ..native.plans import Plan, is_on_device
 from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 
 __all__ = [
     "FOLD",
+    "LATER",
     "LOWERINGS",
+    "ON_GPU",
     "lowering",
     "lowering_of",
     "PREPARED",
@@ -36,21 +39,33 @@ LOWERINGS: dict[str, tuple[str, Callable]] = {}
 FOLD = "(fold)"
 
 
+# What fills the next table, called for the first tensor on a GPU.
+LATER: list[Callable[[], None]] = []
+# The same for tensors on GPUs; what has none there runs on the CPU (device_lowerings.py).
+ON_GPU: dict[str, tuple[str, Callable]] = {}
+REGISTRIES: dict[str | None, tuple[dict, ...]] = {"cpu": (LOWERINGS,), "cuda": (ON_GPU,), None: (LOWERINGS, ON_GPU)}
+
+
 def lowering_of(op: General) -> tuple[str, Callable] | None:
     """``(style, lowering)`` of an operation: its own, or that of folds; None if it has neither."""
     return LOWERINGS.get(op.name) or (LOWERINGS[FOLD] if op.monoid else None)
 
 
-def lowering(*names: str, style: str = "plan") -> Callable:
+def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Callable:
     """Register the decorated function as the lowering of the operations ``names``.
 
+    Args:
+        device: where: "cpu", "cuda", or None for both, as where it is written in calls.
+
     ``style="plan"``: ``f(op, layouts, attributes) -> GeneralPlan``, or a ``run`` function where these layouts need several steps;
-    ``style="run"``: ``f(op, tensors, attributes)`` -> result.
+    ``style="run"``: ``f(op, tensors, attributes)`` -> result. On a GPU ``plan`` gives ``(layouts of the results, Steps)`` in the
+    place of a plan.
     """
 
     def register(function):
         for name in names:
-            LOWERINGS[name] = (style, function)
+            for table in REGISTRIES[device]:
+                table[name] = (style, function)
         return function
 
     return register
@@ -117,6 +132,9 @@ class GeneralPlan(Facts, Plan):
     sized: Callable[[int], bytes | None] | None
 
     def __init__(self, record: bytes, outs: tuple, layouts: tuple, sized: Callable[[int], bytes | None] | None = None):
+        first = layouts[0] if layouts and layouts[0] is not None else outs[0].layout if outs else None
+        if first is not None and first.memory is not None and not is_on_device(record):
+            raise KernelError(f"launch: a kernel of the CPU was planned for memory of {first.device}.")
         self.record, self.outs, self.layouts, self.sized = record, outs, layouts, sized
 
 

@@ -19,6 +19,7 @@ from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
+from ..tensors.arrays import values_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .launches import need
@@ -77,6 +78,33 @@ def with_numbers(op: Elementwise, operands: tuple) -> tuple:
     return tuple(map(plain_number, operands))
 
 
+def on_several_devices(operands: tuple) -> bool:
+    """Whether tensors among the operands are on different devices."""
+    device = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            if device is not None and x.layout.device is not device:
+                return True
+            device = x.layout.device
+    return False
+
+
+def with_host_numbers(op: Elementwise, operands: tuple) -> tuple:
+    """Operands where single numbers that the CPU has have gone to the GPU that the others are on. Recorded.
+
+    Raises:
+        DeviceError: tensors with dimensions on different devices, or single numbers of another GPU.
+    """
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    there = next((x.layout.device for x in tensors if x.layout.memory is not None), None)
+    if op.policy == "first" and tensors and tensors[0].layout.memory is None:
+        return operands  # what is on the CPU takes nothing from a GPU: check_kinds refuses it
+    return tuple(
+        CALLS["to_device"](x, there) if isinstance(x, Tensor) and x.layout.memory is None and not x.layout.ndim else x
+        for x in operands
+    )
+
+
 def kinds_of(operands: tuple) -> tuple:
     """What a plan depends on: the layouts of tensors, the types of numbers."""
     return tuple([x.layout if isinstance(x, Tensor) else type(x) for x in operands])
@@ -92,7 +120,7 @@ def check_kinds(op: Elementwise, kinds: tuple) -> None:
     device = None
     for name, x in zip(op.operands, kinds):
         if type(x) is Layout:
-            if device is not None and x.device is not device and x.ndim:
+            if device is not None and x.device is not device:
                 raise DeviceError(
                     f"{op.public}: {name} is on {x.device}, another operand on {device}. Hint: move one with x.to(device)."
                 )
@@ -223,7 +251,8 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
     if isinstance(divisor, Tensor):
         if traces:
             need((divisor,))
-        zero = (divisor.numpy().astype(dtype.numpy, copy=False) == 0).any()
+        elements = divisor.numpy() if divisor.layout.memory is None else values_of(divisor)
+        zero = (elements.astype(dtype.numpy, copy=False) == 0).any()
     else:
         zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0
     if zero:

@@ -19,6 +19,7 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .arguments import argument_text, called_again, hashable, other_names, other_names_lines, settled_attributes
 from .calls import OperationCall
+from .device_lowerings import are_on_gpu, lowered_on_gpu
 from .launches import fresh
 from .lowerings import GeneralPattern, GeneralPlan, complete
 from .rules import record_result, record_run, recorder
@@ -88,7 +89,7 @@ class PlannedCall(OperationCall):
             )
         attributes = dict(zip(self.attributes, map(hashable, key[self.count :])))
         try:
-            plan = self.lower(op, layouts, attributes)
+            plan = (lowered_on_gpu if are_on_gpu(layouts) else self.lower)(op, layouts, attributes)
         except Exception as error:
             refuse_wrong_kind(op, attributes.items(), error)
             raise

@@ -141,6 +141,10 @@ def elementwise_plan(
             nothing is.
     """
     dtype, first = compute.compute, outs[0]
+    if first.memory is not None:
+        from .device_plans import elementwise_on_device
+
+        return elementwise_on_device(formula, compute, operands, outs, inplace, plan_type, exact)
     results, wanted = element_types(formula, compute)
     many = first.numel != 1
     singles = tuple([x is None or (many and is_single(x)) for x in operands])

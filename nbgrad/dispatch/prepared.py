@@ -40,6 +40,7 @@ from .arguments import (
     respelled,
 )
 from .calls import OperationCall, intercept_odd
+from .device_lowerings import are_on_gpu, run_anywhere
 from .lowerings import PREPARED, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
 
@@ -93,6 +94,8 @@ class PreparedCall(OperationCall):
         """
         try:
             key = self.key_of(values)
+            if are_on_gpu(key):  # what is prepared launches kernels of the CPU
+                return
             if key in self.plans or not all(map(may_be_key, key)):
                 return
         except TypeError:  # a list
@@ -126,7 +129,7 @@ class SteppedCall(PreparedCall):
 
     def __init__(self, op: General, run: Callable):
         super().__init__(op)
-        self.run = run
+        self.run = run_anywhere(op, run)
         self.operands = [(k, name) for k, name in enumerate(op.operands) if k or not op.variadic]
         self.holders = PREPARED.get(op.name, (None, ()))[1]
         several = {op.operands[0]} if op.variadic else set()

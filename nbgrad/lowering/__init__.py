@@ -3,6 +3,8 @@
 ``load`` imports every module here, which registers its lowerings (``LOWERINGS`` in dispatch/lowerings.py).
 """
 
+from ..dispatch.lowerings import LATER
+
 
 def load() -> None:
     """Register all lowerings."""
@@ -12,6 +14,7 @@ def load() -> None:
         copy,
         counts,
         decompositions,
+        device,
         distances,
         formulas,
         index_writers,
@@ -27,3 +30,10 @@ def load() -> None:
         softmax,
         sort,
     )
+
+    LATER.append(load_on_gpu)
+
+
+def load_on_gpu() -> None:
+    """Register those of GPUs."""
+    from . import cuda  # noqa: F401

@@ -26,7 +26,7 @@ def launcher() -> Any:
     from .link import launcher
 
     made = launcher(known)
-    if hasattr(made, "entries"):
+    if made.entries is not None:
         _natives.append(made)
         if _uses_blocks:
             use_blocks()
@@ -73,6 +73,11 @@ class _Lazy:
             "count_writes",
             "may_write",
             "repeat",
+            "take",
+            "adopt",
+            "drop_block",
+            "requester",
+            "entries",
         ):
             setattr(self, function, getattr(made, function))
         return getattr(made, name)

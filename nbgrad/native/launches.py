@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
+from .heaps import Heap, device_array, launch_steps
 from .language import Row, Static, Words, entry, native
 from .places import note_write
-from .plans import Plan
+from .plans import DeviceRecord, Plan
 from .primitives import (
     address_of,
     address_of_bytes,
@@ -51,12 +52,15 @@ else:
     from .serial import parallel
 
 if TYPE_CHECKING:
+    from ..base.dtypes import DType
+    from ..tensors.layout import Layout
     from ..tensors.storage import CPU, Storage
     from ..tensors.tensor import Tensor
 
 __all__ = ["CHANGED", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
 
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
+ON_DEVICE = 4  # a flag of NOTE [Plan record]
 MISCOUNTED = "launch: the plan expects other operand count"
 NO_TENSOR = "launch: expected a Tensor."
 COUNTER_KEY = "nbgrad.native: sequence number"  # in the dict of a thread's state
@@ -74,9 +78,21 @@ def data(x: Tensor) -> int:
 @native
 def make(template: Tensor) -> Tensor:
     """An uninitialised Tensor like the template, with memory of its own."""
-    storage = new(Storage, array=new_array(template.layout.descr, template.layout.record), version=0, device=CPU, writable=True)
+    layout = template.layout
+    if layout.memory is None:
+        storage = new(Storage, array=new_array(layout.descr, layout.record), version=0, device=CPU, writable=True)
+    else:
+        storage = made_there(layout)
     hide(storage)  # NOTE [Collector]
     return tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)
+
+
+@native(cold=True)
+def made_there(layout: Layout) -> Storage:
+    """A storage on a GPU: NOTE [Device memory]."""
+    dtype: DType = layout.dtype
+    memory = device_array(cast(Heap, layout.memory), int(layout.numel) * int(dtype.itemsize))
+    return new(Storage, array=memory, version=0, device=layout.device, writable=True)
 
 
 @entry
@@ -132,7 +148,7 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
         outs: outputs that others know, too.
     """
     numbers = words(256)
-    for _turn in range(2):  # the second one where the kernel is yet to be found: NOTE [Late records]
+    for _turn in range(3):  # the second one where the kernel is yet to be found: NOTE [Late records]; or another one
         record = words_of(plan.record)
         first, count = record[3] + 1, record[4]
         if count != len(operands):
@@ -167,7 +183,20 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
             parallel(record[0], units, record[2], address_of(pointers))
             take_lock(thread)
             return
-        find_kernel(plan, pointers, outs)
+        if shared == ON_DEVICE:
+            code = launch_steps(plan, pointers)
+            if code == 0:
+                return
+            refuse(plan, code)
+        else:
+            find_kernel(plan, pointers, outs)
+
+
+@native(cold=True)
+def refuse(plan: Plan, code: int) -> None:
+    """Make a launch of a GPU possible for which something lacks, or raise what the driver said of it."""
+    said: object = plan.record
+    cast(DeviceRecord, said).refused(plan, code)
 
 
 @native(cold=True)

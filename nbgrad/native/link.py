@@ -24,6 +24,7 @@ from ..kernels.cpu.pool import HAS_WORKERS, NoPool, Pool
 from . import (
     actors,
     calls,
+    heaps,
     language,
     launches,
     nans,
@@ -54,7 +55,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, launches, places, calls, recording, steps, nans, sequences, actors, repeats, surveys)
+MODULES = (threads, heaps, launches, places, calls, recording, steps, nans, sequences, actors, repeats, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -67,6 +68,7 @@ UNBOUND = {
     calls: ("apart",),
     sequences: ("are_bare", "count_writes", "may_write"),
     repeats: ("repeat",),
+    heaps: ("take", "adopt", "drop_block"),
 }
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")  # slots that a Viewer fills in
@@ -87,7 +89,12 @@ class Functions:
     """The functions that make native functions, the same for machine code and for Python.
 
     A subclass says how a slot is named, how words are packed, and how a method of a bound class becomes a function.
+
+    Attributes:
+        entries: addresses of the functions and variables of the module; None where nothing is compiled.
     """
+
+    entries: dict[str, int] | None = None
 
     def slot(self, cls: type, name: str) -> Any:
         """What native code knows a slot by."""
@@ -226,6 +233,10 @@ class Functions:
         owner = Sequence(code, *own, names, cells, objects, pack_words(*flags), special, slow, recorded, mode, stopped)
         return self.method(owner), self.method(owner, "run")
 
+    def requester(self, heap: Any) -> Callable:
+        """``request(bytes)`` of a ``Heap``."""
+        return self.method(heap, "request")
+
     def actor(self, *parts: Any) -> Callable:
         """See ``Actor``, which the arguments make."""
         return self.method(Actor(*parts))
@@ -347,10 +358,9 @@ class Native(Functions):
         loader: keeps and maps it.
         known: what ``introduce`` tells.
         checked, faults: builds for tests, see ``translator.Unit``.
-
-    Attributes:
-        entries: addresses of the functions and variables of the module.
     """
+
+    entries: dict[str, int]
 
     def __init__(self, loader: Any, known: dict[str, Any], checked: bool = False, faults: bool = False):
         introduce(known)

@@ -2,9 +2,9 @@
 
 NOTE [Plan record]: ``Plan.record`` is a bytes object of int64 words: 0 address of the kernel, 1 units of work (-1: as many as
 the first output has elements), 2 units that one thread claims at once, 3 number of outputs, 4 number of inputs, 5 flags (1: drop
-the interpreter lock and use the pool), 6 elements from which units of -1 imply that flag, 7 spare, then one code an input
-(``NUMBER_CODES``; 0 is a tensor), then the kernel's own parameters. A kernel is called as ``kernel(start, stop, args)`` with
-``args`` = pointers to the parameters, the outputs, the inputs.
+the interpreter lock and use the pool; 2: late; 4: launches on a GPU, NOTE [Device records] of heaps.py), 6 elements from which
+units of -1 imply the first flag, 7 spare, then one code an input (``NUMBER_CODES``; 0 is a tensor), then the kernel's own
+parameters. A kernel is called as ``kernel(start, stop, args)`` with ``args`` = pointers to the parameters, the outputs, the inputs.
 
 NOTE [Late records]: a plan may be made before its kernel is found (kernels/late.py). Its record, a ``LateRecord``, has no address
 and the flag LATE, which native code meets where it looks for that of the pool: so nothing is asked in addition. The first launch
@@ -26,18 +26,21 @@ __all__ = [
     "MOST_OPERANDS",
     "NUMBER_CODES",
     "PARALLEL",
+    "ON_DEVICE",
+    "DeviceRecord",
     "ElementwisePlan",
     "LateRecord",
     "MovementPlan",
     "Plan",
     "behind",
     "complete",
+    "is_on_device",
     "known",
     "pack_record",
 ]
 
 MOST_OPERANDS = 128  # pointers of a launch: to its parameters, results and operands
-PARALLEL, LATE = 1, 2  # flags of a record
+PARALLEL, LATE, ON_DEVICE = 1, 2, 4  # flags of a record
 NEVER = 1 << 62  # more elements than there are
 # How a Python number is stored for the kernel; integers of every width are read little-endian from an int64.
 NUMBER_CODES = {
@@ -145,6 +148,28 @@ class LateRecord(bytes):
         if self.packed is not None:
             return self.packed + more
         return LateRecord.by(bytes(self) + more, lambda: self.complete() + more, self.lacks, self.holes)
+
+
+class DeviceRecord(bytes):
+    """The record of launches on a GPU.
+
+    Attributes:
+        refused: ``refused(plan, code)``, called where a launch was not made: raises, or gives the plan another record.
+    """
+
+    refused: Callable[[Plan, int], None]
+
+    @classmethod
+    def by(cls, content: bytes, refused: Callable[[Plan, int], None]) -> DeviceRecord:
+        """A record and what to do where it fails."""
+        made = cls(content)
+        made.refused = refused
+        return made
+
+
+def is_on_device(record: bytes) -> bool:
+    """Whether a record is one of launches on a GPU."""
+    return record.lacks[1] == ON_DEVICE if type(record) is LateRecord else type(record) is DeviceRecord
 
 
 def is_late(address: int | Code) -> bool:

@@ -18,11 +18,13 @@ __all__ = [
     "add",
     "address_of",
     "address_of_bytes",
+    "address_of_object",
     "allocate",
     "array_data",
     "as_tuple",
     "bytes_of",
     "call_eight",
+    "call_eleven",
     "call_one",
     "copy_slots",
     "exchange",
@@ -163,6 +165,12 @@ def forget(words: Words, k: int) -> None:
 # ---- objects -------------------------------------------------------------------------------------------------------
 
 
+@primitive("  %i = ptrtoint ptr %x to i64\n  ret i64 %i")
+def address_of_object(x: object) -> int:
+    """Where an object is. For native code alone."""
+    raise NotImplementedError
+
+
 def new(cls: type, **slots: Any) -> Any:
     """An instance with these slots, the others unset; slots that can only be read have a function ``_put_NAME_`` on the class."""
     made = object.__new__(cls)
@@ -270,8 +278,8 @@ def new_array(descr: object, size: bytes) -> object:
 
 @primitive("  %at = getelementptr i8, ptr %array, i64 @ARRAY_DATA\n  %v = load i64, ptr %at\n  ret i64 %v")
 def array_data(array: object) -> int:
-    """Address of an ndarray's first byte."""
-    return array.ctypes.data
+    """Address of the first byte of an ndarray, or of a GPU's memory."""
+    return array.ctypes.data if hasattr(array, "ctypes") else array.address
 
 
 @primitive("""  %at = getelementptr i8, ptr %array, i64 @ARRAY_BASE
@@ -279,7 +287,7 @@ def array_data(array: object) -> int:
   %own = icmp eq ptr %base, null
   ret i1 %own""")
 def owns_memory(array: object) -> bool:
-    """Whether an ndarray's memory is its own."""
+    """Whether an array's memory is its own."""
     return array.base is None
 
 
@@ -426,8 +434,8 @@ def run_chunk(kernel: int, start: int, stop: int, pointers: int) -> None:
 
 @primitive("  %f = inttoptr i64 %function to ptr\n  %v = call i64 %f(i64 %x)\n  ret i64 %v")
 def call_one(function: int, x: int) -> int:
-    """Call a C function by its address. For native code alone."""
-    raise NotImplementedError
+    """Call a C function by its address."""
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(function)(x)
 
 
 @primitive("""  %x = inttoptr i64 %function to ptr
@@ -436,6 +444,18 @@ def call_one(function: int, x: int) -> int:
 def call_eight(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
     """Call a C function by its address. For native code alone."""
     raise NotImplementedError
+
+
+LAUNCHER = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 11)
+
+
+@primitive("""  %x = inttoptr i64 %function to ptr
+  %v = call i32 %x(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f, i64 %g, i64 %h, i64 %i, i64 %j, i64 %k)
+  %w = sext i32 %v to i64
+  ret i64 %w""")
+def call_eleven(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int, i: int, j: int, k: int) -> int:
+    """Call a C function by its address."""
+    return LAUNCHER(function)(a, b, c, d, e, f, g, h, i, j, k)
 
 
 def function_address(function: Callable) -> int:

@@ -27,6 +27,15 @@ general(
     doc="A copy of another dtype.",
 )
 general(
+    "to_device",
+    lambda x, device, non_blocking=False: x,
+    {"x": lambda g, x_layout, non_blocking: g.to_device(x_layout.device, non_blocking)},
+    function=False,
+    node="ToCopyBackward0",
+    resolves=True,
+    doc="A copy on another device.",
+)
+general(
     "clone_like",
     lambda x, layout: x,
     {"x": lambda g: g},

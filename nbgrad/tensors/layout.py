@@ -60,6 +60,7 @@ class Layout:
         special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched, traced);
             such layouts have no plans.
         beneath: the layout that was marked, which may be a marked one itself; None of those that no mark was put on.
+        memory: what gives memory to tensors on a GPU, the ``Heap`` of native/heaps.py; None on the CPU.
         descr, record, template: for the native builders: NumPy's dtype, the size as an int64, a Tensor to copy.
     """
 
@@ -78,6 +79,7 @@ class Layout:
         "kind",
         "special",
         "beneath",
+        "memory",
         "descr",
         "record",
         "template",
@@ -97,6 +99,7 @@ class Layout:
     kind: LayoutKind | None
     special: Any
     beneath: Layout | None
+    memory: Any
     descr: Any
     record: bytes
     template: Tensor
@@ -179,17 +182,19 @@ def _is_dense(shape, strides) -> bool:
 
 
 def layout_of(
-    dtype: DType,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None = None,
-    device: Device = CPU,
-    conj: bool = False,
-    neg: bool = False,
+    dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | None, device: Device, conj: bool = False, neg: bool = False
 ) -> Layout:
     """The Layout of these properties; ``strides`` in elements, None for row-major."""
     key = (dtype, shape, contiguous_strides(shape) if strides is None else strides, device, conj, neg)
     found = _layouts.get(key)
     return found if found is not None else _new_layout(key)
+
+
+def memory_on(device: Device) -> Any:
+    """``Layout.memory`` of a GPU."""
+    from .heaps import heap_of
+
+    return heap_of(device)
 
 
 def _new_layout(key) -> Layout:
@@ -199,6 +204,7 @@ def _new_layout(key) -> Layout:
     dtype, shape, strides, device, conj, neg = key
     ndim, special = len(shape), conj or neg
     layout.ndim, layout.special, layout.beneath, layout.descr = ndim, special, None, dtype.numpy
+    layout.memory = None if device is CPU else memory_on(device)
     if ndim == 1:
         numel, step = shape[0], strides[0]
         contiguous = dense = step == 1 or numel <= 1

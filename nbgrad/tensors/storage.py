@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
+from ..native.primitives import array_data
 
 __all__ = [
     "Storage",
@@ -22,6 +23,8 @@ __all__ = [
     "device",
     "CPU",
     "STORAGE_TEMPLATE",
+    "default_device",
+    "elsewhere",
     "UntypedStorage",
     "note_made",
     "unwatched",
@@ -97,6 +100,13 @@ def device(spec="cpu", index: int | None = None) -> Device:
 
 
 CPU = device("cpu")
+# Where new tensors are, if it is not the CPU; the last of them counts.
+elsewhere: list[Device] = []
+
+
+def default_device() -> Device:
+    """Where new tensors are."""
+    return elsewhere[-1] if elsewhere else CPU
 
 
 # ``Storage.writable`` of inference tensors: false, so that a write asks first.
@@ -166,7 +176,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """Address of the first byte."""
-        return self.storage.array.ctypes.data
+        return array_data(self.storage.array)
 
     @property
     def device(self) -> Any:

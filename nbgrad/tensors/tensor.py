@@ -27,6 +27,7 @@ from ..base.locks import made_once
 from ..base.size import Size
 from ..kernels.cpu import LARGE
 from ..native.handle import known, native, use_blocks
+from ..native.primitives import array_data
 from ..ops.expr import Operators
 from . import layout as layouts
 from .batch_levels import leave_graph
@@ -253,7 +254,7 @@ class Tensor(Members):
         """Address of the first element."""
         if traces or self.layout.special and self.layout.is_traced():
             leave_graph("data_ptr", self)
-        return self._storage_.array.ctypes.data + self._offset_
+        return array_data(self._storage_.array) + self._offset_
 
     def is_contiguous(self, memory_format=None) -> bool:
         """Whether the elements lie in row-major order without gaps; or in that of a memory format."""
@@ -306,7 +307,9 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
-            data = new_tensor(wrap_array(np.empty(0, get_default_dtype().numpy)), layouts.layout_of(get_default_dtype(), (0,)))
+            data = new_tensor(
+                wrap_array(np.empty(0, get_default_dtype().numpy)), layouts.layout_of(get_default_dtype(), (0,), None, CPU)
+            )
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         self = object.__new__(cls)

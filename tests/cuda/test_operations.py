@@ -182,8 +182,8 @@ def inputs_of(case, operation):
             yield numpy.type(0.75)
         elif operand.dtype == "bool":
             yield rng.random(N) < 0.5
-        elif operand.kind == "single":
-            yield numpy.type([0.75 + 0.5j])
+        elif operand.kind == "pair":
+            yield numpy.type(0.75 + 0.5j)
         elif operand.dtype in operations.COMPLEXES:
             yield (rng.standard_normal(N) + 1j * rng.standard_normal(N)).astype(numpy)
         elif operand.dtype in operations.INTEGERS:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .build import Recipe
 
-__all__ = ["ERRORS", "Number", "Place", "Step", "Steps", "operand", "out", "work"]
+__all__ = ["ELEMENTS", "ERRORS", "Elements", "Number", "Place", "Step", "Steps", "operand", "out", "work"]
 
 
 class Place(NamedTuple):
@@ -28,9 +28,21 @@ class Place(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A number that the kernel is given by value: the call's operand ``at``, which is a Python number."""
+    """A number that the kernel is given by value: the call's operand ``at``, which is a Python number.
+
+    Attributes:
+        offset: in bytes: the imaginary part of a complex number is behind the real one.
+    """
 
     at: int
+    offset: int = 0
+
+
+class Elements:
+    """The number of elements of the call's first result."""
+
+
+ELEMENTS = Elements()
 
 
 def out(at: int = 0, offset: int = 0) -> Place:
@@ -60,9 +72,10 @@ class Step(NamedTuple):
     Attributes:
         recipe: of the kernel.
         grid: blocks, in up to three dimensions.
+        tile: where ``grid`` is empty, elements of the first result that a block does.
         pointers: what the kernel's pointers point to, in their order.
         values: its numbers: constants, or ``Number``.
-        counts: its integers.
+        counts: its integers; ``ELEMENTS`` among them.
         single: the same step by single elements, for memory that is not aligned to vectors; None where there are no vectors.
     """
 
@@ -70,8 +83,9 @@ class Step(NamedTuple):
     grid: tuple[int, ...]
     pointers: tuple[Place, ...]
     values: tuple[float | Number, ...] = ()
-    counts: tuple[int, ...] = ()
+    counts: tuple[int | Elements, ...] = ()
     single: Step | None = None
+    tile: int = 0
 
 
 class Steps(NamedTuple):

@@ -37,6 +37,7 @@ __all__ = [
     "single",
     "value",
     "number",
+    "pair",
     "elementwise",
     "elementwise_grid",
     "accumulate",
@@ -102,7 +103,7 @@ def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, 
 
 
 class Operand(NamedTuple):
-    """An input of an elementwise kernel; made by ``array``, ``single`` and ``value``."""
+    """An input of an elementwise kernel; made by ``array``, ``single``, ``value`` and ``pair``."""
 
     dtype: str
     kind: str
@@ -123,17 +124,24 @@ def value(dtype: str) -> Operand:
     if dtype == "bool":
         raise KernelError("value: a truth value cannot be passed by value. Hint: pass it as int64, or as a single.")
     if dtype_of(dtype).category == COMPLEX:
-        raise KernelError(f"value: a {dtype} cannot be passed by value. Hint: pass it as a single.")
+        raise KernelError(f"value: a {dtype} cannot be passed as one value. Hint: pass it as a pair.")
     return Operand(dtype, "value")
+
+
+def pair(dtype: str) -> Operand:
+    """A complex number, passed as two real ones by value."""
+    if dtype_of(dtype).category != COMPLEX:
+        raise KernelError(f"pair: {dtype} is no complex dtype. Hint: pass it as a value.")
+    return Operand(dtype, "pair")
 
 
 def number(dtype: str) -> Operand:
     """A Python number, passed as kernels of its dtype take one.
 
     >>> number("bfloat16").kind, number("complex64").kind
-    ('value', 'single')
+    ('value', 'pair')
     """
-    return single(dtype) if dtype_of(dtype).category == COMPLEX else value(dtype)
+    return pair(dtype) if dtype_of(dtype).category == COMPLEX else value(dtype)
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,7 @@ class Signature:
 
     @property
     def label(self) -> str:
-        marks = {"array": "", "single": "s", "value": "v"}
+        marks = {"array": "", "single": "s", "value": "v", "pair": "p"}
         inputs = [x.dtype + marks[x.kind] for x in self.inputs]
         return "_".join([*inputs, "to", *self.outputs, *(f"into{k}" for k in self.into)])
 
@@ -178,7 +186,8 @@ class Signature:
     @property
     def values(self) -> list[str]:
         """Names of the parameters passed by value."""
-        return [f"x{k}" for k, _ in self._inputs("value")]
+        names = ((f"x{k}",) if x.kind == "value" else (f"x{k}_re", f"x{k}_im") for k, x in self._inputs("value", "pair"))
+        return [name for each in names for name in each]
 
     def accesses(self, lanes: int) -> frozenset[Access]:
         """Every access that the source may call, vectors and scalars."""
@@ -191,7 +200,9 @@ class Signature:
         return Counter([*loads, *(Access("store", dtype, lanes) for dtype in self.outputs)] * vectors)
 
     def load_singles(self) -> list[str]:
-        return [f"x{k}_single = {Access('load', x.dtype).name}(x{k}, 0)" for k, x in self._inputs("single")]
+        """Lines for the inputs that are the same for all elements."""
+        pairs = [f"x{k} = complex(x{k}_re, x{k}_im)" for k, _ in self._inputs("pair")]
+        return pairs + [f"x{k}_single = {Access('load', x.dtype).name}(x{k}, 0)" for k, x in self._inputs("single")]
 
     def body(self, lanes: int, places: Sequence[Callable[[str], str]], names: str = "") -> list[str]:
         """Lines that load a vector at every place, then compute, then store; a place maps a pointer to an index.
@@ -228,7 +239,7 @@ class Signature:
         return parts[0] if lanes == 1 else f"({', '.join(parts)})"
 
     def _arguments(self, u, lane, lanes, names):
-        suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": ""}
+        suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": "", "pair": ""}
         return [f"{names if x.kind == 'array' else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
 
 
@@ -286,7 +297,7 @@ def accumulate(grad: str, g: str | None = None, unroll: int = 1) -> Template:
 
 @cache
 def strided(
-    inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32, into: tuple[int, ...] = ()
+    inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32, into: tuple[int, ...] = (), lanes: int = 1
 ) -> Template:
     """outputs[...] = scalar(inputs[...]) with any strides (0 where broadcast), over ``collapse``d dimensions.
 
@@ -298,22 +309,23 @@ def strided(
         outputs, into: as ``elementwise``'s.
         ndim: dimensions after collapsing, at least 1.
         bits: of the index arithmetic.
+        lanes: elements of a vector access, along which the innermost stride is 1; sizes and strides then count vectors.
     """
     signature = Signature(tuple(x._replace(kind="array") if x.kind == "single" else x for x in inputs), outputs, into)
     pointers = list(signature.pointers)
-    name = f"strided{bits}_{signature.label}_{ndim}d"
+    name = f"strided{bits}_{signature.label}_{ndim}d{f'_x{lanes}' if lanes > 1 else ''}"
     function = compile_template(
         name,
         f"""
 def NAME({", ".join([*pointers, *signature.values, "n", *strided_parameters(pointers, ndim)])}):
     i = multiply_add(cuda.blockIdx.x, {BLOCK}, cuda.threadIdx.x)
+    {indent(4, signature.load_singles())}
     if i < n:
-        {indent(8, unravel(pointers, ndim) + signature.body(1, [lambda pointer: f"{pointer}_at"]))}
+        {indent(8, unravel(pointers, ndim) + signature.body(lanes, [lambda pointer: f"{pointer}_at"]))}
 """,
     )
-    return Template(
-        name, function, tuple(signature.pointers.values()), len(signature.values), signature.accesses(1), index_bits=bits
-    )
+    accesses, traffic = signature.accesses(lanes), signature.traffic(lanes, 1) if lanes > 1 else Counter[Access]()
+    return Template(name, function, tuple(signature.pointers.values()), len(signature.values), accesses, traffic, index_bits=bits)
 
 
 def unravel(pointers: Sequence[str], ndim: int) -> list[str]:
@@ -342,6 +354,9 @@ def strided_args(shape: Sequence[int], strides: Iterable[Sequence[int]]) -> list
     """
     divisors = []
     for d in shape[1:]:
+        if d == 1:  # in front of all others, where nothing is left to divide
+            divisors += [1, 0, 0]
+            continue
         p = 31 + (d - 1).bit_length()
         divisors += [d, ceil_div(1 << p, d), p - 32]  # the high word of the product has the first 32 of the p shifts
     return divisors + [s for operand in strides for s in operand]

@@ -1,0 +1,179 @@
+"""Where a general operation runs: on the CPU, on the GPU that its operands are on, or on the CPU in place of a GPU.
+
+NOTE [Host fallbacks]: what has no lowering for a GPU takes its operands to the CPU, runs there, and takes the result back. That
+waits for the GPU, so it warns once an operation, and is counted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Callable
+
+from ..base.calls import CALLS
+from ..base.errors import DeviceError
+from ..ops.core import General
+from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import CPU, Device
+from ..tensors.tensor import Tensor, native
+from .lowerings import FOLD, LATER, ON_GPU
+
+__all__ = ["are_on_gpu", "fallbacks", "lowered_on_gpu", "run_anywhere"]
+
+# How often each operation ran on the CPU in place of a GPU.
+fallbacks: Counter[str] = Counter()
+
+
+def are_on_gpu(layouts: Iterable[Any]) -> bool:
+    """Whether a layout among these, also in sequences, is a GPU's."""
+    for x in layouts:
+        if type(x) is Layout:
+            if x.memory is not None:
+                return True
+        elif type(x) is tuple and are_on_gpu(x):
+            return True
+    return False
+
+
+def layouts_within(values: Iterable[Any]) -> Iterator[Layout]:
+    """The layouts among values, of tensors too, also in sequences."""
+    for x in values:
+        if type(x) is Layout:
+            yield x
+        elif isinstance(x, Tensor):
+            yield x.layout
+        elif isinstance(x, (tuple, list)):
+            yield from layouts_within(x)
+
+
+def only_device(op: General, values: Iterable[Any]) -> Device:
+    """The device of all tensors of a call; single numbers of the CPU may be beside a GPU's.
+
+    Raises:
+        DeviceError: there are several.
+    """
+    found: Device | None = None
+    for layout in layouts_within(values):
+        if layout.memory is None and not layout.ndim:
+            continue
+        if found is not None and layout.device is not found:
+            raise DeviceError(
+                f"{op.public}: one operand is on {found}, another on {layout.device}; expected one device. "
+                "Hint: move one with x.to(device)."
+            )
+        found = layout.device
+    return CPU if found is None else found
+
+
+def found_lowering(op: General) -> tuple[str, Callable] | None:
+    """``(style, lowering)`` of an operation on GPUs; None if it has none."""
+    while LATER:
+        LATER.pop()()
+    return ON_GPU.get(op.name) or (ON_GPU.get(FOLD) if op.monoid else None)
+
+
+def lowered_on_gpu(op: General, layouts: tuple, attributes: dict[str, Any]) -> Any:
+    """What a lowering gives for operands on a GPU: a plan, or a function of several steps."""
+    only_device(op, (*layouts, *attributes.values()))
+    found = found_lowering(op)
+    if found is None:
+        return on_host
+    style, lower = found
+    if style == "run":
+        return lower
+    made = lower(op, layouts, attributes)
+    if callable(made) or not isinstance(made, tuple):
+        return made
+    from .device_plans import device_plan
+
+    return device_plan(made[0], layouts, made[1])
+
+
+def run_anywhere(op: General, run: Callable) -> Callable:
+    """``run(op, tensors, attributes)`` of an operation of several steps, wherever its operands are.
+
+    Args:
+        run: on the CPU.
+    """
+    same = ON_GPU.get(op.name)
+    if same is not None and same[1] is run:  # it is written in calls
+        return run
+
+    def anywhere(op: General, tensors: tuple, attributes: dict) -> Any:
+        for x in tensors:
+            if isinstance(x, Tensor):
+                if x.layout.memory is not None:
+                    return run_on_gpu(op, tensors, attributes)
+            elif are_on_gpu(layouts_within((x,))):
+                return run_on_gpu(op, tensors, attributes)
+        if are_on_gpu(layouts_within(attributes.values())):
+            return run_on_gpu(op, tensors, attributes)
+        return run(op, tensors, attributes)
+
+    return anywhere
+
+
+def run_on_gpu(op: General, tensors: tuple, attributes: dict) -> Any:
+    """The steps of a call with operands on a GPU."""
+    if only_device(op, (*tensors, *attributes.values())) is CPU:  # all are single numbers, of both
+        tensors = tuple([to_host(x) for x in tensors])
+        attributes = {name: to_host(value) for name, value in attributes.items()}
+        return CALLS[op.name].plain(*tensors, **attributes)
+    found = found_lowering(op)
+    if found is None:
+        return on_host(op, tensors, attributes)
+    style, lower = found
+    if style == "run":
+        return lower(op, tensors, attributes)
+    layouts = tuple([x.layout if isinstance(x, Tensor) else tuple([y.layout for y in x]) for x in tensors])
+    made = lowered_on_gpu(op, layouts, attributes)
+    if callable(made):
+        return made(op, tensors, attributes)
+    return native.fresh(made, *[y for x in tensors for y in ((x,) if isinstance(x, Tensor) else x)])
+
+
+def on_host(op: General, tensors: tuple, attributes: dict) -> Any:
+    """The call on the CPU: NOTE [Host fallbacks]."""
+    device = only_device(op, (*tensors, *attributes.values()))
+    if not fallbacks[op.name]:
+        warnings.warn(
+            f"{op.public}: on {device} it runs on the CPU, for which the program waits. "
+            "Hint: nbgrad.cuda.host_fallbacks() counts such calls.",
+            UserWarning,
+            stacklevel=2,
+        )
+    fallbacks[op.name] += 1
+    moved: dict[int, tuple[Tensor, Tensor]] = {}
+    host = tuple([to_host(x, moved) for x in tensors])
+    named = {name: to_host(value, moved) for name, value in attributes.items()}
+    return from_host(CALLS[op.name].plain(*host, **named), device, moved)
+
+
+def to_host(x: Any, moved: dict[int, tuple[Tensor, Tensor]] | None = None) -> Any:
+    """A value with the tensors in it on the CPU, without history.
+
+    Args:
+        moved: by the storage of each copy the tensor and the copy, to be filled in.
+    """
+    if isinstance(x, Tensor):
+        if x.layout.memory is None:
+            return x
+        copy = CALLS["to_device"].plain(native.alias(x), CPU)
+        if moved is not None:
+            moved[id(copy._storage_)] = x, copy
+        return copy
+    if type(x) is Layout:
+        return layout_of(x.dtype, x.shape, x.strides, CPU, x.conj, x.neg)
+    return tuple([to_host(each, moved) for each in x]) if isinstance(x, (tuple, list)) else x
+
+
+def from_host(x: Any, device: Device, moved: dict[int, tuple[Tensor, Tensor]]) -> Any:
+    """Results on the device; one that is an operand, overwritten, is that operand."""
+    if isinstance(x, Tensor):
+        known = moved.get(id(x._storage_))
+        if known is not None and known[1].layout is x.layout and known[1]._offset_ == x._offset_:
+            CALLS["copy_"](native.alias(known[0]), x)
+            return known[0]
+        return CALLS["to_device"].plain(x, device)
+    return type(x)([from_host(each, device, moved) for each in x]) if type(x) in (tuple, list) else x

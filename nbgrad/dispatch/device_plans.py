@@ -1,0 +1,140 @@
+"""Plans of launches on a GPU: from ``Steps``, which have no addresses, to the records that native code reads.
+
+A plan is made without its kernels: they are compiled and loaded by the first launch (NOTE [Late records] of native/plans.py).
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from ..base.dtypes import DType, dtype_of
+from ..kernels.cuda.access import value_dtype
+from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.driver import card, failure
+from ..kernels.cuda.steps import Elements, Number, Place, Step, Steps
+from ..kernels.cuda.templates import BLOCK
+from ..kernels.late import Code
+from ..native import heaps
+from ..native.plans import LATE, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
+from ..tensors.layout import Layout
+from .lowerings import GeneralPlan
+from .plans import Formula
+
+__all__ = ["device_plan", "elementwise_on_device"]
+
+P = TypeVar("P", bound=Plan)
+NEVER = 1 << 62
+
+
+def device_plan(outs: tuple[Layout, ...], layouts: tuple[Layout | None, ...], steps: Steps) -> GeneralPlan:
+    """The plan of a call that does ``steps``."""
+    record = device_record(steps, outs, tuple([0] * len(layouts)))
+    return GeneralPlan(record, tuple([out.template for out in outs]), layouts)
+
+
+def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]) -> LateRecord:
+    """The record of ``steps``, whose kernels are not loaded yet.
+
+    Args:
+        codes: of the operands; see NOTE [Plan record].
+    """
+    gpu = outs[0].device.index
+    assert gpu is not None
+    words: list[int | Code] = [steps.workspace, len(steps.steps)]
+    for step in steps.steps:
+        words += step_words(step, gpu, len(outs))
+    known = [0 if type(word) is Code else word for word in words]
+    head = (1, 1, len(outs), codes)
+    content = pack_record(0, *head, LATE, struct.pack(f"{len(known)}q", *known), NEVER)
+
+    def complete() -> bytes:
+        found = [word.__index__() for word in words]
+        return DeviceRecord.by(
+            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found)), partial(refused, steps, outs)
+        )
+
+    return LateRecord.by(content, complete, (0, ON_DEVICE, NEVER), True)
+
+
+def refused(steps: Steps, outs: tuple[Layout, ...], plan: Plan, code: int) -> None:
+    """Give a plan the record of its steps by single elements, or raise what the driver said.
+
+    Raises:
+        KernelError: the driver refuses the launch.
+    """
+    if code != heaps.MISALIGNED:
+        raise failure(steps.steps[-1].recipe.name, code)
+    by_single = Steps(tuple(step.single or step for step in steps.steps), steps.workspace)
+    record = plan.record
+    count = record_words(record)[4]
+    codes = record_words(record)[8 : 8 + count]
+    plan.record = device_record(by_single, outs, codes).complete()
+
+
+def record_words(record: bytes) -> tuple[int, ...]:
+    """The words of a record."""
+    return struct.unpack(f"{len(record) // 8}q", record[: len(record) & -8])
+
+
+def step_words(step: Step, gpu: int, outs: int) -> list[int | Code]:
+    """One step: NOTE [Device records] of native/heaps.py."""
+    recipe, grid = step.recipe, (*step.grid, 1, 1, 1)[:3] if step.grid else (0, 1, 1)
+    parameters: list[int] = []
+    for place in step.pointers:
+        parameters += place_words(place, outs)
+    for value in step.values:
+        parameters += value_words(value, recipe, outs)
+    for count in step.counts:
+        parameters += (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)
+    aligned = max((access.nbytes for access in recipe.template.accesses), default=1) if step.single else 1
+    words: list[int | Code] = [code_of(recipe, gpu), *grid, BLOCK, 0, step.tile, aligned - 1, len(parameters) // 3, *parameters]
+    return [len(words) + 1, *words]
+
+
+def place_words(place: Place, outs: int) -> tuple[int, int, int]:
+    """Memory, as a parameter."""
+    if place.kind == "work":
+        return heaps.WORK, 0, place.offset
+    if place.kind == "errors":
+        return heaps.ERROR, 0, 0
+    return heaps.TENSOR, 1 + place.at + (outs if place.kind == "operand" else 0), place.offset
+
+
+def value_words(value: float | Number, recipe: Recipe, outs: int) -> tuple[int, int, int]:
+    """A number, as a parameter."""
+    if isinstance(value, Number):
+        return heaps.NUMBER, 1 + outs + value.at, value.offset
+    cell = np.zeros(8, np.uint8)
+    number = np.asarray([value], dtype_of(value_dtype(recipe.dtype)).numpy)
+    cell[: number.nbytes] = number.view(np.uint8)
+    return heaps.WORD, int(cell.view(np.int64)[0]), 0
+
+
+def code_of(recipe: Recipe, gpu: int) -> Code:
+    """The handle of a kernel, to be found by the first launch."""
+    return Code(lambda: card(gpu).kernel(recipe))
+
+
+# ---- elementwise ------------------------------------------------------------------------------------------------------
+
+
+def elementwise_on_device(
+    formula: Formula,
+    compute: DType,
+    operands: tuple[Layout | None, ...],
+    outs: tuple[Layout, ...],
+    inplace: int,
+    plan_type: type[P],
+    exact: tuple[str, ...] | None,
+) -> P:
+    """What ``elementwise_plan`` gives where the first result is on a GPU."""
+    from .device_steps import elementwise_steps
+
+    dtype = compute.compute
+    steps = elementwise_steps(formula, compute, operands, outs, inplace, exact)
+    codes = tuple([NUMBER_CODES[dtype] if x is None else 0 for x in operands[inplace:]])
+    return plan_type(device_record(steps, outs, codes), tuple([x.template for x in outs]), operands[inplace:])

@@ -1,0 +1,174 @@
+"""Elementwise expressions on operands of any layouts, as steps on a GPU.
+
+A kernel converts what it loads to the dtype of computation, and what it stores to that in memory. What it cannot is done before, by
+a copy into the workspace: complex operands of a real computation, lazy conjugation and negation, and operands that a half type
+rounds first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from ..base.dtypes import DType, bool_
+from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, operand, out, work
+from ..kernels.cuda.templates import (
+    BLOCK,
+    Operand,
+    array,
+    collapse,
+    elementwise,
+    index_source,
+    number,
+    single,
+    strided,
+    strided_args,
+    strided_grid,
+)
+from ..kernels.cuda.vectors import lanes_for
+from ..tensors.layout import Layout, layout_of
+from .device_copies import copy_step, one_step
+from .device_formulas import Bound, Operation, bound
+from .plans import Formula, is_single
+
+__all__ = ["elementwise_steps"]
+
+WIDE = 1 << 31  # elements from which indices take 64 bits
+ALIGNED = 256  # bytes between parts of a workspace
+
+
+class Given(NamedTuple):
+    """What a kernel is given for an operand: ``layout`` None for a Python number; ``place``: where its memory is."""
+
+    layout: Layout | None
+    place: Place
+
+
+def elementwise_steps(
+    formula: Formula,
+    compute: DType,
+    operands: tuple[Layout | None, ...],
+    outs: tuple[Layout, ...],
+    inplace: int = 0,
+    exact: tuple[str, ...] | None = None,
+) -> Steps:
+    """The steps of ``elementwise_plan`` with these arguments."""
+    first, before, size = outs[0], list[Step](), 0
+    if is_copy(formula) and operands[0] is not None and not inplace and formula.predicates == (False,) and exact is None:
+        return one_step(copy_step(operands[0], first))
+    half = compute if exact is not None and compute.compute != compute.name and compute is not bool_ else None
+    given: list[Given] = []
+    for k, x in enumerate(operands):
+        place = out(k) if k < inplace else operand(k - inplace)
+        target = None if x is None else converted_first(x, compute, half, formula.params[k][0] in (exact or ()))
+        if x is not None and target is not None:
+            before += one_step(copy_step(x, target, place, work(size))).steps
+            place, x = work(size), target
+            size += -(-target.numel * target.dtype.itemsize // ALIGNED) * ALIGNED
+        given.append(Given(x, place))
+    many = first.numel != 1
+    kinds = tuple([kind_of(x.layout, boolean, compute, many) for x, (_, boolean) in zip(given, formula.params)])
+    made = bound(formula.name, formula, compute.name, kinds, tuple([x.dtype.name for x in outs]), inplace)
+    return Steps((*before, launch_of(made, given, outs, compute)), size)
+
+
+def converted_first(x: Layout, compute: DType, half: DType | None, whole: bool) -> Layout | None:
+    """The layout that an operand is copied into before the kernel; None where that loads it as it is."""
+    target = compute if x.dtype.is_complex and not compute.is_complex else x.dtype
+    if half is not None and x.dtype is not half and not (whole and not x.ndim) and x.dtype is not bool_:
+        target = half
+    if target is x.dtype and not (x.conj or x.neg):
+        return None
+    return layout_of(target, x.shape, None, x.device)
+
+
+def kind_of(x: Layout | None, boolean: bool, compute: DType, many: bool) -> Operand:
+    """What an operand is to the kernel: truth values as numbers are bytes."""
+    if x is None:
+        return number("uint8" if compute is bool_ else compute.name)
+    name = x.dtype.name
+    if boolean:
+        name = "bool"
+    elif x.dtype is bool_:
+        name = "uint8"
+    return single(name) if many and is_single(x) else array(name)
+
+
+def launch_of(made: Bound, given: list[Given], outs: tuple[Layout, ...], compute: DType) -> Step:
+    """The launch of an operation."""
+    operation, first = made.operation, outs[0]
+    read = [given[k] for k in made.places]
+    pointers = [out(k) for k in range(len(operation.into), len(outs))]
+    pointers += [x.place for x in read if x.layout is not None]
+    values = [value for x in read if x.layout is None for value in number_values(x.place.at, compute)]
+    arrays = [x.layout for x, kind in zip(read, operation.inputs) if kind.kind == "array" and x.layout is not None]
+    if all(same_order(x, first) for x in (*outs, *arrays)):
+        return contiguous_step(operation, tuple(pointers), tuple(values))
+    layouts = [*outs[len(operation.into) :], *(x.layout for x in read if x.layout is not None)]
+    return strided_step(operation, layouts, first, tuple(pointers), tuple(values))
+
+
+def same_order(x: Layout, first: Layout) -> bool:
+    """Whether the elements of a tensor lie in memory as those of the first result do, one after the other."""
+    return x.dense and x.shape == first.shape and (x.strides == first.strides or (x.contiguous and first.contiguous))
+
+
+def number_values(at: int, compute: DType) -> tuple[Number, ...]:
+    """What the kernel is given of a Python number: the real part, and of a complex one the imaginary part too."""
+    return (Number(at), Number(at, compute.itemsize // 2)) if compute.is_complex else (Number(at),)
+
+
+@cache
+def contiguous_recipes(operation: Operation) -> tuple[Recipe, Recipe, int]:
+    """The kernels of an operation on contiguous memory: by vectors, and by single elements; elements of a vector."""
+    arrays = [x.dtype for x in operation.inputs if x.kind == "array"]
+    lanes = lanes_for(operation.scalar, operation.dtype, arrays, operation.outputs)
+    vectors, singles = (
+        Recipe(elementwise(operation.inputs, operation.outputs, operation.into, width), operation.scalar, operation.dtype)
+        for width in (lanes, 1)
+    )
+    return vectors, singles, lanes
+
+
+def contiguous_step(operation: Operation, pointers: tuple[Place, ...], values: tuple[Number, ...]) -> Step:
+    """The launch on contiguous memory, of any number of elements."""
+    vectors, singles, lanes = contiguous_recipes(operation)
+    one = Step(singles, (), pointers, values, (ELEMENTS,), tile=BLOCK)
+    return one if lanes == 1 else Step(vectors, (), pointers, values, (ELEMENTS,), one, BLOCK * lanes)
+
+
+def strided_step(
+    operation: Operation, layouts: list[Layout], first: Layout, pointers: tuple[Place, ...], values: tuple[Number, ...]
+) -> Step:
+    """The launch on memory with any strides.
+
+    Args:
+        layouts: of what the kernel's pointers point to; ``first``: of the first result, whose shape all broadcast to.
+    """
+    shape, steps = in_memory_order(first, [broadcast_strides(x, first.shape) for x in layouts])
+    sizes, walked = collapse(shape, steps)
+    reach = max([1 + sum((size - 1) * abs(step) for size, step in zip(sizes, each)) for each in walked])
+    bits = 32 if max(reach, first.numel) < WIDE else 64
+    template = strided(operation.inputs, operation.outputs, len(sizes), bits, operation.into)
+    recipe = Recipe(template, operation.scalar, operation.dtype, index_source(bits))
+    return Step(recipe, strided_grid(first.numel), pointers, values, (first.numel, *strided_args(sizes, walked)))
+
+
+def in_memory_order(first: Layout, steps: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The dimensions in the order in which the first result goes through memory."""
+    if first.contiguous:
+        return first.shape, steps
+    order = sorted(range(first.ndim), key=lambda d: (-abs(first.strides[d]), d))
+    return tuple([first.shape[d] for d in order]), [tuple([each[d] for d in order]) for each in steps]
+
+
+def broadcast_strides(x: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements of an operand that broadcasts to a shape."""
+    own = [0 if size == 1 else step for size, step in zip(x.shape, x.strides)]
+    return (*(0,) * (len(shape) - x.ndim), *own)
+
+
+def is_copy(formula: Formula) -> bool:
+    """Whether a formula gives its one operand."""
+    return len(formula.params) == 1 and len(formula.results) == 1 and formula.results[0].op == "symbol"

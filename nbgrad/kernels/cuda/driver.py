@@ -1,0 +1,196 @@
+"""The GPUs of this machine, as tensors use them: contexts, streams, memory from the driver, copies, kernels that are loaded.
+
+What is done seldom goes through cuda.core; copies and waits through the driver's functions in cuda-bindings; a launch calls
+the driver by its address (native/heaps.py), which is found here.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...base import config
+from ...base.errors import DeviceError, KernelError
+from .build import Kernel, Recipe
+from .host import import_core, missing
+
+__all__ = ["Card", "card", "check", "count", "function_address"]
+
+RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
+EXHAUSTED = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
+
+class Exhausted(Exception):
+    """The driver has no memory."""
+
+
+def bindings() -> Any:
+    """The driver's functions."""
+    import_core()
+    from cuda.bindings import driver
+
+    return driver
+
+
+def check(what: str, result: tuple) -> Any:
+    """What a function of the driver gives, without its code.
+
+    Raises:
+        KernelError: the code is an error's.
+    """
+    code, *values = result
+    if int(code):
+        raise failure(what, int(code))
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def failure(what: str, code: int) -> KernelError:
+    """The error that a code of the driver means."""
+    driver = bindings()
+    _, name = driver.cuGetErrorName(driver.CUresult(code))
+    _, text = driver.cuGetErrorString(driver.CUresult(code))
+    told = " ".join(each.decode() for each in (name, text) if each) or f"error {code}"
+    return KernelError(f"{what}: the driver refuses it: {told}. Hint: NBGRAD_CHECK=1 waits after every call and names the one.")
+
+
+@cache
+def function_address(name: str) -> int:
+    """Where a function of the driver is."""
+    found = check(name, bindings().cuGetProcAddress(name.encode(), RUNS_WITH, 0))
+    return int(found[0] if isinstance(found, tuple) else found)
+
+
+@cache
+def count() -> int:
+    """How many GPUs there are; 0 where none can be used."""
+    if missing() is not None:
+        return 0
+    return len(import_core().Device.get_all_devices())
+
+
+@cache
+def card(index: int) -> Card:
+    """A GPU by its number.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+    if (reason := missing()) is not None:
+        raise DeviceError(reason)
+    if not 0 <= index < count():
+        raise DeviceError(f"cuda: there is no GPU {index}; expected 0 to {count() - 1}. Hint: nbgrad.cuda.device_count().")
+    return Card(index)
+
+
+class Card:
+    """A GPU.
+
+    Attributes:
+        index: its number; ``device``: as cuda.core has it.
+        context: the handle of its primary context.
+        stream: the stream on which everything runs that no other is chosen for; it waits for the legacy default stream, and that
+            one for it, so that other libraries' work and ours are in order.
+    """
+
+    def __init__(self, index: int):
+        core = import_core()
+        self.index, self.process = index, os.getpid()
+        self.device = core.Device(index)
+        self.device.set_current()
+        self.context = int(self.device.context.handle)
+        self.stream = self.device.create_stream(options=core.StreamOptions(nonblocking=False))
+        self.pool = core.DeviceMemoryResource(self.device)
+        self.arch = "sm_{}{}".format(*self.device.compute_capability)
+        self._kernels: dict[str, tuple[Any, int]] = {}
+        self._buffers: dict[int, Any] = {}
+
+    def activate(self) -> None:
+        """Make the GPU the one that this thread's calls of the driver mean.
+
+        Raises:
+            DeviceError: the process is a child of the one that has opened the GPU.
+        """
+        if os.getpid() != self.process:
+            raise DeviceError(
+                "cuda: this process was forked from one that uses the GPU, which CUDA does not allow. "
+                "Hint: multiprocessing.get_context('spawn')."
+            )
+        check("cuda", bindings().cuCtxSetCurrent(self.context))
+
+    # ---- memory --------------------------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int, stream: int) -> int:
+        """Memory from the driver, for a stream: its address.
+
+        Raises:
+            Exhausted: there is none.
+        """
+        self.activate()
+        core = import_core()
+        try:
+            buffer = self.pool.allocate(nbytes, stream=core.Stream.from_handle(stream))
+        except Exception as error:  # cuda.core raises a type of its own
+            if "OUT_OF_MEMORY" in str(error):
+                raise Exhausted from None
+            raise
+        address = int(buffer.handle)
+        self._buffers[address] = buffer
+        return address
+
+    def release(self, address: int) -> None:
+        """Give memory back to the driver, which has got all work that uses it."""
+        self._buffers.pop(address).close()
+
+    def upload(self, address: int, array: np.ndarray, stream: int) -> None:
+        """Copy a contiguous array to the GPU. The array is free when this returns."""
+        self.activate()
+        driver = bindings()
+        check("to", driver.cuMemcpyHtoDAsync(address, array.ctypes.data, array.nbytes, stream))
+
+    def download(self, array: np.ndarray, address: int, stream: int) -> None:
+        """Copy from the GPU to a contiguous array, when all work before it is done."""
+        self.activate()
+        driver = bindings()
+        check("cpu", driver.cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
+        check("cpu", driver.cuStreamSynchronize(stream))
+
+    def copy(self, to: int, address: int, nbytes: int, stream: int) -> None:
+        """Copy on the GPU."""
+        self.activate()
+        check("copy", bindings().cuMemcpyDtoDAsync(to, address, nbytes, stream))
+
+    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
+        """Set bytes."""
+        self.activate()
+        check("fill", bindings().cuMemsetD8Async(address, byte, nbytes, stream))
+
+    def wait(self, stream: int) -> None:
+        """Wait until a stream has nothing to do."""
+        self.activate()
+        check("synchronize", bindings().cuStreamSynchronize(stream))
+
+    # ---- kernels -------------------------------------------------------------------------------------------------------
+
+    def kernel(self, recipe: Recipe) -> int:
+        """The handle of a kernel, which is compiled if it is not on disk, and loaded."""
+        key = recipe.key(self.arch)
+        found = self._kernels.get(key)
+        if found is None:
+            self.activate()
+            built = self.build(recipe)
+            loaded = import_core().ObjectCode.from_cubin(built.cubin).get_kernel(built.name)
+            found = self._kernels[key] = loaded, int(loaded.handle)
+        return found[1]
+
+    def build(self, recipe: Recipe) -> Kernel:
+        """The kernel as this GPU loads it."""
+        if not config.EMULATED:
+            from .store import load_or_build
+
+            return load_or_build(recipe, arch=self.arch)[0]
+        from .emulated.device import image_of, kernel_of
+
+        return Kernel(recipe.name, image_of(kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source)))
