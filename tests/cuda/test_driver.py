@@ -26,6 +26,7 @@ N = 1024
 
 @pytest.mark.skipif(config.EMULATED, reason="this is the child")
 @pytest.mark.usefixtures("compiler")
+@pytest.mark.early
 def test_on_the_emulated_driver():
     """The tests of devices, and those of this file that need the driver: a process of its own, for it has another libcuda."""
     files = [str(Path(__file__).with_name(name)) for name in ("test_driver.py", "test_device.py")]
