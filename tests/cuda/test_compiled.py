@@ -376,6 +376,17 @@ def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
         assert command.main(["--fresh", "--jobs", "1"]) == status
         lines = capsys.readouterr().out.splitlines()
         assert lines[-1] == line and "     1 kernels: nothing spilled, no local memory" in lines
+    assert command.main(["--fresh", "--jobs", "1", "--arch", "sm_80", "sm_100"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "sm_80: 2 kernels, 1 failed" in lines and lines[-1] == "4 kernels, 2 failed"
+
+
+def test_kernels_that_take_many_registers_are_named():
+    """Those of which a multiprocessor holds fewer blocks; of complex128, whose limit is another one, only the number."""
+    found = [command.Result(label, True, count, "") for label, count in (("a", 64), ("b", 66), ("c_complex128", 90))]
+    assert list(command.inspected([], found))[-1] == (
+        "       more than 64, so fewer blocks on a multiprocessor: 2 kernels, 1 of them of complex128; b (66)"
+    )
 
 
 def test_every_kernel_of_the_table_has_a_name_of_its_own():
