@@ -138,8 +138,8 @@ def put(dtype: str, key: str, owner: str, ndim: int, guarded: bool, lanes: int =
         owner: dtype of the owners; "" where all positions write the same element. guarded: as ``index_keys``; nothing is written
             where the flag is 1.
 
-    Pointers: result, operand, keys, owners, flag. Integer parameters: ``n``, ``none``, ``unit`` (of keys, in vectors), then the walk
-    of result, operand and position. Bind ``**index_source(bits)``.
+    Pointers: result, operand, keys, owners, flag. Integer parameters: ``n``, ``none``, ``unit`` (of keys, in vectors), then the
+    walk of result, operand and position. Bind ``**index_source(bits)``.
     """
     pointers = ["out0", "x0", "position"]
     load, store = Access("load", dtype, lanes), Access("store" if owner else "put", dtype, lanes)
