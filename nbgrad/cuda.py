@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from .autograd import stream_walk as stream_walk
 from .creation.casting import on_device
+from .tensors.streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    set_stream,
+    stream,
+    synchronize,
+)
 
 __all__ = [
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "default_stream",
+    "get_stream_from_external",
+    "set_stream",
+    "stream",
     "current_device",
     "device_count",
     "empty_cache",
@@ -46,15 +66,6 @@ def current_device() -> int:
     """
     on_device("current_device", "cuda")
     return 0
-
-
-def synchronize(device: Any = None) -> None:
-    """Wait until the work of a GPU is done.
-
-    Raises:
-        NotSupportedError: there is none.
-    """
-    on_device("synchronize", "cuda" if device is None else device)
 
 
 def manual_seed(seed: int) -> None:

@@ -184,7 +184,7 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
             take_lock(thread)
             return
         if shared == ON_DEVICE:
-            code = launch_steps(plan, pointers)
+            code = launch_steps(plan, pointers, outs, operands)
             if code == 0:
                 return
             refuse(plan, code)
