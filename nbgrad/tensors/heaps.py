@@ -68,6 +68,7 @@ class HeapOfCard:
         self.memory = memory
         self.words[heaps.THREAD] = -1
         self.words[heaps.CONTEXT] = self.card.context
+        self.words[heaps.ERRORS] = self.card.errors
         self.words[heaps.LAUNCH] = function_address("cuLaunchKernel")
         self.words[heaps.SET_CONTEXT] = function_address("cuCtxSetCurrent")
         self.heap = Heap(memory, kind, self.ask if compiled else self.ask_plainly, self.enter)
@@ -164,13 +165,13 @@ class HeapOfCard:
         before = self.segments
         self.waiting.finish()
         for stream, lists in tuple(self.lists.items()):
-            self.card.wait(stream)
+            self.card.settle(stream)
             for k in range(CLASSES):
                 while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
                     self.give_back(address)
         for (stream, _), addresses in tuple(self.freed.items()):
             while addresses:
-                self.card.wait(stream)
+                self.card.settle(stream)
                 self.give_back(addresses.pop())
         if self.segments != before:
             self.card.trim()

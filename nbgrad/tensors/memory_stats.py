@@ -77,5 +77,5 @@ def readable(nbytes: int) -> str:
     """
     if nbytes < 1024:
         return f"{nbytes} B"
-    power = min((nbytes.bit_length() - 1) // 10, 4)
-    return f"{nbytes / 1024**power:.1f} {' KMGT'[power]}iB"
+    power = min(4, (nbytes.bit_length() - 1) // 10)
+    return f"{nbytes / 1024**power:.1f} {('KiB', 'MiB', 'GiB', 'TiB')[power - 1]}"
