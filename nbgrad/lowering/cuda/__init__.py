@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import copy as _copy
+from . import copy as _copy, reduce as _reduce
 
 __all__: list[str] = []
-_modules = (_copy,)
+_modules = (_copy, _reduce)
