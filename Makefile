@@ -12,22 +12,30 @@ TESTS ?= tests
 # As many processes as tests/conftest.py says. Who has nothing left takes half of what another still has.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+# What starts many processes, as tests do, finds modules compiled, whatever the user's shell says.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-one test-all lint docs bench cubins fuzz clean
+.PHONY: help demo test test-slow test-one test-all lint docs bench emulate cubins fuzz clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## train a network on handwritten digits (seconds)
 	$(BIN)/python examples/digits.py
 
-# All three run whatever the others say; pytest's summary comes last.
-test: $(INSTALLED)  ## ruff, mypy and every test
-	@status=0; \
+# All three run whatever the others say: mypy beside the tests, and what it said comes last.
+test: $(INSTALLED)  ## ruff, mypy and every test, those over the whole table of operations in parts
+	@status=0; said=$$(mktemp); \
+	$(BIN)/mypy > $$said 2>&1 & mypy=$$!; \
 	$(BIN)/ruff check . || status=1; \
-	$(BIN)/mypy || status=1; \
-	$(PYTEST) || status=1; \
+	$(PYTEST) $(PARTS) || status=1; \
+	wait $$mypy || status=1; \
+	echo "mypy: $$(grep -v ': note: ' $$said)"; rm -f $$said; \
 	exit $$status
+
+test-slow: PARTS := --slow
+test-slow: test  ## make test with all cases of every test, which takes several times as long
 
 test-one: $(INSTALLED)
 	$(PYTEST) $(TESTS)
@@ -56,6 +64,9 @@ docs: $(INSTALLED)  ## write the examples of docstrings, docs/operations.md, and
 bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; update the README's table
 	$(BIN)/python -m pytest benchmarks -q -W default
 	$(BIN)/python -m benchmarks.report
+
+emulate: $(INSTALLED)  ## every test of GPUs, the slow ones too, on GPUs that this processor plays
+	NBGRAD_CUDA=emulated $(PYTEST) --slow tests/cuda
 
 cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
 	$(BIN)/python -m nbgrad.cubins

@@ -853,6 +853,9 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
+    elif hasattr(data, "__cuda_array_interface__") and not isinstance(data, Tensor):
+        data = shared_tensor(data, None)
+        to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
         return moved("as_tensor", data if dtype is None else convert(data, dtype_of(dtype)), to)
     return tensor(data, dtype=dtype, device=device)
@@ -908,6 +911,10 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return from_numpy(obj)
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
+    if hasattr(obj, "__cuda_array_interface__"):
+        from .gpu_exchange import from_array_interface
+
+        return from_array_interface(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return from_numpy(np.frombuffer(obj, dtype_of(dtype).numpy if dtype is not None else get_default_dtype().numpy))
     return None

@@ -8,11 +8,13 @@ import pytest
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.base.dtypes import dtype_of
+from nbgrad.dispatch.lowerings import FOLD
 from nbgrad.kernels.cuda.reductions import MAX_PARTIALS
+from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of
 from nbgrad.tensors.storage import CPU
-from tests.cuda.lowered import bits, lowered, steps_of
+from tests.cuda.lowered import launches, memory_of, on_cuda as lowered, run_all
 
 SUMS = ("sum", "mean", "norm1", "norm2", "sum_of_numbers", "variance", "deviation")
 EXACT = ("amax", "amin", "any", "all", "count_nonzero")
@@ -28,6 +30,16 @@ RULES = {
 
 
 SLOW = pytest.mark.slow
+
+
+def steps_of(name, *tensors, **attributes):
+    """``(results' layouts, Steps)`` of a call."""
+    return launches(name, *tensors, **attributes)[0]
+
+
+def bits(x):
+    """A tensor's dtype, shape and elements, bit for bit."""
+    return x.dtype, x.shape, memory_of(x.contiguous()).tobytes()
 
 
 def numbers(shape, dtype="float32", seed=0):
@@ -174,16 +186,13 @@ def test_nothing_to_reduce():
 
 def test_a_sum_does_not_depend_on_alignment_or_on_the_order_of_threads():
     """Memory that begins anywhere, and any order of threads, give the same bits: NOTE [Single loads]."""
-    (_, steps), x = steps_of("sum", numbers((5001,))), numbers((5001,), seed=8)
+    x = numbers((5001,), seed=8)
+    outs, steps = steps_of("sum", x)
     expected = bits(lowered("sum", x))
     assert all(step.single is not None for step in steps.steps[:1])
     assert {bits(lowered("sum", x, seed=seed)) for seed in (1, 2)} == {expected}
     singly = steps._replace(steps=tuple(step.single or step for step in steps.steps))
-    from nbgrad.kernels.cuda.emulated.device import run_steps
-
-    found = np.zeros(1, np.float32)
-    run_steps(singly, [found], [x.numpy()])
-    assert found[0] == lowered("sum", x).item()
+    assert bits(run_all(outs, singly, [x])[0]) == expected
 
 
 def test_trace_and_sums_over_broadcast_dimensions():
@@ -201,9 +210,8 @@ def test_grids_of_large_operands_stay_within_limits(name, shape, dims):
     """More than 2**31 elements, or more planes than a grid may have, are launched all the same."""
     layout, op = layout_of(nbgrad.float32, shape, None, CPU), OPS[name]
     attributes = {"dim": dims[0] if name == "argmax" else dims, "keepdim": False, "dtype": None, **extra(name)}
-    from nbgrad.dispatch.device_lowerings import found_lowering
-
-    _, steps = found_lowering(op)[1](op, (layout,), attributes)
+    function, _ = CUDA_LOWERINGS.get(name) or CUDA_LOWERINGS[FOLD]
+    _, steps = function(op, (layout,), attributes)
     for step in steps.steps:
         x, y, z = (*step.grid, 1, 1)[:3]
         assert 0 < x < 2**31 and 0 < y <= 65535 and 0 < z <= 65535

@@ -77,7 +77,21 @@ def import_core() -> Any:
         import cuda.core
     except ImportError as error:
         raise DeviceError(f"cuda: cuda-core cannot be imported: {error}. {INSTALL}") from error
+    if config.EMULATED:
+        cuda.core.Device.sync = no_runtime
     return cuda.core
+
+
+def no_runtime(device: Any) -> None:
+    """``Device.sync`` of cuda.core where a GPU is played: it asks CUDA's runtime library, which asks a real driver.
+
+    Raises:
+        DeviceError: always.
+    """
+    raise DeviceError(
+        "cuda: Device.sync calls CUDA's runtime library, which is not played. Hint: the sync of a stream or an event, or "
+        "cuCtxSynchronize of cuda.bindings.driver."
+    )
 
 
 def check_driver() -> None:

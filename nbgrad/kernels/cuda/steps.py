@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 from .build import Recipe
 
-__all__ = ["ELEMENTS", "ERRORS", "Elements", "Number", "Place", "Step", "Steps", "Workspace", "operand", "out", "work"]
-
-ALIGNED = 256  # bytes between parts of a workspace
+__all__ = ["ELEMENTS", "ERRORS", "Elements", "Number", "Place", "Step", "Steps", "operand", "out", "work"]
 
 
 class Place(NamedTuple):
@@ -100,19 +98,3 @@ class Steps(NamedTuple):
 
     steps: tuple[Step, ...]
     workspace: int = 0
-
-
-class Workspace:
-    """What the steps of a call take of the workspace.
-
-    Attributes:
-        size: in bytes, so far.
-    """
-
-    def __init__(self, size: int = 0):
-        self.size = size
-
-    def take(self, nbytes: int) -> Place:
-        """So many bytes more."""
-        first, self.size = self.size, self.size + -(-nbytes // ALIGNED) * ALIGNED
-        return work(first)

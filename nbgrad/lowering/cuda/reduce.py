@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ...dispatch.device_steps import copy_step
-from ...dispatch.lowerings import FOLD, lowering
+from ...dispatch.device_copies import copy_step
+from ...dispatch.lowerings import FOLD
 from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import Accumulator, accumulator
 from ...kernels.cuda.build import Recipe
@@ -27,11 +27,13 @@ from ...kernels.cuda.reductions import (
     short_rows_grid,
     short_width,
 )
-from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
+from ...kernels.cuda.steps import Place, Step, Steps, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...ops.core import General
 from ...tensors.layout import Layout, layout_of
 from ..reduce import FoldWalk, extremum_dims, folded, merged, summed_over, traced_sum, variance_dims, walk_of
+from .registry import lowering
+from .work import Workspace
 
 __all__ = ["Folding", "fold_steps", "kept_first", "memory_name"]
 
@@ -103,7 +105,9 @@ def fold_steps(of: Accumulator, x: Layout, dims: tuple[int, ...], out: Layout, v
         source = kept_first(x, dims)
         target = source.like()
         place = workspace.take(target.numel * target.dtype.itemsize)
-        before.append(copy_step(source, target, operand(0), place))
+        step = copy_step(source, target, operand(0), place)
+        assert step is not None
+        before.append(step)
         folding = folding._replace(read=(place,))
         walk = FoldWalk(False, out.numel, count, count)
     return Steps((*before, *walk_steps(folding, walk, workspace)), workspace.size)
@@ -211,28 +215,28 @@ def reduction(op: General, x: Layout, dims: tuple[int, ...], out: Layout) -> tup
     return (out,), fold_steps(accumulator(op, compute_dtype(memory_name(x))), x, dims, out)
 
 
-@lowering(FOLD, device="cuda")
+@lowering(FOLD)
 def _fold(op, layouts, attributes):
     return folded(op, layouts, attributes, reduction)
 
 
-@lowering("trace", device="cuda")
+@lowering("trace")
 def _trace(op, layouts, attributes):
     return traced_sum(layouts[0], reduction)
 
 
-@lowering("sum_over", device="cuda")
+@lowering("sum_over")
 def _sum_over(op, layouts, attributes):
     return summed_over(layouts[0], attributes["shape"], reduction)
 
 
-@lowering("argmax", "argmin", device="cuda")
+@lowering("argmax", "argmin")
 def _argmax(op, layouts, attributes):
     dims, out = extremum_dims(op, layouts[0], attributes)
     return reduction(op, layouts[0], dims, out)
 
 
-@lowering("variance", "deviation", device="cuda")
+@lowering("variance", "deviation")
 def _variance(op, layouts, attributes):
     x = layouts[0]
     dims, out = variance_dims(op, x, attributes)
