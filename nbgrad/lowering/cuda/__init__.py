@@ -2,6 +2,7 @@
 
 copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
 fill                   memory filled with a number, or with a sequence
+reduce                 folds of every monoid, variances
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from . import (
     indexing as _indexing,
     join as _join,
     masks as _masks,
+    reduce as _reduce,
     scatter as _scatter,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _index_writers, _indexing, _join, _masks, _scatter)
+_modules = (_complex, _copy, _index_writers, _indexing, _join, _masks, _reduce, _scatter)
