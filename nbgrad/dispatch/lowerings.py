@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Callable
 
-from ..native.plans import Plan
+from ..base.errors import KernelError
+from ..native.plans import Plan, is_on_device
 from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
@@ -131,6 +132,9 @@ class GeneralPlan(Facts, Plan):
     sized: Callable[[int], bytes | None] | None
 
     def __init__(self, record: bytes, outs: tuple, layouts: tuple, sized: Callable[[int], bytes | None] | None = None):
+        first = layouts[0] if layouts and layouts[0] is not None else outs[0].layout if outs else None
+        if first is not None and first.memory is not None and not is_on_device(record):
+            raise KernelError(f"launch: a kernel of the CPU was planned for memory of {first.device}.")
         self.record, self.outs, self.layouts, self.sized = record, outs, layouts, sized
 
 

@@ -10,7 +10,8 @@ two stand, 1 where the lists of its current stream are (one a size class, the he
 context; 4 bytes in use, 5 the most that ever were, 6 blocks in use, 7 requests, 8 requests that no list could meet; 9 blocks that
 other streams have used, a chain that waits; 10 address of ``cuLaunchKernel``, 11 of ``cuCtxSetCurrent``, or 0 where there is one
 context; 12 address of the error words (NOTE [Errors on the device] of kernels/cuda/steps.py); 13 launches; 14 bytes asked for that
-are in use; 15 the bit of the current stream, 0 while the process has used no stream but default ones.
+are in use; 15 the bit of the current stream, 0 while the process has used no stream but default ones; 16 the most bytes asked for
+that ever were in use at once, 17 all that ever were asked for; 18 the plan for which memory is asked, for errors, or 0.
 
 A block has words of its own, on the host: 0 the next of its chain, 1 its address, 2 its bytes, 3 the head of the list to which it
 goes, 4 the heap's words, 5 the bits of other streams than the list's that have used it, 6 bytes asked for.
@@ -70,9 +71,10 @@ __all__ = [
 
 SMALL, STEP = 4096, 512  # bytes up to which size classes are so far apart; above there are eight an octave
 CLASSES = 8 + 8 * 36
-HEAP_WORDS = 16
+HEAP_WORDS = 24
 THREAD, LISTS, STREAM, CONTEXT, USED, PEAK, BLOCKS, REQUESTS, MISSES = 0, 1, 2, 3, 4, 5, 6, 7, 8
 WAITING, LAUNCH, SET_CONTEXT, ERRORS, LAUNCHES, ASKED, MINE = 9, 10, 11, 12, 13, 14, 15
+PEAK_ASKED, ASKED_EVER, ASKER = 16, 17, 18
 NEXT, ADDRESS, BYTES, LIST, OF_HEAP, SHARED, ASKED_FOR = 0, 8, 16, 24, 32, 40, 48  # of a block, in bytes
 BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
@@ -168,7 +170,10 @@ def memory_of(heap: Heap, block: int, size: int) -> object:
     facts[USED] = used
     if used > facts[PEAK]:
         facts[PEAK] = used
-    facts[ASKED] = facts[ASKED] + size
+    asked = facts[ASKED] + size
+    facts[ASKED], facts[ASKED_EVER] = asked, facts[ASKED_EVER] + size
+    if asked > facts[PEAK_ASKED]:
+        facts[PEAK_ASKED] = asked
     facts[BLOCKS] = facts[BLOCKS] + 1
     put_int64(block + ASKED_FOR, size)
     made = allocate(heap.kind)
@@ -199,6 +204,16 @@ def device_array(heap: Heap, size: int) -> object:
         return heap.ask(size)
     put_int64(head, get_int64(block))
     return memory_of(heap, block, size)
+
+
+@native(cold=True)
+def device_array_for(heap: Heap, size: int, plan) -> object:
+    """Memory for a plan, which the error names if there is none."""
+    facts = words_of(heap.words)
+    facts[ASKER] = address_of_object(plan)
+    memory = device_array(heap, size)
+    facts[ASKER] = 0
+    return memory
 
 
 @entry
@@ -332,7 +347,7 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
     entered(heap)
     facts, units = words_of(heap.words), words_of(layout.record)[0]
     base = 0
-    workspace = device_array(heap, record[first]) if record[first] != 0 else None
+    workspace = device_array_for(heap, record[first], plan) if record[first] != 0 else None
     if workspace is not None:
         base = array_data(workspace)
         entered(heap)  # another thread may have had its turn meanwhile

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT", "Choice", "StreamOfCard", "Streams", "begin_streams", "current", "when_used"]
+__all__ = ["DEFAULT", "Choice", "StreamOfCard", "Streams", "begin_streams", "current", "opened", "when_used"]
 
 
 class StreamOfCard(NamedTuple):
@@ -70,6 +70,8 @@ current = Streams()
 # Called once, when the process first chooses another stream than a default one.
 when_used: list[Callable[[], None]] = []
 _begun: list[None] = []
+
+opened: list[Any] = []  # the heaps of all GPUs that are in use: ``HeapOfCard``
 
 
 def begin_streams() -> None:

@@ -6,6 +6,7 @@ Loaded for the first layout of a GPU.
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..native.device_memory import PlainMemory, device_memory_type
 from ..native.handle import native
 from ..native.heaps import CLASSES, HEAP_WORDS, Heap, class_bytes
 from ..native.objects import BYTES_ITEMS
-from .choices import Choice, StreamOfCard, begun, current, when_used
+from .choices import Choice, StreamOfCard, begun, current, opened, when_used
 from .storage import Device
 from .waiting import MOST_BITS, Waiting
 
@@ -45,6 +46,10 @@ class HeapOfCard:
         words: its words.
         streams: all that were used, in the order of their bits; ``default``: the first of them.
         waiting: blocks that other streams have used.
+        reserved, most_reserved: bytes that the driver has given, now and at most; ``segments``: in how many pieces;
+            ``given``: in how many so far.
+        limit: bytes that the process may have of the GPU; None: all.
+        retries, failures: how often memory was asked for again after all that was kept went back, and how often in vain.
     """
 
     def __init__(self, index: int):
@@ -70,11 +75,18 @@ class HeapOfCard:
         self.freed: dict[tuple[int, int], list[int]] = {}  # of plain memory, by stream and size
         self.default = self.stream_of(self.card.stream.handle)
         self.waiting = Waiting(self.card, self.heap, self.streams)
+        self.reserved = self.most_reserved = self.segments = self.given = self.retries = self.failures = 0
+        self.limit: int | None = None
 
     # ---- what native code asks -----------------------------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Write down this thread's current stream."""
+        """Write down this thread's current stream.
+
+        Raises:
+            DeviceError: the process was forked from the one that has opened the GPU.
+        """
+        self.card.require_process()
         stream = self.current()
         native.choose_stream(self.heap, stream.handle, stream.lists, stream.bit if begun() else 0)
 
@@ -104,43 +116,70 @@ class HeapOfCard:
         if begun() and self.waiting.poll():
             return self.request(nbytes)
         size, stream = class_size(nbytes), self.current()
-        address = self.from_driver(size, stream.handle)
+        asker, self.words[heaps.ASKER] = self.words[heaps.ASKER], 0
+        address = self.from_driver(size, nbytes, stream.handle, asker)
         return native.take(self.heap, address, size, nbytes, stream.lists)
 
-    def from_driver(self, size: int, stream: int) -> int:
+    def from_driver(self, size: int, nbytes: int, stream: int, asker: int) -> int:
         """A block from the driver; if it has none, after everything that is kept went back to it.
+
+        Args:
+            size, nbytes: of the block, and those that were asked for.
+            asker: where the plan is for whose result, or workspace, it is; or 0.
 
         Raises:
             OutOfMemoryError: there is none even then.
         """
+        kept = 0
         for last in (False, True):
             try:
-                return self.card.allocate(size, stream)
+                if self.limit is not None and self.reserved + size > self.limit:
+                    raise Exhausted
+                address = self.card.allocate(size, stream)
+                self.reserved += size
+                self.segments += 1
+                self.given += 1
+                self.most_reserved = max(self.most_reserved, self.reserved)
+                return address
             except Exhausted:
+                kept = self.reserved - self.words[heaps.USED]
                 if last or not self.release():
                     break
-        words = self.words
-        raise OutOfMemoryError(
-            f"cuda: {size} bytes on cuda:{self.index}: the driver has no memory left; {words[heaps.ASKED]} bytes are in use by "
-            f"tensors. Hint: smaller batches, checkpoint, or del of what is not needed."
+                self.retries += 1
+        self.failures += 1
+        raise self.exhausted(nbytes, kept, asker)
+
+    def exhausted(self, nbytes: int, kept: int, asker: int) -> OutOfMemoryError:
+        """The error of a request that cannot be met."""
+        free, total = self.card.room()
+        room = f"{free} of {total} are free" if self.limit is None else f"the process may have {self.limit}"
+        return OutOfMemoryError(
+            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]} bytes, "
+            f"{kept} were kept for new ones and have been given back, {room}. "
+            "Hint: smaller batches, nbgrad.checkpoint, or del of what is not needed."
         )
 
     def release(self) -> int:
         """Give what the lists keep back to the driver; how many blocks that were."""
-        blocks = 0
+        before = self.segments
         self.waiting.finish()
         for stream, lists in tuple(self.lists.items()):
             self.card.wait(stream)
             for k in range(CLASSES):
                 while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
-                    self.card.release(address)
-                    blocks += 1
-        for (stream, _), addresses in self.freed.items():
+                    self.give_back(address)
+        for (stream, _), addresses in tuple(self.freed.items()):
             while addresses:
                 self.card.wait(stream)
-                self.card.release(addresses.pop())
-                blocks += 1
-        return blocks
+                self.give_back(addresses.pop())
+        if self.segments != before:
+            self.card.trim()
+        return before - self.segments
+
+    def give_back(self, address: int) -> None:
+        """Give a block back to the driver."""
+        self.reserved -= self.card.release(address)
+        self.segments -= 1
 
     # ---- where native code is off --------------------------------------------------------------------------------------
 
@@ -151,11 +190,16 @@ class HeapOfCard:
         if begun():
             self.waiting.poll()
         kept = self.freed.setdefault((stream.handle, size), [])
-        address = kept.pop() if kept else self.from_driver(size, stream.handle)
         words = self.words
+        asker, words[heaps.ASKER] = words[heaps.ASKER], 0
+        words[heaps.REQUESTS] += 1
+        words[heaps.MISSES] += not kept
+        address = kept.pop() if kept else self.from_driver(size, nbytes, stream.handle, asker)
         words[heaps.USED] += size
         words[heaps.ASKED] += nbytes
+        words[heaps.ASKED_EVER] += nbytes
         words[heaps.PEAK] = max(words[heaps.PEAK], words[heaps.USED])
+        words[heaps.PEAK_ASKED] = max(words[heaps.PEAK_ASKED], words[heaps.ASKED])
         words[heaps.BLOCKS] += 1
 
         def free(memory: PlainMemory) -> None:
@@ -170,6 +214,16 @@ class HeapOfCard:
         return PlainMemory(address, nbytes, size, free=free, lists=stream.lists)
 
 
+def name_of(asker: int) -> str:
+    """What a plan computes, for an error; see ``from_driver``."""
+    plan = ctypes.cast(asker, ctypes.py_object).value if asker else None
+    op = getattr(plan, "op", None)
+    if op is not None:
+        return str(op.public)
+    refused = getattr(getattr(plan, "record", None), "refused", None)
+    return "cuda" if refused is None else str(refused.args[0].steps[-1].recipe.name)
+
+
 def class_size(nbytes: int) -> int:
     """Bytes of the block that a request gets."""
     return class_bytes(nbytes)
@@ -181,7 +235,6 @@ def memory_type() -> type:
     return device_memory_type(native.entries["device_memory_free"])
 
 
-opened: list[HeapOfCard] = []  # the heaps that there are
 _by_index: dict[int, HeapOfCard] = {}
 _opening = new_rlock()
 
@@ -209,6 +262,8 @@ def enter_all() -> None:
 
 
 when_used.append(enter_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=enter_all)  # where ``enter`` refuses
 
 
 def use_on(x: Any, stream: StreamOfCard) -> None:

@@ -123,17 +123,21 @@ class Card:
         self._buffers: dict[int, Any] = {}
 
     def activate(self) -> None:
-        """Make the GPU the one that this thread's calls of the driver mean.
+        """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
+        self.require_process()
+        check("cuda", bindings().cuCtxSetCurrent(self.context))
+
+    def require_process(self) -> None:
+        """Refuse to be used after a fork.
 
         Raises:
             DeviceError: the process is a child of the one that has opened the GPU.
         """
         if os.getpid() != self.process:
             raise DeviceError(
-                "cuda: this process was forked from one that uses the GPU, which CUDA does not allow. "
+                f"cuda: this process was forked from one that uses cuda:{self.index}, which CUDA does not allow. "
                 "Hint: multiprocessing.get_context('spawn')."
             )
-        check("cuda", bindings().cuCtxSetCurrent(self.context))
 
     # ---- memory --------------------------------------------------------------------------------------------------------
 
@@ -155,9 +159,23 @@ class Card:
         self._buffers[address] = buffer
         return address
 
-    def release(self, address: int) -> None:
-        """Give memory back to the driver, which has got all work that uses it."""
-        self._buffers.pop(address).close()
+    def release(self, address: int) -> int:
+        """Give memory back to the driver, which has got all work that uses it; how many bytes that were."""
+        buffer = self._buffers.pop(address)
+        nbytes = int(buffer.size)
+        buffer.close()
+        return nbytes
+
+    def trim(self) -> None:
+        """Let the driver's pool give what is not in use back to the system."""
+        self.activate()
+        check("empty_cache", bindings().cuMemPoolTrimTo(int(self.pool.handle), 0))
+
+    def room(self) -> tuple[int, int]:
+        """Bytes of the GPU that are free, and all that it has."""
+        self.activate()
+        free, total = check("mem_get_info", bindings().cuMemGetInfo())
+        return int(free), int(total)
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         """Copy a contiguous array to the GPU. The array is free when this returns."""
@@ -209,6 +227,10 @@ class Card:
         """A stream's priority."""
         self.activate()
         return int(check("Stream.priority", bindings().cuStreamGetPriority(stream)))
+
+    def reaches(self, other: int) -> bool:
+        """Whether kernels here can read another GPU's memory."""
+        return bool(check("can_device_access_peer", bindings().cuDeviceCanAccessPeer(self.index, other)))
 
     def has_stream(self, stream: int) -> bool:
         """Whether a stream is of this GPU."""
