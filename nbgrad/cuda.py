@@ -13,7 +13,6 @@ from .autograd import stream_walk as stream_walk
 from .base.errors import ArgumentError, OutOfMemoryError, RangeError
 from .creation.casting import on_device
 from .tensors.choices import current
-from .tensors.storage import Device, device as device_named
 from .tensors.streams import (
     Event,
     ExternalStream,

@@ -68,6 +68,7 @@ class HeapOfCard:
         self.memory = memory
         self.words[heaps.THREAD] = -1
         self.words[heaps.CONTEXT] = self.card.context
+        self.words[heaps.ERRORS] = self.card.errors
         self.words[heaps.LAUNCH] = function_address("cuLaunchKernel")
         self.words[heaps.SET_CONTEXT] = function_address("cuCtxSetCurrent")
         self.heap = Heap(memory, kind, self.ask if compiled else self.ask_plainly, self.enter)
@@ -154,7 +155,7 @@ class HeapOfCard:
         free, total = self.card.room()
         room = f"{free} of {total} are free" if self.limit is None else f"the process may have {self.limit}"
         return OutOfMemoryError(
-            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]} bytes, "
+            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]}, "
             f"{kept} were kept for new ones and have been given back, {room}. "
             "Hint: smaller batches, nbgrad.checkpoint, or del of what is not needed."
         )
@@ -164,13 +165,13 @@ class HeapOfCard:
         before = self.segments
         self.waiting.finish()
         for stream, lists in tuple(self.lists.items()):
-            self.card.wait(stream)
+            self.card.settle(stream)
             for k in range(CLASSES):
                 while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
                     self.give_back(address)
         for (stream, _), addresses in tuple(self.freed.items()):
             while addresses:
-                self.card.wait(stream)
+                self.card.settle(stream)
                 self.give_back(addresses.pop())
         if self.segments != before:
             self.card.trim()

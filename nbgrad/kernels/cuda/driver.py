@@ -6,6 +6,7 @@ the driver by its address (native/heaps.py), which is found here.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from ...base import config
 from ...base.errors import DeviceError, KernelError
 from .build import Kernel, Recipe
+from .faults import fault_error
 from .host import import_core, missing
 
 __all__ = ["Card", "card", "check", "count", "function_address"]
@@ -23,6 +25,8 @@ NON_BLOCKING = 1  # of a stream: CU_STREAM_NON_BLOCKING
 NOT_READY = 600  # CUDA_ERROR_NOT_READY
 UNTIMED = 2  # of an event: CU_EVENT_DISABLE_TIMING
 RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
+PORTABLE, MAPPED = 1, 2  # flags of pinned memory: for all contexts; a GPU reaches it
+ERROR_WORDS = 2
 EXHAUSTED = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
@@ -105,6 +109,7 @@ class Card:
     Attributes:
         index: its number; ``device``: as cuda.core has it.
         context: the handle of its primary context.
+        noted, errors: where kernels note what is wrong, as the host and as the GPU see it.
         stream: the stream on which everything runs that no other is chosen for; it waits for the legacy default stream, and that
             one for it, so that other libraries' work and ours are in order.
     """
@@ -121,6 +126,23 @@ class Card:
         self._kernels: dict[str, tuple[Any, int]] = {}
         self._events: dict[int, list[int]] = {}  # unused ones, by their flags
         self._buffers: dict[int, Any] = {}
+        flags = PORTABLE | MAPPED
+        words = int(check("cuda", bindings().cuMemHostAlloc(8 * ERROR_WORDS, flags)))
+        self.noted = (ctypes.c_int64 * ERROR_WORDS).from_address(words)
+        self.noted[:] = [0] * ERROR_WORDS
+        self.errors = int(check("cuda", bindings().cuMemHostGetDevicePointer(words, 0)))
+
+    def look(self) -> None:
+        """See what kernels that are done have found wrong: NOTE [Errors on the device] of steps.py.
+
+        Raises:
+            DimError, IndexError or whatever the operation raises on the CPU: an element was wrong.
+        """
+        number = self.noted[0]
+        if number:
+            element = self.noted[1]
+            self.noted[0], self.noted[1] = 0, 0
+            raise fault_error(number, element)
 
     def activate(self) -> None:
         """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
@@ -188,7 +210,7 @@ class Card:
         self.activate()
         driver = bindings()
         check("cpu", driver.cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
-        check("cpu", driver.cuStreamSynchronize(stream))
+        self.wait(stream)
 
     def copy(self, to: int, address: int, nbytes: int, stream: int) -> None:
         """Copy on the GPU."""
@@ -201,14 +223,20 @@ class Card:
         check("fill", bindings().cuMemsetD8Async(address, byte, nbytes, stream))
 
     def wait(self, stream: int) -> None:
+        """Wait until a stream has nothing to do, and ``look``."""
+        self.settle(stream)
+        self.look()
+
+    def settle(self, stream: int) -> None:
         """Wait until a stream has nothing to do."""
         self.activate()
         check("synchronize", bindings().cuStreamSynchronize(stream))
 
     def finish(self) -> None:
-        """Wait until the GPU has nothing to do."""
+        """Wait until the GPU has nothing to do, and ``look``."""
         self.activate()
         check("synchronize", bindings().cuCtxSynchronize())
+        self.look()
 
     # ---- streams and events --------------------------------------------------------------------------------------------
 
