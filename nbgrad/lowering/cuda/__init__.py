@@ -12,9 +12,10 @@ from . import (
     index_writers as _index_writers,
     indexing as _indexing,
     join as _join,
+    linalg as _linalg,
     masks as _masks,
     scatter as _scatter,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _index_writers, _indexing, _join, _masks, _scatter)
+_modules = (_complex, _copy, _index_writers, _indexing, _join, _linalg, _masks, _scatter)
