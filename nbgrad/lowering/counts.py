@@ -312,6 +312,15 @@ def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) 
     """
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
+    return interval(name, low, high, apart)
+
+
+def interval(name: str, low: float, high: float, apart: float) -> tuple[float, float]:
+    """That of a histogram, of two ends.
+
+    Raises:
+        RangeError: no interval.
+    """
     if low == high:
         low, high = low - apart, high + apart
     if not (math.isfinite(low) and math.isfinite(high)):
