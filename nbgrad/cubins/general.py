@@ -88,7 +88,9 @@ def indices() -> Iterator[Recipe]:
         for width in {1, vector_lanes([dtype])}:
             recipe = put(dtype, "int32", owner, 2, guarded, width)
             yield Recipe(recipe, identity, compute_dtype(dtype), index_source(32))
-    for dtype, name in itertools.product(("float32", "float64", "float16", "bfloat16", "int64", "complex64"), ("sum", "amax", "prod")):
+    for dtype, name in itertools.product(
+        ("float32", "float64", "float16", "bfloat16", "int64", "complex64"), ("sum", "amax", "prod")
+    ):
         if dtype == "complex64" and name == "amax":
             continue
         of = accumulator(OPS[name], compute_dtype(dtype))
@@ -125,7 +127,9 @@ def products() -> Iterator[Recipe]:
     """Products of matrices by tiles, and with a vector."""
     for dtype in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "complex64", "complex128"):
         compute = compute_dtype(dtype)
-        for x, y, (addend, parts) in itertools.product((False, True), (False, True), ((False, False), (True, False), (False, True))):
+        for x, y, (addend, parts) in itertools.product(
+            (False, True), (False, True), ((False, False), (True, False), (False, True))
+        ):
             for shape in {shape_of(dtype, 1, 1), shape_of(dtype, 1 << 14, 1 << 14)}:
                 yield Recipe(multiply(dtype, x, y, 2, shape, addend, parts), identity, compute, index_source(64))
         yield Recipe(join_parts(dtype, 1, False), identity, compute, index_source(64))

@@ -8,7 +8,6 @@ import pytest
 import nbgrad
 from nbgrad.base.errors import DTypeError, RangeError
 from nbgrad.lowering.cuda import counts
-
 from tests.cuda.lowered import assert_same, launches, on_cpu, on_cuda, run_all, sample
 
 BLOCK = 2048  # what a block sorts by itself
@@ -69,7 +68,10 @@ def test_topk(k, largest):
     """The first of equal ones is ahead."""
     x = special(3 * 40).reshape(3, 40)
     order = x.argsort(1, descending=largest, stable=True)[:, :k]
-    for found in (on_cuda("top_indices", x, k=k, dim=1, largest=largest), on_cuda("top_indices", x.t(), k=k, dim=0, largest=largest).t()):
+    for found in (
+        on_cuda("top_indices", x, k=k, dim=1, largest=largest),
+        on_cuda("top_indices", x.t(), k=k, dim=0, largest=largest).t(),
+    ):
         assert found.tolist() == order.tolist()
     x = special(2500)
     assert on_cuda("top_indices", x, k=k, dim=0, largest=largest).tolist() == x.argsort(0, largest, True)[:k].tolist()

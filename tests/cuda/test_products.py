@@ -8,7 +8,6 @@ import pytest
 import nbgrad
 from nbgrad.base.errors import DTypeError, ShapeError
 from nbgrad.lowering.cuda import linalg
-
 from tests.cuda.lowered import launches, on_cpu, on_cuda, sample
 
 REALS = ["float32", "float64", "float16", "bfloat16"]
@@ -24,7 +23,9 @@ def check(name, *tensors, **attributes):
     """The same on both; sums of small whole numbers have no rounding."""
     found, expected = on_cuda(name, *tensors, **attributes), on_cpu(name, *tensors, **attributes)
     assert found.layout is expected.layout
-    np.testing.assert_array_equal(*(x.to(nbgrad.float32).numpy() if x.dtype is nbgrad.bfloat16 else x.numpy() for x in (found, expected)))
+    np.testing.assert_array_equal(
+        *(x.to(nbgrad.float32).numpy() if x.dtype is nbgrad.bfloat16 else x.numpy() for x in (found, expected))
+    )
 
 
 @pytest.mark.parametrize("dtype", [*REALS, *INTEGERS, "complex64", "complex128"])

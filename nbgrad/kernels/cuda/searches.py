@@ -165,8 +165,6 @@ def bin_of(x, low, high, bins):
     return min(k, int(bins) - 1)
 
 
-
-
 @cache
 def count_bins(dtype: str, values: int) -> Template:
     """counts[scalar(x[i], ...)] += 1, in int64, where that is no less than 0. Integer parameters: ``n``."""

@@ -52,9 +52,7 @@ def check_lines(sequence: Layout, x: Layout) -> None:
     if not sequence.ndim:
         raise ShapeError("searchsorted: a 0-d sequence has no places. Hint: a vector.")
     if sequence.ndim > 1 and sequence.shape[:-1] != x.shape[:-1]:
-        raise ShapeError(
-            f"searchsorted: sequences {list(sequence.shape)} and values {list(x.shape)} differ before the last size."
-        )
+        raise ShapeError(f"searchsorted: sequences {list(sequence.shape)} and values {list(x.shape)} differ before the last size.")
 
 
 @lowering("insertion_places")

@@ -171,8 +171,10 @@ def scattered(op, x: Layout, others: tuple, attributes: dict, first: int, reduct
     """A write of elements along a dimension: of the part of the source that the index covers."""
     (src,), index, name = others, attributes["index"], op.name.partition("_src")[0]
     check_source(name, x, src, index.shape)
-    part = src.like(shape=index.shape) if src.ndim != index.ndim else layout_of(
-        src.dtype, index.shape, src.strides, src.device, src.conj, src.neg
+    part = (
+        src.like(shape=index.shape)
+        if src.ndim != index.ndim
+        else layout_of(src.dtype, index.shape, src.strides, src.device, src.conj, src.neg)
     )
     return Write(along(name, x, index, attributes["dim"], operand(first + 1)), part, operand(first), reduction)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+
 from ...base.calls import CALLS
 from ...base.errors import ShapeError
 from ...kernels.cuda.access import compute_dtype, itemsize
@@ -53,7 +54,9 @@ def product_steps(product: Product, x: Layout, y: Layout, addend: Layout | None 
     assert len(walked) == len(WALKED)
     conj = (x.conj, y.conj)
     added = addend is not None and parts == 1
-    template = multiply(dtype, deep_first(left.down, left.across), deep_first(right.across, right.down), len(dims), part, added, parts > 1, conj)
+    template = multiply(
+        dtype, deep_first(left.down, left.across), deep_first(right.across, right.down), len(dims), part, added, parts > 1, conj
+    )
     strides = (left.down, left.across, right.across, right.down, d_down, d_across)
     counts = (m, n, depth, share, *strides, result.numel, *strided_args(sizes, walked))
     recipe = Recipe(template, identity, compute_dtype(dtype), index_source(64))

@@ -150,5 +150,3 @@ def _mode_indices(op, layouts, attributes):
     if x.ndim and not x.shape[dim] and all(size for d, size in enumerate(x.shape) if d != dim):
         raise DimError(f"mode: dimension {dim} of {list(x.shape)} has no elements.")
     return found_in_order("mode", x, dim, "mode", False)
-
-
