@@ -358,7 +358,7 @@ def index_copy_source(x, source, dim, index):
 @along_one("index_fill_value")
 def index_fill_value(x, dim, index, value):
     """A number in slices."""
-    number = CALLS["new_full"](layout_of(x.layout.dtype, ()), value)
+    number = CALLS["new_full"](layout_of(x.layout.dtype, (), None, x.layout.device), value)
     return CALLS["index_write"](x, number, at(dim, index, x.layout.ndim), False)
 
 
@@ -366,7 +366,7 @@ def index_fill_value(x, dim, index, value):
 def index_fill_tensor(call: Call, batch: Batch) -> Any:
     """One element in slices, which may differ over the batch; an index that comes twice fills one slice once."""
     (x, value), dim, index = call.operands, call.attributes["dim"], call.attributes["index"]
-    nowhere = CALLS["new_full"](layout_of(bool_, x.layout.shape), 0)
+    nowhere = CALLS["new_full"](layout_of(bool_, x.layout.shape, None, x.layout.device), 0)
     filled = CALLS["index_fill_value"](nowhere, dim, index, True)
     return CALLS["masked_fill"](x, filled, CALLS["reshape"](value, ()))
 

@@ -180,7 +180,7 @@ def scattered(calls: dict, x, dim, index, src, value, reduce):
 
         return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
     if reduce:
-        src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape), src)
+        src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape, None, x.layout.device), src)
         return calls["scatter_add_src"](x, src, dim, index)
     return calls["scatter_value"](x, dim, index, src)
 

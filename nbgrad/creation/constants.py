@@ -17,6 +17,7 @@ from ..base.grad_mode import special
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.join import constant
 from ..native.plans import Plan, pack_record
+from ..tensors.storage import elsewhere
 from ..tensors.tensor import Tensor, native
 
 __all__ = ["filled_like", "like", "numbered", "sized", "sized_like"]
@@ -72,7 +73,7 @@ def sized(factory: Callable, filled: bool = True) -> Callable:
     @wraps(factory)
     def quick(*sizes, **named):
         dtype = only_dtype(named)
-        if special or dtype is False or not sizes:
+        if special or elsewhere or dtype is False or not sizes:
             return factory(*sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
@@ -92,7 +93,7 @@ def sized_like(factory: Callable, filled: bool = True) -> Callable:
     @wraps(factory)
     def quick(self, *sizes, **named):
         dtype = only_dtype(named)
-        if special or dtype is False or not sizes or self.layout.special:
+        if special or dtype is False or not sizes or self.layout.special or self.layout.memory is not None:
             return factory(self, *sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
@@ -136,6 +137,8 @@ def filled_like(factory: Callable) -> Callable:
     def quick(self, *args, **named):
         if special or named or len(args) != 2 or not isinstance(args[0], tuple) or self.layout.special:
             return factory(self, *args, **named)
+        if self.layout.memory is not None:
+            return factory(self, *args)
         size, value = args
         if not is_number(value):
             return factory(self, *args)
@@ -155,7 +158,7 @@ def numbered(factory: Callable) -> Callable:
 
     @wraps(factory)
     def quick(*args, **named):
-        if special or named:
+        if special or elsewhere or named:
             return factory(*args, **named)
         key: tuple = (get_default_dtype(),)
         for value in args:

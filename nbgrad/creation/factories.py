@@ -697,7 +697,7 @@ def tensor(
             return out
         data = plain(data) if places else data
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
-        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape))
+        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape, None, CPU))
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
@@ -708,12 +708,12 @@ def tensor(
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
-    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape)), requires_grad)
+    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape, None, CPU)), requires_grad)
 
 
 def there(op: str, x: Tensor, device: Device) -> Tensor:
     """A new tensor without history on a device."""
-    return moved(op, native.alias(x), device)
+    return x if x.layout.device is device else moved(op, native.alias(x), device)
 
 
 def numbers_in(data: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Number]]:
@@ -748,9 +748,9 @@ def of_alike(data) -> Tensor | None:
     if kinds:
         return None
     if kind is float and -1e38 < low <= high < 1e38 and (dtype := get_default_dtype()).itemsize >= 4:
-        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape))
+        return new_tensor(wrap_array(np.array(data if shape else (data,), dtype.numpy)), layout_of(dtype, shape, None, CPU))
     if kind is int and -1e18 < low <= high < 1e18:
-        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape))
+        return new_tensor(wrap_array(np.array(data if shape else (data,), np.int64)), layout_of(int64, shape, None, CPU))
     return None
 
 
@@ -853,6 +853,9 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
+    elif hasattr(data, "__cuda_array_interface__") and not isinstance(data, Tensor):
+        data = shared_tensor(data, None)
+        to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
         return moved("as_tensor", data if dtype is None else convert(data, dtype_of(dtype)), to)
     return tensor(data, dtype=dtype, device=device)
@@ -883,8 +886,9 @@ def asarray(
     >>> x
     tensor([5., 1.], dtype=nbgrad.float64)
     """
-    to = obj.layout.device if device is None and isinstance(obj, Tensor) else on_device("asarray", device)
     shared = shared_tensor(obj, dtype)
+    stays = device is None and shared is not None and (isinstance(obj, Tensor) or shared.layout.device is not CPU)
+    to = shared.layout.device if stays and shared is not None else on_device("asarray", device)
     wanted = None if dtype is None else dtype_of(dtype)
     if copy is False and (shared is None or wanted not in (None, shared.layout.dtype) or to is not shared.layout.device):
         raise RangeError(
@@ -908,6 +912,10 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return from_numpy(obj)
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
+    if hasattr(obj, "__cuda_array_interface__"):
+        from .gpu_exchange import from_array_interface
+
+        return from_array_interface(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return from_numpy(np.frombuffer(obj, dtype_of(dtype).numpy if dtype is not None else get_default_dtype().numpy))
     return None
@@ -1031,15 +1039,15 @@ def new_method(name: str, factory):
     """The method ``x.new_zeros(*size)`` of a factory: its dtype is that of ``x`` unless given."""
 
     def method(self, *args, dtype=None, device=None, requires_grad: bool = False, **named):
-        return factory(
-            *args, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad, **named
-        )
+        own = self.layout
+        dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+        return factory(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
 
     method.__name__ = method.__qualname__ = name
     parameters = [p for p in inspect.signature(factory).parameters.values() if p.name != "out"]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     attach(method, __signature__=inspect.Signature([own, *parameters], return_annotation="Tensor"))
-    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor unless another is given."
+    method.__doc__ = f"``nbgrad.{factory.__name__}`` with the dtype of this tensor, and on its device, unless others are given."
     return method
 
 
@@ -1053,10 +1061,12 @@ def new_tensor_method(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
-    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is self.layout.dtype:
-        return leaf("new_tensor", out, requires_grad)
-    return tensor(data, dtype=self.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    """``nbgrad.tensor`` with the dtype of this tensor, and on its device, unless others are given."""
+    own = self.layout
+    if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is own.dtype:
+        return leaf("new_tensor", there("new_tensor", out, own.device), requires_grad)
+    dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 METHODS = {

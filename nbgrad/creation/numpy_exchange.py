@@ -20,7 +20,7 @@ from ..modes.interpreters import has_tangent
 from ..tensors.arrays import array_of, values_of
 from ..tensors.batch_levels import BATCHED, ask_values, leave_graph, require_values, whole
 from ..tensors.layout import layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 
 __all__ = ["from_numpy", "install_doors"]
@@ -92,13 +92,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     strides = None if array.flags.c_contiguous else tuple(s // dtype.itemsize for s in array.strides)
     span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
     flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
-    out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides))
+    out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides, CPU))
     return newly_made(out) if special else out
 
 
 def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """A row-major tensor over a 1-D array that nobody else has."""
-    return new_tensor(wrap_array(array), layout_of(dtype, shape))
+    return new_tensor(wrap_array(array), layout_of(dtype, shape, None, CPU))
 
 
 # ---- Python numbers ------------------------------------------------------------------------------------------------

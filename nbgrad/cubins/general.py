@@ -1,4 +1,4 @@
-"""Kernels of general operations that a release carries, for representative dtypes and layouts; the others are compiled on demand."""
+"""Kernels of general operations that a release carries, for some dtypes and layouts; others are compiled where they run."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.errors import DeviceError
 from ..ops.core import General
-from ..tensors.layout import Layout
+from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, native
 from .lowerings import FOLD, LATER, ON_GPU
@@ -163,7 +163,9 @@ def to_host(x: Any, moved: dict[int, tuple[Tensor, Tensor]] | None = None) -> An
         if moved is not None:
             moved[id(copy._storage_)] = x, copy
         return copy
-    return type(x)([to_host(each, moved) for each in x]) if type(x) in (tuple, list) else x
+    if type(x) is Layout:
+        return layout_of(x.dtype, x.shape, x.strides, CPU, x.conj, x.neg)
+    return tuple([to_host(each, moved) for each in x]) if isinstance(x, (tuple, list)) else x
 
 
 def from_host(x: Any, device: Device, moved: dict[int, tuple[Tensor, Tensor]]) -> Any:

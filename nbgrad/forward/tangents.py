@@ -312,7 +312,7 @@ def batched_zeros_in_place_of(x: Tensor, dtype, levels: tuple[Level, ...]) -> Te
         step *= level.size
     shape = (*(level.size for level in levels), *own.shape)
     placed = layout_of(dtype, shape, (*strides, *own.strides), own.device, own.conj, own.neg)
-    flat, offset = new_full(layout_of(dtype, (step,)), 0), x._offset_ // own.dtype.itemsize * dtype.itemsize
+    flat, offset = new_full(layout_of(dtype, (step,), None, own.device), 0), x._offset_ // own.dtype.itemsize * dtype.itemsize
     return lifted(native.tensor(placed.template, flat._storage_, offset, False, None), levels)
 
 
@@ -380,7 +380,7 @@ def lies_alike(tangent: Tensor, x: Tensor) -> bool:
 def zeros_in_place_of(x: Tensor, dtype) -> Tensor:
     """Zeros in the place of ``x`` in a new storage of the size of its own."""
     own = x.layout
-    memory = new_full(layout_of(dtype, (x._storage_.array.nbytes // own.dtype.itemsize,)), 0)
+    memory = new_full(layout_of(dtype, (x._storage_.array.nbytes // own.dtype.itemsize,), None, own.device), 0)
     placed = layout_of(dtype, own.shape, own.strides, own.device, own.conj, own.neg)
     return native.tensor(placed.template, memory._storage_, x._offset_ // own.dtype.itemsize * dtype.itemsize, False, None)
 

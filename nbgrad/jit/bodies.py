@@ -243,7 +243,7 @@ def values_in_first(x: Tensor) -> np.ndarray:
 
 def example_from(x: Tensor, array: np.ndarray, shape: tuple[int, ...]) -> Tensor:
     """A leaf of the dtype of a tensor and of a shape, with these values; ones where there are none."""
-    layout = layout_of(x.layout.dtype, shape)
+    layout = layout_of(x.layout.dtype, shape, None, x.layout.device)
     if not array.size:
         array = np.ones(shape, array.dtype)
     made = tensor_like(np.broadcast_to(array, shape), x, layout.dtype)

@@ -27,7 +27,7 @@ from ..lowering.random import random_plan
 from ..modes.traced import capture_of_thread
 from ..native.plans import Plan
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .ir import Block, Control, Node, Value
 from .steps import Words
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "steps_of_reserve", "words_of"]
 
-WORD_LAYOUT = layout_of(int64, ())
+WORD_LAYOUT = layout_of(int64, (), None, CPU)
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
 
@@ -109,7 +109,7 @@ DRAW = Control("draw", drawn)
 
 def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any) -> Plan:
     """The launch of a draw."""
-    return random_plan(distribution, layout_of(BY_NAME[dtype], shape))
+    return random_plan(distribution, layout_of(BY_NAME[dtype], shape, None, CPU))
 
 
 class Reserved:
@@ -267,7 +267,7 @@ class Draws:
 
     def state(self, generator: Generator) -> Tensor:
         """Something that stands for the state of a generator: ``restore`` knows it, and values it has none."""
-        state = native.tensor(layout_of(uint8, (16,)).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
+        state = native.tensor(layout_of(uint8, (16,), None, CPU).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
         self.states.append((state, generator, (self.supply.get(generator) or self.stream(generator)).place))
         return state
 

@@ -21,7 +21,7 @@ from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
 from ..modes.numbers import FOLLOWED, Number, plain_number
 from ..modes.traced import Unfit
 from ..tensors.layout import layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, meta_of, native
 from ..views import is_view
 from .ir import Value
@@ -101,7 +101,8 @@ class NumbersOf:
 
 def tensor_of(numbers: list[float], dtype: DType) -> Tensor:
     """Numbers as a tensor of one dimension."""
-    return native.tensor(layout_of(dtype, (len(numbers),)).template, wrap_array(np.array(numbers, dtype.numpy)), 0, False, None)
+    layout = layout_of(dtype, (len(numbers),), None, CPU)
+    return native.tensor(layout.template, wrap_array(np.array(numbers, dtype.numpy)), 0, False, None)
 
 
 def number_tensor(x: float) -> Tensor:
@@ -109,7 +110,7 @@ def number_tensor(x: float) -> Tensor:
     return native.tensor(NUMBER.template, wrap_array(np.array([x])), 0, False, None)
 
 
-NUMBER = layout_of(float64, ())
+NUMBER = layout_of(float64, (), None, CPU)
 
 
 def has_hooks(leaf: Tensor) -> bool:
@@ -342,7 +343,7 @@ class Effects:
             source = NumbersOf(numbers, dtype)
             self.sources.append(source)
             self.trace.input(source.tensor, "")
-            whole, number = self.trace.graph.inputs[-1], layout_of(dtype, ())
+            whole, number = self.trace.graph.inputs[-1], layout_of(dtype, (), None, CPU)
             add = self.trace.variables.add
             places = [{"size": (), "stride": (), "offset": k} for k in range(len(numbers))]
             found = numbers, [add("as_strided_from", (whole,), place, number) for place in places]

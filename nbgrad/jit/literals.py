@@ -133,7 +133,7 @@ class Kind:
         self.dtype = dtype
 
     def __getitem__(self, shape: Any) -> Type:
-        return Type(layout_of(self.dtype, shape if isinstance(shape, tuple) else (shape,)))
+        return Type(layout_of(self.dtype, shape if isinstance(shape, tuple) else (shape,), None, CPU))
 
     def __repr__(self) -> str:
         return self.dtype.name

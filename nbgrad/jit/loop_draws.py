@@ -19,7 +19,7 @@ from ..creation.generators import WORD, Generator, signed
 from ..modes.traced import capture_of_thread
 from ..tensors.batch_levels import state as batches
 from ..tensors.layout import layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, new_tensor
 from .draws import Drawn, Supply
 from .traced_functions import Found, traced_function
@@ -60,7 +60,7 @@ def traced_step(
 
 def with_blanks(examples: Callable[[], Sequence[Tensor]], count: int) -> Callable[[], list[Tensor]]:
     """Examples, and words to trace a step with."""
-    words = layout_of(int64, (2,))
+    words = layout_of(int64, (2,), None, CPU)
     return lambda: [*examples(), *(new_tensor(wrap_array(np.zeros(2, np.int64)), words) for _ in range(count))]
 
 
@@ -92,8 +92,8 @@ def words_of_trips(generator: Generator, count: int, trips: int, reverse: bool) 
     if trace is None or not trips:
         seed, first = generator.reserve(count * trips)
         array = np.array([(signed(seed), signed((first + k * count) % WORD)) for k in order], np.int64)
-        return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, (trips, 2)))
+        return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, (trips, 2), None, CPU))
     seeds, calls = trace.draws.words(generator, count * trips)
-    steps = new_tensor(wrap_array(np.array([k * count for k in order])), layout_of(int64, (trips,)))
+    steps = new_tensor(wrap_array(np.array([k * count for k in order])), layout_of(int64, (trips,), None, CPU))
     made: Tensor = CALLS["stack"]([CALLS["expand_shape"](seeds, (trips,)), CALLS["add"](calls, steps)], 1)
     return made

@@ -13,7 +13,7 @@ from ..graph.saved import freed_backward
 from ..native.actors import OBJECT
 from ..native.objects import pack_words
 from ..tensors import layout as layouts
-from ..tensors.layout import Layout, layout_of
+from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .commits import add_commits
 from .costs import Cost
@@ -201,7 +201,8 @@ def memory_of(layout: Layout) -> Layout:
     """The layout itself if it fills its memory, else that of all the memory that it reaches."""
     if layout.dense:
         return layout
-    return layout_of(layout.dtype, (1 + sum((n - 1) * t for n, t in zip(layout.shape, layout.strides)) if layout.numel else 0,))
+    extent = 1 + sum((n - 1) * t for n, t in zip(layout.shape, layout.strides)) if layout.numel else 0
+    return layout.like(None, (extent,))
 
 
 class FreedRule(Rule):

@@ -26,7 +26,7 @@ from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.overrides import has_function
 from ..tensors.layout import layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native
 from .effects import Filling, Postponed, has_hooks, is_leaf, number_tensor
 from .identities import compares_objects
@@ -43,7 +43,7 @@ __all__ = ["Appending", "State", "StateOf", "States", "states_of"]
 
 NUMBERS = (int, float)
 MOST_MEMBERS = 64  # of a deque whose members are inputs of a graph
-WHOLE = layout_of(int64, ())
+WHOLE = layout_of(int64, (), None, CPU)
 
 
 class StateOf:

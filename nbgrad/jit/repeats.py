@@ -11,6 +11,7 @@ from ..lowering.copy import copy_plan
 from ..native.objects import pack_words
 from ..ops.core import OPS
 from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor, native
 from .bodies import Body, body_of
 from .checkpoints import policy_from
@@ -188,7 +189,7 @@ def repeat_steps(node: Node, made: Schedule) -> list[Any] | None:
     parts = Parts(carries, slices, whole, even, odd, list(map(Place, outs[n:])), list(map(Place, history)))
     for value, h, layout in zip(operands, history, layouts):
         steps.append(copied(value, h, layout, count - 1 if reverse else 0, made))
-    room = Value(layout_of(uint8, (plan.room,)))
+    room = Value(layout_of(uint8, (plan.room,), None, CPU))
     moves: list[tuple[tuple[Place | None, ...], int]] = [
         ((at(move.even, move.start), at(move.odd, move.start), move.first, move.last), move.step)
         for move in moves_of(step, count, reverse, parts)
@@ -209,7 +210,7 @@ def operand_layouts(step: Step, count: int) -> list[Layout]:
     """The layouts that the operands of a scan have in memory."""
     layouts = step.body.inputs()
     n, m = step.carries, step.carries + step.slices
-    return [*layouts[:n], *(layout_of(layout.dtype, (count, *layout.shape)) for layout in layouts[n:m]), *layouts[m:]]
+    return [*layouts[:n], *(layout.like(None, (count, *layout.shape)) for layout in layouts[n:m]), *layouts[m:]]
 
 
 def at(place: Place, start: int) -> Place:

@@ -60,7 +60,7 @@ def example(layout: Layout) -> Tensor:
     floating = layout.dtype.differentiable
     extent = 1 + sum((n - 1) * abs(t) for n, t in zip(layout.shape, layout.strides)) if layout.numel else 0
     start = sum((1 - n) * t for n, t in zip(layout.shape, layout.strides) if t < 0)
-    flat = new_full(layout_of(layout.dtype, (extent,)), 0.5 if floating else True)
+    flat = new_full(layout_of(layout.dtype, (extent,), None, layout.device), 0.5 if floating else True)
     x = native.tensor(layout.plain().template, flat._storage_, start * layout.dtype.itemsize, False, None)
     if floating and len(layout.shape) > 1 and layout.shape[-1] == layout.shape[-2] and layout.dense and layout.numel:
         n = layout.shape[-1]

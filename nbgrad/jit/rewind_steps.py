@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.dtypes import uint8
 from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
 from .bodies import body_of, example_from
 from .checkpoints import policy_from
@@ -68,7 +69,7 @@ def rewind_steps(node: Node, made: Schedule) -> list[Any] | None:
         lambda x, layout, k: at(x, k * size_of(layout)),
     )
     rows_written, reads = (*stack, *passing, *first, *second), operands
-    blocks = {plan: Value(layout_of(uint8, (plan.room,))) for plan in (back, ahead)}
+    blocks = {plan: Value(layout_of(uint8, (plan.room,), None, CPU)) for plan in (back, ahead)}
     for each in found:
         plan, body, writes = (back, own, (*node.outs, *last)) if type(each) is Back else (ahead, carrying, rows_written)
         moves = moves_of_stretch(each, body, count, reverse, rooms)

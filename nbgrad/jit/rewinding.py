@@ -187,7 +187,7 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
     behind = made.carries + step.carries + step.slices
     carried = [fitted(x, layout) for x, layout in zip(starts, shapes)]
     trips = Trips(loop, operands, kept)
-    stacked = [fitted(x, layout_of(s.dtype, (trips.length, *s.shape))) for x, s in zip(others, shapes[behind:])]
+    stacked = [fitted(x, layout_of(s.dtype, (trips.length, *s.shape), None, s.device)) for x, s in zip(others, shapes[behind:])]
     results = [room_for(layout, trips.length) for layout in layouts[made.carries :]]
     bound = made.body.bound
     for t in reversed(range(trips.length)):
@@ -242,8 +242,8 @@ class Trips:
         first = [fitted(x, layout) for x, layout in zip(carries, self.layouts)]
         self.whole = [fitted(x, layout) for x, layout in zip(whole, self.layouts[m:])]
         self.shapes = self.layouts[n:m]
-        self.slices = [fitted(x, layout_of(s.dtype, (self.length, *s.shape))) for x, s in zip(slices, self.shapes)]
-        stored = [fitted(x, layout_of(s.dtype, (len(loop.stops), *s.shape))) for x, s in zip(kept, self.layouts)]
+        self.slices = [fitted(x, layout_of(s.dtype, (self.length, *s.shape), None, s.device)) for x, s in zip(slices, self.shapes)]
+        stored = [fitted(x, layout_of(s.dtype, (len(loop.stops), *s.shape), None, s.device)) for x, s in zip(kept, self.layouts)]
         self.stack = [(0, first)]
         for k, trip in enumerate(loop.stops):
             self.stack.append((trip, [slice_of(x, layout, k) for x, layout in zip(stored, self.layouts)]))

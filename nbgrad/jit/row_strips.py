@@ -22,6 +22,7 @@ from ..lowering.reduce import folds_of
 from ..native.plans import MOST_OPERANDS, NUMBER_CODES, LateRecord, known
 from ..ops.core import OPS
 from ..tensors.layout import layout_of
+from ..tensors.storage import CPU
 from .fusion import Group, formula_of
 from .ir import Node, Value
 from .rows import EIGHTS, reach
@@ -275,7 +276,7 @@ def column_sums(ending: Ending, rows: int, width: int) -> Partial:
     assert x.layout is not None and out.layout is not None
     op: Any = node.op if getattr(node.op, "monoid", None) else OPS["sum"]
     folds = folds_of(op, x.layout.dtype, out.layout.dtype)
-    return Partial(Value(layout_of(dtype_of(folds.fold.acc), (-(-rows // COLUMN_BLOCK) * width,))), ending, folds)
+    return Partial(Value(layout_of(dtype_of(folds.fold.acc), (-(-rows // COLUMN_BLOCK) * width,), None, CPU)), ending, folds)
 
 
 def finish(partial: Partial, rows: int, width: int) -> tuple[int, Launch]:

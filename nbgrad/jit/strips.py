@@ -26,6 +26,7 @@ from ..ops.core import OPS, General
 from ..ops.expr import postorder
 from ..ops.reduce import names_none, reduced_dims
 from ..tensors.layout import layout_of
+from ..tensors.storage import CPU
 from .fusion import NONE, Group, formula_of
 from .ir import Node, Value
 from .steps import Launch, Place, Schedule, number
@@ -79,7 +80,7 @@ def partial_sums(ending: Ending, dtype: DType, numel: int) -> Partial:
     """The accumulators of an ending of ``numel`` elements."""
     folds = folds_of(ending.node.op, dtype, dtype)
     assert folds.piece is not None
-    return Partial(Value(layout_of(dtype_of(folds.piece.out), (-(-numel // FOLDED),))), ending, folds)
+    return Partial(Value(layout_of(dtype_of(folds.piece.out), (-(-numel // FOLDED),), None, CPU)), ending, folds)
 
 
 def kernel_of_rows(fold: Fold) -> Code:
@@ -276,7 +277,7 @@ def merges(partial: Partial, numel: int) -> list[tuple[int, Launch]]:
         record = struct.pack("4q", blocks, blocks, 1, numel)
         return [(stage, Launch(blocks_address(whole), 1, outs, reads, record, nodes=(node,)))]
     pieces = -(-numel // PIECE)
-    sums = Value(layout_of(dtype_of(piece.out), (pieces,)))
+    sums = Value(layout_of(dtype_of(piece.out), (pieces,), None, CPU))
     record = struct.pack("4q", blocks, PIECE // FOLDED, 1, 1)
     last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, numel)
     return [

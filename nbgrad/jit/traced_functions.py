@@ -44,7 +44,7 @@ class TracedFunction:
         def outs(*inputs: Tensor) -> list[Tensor]:
             self.result = run(*inputs)
             made = self.result.tensors
-            self.result.tensors = [layout_of(x.layout.dtype, x.layout.shape).template for x in made]
+            self.result.tensors = [layout_of(x.layout.dtype, x.layout.shape, None, x.layout.device).template for x in made]
             return made
 
         self.body, used = traced_body(outs, examples, found)

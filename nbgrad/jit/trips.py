@@ -8,7 +8,7 @@ from ..base.calls import CALLS
 from ..base.errors import GradError
 from ..creation.factories import empty_of
 from ..tensors.arrays import values_of
-from ..tensors.layout import Layout, layout_of
+from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .bodies import fitted
 from .loop_steps import Loop
@@ -28,7 +28,7 @@ def run_trips(loop: Loop, operands: Sequence[Tensor]) -> list[Tensor]:
     if loop.test is not None:
         return run_while(loop, carries, whole, operands)
     assert loop.length is not None
-    stacked = [fitted(x, layout_of(layout.dtype, (loop.length, *layout.shape))) for x, layout in zip(slices, layouts[n:m])]
+    stacked = [fitted(x, layout.like(None, (loop.length, *layout.shape))) for x, layout in zip(slices, layouts[n:m])]
     made = body.layouts()
     results = [room_for(each, loop.length) for each in made[n:]]
     history = [room_for(each, loop.length) for each in made[:n]] if loop.history else []
@@ -89,7 +89,7 @@ def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: 
 
 def stacked(layout: Layout, count: int) -> Layout:
     """The layout of so many slices."""
-    return layout_of(layout.dtype, (count, *layout.shape))
+    return layout.like(None, (count, *layout.shape))
 
 
 def room_for(layout: Layout, count: int) -> Tensor:

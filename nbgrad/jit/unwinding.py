@@ -113,7 +113,7 @@ class Unwind(Function):
     @staticmethod
     def forward(what: Unwinding, *tensors: Tensor) -> tuple:
         """The loops."""
-        outs = [fitted(x, layout_of(x.layout.dtype, x.layout.shape)) for x in what.run(tensors)]
+        outs = [fitted(x, layout_of(x.layout.dtype, x.layout.shape, None, x.layout.device)) for x in what.run(tensors)]
         return tuple([newly_made(x) for x in owned(outs, tensors)])
 
     @staticmethod

@@ -313,7 +313,7 @@ def whole_storage(x: Tensor) -> Tensor:
     array, layout = x._storage_.array, x.layout.plain()
     size = layout.dtype.itemsize
     if x._offset_ or not layout.dense or array.nbytes != layout.numel * size:
-        layout = layout_of(layout.dtype, (array.nbytes // size,))
+        layout = layout_of(layout.dtype, (array.nbytes // size,), None, layout.device)
     return native.tensor(layout.template, wrap_array(array.copy()), 0, False, None)
 
 

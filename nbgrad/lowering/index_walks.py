@@ -24,9 +24,10 @@ from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
 from ..native.plans import PARALLEL, complete, pack_record
 from ..ops import shapes
+from ..tensors.arrays import array_from_gpu
 from ..tensors.batch_levels import ask_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
@@ -48,6 +49,8 @@ def array_of(x: Tensor) -> np.ndarray:
     layout, size = x.layout, x.layout.dtype.itemsize
     if layout.special or traces:
         ask_values("index, nonzero, mask", x)
+    if layout.memory is not None:
+        return array_from_gpu(x)
     array = (
         np.ndarray(
             layout.shape,
@@ -103,7 +106,7 @@ def blocks(count: int) -> int:
 
 def status_layout(count: int) -> Layout:
     """The layout of the blocks' status words."""
-    return layout_of(int64, (blocks(count),))
+    return layout_of(int64, (blocks(count),), None, CPU)
 
 
 def flags_of(count: int) -> int:
@@ -231,7 +234,7 @@ def read_plan(layout: Layout, index: Layout, walk: IndexWalk) -> GeneralPlan:
 
 
 HALF = ("float16", "bfloat16")
-ONE_STATUS = layout_of(int64, (1,))
+ONE_STATUS = layout_of(int64, (1,), None, CPU)
 
 
 def write_along(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: str, fresh: bool, walk_of: Callable, *where) -> None:
@@ -527,7 +530,7 @@ def mask_positions(op: str, shape: tuple, mask) -> Tensor:
 def positions_tensor(array: np.ndarray) -> Tensor:
     """An int64 array as a tensor."""
     array = np.ascontiguousarray(array, np.int64)
-    return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape))
+    return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape, None, CPU))
 
 
 def copied_layout(layout: Layout) -> Layout:

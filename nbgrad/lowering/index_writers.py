@@ -97,7 +97,7 @@ def scalar_values(op, x: Tensor, value) -> Tensor:
         raise ArgumentError(f"{op.name}: expected a number, got a Tensor.")
     kept = type(value) in (int, float) and value and not special  # -0.0 equals 0.0
     try:
-        return (constant if kept else CALLS["new_full"])(layout_of(x.layout.dtype, ()), value)
+        return (constant if kept else CALLS["new_full"])(layout_of(x.layout.dtype, (), None, x.layout.device), value)
     except RangeError as error:
         raise RangeError(str(error).replace("full", op.public, 1)) from None
 

@@ -9,7 +9,7 @@ from ..base.dtypes import bool_
 from ..dispatch.lowerings import lowering, prepared
 from ..ops import shapes
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import copy_plan
 from .index_walks import (
@@ -222,7 +222,7 @@ def _quick_masked_select(op, layouts, attributes):
         if array.dtype != dtype.numpy or chosen.dtype != np.bool_:  # seen through another dtype
             return None
         found = array[first : first + count][chosen[at : at + count]]
-        return new_tensor(wrap_array(found), layout_of(dtype, found.shape))
+        return new_tensor(wrap_array(found), layout_of(dtype, found.shape, None, CPU))
 
     return quick
 

@@ -65,7 +65,7 @@ def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -
     """
     if open_levels and (levels := random_levels()):
         sizes = tuple(level.size for level in levels)
-        return wrap_batched(drawn(distribution, layout_of(layout.dtype, (*sizes, *layout.shape)), generator, a, b), levels)
+        return wrap_batched(drawn(distribution, layout.like(None, (*sizes, *layout.shape)), generator, a, b), levels)
     return drawn(distribution, layout, generator, a, b)
 
 
@@ -82,7 +82,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
     work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
     if distribution == "uniform" and dtype in (float16, bfloat16):
         distribution = f"uniform_{dtype.name}"  # fewer bits: none may round to 1
-    target = layout_of(work, layout.shape)
+    target = layout_of(work, layout.shape, None, layout.device)
     if numbers is None:
         out = trace.draws.numbers(distribution, target, source, a, b)
     else:
@@ -98,5 +98,5 @@ def _dropout_mask(op, tensors, attributes):
     if not layout.dtype.differentiable:
         raise DTypeError(f"dropout: expected a floating or complex tensor, got {layout.dtype}.")
     if layout.dtype.is_complex:
-        layout = layout_of(layout.dtype.to_real(), layout.shape, layout.strides)
+        layout = layout_of(layout.dtype.to_real(), layout.shape, layout.strides, layout.device)
     return draw("bernoulli", layout, None, keep, 1.0 / keep if keep else 0.0)

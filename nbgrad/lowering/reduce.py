@@ -309,7 +309,7 @@ def in_pieces(piece: Fold, merge: Fold, layout: Layout, out: Layout) -> Callable
     pieces = -(-layout.numel // PIECE)
     size = WIDTHS[piece.memory]
     words = struct.pack("7q", PIECE, PIECE * size, 1, 0, layout.numel, 1, 1)
-    partial = layout_of(layout.dtype if piece.out == layout.dtype.name else _DTYPES[piece.out], (pieces,))
+    partial = layout_of(layout.dtype if piece.out == layout.dtype.name else _DTYPES[piece.out], (pieces,), None, layout.device)
     record = pack_record(kernel(piece, False), pieces, 1, 1, (0,), PARALLEL, words)
     first = GeneralPlan(record, (partial.template,), (layout,))
     words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, layout.numel)

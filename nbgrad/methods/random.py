@@ -33,7 +33,7 @@ from ..lowering.random import draw, drawn, random_plan
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.traced import capture_of_thread, is_traced
-from ..tensors.arrays import values_of
+from ..tensors.arrays import tensor_of, values_of
 from ..tensors.batch_levels import BatchingError, is_batched, open_levels, random_levels, whole
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.memory_format import MemoryFormat
@@ -70,7 +70,7 @@ def draw_floating(op: str, distribution: str, layout: Layout, generator, a: floa
     require_floating(op, layout.dtype)
     if not layout.dtype.is_complex:
         return draw(distribution, layout, generator, a, b)
-    pairs = draw(distribution, layout_of(layout.dtype.to_real(), (*layout.shape, 2)), generator, a, b)
+    pairs = draw(distribution, layout_of(layout.dtype.to_real(), (*layout.shape, 2), None, layout.device), generator, a, b)
     if open_levels or is_traced(pairs):
         return CALLS["view_as_complex"](pairs)
     out = new_tensor(wrap_array(pairs._storage_.array.view(layout.descr)), layout.like())
@@ -299,11 +299,11 @@ def randperm(
     if layout.dtype.category == INTEGER and n - 1 > whole_numbers(layout.dtype)[1]:
         raise RangeError(f"randperm: {n - 1} does not fit {layout.dtype}.")
     # The order of random keys of 64 bits; equal ones (1 in 10**7 for a million) keep theirs.
-    keys = draw("integers", layout_of(int64, layout.shape), generator, 0, 0)
+    keys = draw("integers", layout_of(int64, layout.shape, None, layout.device), generator, 0, 0)
     if open_levels or is_traced(keys):
         return CALLS["to_dtype"](CALLS["argsort"](keys, 0), layout.dtype)
     order = np.argsort(values_of(keys), kind="stable").astype(layout.descr)
-    return leaf("randperm", flat_tensor(order, layout.dtype, layout.shape), requires_grad)
+    return leaf("randperm", tensor_of(order, keys, layout.dtype), requires_grad)
 
 
 # ---- from parameters -----------------------------------------------------------------------------------------------
@@ -340,7 +340,9 @@ def uniform_below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     if not holds(whole(p), lambda x: (x >= 0) & (x <= 1)):
         raise RangeError(f"{op}: probabilities must be from 0 to 1.")
     work = float64 if p.layout.dtype is float64 else float32
-    return CALLS["lt"](draw("uniform", layout_of(work, layout.shape, layout.strides), generator, 0.0, 1.0), p.detach())
+    return CALLS["lt"](
+        draw("uniform", layout_of(work, layout.shape, layout.strides, layout.device), generator, 0.0, 1.0), p.detach()
+    )
 
 
 def holds(x: Tensor, condition: Callable) -> bool:
@@ -387,7 +389,7 @@ def normal(
     for x in tensors if open_levels else ():
         levels_to_draw(x)
     shape = broadcast_shapes("normal", [t.layout.shape for t in tensors])
-    out = normal_numbers("normal", layout_of(tensors[0].layout.dtype, shape), generator)
+    out = normal_numbers("normal", layout_of(tensors[0].layout.dtype, shape, None, tensors[0].layout.device), generator)
     parameters, (mean, std) = (mean, std), (v.detach() if isinstance(v, Tensor) else v for v in (mean, std))
     result = CALLS["add"](CALLS["mul"](out, std), mean)
     for parameter in parameters:
@@ -423,7 +425,7 @@ def multinomial(
         return write_out("multinomial", lambda: multinomial(input, num_samples, replacement, generator=generator), out)
     if open_levels and (levels := levels_to_draw(input)):
         # One row each, for every element of the batch.
-        alike = wrap_batched(empty_of(layout_of(input.layout.dtype, tuple(level.size for level in levels))).zero_(), levels)
+        alike = wrap_batched(empty_of(input.layout.like(None, tuple(level.size for level in levels))).zero_(), levels)
         value, shape = whole(CALLS["add"](input, alike)), input.layout.shape
         found = drawn_indices(CALLS["reshape"](value, (-1, shape[-1])) if shape else value, num_samples, replacement, generator)
         return wrap_batched(CALLS["reshape"](found, (*value.layout.shape[:-1], num_samples)), levels)
@@ -461,9 +463,9 @@ def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Gen
         multinomial_weights(x)  # refuses what no numbers are drawn by
     rows = layout.numel // layout.shape[-1]
     if replacement:
-        numbers = drawn("uniform", layout_of(float64, (rows, num_samples)), generator, 0.0, 1.0)
+        numbers = drawn("uniform", layout_of(float64, (rows, num_samples), None, layout.device), generator, 0.0, 1.0)
     else:
-        numbers = drawn("exponential", layout_of(float64, (rows, layout.shape[-1])), generator, 1.0, 0.0)
+        numbers = drawn("exponential", layout_of(float64, (rows, layout.shape[-1]), None, layout.device), generator, 1.0, 0.0)
     if trace is None:
         return chosen_indices(x, numbers, num_samples, replacement)
     found: Tensor = trace.call_python(chosen_indices, (x.detach(), numbers), {"count": num_samples, "replacement": replacement})

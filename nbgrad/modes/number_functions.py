@@ -14,13 +14,13 @@ import numpy as np
 
 from ..base.dtypes import float64
 from ..tensors.layout import layout_of
-from ..tensors.storage import wrap_array
+from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native
 
 __all__ = ["computed", "function", "written"]
 
 READ = Struct("d").unpack_from
-SCALAR = layout_of(float64, ())
+SCALAR = layout_of(float64, (), None, CPU)
 
 
 def function(name: str) -> Callable:

@@ -13,7 +13,7 @@ DEALLOC, MEMBERS, DOC = 52, 72, 56  # Python's numbers of slots, part of its sta
 WORD, SIZE, OBJECT = 18, 19, 6  # T_ULONGLONG, T_PYSSIZET, T_OBJECT
 DEFAULT = 1 << 18  # Py_TPFLAGS_DEFAULT
 NO_INSTANCES = 1 << 7  # Py_TPFLAGS_DISALLOW_INSTANTIATION
-DOCUMENTATION = b"Memory of a GPU: its address, and how many bytes were asked for."
+DOCUMENTATION = ctypes.create_string_buffer(b"Memory of a GPU: its address, and how many bytes were asked for.")
 
 
 class SlotDef(ctypes.Structure):
@@ -61,7 +61,7 @@ def device_memory_type(free: int) -> type:
     slots = (SlotDef * 4)(
         SlotDef(DEALLOC, free),
         SlotDef(MEMBERS, ctypes.addressof(members)),
-        SlotDef(DOC, ctypes.cast(DOCUMENTATION, ctypes.c_void_p).value),
+        SlotDef(DOC, ctypes.addressof(DOCUMENTATION)),
         SlotDef(),
     )
     name = b"nbgrad.DeviceMemory"
@@ -78,13 +78,25 @@ class PlainMemory:
 
     Args:
         free: called with the object when it dies, or None.
+        lists: those of its stream.
+
+    Attributes:
+        shared: the bits of other streams that have used it.
     """
 
-    __slots__ = ("address", "nbytes", "owner", "free", "size")
+    __slots__ = ("address", "nbytes", "owner", "free", "size", "lists", "shared")
     base = None
 
-    def __init__(self, address: int, nbytes: int, size: int = 0, owner: Any = None, free: Callable[[Any], None] | None = None):
+    def __init__(
+        self, address: int, nbytes: int, size: int = 0, owner: Any = None, free: Callable[[Any], None] | None = None, lists: int = 0
+    ):
         self.address, self.nbytes, self.size, self.owner, self.free = address, nbytes, size, owner, free
+        self.lists, self.shared = lists, 0
+
+    def use(self, lists: int, bit: int) -> None:
+        """Note that a stream uses it, of which these are the lists and the bit."""
+        if lists != self.lists:
+            self.shared |= bit
 
     def __del__(self) -> None:
         if self.free is not None:

@@ -182,12 +182,7 @@ def _is_dense(shape, strides) -> bool:
 
 
 def layout_of(
-    dtype: DType,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None = None,
-    device: Device = CPU,
-    conj: bool = False,
-    neg: bool = False,
+    dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...] | None, device: Device, conj: bool = False, neg: bool = False
 ) -> Layout:
     """The Layout of these properties; ``strides`` in elements, None for row-major."""
     key = (dtype, shape, contiguous_strides(shape) if strides is None else strides, device, conj, neg)
@@ -197,7 +192,7 @@ def layout_of(
 
 def memory_on(device: Device) -> Any:
     """``Layout.memory`` of a GPU."""
-    from .gpu import heap_of
+    from .heaps import heap_of
 
     return heap_of(device)
 

@@ -24,6 +24,7 @@ __all__ = [
     "CPU",
     "STORAGE_TEMPLATE",
     "default_device",
+    "elsewhere",
     "UntypedStorage",
     "note_made",
     "unwatched",
@@ -99,12 +100,13 @@ def device(spec="cpu", index: int | None = None) -> Device:
 
 
 CPU = device("cpu")
-_default: list[Device] = [CPU]
+# Where new tensors are, if it is not the CPU; the last of them counts.
+elsewhere: list[Device] = []
 
 
 def default_device() -> Device:
     """Where new tensors are."""
-    return _default[-1]
+    return elsewhere[-1] if elsewhere else CPU
 
 
 # ``Storage.writable`` of inference tensors: false, so that a write asks first.

@@ -307,7 +307,9 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
-            data = new_tensor(wrap_array(np.empty(0, get_default_dtype().numpy)), layouts.layout_of(get_default_dtype(), (0,)))
+            data = new_tensor(
+                wrap_array(np.empty(0, get_default_dtype().numpy)), layouts.layout_of(get_default_dtype(), (0,), None, CPU)
+            )
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         self = object.__new__(cls)

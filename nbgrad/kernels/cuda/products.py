@@ -1,9 +1,9 @@
 """Matrix products by tiles in shared memory, and products with a vector: for all dtypes, for operands of any strides.
 
-NOTE [Tiles of a product]: 256 threads compute 16 * TM rows and 16 * TN columns of the result, each every sixteenth of them, so that
-loads from shared memory never meet in a bank and stores are of neighbours. Tiles of the operands are DEPTH deep; a long sum over few
-tiles is split among blocks, whose parts are added up by ``join_parts``. Integers wrap around in 64 bits, half types add up in float32.
-Sums go in an order that the shapes alone decide.
+NOTE [Tiles of a product]: 256 threads compute sixteen times as many rows and columns of the result as each of them does
+(``Shape``), each thread every sixteenth, so that loads from shared memory never meet in a bank and stores are of neighbours. Tiles
+of the operands are DEPTH deep; a long sum over few tiles is split among blocks, whose parts are added up by ``join_parts``. Integers wrap around in
+64 bits, half types add up in float32. Sums go in an order that the shapes alone decide.
 """
 
 from __future__ import annotations
@@ -206,7 +206,8 @@ def NAME(out0, x, y, {"d, " * addend}{", ".join([*counts, *strided_parameters(WA
 def join_parts(dtype: str, ndim: int, addend: bool) -> Template:
     """out[i] = the sum of all parts (+ d), as ``multiply`` has made them.
 
-    Pointers: result, parts, d. Integer parameters: ``n`` elements, ``count`` of parts, then the walk of d. Bind ``**index_source(64)``.
+    Pointers: result, parts, d. Integer parameters: ``n`` elements, ``count`` of parts, then the walk of d. Bind
+    ``**index_source(64)``.
     """
     compute = compute_dtype(dtype)
     load, store, given = Access("load", compute, exact=True), Access("store", dtype), Access("load", dtype)

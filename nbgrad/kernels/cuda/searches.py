@@ -1,7 +1,7 @@
 """Kernels that look for elements in sorted lines, and that count them: ranks, places, members, bins.
 
-Elements are compared by their ranks, integers that sort as they do: NaN is the greatest, zeros of both signs are one (NOTE [Keys] of
-``kernels/templates/keys.py``).
+Elements are compared by their ranks, integers that sort as they do: NaN is the greatest, zeros of both signs are one (NOTE [Keys]
+of ``kernels/templates/keys.py``).
 """
 
 # ruff: noqa: F821  (rank, ibits, missing and GREATEST are bound by instantiate)
@@ -48,8 +48,8 @@ def rank_source(dtype: str, largest: bool) -> dict[str, Any]:
 def insertion(dtype: str, behind: bool) -> Template:
     """out[line, i] = the first place in a sorted line before which x[line, i] may stand; ``behind``: behind equal elements.
 
-    Pointers: result, sequence, x. Integer parameters: ``n`` values in all, ``count`` of a line (one line for all: n), ``length`` of a
-    line. Bind ``rank_source``.
+    Pointers: result, sequence, x. Integer parameters: ``n`` values in all, ``count`` of a line (one line for all: n), ``length`` of
+    a line. Bind ``rank_source``.
     """
     load, store = Access("load", dtype), Access("store", "int64", exact=True)
     name = f"insertion_{dtype}{'_behind' * behind}"

@@ -2,8 +2,8 @@
 
 NOTE [Radix passes]: a pass orders lines by one byte of their keys and keeps what was equal in its order. Tiles of a line count how
 often each byte comes (``count_bytes``); the sums of all counts before a tile's, over lines, bytes and tiles in this order, are the
-places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``). No atomics:
-places follow from counts alone.
+places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``). There
+are no atomics: places follow from counts alone.
 """
 
 from __future__ import annotations

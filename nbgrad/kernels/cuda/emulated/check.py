@@ -13,12 +13,15 @@ access.py) leaves a writer's stamp of ``SEVERAL``, beside which there may be mor
 from __future__ import annotations
 
 from .words import (
+    ACCESS,
     ADDRESS,
     AFTER_FREE,
     ALIVE,
     ALLOCATION_WORDS,
     BLOCK,
+    CHANGED_IN,
     COUNT,
+    DEVICE,
     EPOCH,
     FAULT,
     FAULT_ADDRESS,
@@ -28,8 +31,10 @@ from .words import (
     FAULT_THREAD,
     FIRST_OF_BLOCK,
     FIRST_OF_LAUNCH,
+    FOREIGN,
     MISALIGNED,
     OUTSIDE,
+    READ_IN,
     READ_WRITE,
     SCRATCH,
     SEVERAL,
@@ -39,8 +44,11 @@ from .words import (
     TABLE,
     THREAD,
     THREAD_BITS,
+    TOUCHED,
+    TOUCHED_COUNT,
     UNWRITTEN,
     WRITE_WRITE,
+    WRITTEN_IN,
 )
 
 __all__ = ["check"]
@@ -83,6 +91,17 @@ def races(machine, stamp):
     return epoch == word(machine, EPOCH) and stamp & SEVERAL != word(machine, THREAD) + 1
 
 
+def note_touch(machine, row, place):
+    """Keep that this launch touched what a row is of; ``place``: READ_IN, WRITTEN_IN or CHANGED_IN."""
+    launch = word(machine, FIRST_OF_LAUNCH)
+    if word(row, place) != launch:
+        if word(row, READ_IN) != launch and word(row, WRITTEN_IN) != launch and word(row, CHANGED_IN) != launch:
+            count = word(machine, TOUCHED_COUNT)
+            set_word(word(machine, TOUCHED), count, (row - word(machine, TABLE)) // (8 * ALLOCATION_WORDS))
+            set_word(machine, TOUCHED_COUNT, count + 1)
+        set_word(row, place, launch)
+
+
 def check(machine, address, nbytes, writes):
     """The address, if a thread may touch so many bytes there; memory that belongs to nobody otherwise, and the fault is noted.
 
@@ -96,8 +115,11 @@ def check(machine, address, nbytes, writes):
         return note_fault(machine, OUTSIDE, address, nbytes, 0)
     if word(row, STATE) != ALIVE:
         return note_fault(machine, AFTER_FREE, address, nbytes, 0)
+    if word(row, ACCESS) & word(machine, DEVICE) == 0:
+        return note_fault(machine, FOREIGN, address, nbytes, 0)
     if address & (nbytes - 1) != 0:
         return note_fault(machine, MISALIGNED, address, nbytes, 0)
+    note_touch(machine, row, READ_IN + writes)
     mine = (word(machine, EPOCH) << THREAD_BITS) + word(machine, THREAD) + 1
     stamps = word(row, SHADOW) + first * 16
     for k in range(nbytes):

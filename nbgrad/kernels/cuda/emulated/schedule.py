@@ -40,6 +40,7 @@ from .words import (
     SWITCH,
     THREAD,
     THREADS,
+    TOUCHED_COUNT,
     TRAMPOLINE,
     VALUE,
     WAITS,
@@ -200,6 +201,7 @@ def launch(machine):
     """Run all blocks of a launch; what was wrong."""
     set_word(machine, EPOCH, word(machine, EPOCH) + 1)
     set_word(machine, FIRST_OF_LAUNCH, word(machine, EPOCH))
+    set_word(machine, TOUCHED_COUNT, 0)
     for z in range(word(machine, GRID + 2)):
         for y in range(word(machine, GRID + 1)):
             for x in range(word(machine, GRID)):
