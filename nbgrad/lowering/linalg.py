@@ -364,7 +364,7 @@ def check_ranks(op, x: Layout, y: Layout) -> None:
 # ---- with an addend ------------------------------------------------------------------------------------------------
 
 
-@lowering("addmm", "addmv", "baddbmm", "addr", "addbmm", style="run")
+@lowering("addmm", "addmv", "baddbmm", "addr", "addbmm", style="run", device=None)
 def _with_addend(op, tensors, attributes):
     input, first, second = tensors
     beta, alpha = (constant_number(op.name, name, attributes[name]) for name in ("beta", "alpha"))
@@ -431,7 +431,7 @@ PRODUCT = Formula("product_of_two", (("x", False), ("y", False)), (symbol("x") *
 TILED_FROM, SHORT_ROW = 1 << 15, 256
 
 
-@lowering("kron", style="run")
+@lowering("kron", style="run", device=None)
 def _kron(op, tensors, attributes):
     return kron_in_steps(*tensors)
 

@@ -140,9 +140,9 @@ def blocks_resident(dtype: str, name: str = "") -> int:
     return 2 if dtype == "complex128" else 4
 
 
-def max_registers(dtype: str, name: str = "") -> int:
-    """Registers of a thread, at most, in a kernel that computes in ``dtype``."""
-    return REGISTERS // (blocks_resident(dtype, name) * BLOCK)
+def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:
+    """Registers of a thread, at most, in a kernel that computes in ``dtype``; ``resident``: as its template says."""
+    return REGISTERS // ((resident or blocks_resident(dtype, name)) * BLOCK)
 
 
 def kernel_name(template: Template, scalar: Function, dtype: str) -> str:
@@ -226,7 +226,7 @@ def kernel_text(template: Template, scalar: Function, dtype: str, source: Mappin
     names = ptx_names(dtype, template.accesses, template.state)
     return text_for(
         names,
-        PtxEntry(template, dtype, BLOCK, blocks_resident(dtype, scalar.__name__)),
+        PtxEntry(template, dtype, BLOCK, template.resident or blocks_resident(dtype, scalar.__name__)),
         ptx_layout(),
         template,
         scalar,
