@@ -119,6 +119,9 @@ def elementwise_plan(
         from .device_plans import elementwise_on_device
 
         return elementwise_on_device(formula, compute, operands, outs, inplace, plan_type, exact)
+    for x in operands:
+        if x is not None and x.memory is not None:
+            raise KernelError(f"launch: a kernel of the CPU was planned for memory of {x.device}.")
     results, wanted = element_types(formula, compute)
     many = first.numel != 1
     singles = tuple([x is None or (many and is_single(x)) for x in operands])
