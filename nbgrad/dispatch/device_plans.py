@@ -22,8 +22,8 @@ from ..kernels.late import Code
 from ..native import heaps
 from ..native.plans import LATE, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
 from ..tensors.layout import Layout
+from .formulas import Formula
 from .lowerings import GeneralPlan
-from .plans import Formula
 
 __all__ = ["device_plan", "elementwise_on_device"]
 
