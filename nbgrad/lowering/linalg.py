@@ -17,8 +17,9 @@ from typing import Callable, NamedTuple
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, float32, float64
 from ..base.errors import DeviceError, DTypeError, ShapeError
+from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..kernels.cpu.blas import gemm_address, packs_operands
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late

@@ -123,8 +123,8 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
 
 
-# Scalar functions of float64 that need a few registers more than four resident blocks leave them.
-NEEDS_MORE = ("weighted_logits_difference_jvp_x_y_p",)
+# Scalar functions of float64 that need more registers than four resident blocks leave them: how many blocks do.
+NEEDS_MORE = {"weighted_logits_difference_jvp_x_y_p": 3, "element_of_moments": 2}
 
 
 def blocks_resident(dtype: str, name: str = "") -> int:
@@ -136,7 +136,7 @@ def blocks_resident(dtype: str, name: str = "") -> int:
         name: of the scalar function.
     """
     if dtype == "float64" and name in NEEDS_MORE:
-        return 3
+        return NEEDS_MORE[name]
     return 2 if dtype == "complex128" else 4
 
 
