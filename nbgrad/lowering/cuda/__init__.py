@@ -3,6 +3,7 @@
 copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
 fill                   memory filled with a number, or with a sequence
 reduce                 folds of every monoid, variances
+softmax, losses        rows and columns that are folded, then mapped
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from . import (
     index_writers as _index_writers,
     indexing as _indexing,
     join as _join,
+    losses as _losses,
     masks as _masks,
     reduce as _reduce,
     scatter as _scatter,
+    softmax as _softmax,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _index_writers, _indexing, _join, _masks, _reduce, _scatter)
+_modules = (_complex, _copy, _index_writers, _indexing, _join, _losses, _masks, _reduce, _scatter, _softmax)
