@@ -3,6 +3,7 @@
 copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
 fill                   memory filled with a number, or with a sequence
 reduce                 folds of every monoid, variances
+scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
 """
 
@@ -17,9 +18,10 @@ from . import (
     losses as _losses,
     masks as _masks,
     reduce as _reduce,
+    scan as _scan,
     scatter as _scatter,
     softmax as _softmax,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _index_writers, _indexing, _join, _losses, _masks, _reduce, _scatter, _softmax)
+_modules = (_complex, _copy, _index_writers, _indexing, _join, _losses, _masks, _reduce, _scan, _scatter, _softmax)
