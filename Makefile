@@ -9,6 +9,8 @@ FUZZ ?= 2000
 # What test-all runs on, if it is on the PATH.
 VERSIONS ?= 3.11 3.12 3.13 3.14
 TESTS ?= tests
+# GPUs that `make cubins` compiles for.
+ARCHITECTURES ?= sm_80 sm_90 sm_100
 # As many processes as tests/conftest.py says. Who has nothing left takes half of what another still has.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
@@ -69,7 +71,7 @@ emulate: $(INSTALLED)  ## every test of GPUs, the slow ones too, on GPUs that th
 	NBGRAD_CUDA=emulated $(PYTEST) --slow tests/cuda
 
 cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
-	$(BIN)/python -m nbgrad.cubins
+	$(BIN)/python -m nbgrad.cubins --arch $(ARCHITECTURES)
 
 fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them; native code in its other builds
 	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py tests/native/test_builds.py

@@ -109,8 +109,8 @@ def gpu_capsule(x: Tensor, stream: Any, max_version: tuple[int, int] | None, cop
     """The capsule of a tensor on a GPU, without history and lazy bits.
 
     Args:
-        stream: on which the consumer uses the memory: 1 or None for the legacy default stream, 2 for the thread's default one, -1 if
-            it waits by itself, else a handle.
+        stream: on which the consumer uses the memory: 1 or None for the legacy default stream, 2 for the thread's default one,
+            -1 if it waits by itself, else a handle.
 
     Raises:
         BufferError: a stream that is none.

@@ -435,7 +435,15 @@ def kind_of(parameter: str) -> str:
     if "*" in parameter:
         return "s" if kind.replace(" ", "") in ("constchar*",) else "p"
     if kind in ("CUdevice", "int") or kind.startswith(
-        ("CUdevice_attribute", "CUdevice_P2P", "CUmemPool_attribute", "CUfunction_attribute", "CUpointer_attribute", "CUresult")
+        (
+            "CUdevice_attribute",
+            "CUdevice_P2P",
+            "CUjitInputType",
+            "CUmemPool_attribute",
+            "CUfunction_attribute",
+            "CUpointer_attribute",
+            "CUresult",
+        )
     ):
         return "i"
     if kind.startswith("CUstreamCaptureMode"):

@@ -144,7 +144,10 @@ def test_a_sum_is_rounded_once():
 # ---- writes ------------------------------------------------------------------------------------------------------------
 
 WRITES = {
-    "index_write": lambda: ((sample((6, 8)), sample((5, 8), seed=1)), {"indices": (index(5, size=6, low=-6),), "accumulate": False}),
+    "index_write": lambda: (
+        (sample((6, 8)), sample((5, 8), seed=1)),
+        {"indices": (index(5, size=6, low=-6),), "accumulate": False},
+    ),
     "index_write of two": lambda: (
         (sample((6, 8)), sample((4, 5), seed=1)),
         {"indices": (index(4, 1, size=6), index(5, size=8)), "accumulate": False},
@@ -153,7 +156,10 @@ WRITES = {
         (sample((6, 8)), sample((40,), seed=1)),
         {"indices": (index(40, size=6), index(40, size=8)), "accumulate": True},
     ),
-    "index_write of one number": lambda: ((sample((6, 8)), sample((), seed=1)), {"indices": (index(4, size=6),), "accumulate": False}),
+    "index_write of one number": lambda: (
+        (sample((6, 8)), sample((), seed=1)),
+        {"indices": (index(4, size=6),), "accumulate": False},
+    ),
     "index_write of none": lambda: ((sample((6, 8)), sample((0, 8))), {"indices": (index(0, size=6),), "accumulate": True}),
     "index_zeroed": lambda: ((sample((6, 8)),), {"indices": (None, index(4, size=8))}),
     "scatter_src": lambda: ((sample((6, 8)), sample((6, 9), seed=1)), {"dim": 1, "index": index(5, 9, size=8)}),
@@ -238,7 +244,6 @@ def in_place(name, x, *others, **attributes):
     from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
     from nbgrad.lowering.cuda.work import Workspace
     from nbgrad.ops.core import OPS
-
     from tests.cuda.lowered import memory_of
 
     run, names = CUDA_LOWERINGS[name]

@@ -8,7 +8,6 @@ import pytest
 import nbgrad
 from nbgrad.base.errors import ShapeError
 from nbgrad.lowering.cuda import masks
-
 from tests.cuda.lowered import assert_same, on_cpu, on_cuda, run_all, sample
 
 TILE = 2048
@@ -80,10 +79,12 @@ def test_cotangents_through_masks(dtype):
     chosen = mask(4, 6)
     g = sample((int(chosen.sum()),), dtype)
     assert_same(
-        on_cuda("masked_select_backward", g, shape=(4, 6), mask=chosen), on_cpu("masked_select_backward", g, shape=(4, 6), mask=chosen)
+        on_cuda("masked_select_backward", g, shape=(4, 6), mask=chosen),
+        on_cpu("masked_select_backward", g, shape=(4, 6), mask=chosen),
     )
     wide = sample((4, 6), dtype)
     for shape in ((30,), (5, 2)):
         assert_same(
-            on_cuda("masked_scatter_backward", wide, chosen, shape=shape), on_cpu("masked_scatter_backward", wide, chosen, shape=shape)
+            on_cuda("masked_scatter_backward", wide, chosen, shape=shape),
+            on_cpu("masked_scatter_backward", wide, chosen, shape=shape),
         )

@@ -138,8 +138,8 @@ def put(dtype: str, key: str, owner: str, ndim: int, guarded: bool, lanes: int =
         owner: dtype of the owners; "" where all positions write the same element. guarded: as ``index_keys``; nothing is written
             where the flag is 1.
 
-    Pointers: result, operand, keys, owners, flag. Integer parameters: ``n``, ``none``, ``unit`` (of keys, in vectors), then the walk
-    of result, operand and position. Bind ``**index_source(bits)``.
+    Pointers: result, operand, keys, owners, flag. Integer parameters: ``n``, ``none``, ``unit`` (of keys, in vectors), then the
+    walk of result, operand and position. Bind ``**index_source(bits)``.
     """
     pointers = ["out0", "x0", "position"]
     load, store = Access("load", dtype, lanes), Access("store" if owner else "put", dtype, lanes)
@@ -167,7 +167,7 @@ def NAME({", ".join([*given, *counts])}):
     )
     accesses = {load, store, keys, *([owners] if owner else []), *([flags] if guarded else [])}
     pointed = (dtype, dtype, key, *([owner] if owner else []), *["int64"] * guarded)
-    return Template(name, function, pointed, 0, frozenset(accesses), Counter([load, store]), bits)
+    return Template(name, function, pointed, 0, frozenset(accesses), Counter([load, Access("store", dtype, lanes)]), bits)
 
 
 # ---- combined ----------------------------------------------------------------------------------------------------------

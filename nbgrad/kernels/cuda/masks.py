@@ -35,8 +35,8 @@ def truth(x):
 def positions(source: str, ndim: int, apart: bool) -> Template:
     """The indices of the elements for which scalar is 1, in their order: a row each; ``apart`` a result a dimension.
 
-    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the sizes but the first one. Grid:
-    tiles of BLOCK * SCANNED.
+    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the sizes but the first one.
+    Grid: tiles of BLOCK * SCANNED.
     """
     load, store, start = Access("load", source), Access("store", "int64", exact=True), Access("load", "int64", exact=True)
     name = f"positions_{source}_{ndim}d{'_apart' * apart}"

@@ -2,8 +2,8 @@
 
 NOTE [Radix passes]: a pass orders lines by one byte of their keys and keeps what was equal in its order. Tiles of a line count how
 often each byte comes (``count_bytes``); the sums of all counts before a tile's, over lines, bytes and tiles in this order, are the
-places at which its elements of each byte begin (``scan``); then every element moves (``move_bytes``). No atomics: places follow from
-counts alone.
+places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``). There
+are no atomics: places follow from counts alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from .access import Access
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = [
+    "BYTES",
     "CAPACITY",
+    "GREATEST",
     "SCANNED",
     "TILE",
     "count_bytes",
@@ -32,6 +34,7 @@ CAPACITY = 2048  # elements that a block sorts in shared memory
 STEPS = 8  # in which a warp reads its part of a tile, 32 neighbours at a time
 TILE = BLOCK * STEPS
 BYTES = 256
+GREATEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}  # keys, behind which there is none
 SCANNED = 8  # neighbours that a thread of a scan adds up
 
 
@@ -47,8 +50,8 @@ def sort_lines(key: str, order: str, keeps: bool) -> Template:
     Args:
         order: dtype of the result. keeps: whether a second result gets the sorted keys.
 
-    A bitonic network over pairs of key and place, of which no two are equal. Integer parameters: ``lines``, ``n`` elements of a line,
-    ``width``, the power of 2 that holds them. Grid: a block for CAPACITY // width lines.
+    A bitonic network over pairs of key and place, of which no two are equal. Integer parameters: ``lines``, ``n`` elements of a
+    line, ``width``, the power of 2 that holds them. Grid: a block for CAPACITY // width lines.
     """
     load, store, store_key = Access("load", key, exact=True), Access("store", order, exact=True), Access("store", key, exact=True)
     name = f"sort_lines_{key}_{order}{'_keys' * keeps}"
@@ -158,8 +161,8 @@ def move_bytes(key: str, source: str, order: str, keeps: bool, counts: str = "in
     """Move the elements of a tile to where those of their byte are, in their order.
 
     Args:
-        source: dtype of the places that keys come from; "" in the first pass: their own. order: that of those written. keeps: whether
-            the keys are moved too.
+        source: dtype of the places that keys come from; "" in the first pass: their own. order: that of those written. keeps:
+            whether the keys are moved too.
 
     Pointers: order, moved keys, keys, places, starts. Integer parameters: those of ``count_bytes``. Starts are those of ``counts``.
     """

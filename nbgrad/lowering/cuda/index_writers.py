@@ -13,7 +13,7 @@ from ...dispatch.device_plans import device_plan
 from ...kernels.cuda.steps import Place, Step, Steps, operand
 from ...tensors.arrays import values_of
 from ...tensors.layout import Layout, layout_of
-from ...tensors.storage import wrap_array
+from ...tensors.storage import CPU, wrap_array
 from ...tensors.tensor import native, new_tensor
 from ..index_walks import copied_layout, counting_rows_walk
 from ..index_writers import WRITERS_ON_GPU, check_fill, check_rows, check_same_dtype, check_source, scalar_values
@@ -47,7 +47,7 @@ def number_of(op, dtype: DType, value: Any) -> complex:
     Raises:
         RangeError: it is none.
     """
-    like = layout_of(dtype, (0,))
+    like = layout_of(dtype, (0,), None, CPU)
     return values_of(scalar_values(op, new_tensor(wrap_array(_empty(like)), like), value)).item()
 
 
@@ -92,7 +92,7 @@ def copied_and_written(x: Layout, target: Layout, writes: list[Write]) -> tuple[
 
 
 def writer(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
-    """Register ``f(op, x, others, attributes, first)`` -> Write as the lowering of functional operations, and of their in-place forms.
+    """Register ``f(op, x, others, attributes, first)`` -> Write as the lowering of operations, and of their in-place forms.
 
     Its ``others`` are layouts, of operands from number ``first`` on; those in ``attributes`` come behind them.
     """
@@ -171,8 +171,10 @@ def scattered(op, x: Layout, others: tuple, attributes: dict, first: int, reduct
     """A write of elements along a dimension: of the part of the source that the index covers."""
     (src,), index, name = others, attributes["index"], op.name.partition("_src")[0]
     check_source(name, x, src, index.shape)
-    part = src.like(shape=index.shape) if src.ndim != index.ndim else layout_of(
-        src.dtype, index.shape, src.strides, src.device, src.conj, src.neg
+    part = (
+        src.like(shape=index.shape)
+        if src.ndim != index.ndim
+        else layout_of(src.dtype, index.shape, src.strides, src.device, src.conj, src.neg)
     )
     return Write(along(name, x, index, attributes["dim"], operand(first + 1)), part, operand(first), reduction)
 

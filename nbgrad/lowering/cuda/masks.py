@@ -56,9 +56,10 @@ def sums_steps(x: Layout) -> tuple[Layout, Steps]:
     moved = [step._replace(pointers=tuple(map(in_result, step.pointers))) for step in steps] if len(steps) == 2 else None
     if moved is not None:
         return layout_of(int64, (tiles + 1,), None, x.device), Steps(tuple(moved))
-    copied = copy_step(layout_of(int64, (tiles + 1,)), layout_of(int64, (tiles + 1,)), made, out())
+    sums = layout_of(int64, (tiles + 1,), None, x.device)
+    copied = copy_step(sums, sums, made, out())
     assert copied is not None
-    return layout_of(int64, (tiles + 1,), None, x.device), Steps((*steps, copied), space.size)
+    return sums, Steps((*steps, copied), space.size)
 
 
 def positions_steps(x: Layout, shape: tuple[int, ...], count: int, apart: bool) -> tuple[tuple[Layout, ...], Steps]:

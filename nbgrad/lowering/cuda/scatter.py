@@ -57,8 +57,5 @@ def _scatter_to_part(op, layouts, attributes):
         raise ShapeError(f"{op.name}: src has shape {list(src.shape)}, expected {list(shape)}.")
     part = layout_of(target.dtype, shape, strides, target.device)
     move = move_of(src, part)
-    steps = (
-        copy_step(x, target),
-        move_step(move, shape, strides, src.strides, operand(1), out(0, offset * target.dtype.itemsize)),
-    )
+    steps = (copy_step(x, target), move_step(move, shape, strides, src.strides, operand(1), out(0, offset * target.dtype.itemsize)))
     return (target,), Steps(tuple(step for step in steps if step is not None))

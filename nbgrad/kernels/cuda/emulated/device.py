@@ -21,6 +21,7 @@ from ..build import Recipe, kernel_name, text_for
 from ..steps import Elements, Number, Place, Steps
 from ..templates import BLOCK, Template, arguments_of
 from . import check, schedule, switch, words
+from .guard import opened
 from .limits import GRID_LIMITS, SHARED_LIMIT, THREAD_LIMIT
 from .memory import Allocation, Memory
 from .words import FAULTS, FIBER_WORDS, MACHINE_WORDS, STACK
@@ -60,13 +61,15 @@ class Device:
         """Memory with a copy of an array, in C order."""
         array = np.ascontiguousarray(array)
         made = self.allocate(array.nbytes, name)
-        ctypes.memmove(made.address, array.ctypes.data, array.nbytes)
+        with opened():
+            ctypes.memmove(made.address, array.ctypes.data, array.nbytes)
         made.note_written()
         return made
 
     def download(self, allocation: Allocation, like: np.ndarray) -> None:
         """Copy memory into an array."""
-        ctypes.memmove(like.ctypes.data, allocation.address, allocation.nbytes)
+        with opened():
+            ctypes.memmove(like.ctypes.data, allocation.address, allocation.nbytes)
 
     def place(self, address: int) -> str:
         """An address in words."""
@@ -116,7 +119,8 @@ class Device:
         machine[words.TOUCHED] = memory.touched_start
         machine[words.ORDER], machine[words.SHIFT] = order, shift % block
         machine[words.EPOCH] = memory.epoch
-        fault = self.run(self.machine_address)  # type: ignore[misc]  # made by prepare
+        with opened():
+            fault = self.run(self.machine_address)  # type: ignore[misc]  # made by prepare
         memory.epoch = machine[words.EPOCH]
         if fault:
             self.scratch[:], machine[words.FAULT] = 0, 0

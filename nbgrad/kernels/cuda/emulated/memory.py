@@ -19,6 +19,7 @@ import numpy as np
 
 from ....base.errors import KernelError
 from . import words
+from .guard import guard, opened
 from .timeline import History
 from .words import ALIVE, ALLOCATION_WORDS, EVERYBODY, FREED
 
@@ -55,11 +56,13 @@ class Region:
 
     __slots__ = ("block", "start", "end", "free", "living")
 
-    def __init__(self, nbytes: int):
+    def __init__(self, nbytes: int, guarded: bool):
         self.block = fresh(nbytes)
         if nbytes <= FILLED:
             self.block[:] = GARBAGE
         self.start = self.block.__array_interface__["data"][0]
+        if guarded:
+            guard(self.start, nbytes)
         self.end = self.start + nbytes
         self.free, self.living = -(-self.start // APART) * APART, 0
 
@@ -108,7 +111,7 @@ class Memory:
         self.addresses: list[int] = []
         self.entries: list[Allocation | None] = []
         self.table = np.zeros((64, ALLOCATION_WORDS), np.int64)
-        self.region: Region | None = None
+        self.regions: dict[bool, Region] = {}  # those that are given out of now, of the devices and of the host
         self.left: deque[Region] = deque()
         self.left_bytes = 0
         self.remembered: deque[Allocation] = deque(maxlen=REMEMBERED)
@@ -123,13 +126,14 @@ class Memory:
     def allocate(self, nbytes: int, name: str = "", device: int = 0, access: int = EVERYBODY) -> Allocation:
         """Memory that nobody has written to; ``access``: a bit for each device that may touch it."""
         taken = -(-nbytes // APART) * APART + APART
-        region = self.region
+        guarded = device != HOST
+        region = self.regions.get(guarded)
         if taken > RESERVED // 4:
-            region = Region(taken + APART)
+            region = Region(taken + APART, guarded)
         elif region is None or region.free + taken > region.end:
             if region is not None and not region.living:
                 self.leave(region)
-            region = self.region = Region(RESERVED)
+            region = self.regions[guarded] = Region(RESERVED, guarded)
         made = Allocation(region.free, nbytes, name, device, region)
         region.free += taken
         region.living += 1
@@ -161,7 +165,8 @@ class Memory:
             self.remove(at)
             return
         if allocation.nbytes <= FILLED:
-            ctypes.memset(allocation.address, GARBAGE, allocation.nbytes)
+            with opened():
+                ctypes.memset(allocation.address, GARBAGE, allocation.nbytes)
         self.entries[at] = None
         self.fill(at, allocation.address, allocation.nbytes, 0, FREED, EVERYBODY)
         for left in (at, at - 1):
@@ -169,7 +174,7 @@ class Memory:
         allocation.region = None
         self.remembered.append(allocation)
         region.living -= 1
-        if not region.living and region is not self.region:
+        if not region.living and region not in self.regions.values():
             self.leave(region)
 
     def find(self, address: int) -> Allocation | None:

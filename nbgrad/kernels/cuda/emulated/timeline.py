@@ -41,7 +41,7 @@ class Mark:
 
 
 class History:
-    """Who touched memory: the stream that wrote it last, or was given it, and those that have read or changed it since, and when."""
+    """Who touched memory: the stream that wrote it last, or was given it, and who has read or changed it since, and when."""
 
     __slots__ = ("writer", "readers", "changers", "fresh")
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from .....base.errors import KernelError
+from ..guard import opened
 from ..memory import GARBAGE, HOST, Allocation, named
 from ..timeline import Stream
 from . import codes
@@ -140,7 +141,8 @@ class Copies(State):
                     f"copy: {each.span.nbytes} bytes of the host's memory were changed while {what} was queued. "
                     f"Hint: wait for the copy."
                 )
-        ctypes.memmove(target.address, source.address if taken is None else taken, target.nbytes)
+        with opened():
+            ctypes.memmove(target.address, source.address if taken is None else taken, target.nbytes)
         if target.allocation is not None:
             target.allocation.note_written(target.first, target.nbytes, None if target.is_pinned else stamps)
             for other in target.allocation.copies:
@@ -213,10 +215,11 @@ class Copies(State):
         self.touch(span, True)
         allocation = span.allocation
         assert allocation is not None
-        if len(value) == 1:
-            ctypes.memset(span.address, value[0], count)
-        else:
-            ctypes.memmove(span.address, value * count, span.nbytes)
+        with opened():
+            if len(value) == 1:
+                ctypes.memset(span.address, value[0], count)
+            else:
+                ctypes.memmove(span.address, value * count, span.nbytes)
         allocation.note_written(span.first, span.nbytes)
         for other in allocation.copies:
             other.follow(span)

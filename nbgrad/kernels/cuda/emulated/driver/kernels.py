@@ -14,6 +14,7 @@ from .state import State
 
 __all__ = ["Kernels"]
 
+PTX = 1  # CUjitInputType
 MOST_PARAMETERS = 4096  # bytes
 WORDS = {8: ctypes.c_int64, 4: ctypes.c_uint32, 2: ctypes.c_uint16, 1: ctypes.c_uint8}
 
@@ -23,6 +24,13 @@ class Code:
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
+
+
+class Linking:
+    """A state of the linker: PTX, and what was made of it."""
+
+    def __init__(self) -> None:
+        self.parts, self.cubin = list[bytes](), b""
 
 
 class Kernels(State):
@@ -108,6 +116,27 @@ class Kernels(State):
 
     # ---- the driver's linker -------------------------------------------------------------------------------------------------
 
+    # It takes PTX, and gives what no device loads: who links is seen to take part, and kernels are made elsewhere (device.py).
+
     @entry("uppp")
     def cuLinkCreate(self, count, options, values, out):
-        raise Refused(codes.NOT_SUPPORTED, "no cubin can be made by the emulated driver")
+        put_handle(out, self.handle(Linking()))
+
+    @entry("pipnsupp")
+    def cuLinkAddData(self, handle, kind, data, size, name, count, options, values):
+        text = ctypes.string_at(data, size)
+        if kind != PTX or b".version" not in text or b".entry" not in text:
+            raise Refused(codes.INVALID_PTX, "PTX with an entry is expected")
+        self.thing(handle, Linking).parts.append(text)
+
+    @entry("ppp")
+    def cuLinkComplete(self, handle, out, size):
+        linking = self.thing(handle, Linking)
+        linking.cubin = b"\x7fELF of the emulated linker: " + b"".join(linking.parts)
+        put(ctypes.c_char_p, out, linking.cubin)
+        put(ctypes.c_size_t, size, len(linking.cubin))
+
+    @entry("p", frees=True)
+    def cuLinkDestroy(self, handle):
+        self.thing(handle, Linking)
+        del self.handles[handle]
