@@ -247,6 +247,7 @@ TABLES = {
     ("dispatch.device_formulas", "DIVIDES"): "scalar functions that divide integers, which the gates allow there",
     ("kernels.cuda.vectors", "SERIES"): "scalar functions of many terms",
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
+    ("lowering.cuda.index_walks", "FOLDED"): "the operations whose folds are the reductions of writes",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",

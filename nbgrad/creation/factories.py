@@ -67,6 +67,7 @@ __all__ = [
 
 MOST_BYTES = 1 << 47  # more than any address space holds: refused before the allocator is asked
 SEQUENCES = (list, tuple, range)
+INTERFACE = "__cuda_array_interface__"  # by which libraries describe memory of GPUs
 PIECE = 1 << 14  # elements of a sequence that are computed at once: they stay in the cache
 
 
@@ -853,7 +854,7 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
-    elif hasattr(data, "__cuda_array_interface__") and not isinstance(data, Tensor):
+    elif hasattr(data, INTERFACE) and not isinstance(data, Tensor):
         data = shared_tensor(data, None)
         to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
@@ -912,7 +913,7 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return from_numpy(obj)
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
-    if hasattr(obj, "__cuda_array_interface__"):
+    if hasattr(obj, INTERFACE):
         from .gpu_exchange import from_array_interface
 
         return from_array_interface(obj)

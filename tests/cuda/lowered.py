@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 
 import nbgrad
+from nbgrad.dispatch.lowerings import FOLD
 from nbgrad.kernels.cuda.emulated.device import Device, run_steps
 from nbgrad.kernels.cuda.faults import fault_error
 from nbgrad.lowering import cuda as _registers  # noqa: F401
@@ -28,11 +30,16 @@ def memory_of(x: Tensor) -> np.ndarray:
 
 
 def launches(name, *tensors, **attributes):
-    """``(results' layouts, Steps)`` of a call, and its operands."""
-    function, names = CUDA_LOWERINGS[name]
+    """``(results' layouts, Steps)`` of a call, and its operands; attributes have the defaults that they are declared with."""
+    op = OPS[name]
+    function, names = CUDA_LOWERINGS.get(name) or CUDA_LOWERINGS[FOLD]
+    declared = {key: p.default for key, p in op.signature.parameters.items() if key not in op.operands}
+    attributes = {**{key: value for key, value in declared.items() if value is not inspect.Parameter.empty}, **attributes}
+    if "keepdim" in declared:
+        attributes.setdefault("keepdim", False)
     layouts = tuple(map(layouts_in, tensors))
     told = {key: layouts_in(value) if key in names else value for key, value in attributes.items()}
-    return function(OPS[name], layouts, told), list(tensors_within((*tensors, *(attributes[name] for name in names))))
+    return function(op, layouts, told), list(tensors_within((*tensors, *(attributes[name] for name in names))))
 
 
 def run_all(outs, steps, operands, seed=0, before=None):

@@ -75,7 +75,7 @@ class Step(NamedTuple):
         tile: where ``grid`` is empty, elements of the first result that a block does.
         pointers: what the kernel's pointers point to, in their order.
         values: its numbers: constants, or ``Number``.
-        counts: its integers; ``ELEMENTS`` among them.
+        counts: its integers; ``ELEMENTS`` among them, and ``Number``.
         single: the same step by single elements, for memory that is not aligned to vectors; None where there are no vectors.
     """
 
@@ -83,7 +83,7 @@ class Step(NamedTuple):
     grid: tuple[int, ...]
     pointers: tuple[Place, ...]
     values: tuple[float | Number, ...] = ()
-    counts: tuple[int | Elements, ...] = ()
+    counts: tuple[int | Elements | Number, ...] = ()
     single: Step | None = None
     tile: int = 0
 
