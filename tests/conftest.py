@@ -18,6 +18,7 @@ from nbgrad.graph import task as graph_task
 from nbgrad.kernels.cpu.pool import available_threads
 from nbgrad.methods import printing
 from nbgrad.tensors import batch_levels
+from tests.parts import take_part, whole_tests_are_asked_for
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -52,7 +53,7 @@ GLOBAL_STATE: dict[str, State] = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--slow``."""
-    parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+    parser.addoption("--slow", action="store_true", help="also run what takes minutes, and all cases of tests of which a part runs")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,7 +63,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what this run or this machine cannot do, with the reason."""
+    """Leave out other parts (tests/parts.py), begin with what takes long; skip what cannot be done here, with the reason."""
+    if whole_tests_are_asked_for(config):
+        left_out = take_part(items)
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
     reasons = {}
     if not config.getoption("--slow"):
         reasons["slow"] = "slow: runs with --slow"

@@ -11,7 +11,7 @@ from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, Shape
 from ..base.grad_mode import traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
-from ..lowering.counts import Histogram, limits
+from ..lowering.counts import Histogram, comparable, limits
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number, explained
@@ -29,11 +29,12 @@ __all__: list[str] = []
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
-    array = values_of(input)
+    array = comparable(input)
     if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
         return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
     found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     values, inverse, counts = (tensor_of(each, input) for each in found)
+    values = values.to(input.dtype)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
@@ -119,7 +120,8 @@ def one_hot(tensor, num_classes=-1):
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
     if traces and num_classes >= 0 and bool(whole((tensor >= 0) & (tensor < num_classes)).all()):
-        return (tensor.unsqueeze(-1) == factories.arange(num_classes, device=tensor.layout.device)).to(int64)  # a capture depends on no more than that
+        classes = factories.arange(num_classes, device=tensor.layout.device)
+        return (tensor.unsqueeze(-1) == classes).to(int64)  # a capture depends on no more than that
     classes = values_of(tensor if num_classes == -1 else whole(tensor))  # a number of classes says the shape for a batch too
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):

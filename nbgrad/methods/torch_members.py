@@ -18,6 +18,7 @@ from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
 from ..tensors.batch_levels import leave_graph
 from ..tensors.storage import UntypedStorage
+from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
 from .elements import apply_, fill_diagonal_, map2_, map_
 from .inplace_functions import inplace_functions
@@ -69,10 +70,6 @@ def share_memory_(x: Tensor) -> Tensor:
     )
 
 
-def record_stream(x: Tensor, stream: Any) -> None:
-    """Accepted for torch's sake: memory on the CPU waits for no stream."""
-
-
 def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor itself: there are no sparse ones."""
     return x
@@ -96,11 +93,12 @@ def new(x: Tensor, *args: Any) -> Tensor:
     >>> x.new(x.shape).shape, x.new((2, 3))
     (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
+    dtype, device = x.layout.dtype, x.layout.device
     if len(args) == 1 and isinstance(args[0], Size):
-        return empty(args[0], dtype=x.layout.dtype)
+        return empty(args[0], dtype=dtype, device=device)
     if all(isinstance(size, int) for size in args):
-        return empty(*args, dtype=x.layout.dtype) if args else empty(0, dtype=x.layout.dtype)
-    return tensor(args[0], dtype=x.layout.dtype)
+        return empty(*args or (0,), dtype=dtype, device=device)
+    return tensor(args[0], dtype=dtype, device=device)
 
 
 def new_empty_strided(
@@ -114,8 +112,10 @@ def new_empty_strided(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
-    return empty_strided(size, stride, dtype=x.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    """``nbgrad.empty_strided`` with the dtype of this tensor, and on its device, unless others are given."""
+    own = x.layout
+    dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def resize(x: Tensor, *sizes: Any) -> Tensor:

@@ -18,7 +18,7 @@ from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
 from ...ops.core import OPS, General
 from ..codegen import scalar_function
-from ..monoids import MONOIDS, add_carried, carried_total, merge_carried
+from ..monoids import MONOIDS, add_carried, carried_total, greater_float, merge_carried, smaller_float
 from ..texts import ready
 from .access import Function
 
@@ -183,20 +183,15 @@ def accumulator(op: General, dtype: str) -> Accumulator:
             f"complex numbers have an order."
         )
     monoid, term = MONOIDS[op.monoid], op.term_expression()
+    combine = monoid.combine
+    if monoid.order and not monoid.indexed and dtype != "int64":
+        combine = {"greatest": greater_float, "smallest": smaller_float}[monoid.order]
     near = term is None or term.boolean or op.near
     dtype = dtype if near else "float64"  # where terms are computed, as squares are
     kind, start = dtype_of(dtype), monoid.start(dtype)
     real = kind.to_real().name
     made = Accumulator(
-        op.name,
-        dtype,
-        term_function(op, dtype),
-        (dtype,),
-        (start,),
-        monoid.combine,
-        monoid.combine,
-        same,
-        (("combine", monoid.combine),),
+        op.name, dtype, term_function(op, dtype), (dtype,), (start,), combine, combine, same, (("combine", combine),)
     )
     if term is not None and term.boolean:
         return made._replace(
