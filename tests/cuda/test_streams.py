@@ -498,17 +498,17 @@ def test_undefined_gradients_and_several_results():
 
 
 def test_programs_of_one_stream_make_no_event():
-    """Nothing is asked of the driver for the sake of other streams: forward, backward, two GPUs, a second pass."""
+    """Nothing is asked of the driver for the sake of other streams: forward, backward, a second pass. Copies between GPUs do."""
     script = """
 import numpy as np, nbgrad
 from nbgrad import cuda
 from nbgrad.kernels.cuda.emulated.driver import install
 x = nbgrad.tensor(np.ones(4, np.float32)).to("cuda:0").requires_grad_(True)
 for _ in range(2):
-    y = (x * 2).sin().to("cuda:1") * 3
+    y = (x * 2).sin() * x
     y.backward(nbgrad.ones_like(y))
 print(x.grad.cpu().tolist(), cuda.current_stream() == cuda.default_stream())
-print(sum(count for name, count in install().driver.calls.items() if "Event" in name and name != "cuStreamWaitEvent" or False))
+print(sum(count for name, count in install().driver.calls.items() if "Event" in name))
 """
     found = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines()[1] == "0", found.stdout
