@@ -7,17 +7,19 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Iterator
 
 import numpy as np
 
+from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
+from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
@@ -27,6 +29,7 @@ from ..modes.interpreters import has_tangent
 from ..modes.numbers import Number, plain
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
+from ..ops.expr import symbol
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
@@ -99,12 +102,20 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
     try:
         if make is np.empty:
             return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
-        if make in (np.zeros, np.full):
-            element: np.ndarray = make(1, *args, dtype=layout.descr)
-            return gpu.of_one_number(element, layout)
-        return gpu.upload(make(layout.numel, *args, dtype=layout.descr), layout)
+        (number,) = make(1, *args, dtype=layout.descr)
+        kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
+        return native.fresh(fill_plan(layout), kind(number))
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
+
+
+FILL = Formula("filled", (("x", False),), (symbol("x"),))
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def fill_plan(layout: Layout) -> Plan:
+    """The launch that fills a dense tensor with a number."""
+    return elementwise_plan(FILL, layout.dtype, (None,), (layout,))
 
 
 def empty_of(layout: Layout) -> Tensor:

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..base.calls import CALLS
 from ..kernels.cuda.driver import Card
 from ..native.handle import native
 from . import pinned
-from .choices import begun, current
+from .choices import begun
 from .heaps import HeapOfCard, heap_on
 from .layout import Layout
 from .storage import Device, Storage, note_made
 from .tensor import Tensor, new_tensor
 
-__all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "of_one_number", "storage_of", "stored", "upload"]
+__all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "storage_of", "stored", "upload"]
 
 
 def storage_of(device: Device, nbytes: int) -> Storage:
@@ -37,27 +36,6 @@ def upload(array: np.ndarray, layout: Layout, non_blocking: bool = False) -> Ten
     storage = stored(array, layout.device, non_blocking)
     note_made(storage)
     return new_tensor(storage, layout)
-
-
-def of_one_number(element: np.ndarray, layout: Layout) -> Tensor:
-    """A new tensor of a dense layout on a GPU, all of whose elements are the only one of an array; nothing is copied there."""
-    storage = storage_of(layout.device, layout.numel * element.itemsize)
-    if layout.numel:
-        found, size = heap_on(number_of(layout.device)), next((n for n in (1, 2, 4) if is_row_of(element, n)), 0)
-        if not size and current.capture is not None:  # a graph takes no copy
-            return CALLS["fill_"](new_tensor(storage, layout), element[0].item())
-        if not size:
-            return upload(np.full(layout.numel, element[0], layout.descr), layout)
-        number = int.from_bytes(element.tobytes()[:size], "little")
-        found.card.fill(storage.array.address, number, size, storage.array.nbytes // size, found.stream())
-    note_made(storage)
-    return new_tensor(storage, layout)
-
-
-def is_row_of(element: np.ndarray, size: int) -> bool:
-    """Whether the bytes of an element are one number of so many bytes, again and again."""
-    data = element.tobytes()
-    return len(data) % size == 0 and data == data[:size] * (len(data) // size)
 
 
 def download(x: Tensor, non_blocking: bool = False) -> np.ndarray:

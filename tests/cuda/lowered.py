@@ -15,7 +15,7 @@ from nbgrad.lowering import cuda as _registers  # noqa: F401
 from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of
-from nbgrad.tensors.storage import wrap_array
+from nbgrad.tensors.storage import CPU, wrap_array
 from nbgrad.tensors.tensor import Tensor, new_tensor
 
 
@@ -91,4 +91,4 @@ def sample(shape, dtype="float32", seed=0, low=-50, high=50) -> Tensor:
 
 def layout(shape, dtype="float32", strides=None):
     """A layout."""
-    return layout_of(getattr(nbgrad, dtype), tuple(shape), strides)
+    return layout_of(getattr(nbgrad, dtype), tuple(shape), strides, CPU)

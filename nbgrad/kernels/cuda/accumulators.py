@@ -39,6 +39,7 @@ class Accumulator(NamedTuple):
         finish: ``(*state, *values) -> result``.
         names: what these functions mention.
         indexed: whether ``absorb`` is told the element's index along the reduced dimension.
+        pairs: whether ``absorb`` is given all operands of an element, not the term that they make.
         values: how many operands by value ``finish`` takes: the count of the elements, where something becomes of the total.
     """
 
@@ -53,6 +54,7 @@ class Accumulator(NamedTuple):
     names: tuple[tuple[str, Function], ...] = ()
     indexed: bool = False
     values: int = 0
+    pairs: bool = False
 
     def source(self) -> dict:
         """The names that a reduction template takes from its accumulator."""

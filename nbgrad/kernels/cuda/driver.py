@@ -242,12 +242,10 @@ class Card:
         other.activate()
         check("to", bindings().cuMemcpyPeerAsync(to, self.context, address, other.context, nbytes, stream))
 
-    def fill(self, address: int, number: int, size: int, count: int, stream: int) -> None:
-        """Fill memory with a number of 1, 2 or 4 bytes."""
+    def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
+        """Set bytes."""
         self.activate()
-        driver = bindings()
-        fill = {1: driver.cuMemsetD8Async, 2: driver.cuMemsetD16Async, 4: driver.cuMemsetD32Async}[size]
-        check("fill", fill(address, number, count, stream))
+        check("fill", bindings().cuMemsetD8Async(address, byte, nbytes, stream))
 
     def wait(self, stream: int) -> None:
         """Wait until a stream has nothing to do, and ``look``."""
