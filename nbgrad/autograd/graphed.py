@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..base.calls import CALLS
@@ -71,7 +71,9 @@ class Graphed:
         self.function, self.unused, self.memory = function, unused, memory
         self.inputs, self.given = flatten(tuple(args))
         if not all(isinstance(x, Tensor) for x in self.inputs):
-            raise ArgumentError("make_graphed_callables: expected tensors as arguments. Hint: what is no tensor belongs to the function.")
+            raise ArgumentError(
+                "make_graphed_callables: expected tensors as arguments. Hint: what is no tensor belongs to the function."
+            )
         self.parameters: list[Tensor] = []
         if hasattr(function, "parameters"):
             self.parameters = [x for x in function.parameters() if x.requires_grad]
@@ -98,7 +100,7 @@ class Graphed:
     def differentiate(self) -> None:
         """The gradients, for the seeds."""
         pairs = [(out, seed) for out, seed in zip(self.outputs, self.seeds) if seed is not None]
-        found = iter(())
+        found: Iterator[Tensor] = iter(())
         if pairs and self.wanted():
             outs, seeds = zip(*pairs)
             found = iter(grad(outs, self.wanted(), seeds, allow_unused=self.unused))
@@ -152,8 +154,8 @@ class Graphed:
         given, structure = flatten(args)
         if structure != self.given or any(x.layout is not y.layout for x, y in zip(given, self.inputs)):
             raise GraphError(
-                f"make_graphed_callables: got arguments {[list(x.shape) for x in given]}, expected shapes, dtypes and devices of the "
-                f"sample, {[list(x.shape) for x in self.inputs]}. Hint: pad, or graph it for these."
+                f"make_graphed_callables: got arguments {[list(x.shape) for x in given]}, expected the sample's shapes, dtypes and "
+                f"devices, {[list(x.shape) for x in self.inputs]}. Hint: pad, or graph it for these."
             )
         results = Replayed.apply(self, len(given), *given, *self.parameters)
         assert self.structure is not None

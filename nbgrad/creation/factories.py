@@ -15,7 +15,7 @@ import numpy as np
 from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
@@ -85,7 +85,7 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     """
     size = layout.numel * layout.descr.itemsize
     if layout.memory is not None:
-        return allocated_there(layout, make, *args)
+        return allocated_there(op, layout, make, *args)
     try:
         if size > MOST_BYTES:
             raise MemoryError
@@ -95,15 +95,18 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     return new_tensor(wrap_array(array), layout)
 
 
-def allocated_there(layout: Layout, make, *args) -> Tensor:
+def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
     """The same on a GPU."""
     from ..tensors import gpu
 
-    if make is np.empty:
-        return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
-    (number,) = make(1, *args, dtype=layout.descr)
-    kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
-    return native.fresh(fill_plan(layout), kind(number))
+    try:
+        if make is np.empty:
+            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
+        (number,) = make(1, *args, dtype=layout.descr)
+        kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
+        return native.fresh(fill_plan(layout), kind(number))
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
 
 
 FILL = Formula("filled", (("x", False),), (symbol("x"),))

@@ -11,8 +11,8 @@ context; 4 bytes in use, 5 the most that ever were, 6 blocks in use, 7 requests,
 other streams have used, a chain that waits; 10 address of ``cuLaunchKernel``, 11 of ``cuCtxSetCurrent``, or 0 where there is one
 context; 12 address of the error words (NOTE [Errors on the device] of kernels/cuda/steps.py); 13 launches; 14 bytes asked for that
 are in use; 15 the bit of the current stream, 0 while the process has used no stream but default ones; 16 the most bytes asked for
-that ever were in use at once, 17 all that ever were asked for; 18 the plan for which memory is asked, for errors, or 0; 19 whether the thread captures
-its work.
+that ever were in use at once, 17 all that ever were asked for; 18 the plan for which memory is asked, for errors, or 0;
+19 whether the thread captures its work.
 
 A block has words of its own, on the host: 0 the next of its chain, 1 its address, 2 its bytes, 3 the head of the list to which it
 goes, 4 the heap's words, 5 the bits of other streams than the list's that have used it, 6 bytes asked for.

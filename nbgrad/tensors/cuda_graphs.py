@@ -1,12 +1,12 @@
 """Work of a GPU that is captured once, and launched again as one: torch's ``CUDAGraph`` and what belongs to it.
 
-NOTE [Captures]: between ``capture_begin`` and ``capture_end`` the thread's launches are written down by the driver, and not done.
-  1. Memory that is asked for meanwhile comes from lists of the capture's pool, one for each stream, and goes back there: nobody else
-     gets it while a graph of the pool lives. The driver gives it on the default stream, as no part of the capture.
-  2. Of what lies elsewhere the graph notes where it was. A replay is refused if one of these tensors was freed, or has other memory
-     since. Its memory is noted as used by the stream of the replay; what is written to counts as written to by each replay.
-  3. What no graph can hold ends the capture with the reason and the remedy: a value that the host reads, a copy of memory that is not
-     pinned, a wait, a kernel that was not loaded before.
+NOTE [Captures]: between ``capture_begin`` and ``capture_end`` the driver writes the thread's launches down, and does none.
+  1. Memory that is asked for meanwhile comes from lists of the capture's pool, a set for each stream, and goes back there: no other
+     work gets it while a graph of the pool lives. The driver gives it on the default stream, as no part of the capture.
+  2. Of what lies elsewhere the graph notes where it was. A replay is refused if one of these tensors was freed, or has other
+     memory since. Its memory is noted as used by the stream of the replay; what is written to counts as written to by each replay.
+  3. What no graph can hold ends the capture with the reason and the remedy: a value that the host reads, a copy of memory that is
+     not pinned, a wait, a number that is drawn, a kernel that was not loaded before.
 """
 
 from __future__ import annotations

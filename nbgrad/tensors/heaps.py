@@ -154,8 +154,9 @@ class HeapOfCard:
                 return address
             except Exhausted:
                 kept = self.reserved - self.words[heaps.USED]
-                if last or captures or not self.release():
+                if last or captures:
                     break
+                self.release()
                 self.retries += 1
         self.failures += 1
         raise self.exhausted(nbytes, kept, asker)
@@ -187,8 +188,7 @@ class HeapOfCard:
             while addresses:
                 self.card.settle(stream)
                 self.give_back(addresses.pop())
-        if self.segments != before:
-            self.card.trim()
+        self.card.trim()
         return before - self.segments
 
     def give_back(self, address: int) -> None:

@@ -1,4 +1,4 @@
-"""Graphs of a GPU: what is captured is done by each replay, what no graph can hold is refused; on the emulated device, in a child."""
+"""Graphs of a GPU: what is captured is done by each replay, what no graph can hold is refused; on the emulated device."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_graphed_functions_in_a_row():
     v = nbgrad.tensor([0.5, 1, 2], requires_grad=True)
     c, d = (v * 2).sin() * v, (v * 2).sin() + v
     (c + d).backward(nbgrad.ones_like(c))
-    np.testing.assert_array_equal(x.grad.cpu().numpy(), v.grad.numpy())
+    np.testing.assert_allclose(x.grad.cpu().numpy(), v.grad.numpy(), rtol=1e-6)  # a sum of three in another order
     with pytest.raises(GraphError, match=r"make_graphed_callables: got arguments \[\[2\]\]"):
         f(on_gpu(1, 2))
     with pytest.raises(ArgumentError, match="make_graphed_callables: expected tensors as arguments"):

@@ -207,25 +207,40 @@ class Card:
         free, total = check("mem_get_info", bindings().cuMemGetInfo())
         return int(free), int(total)
 
+    def allocate_pinned(self, nbytes: int) -> Any:
+        """Memory of the host that GPUs fetch from, as cuda.core's buffer.
+
+        Raises:
+            Exhausted: there is none.
+        """
+        self.activate()
+        try:
+            return import_core().LegacyPinnedMemoryResource().allocate(nbytes)
+        except Exception as error:  # cuda.core raises a type of its own
+            if "OUT_OF_MEMORY" in str(error):
+                raise Exhausted from None
+            raise
+
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
-        """Copy a contiguous array to the GPU. The array is free when this returns."""
-        self.ask_guard("copy")
+        """Copy a contiguous array to the GPU. In pageable memory it is free when this returns, in pinned memory when it is done."""
         self.activate()
         driver = bindings()
         check("to", driver.cuMemcpyHtoDAsync(address, array.ctypes.data, array.nbytes, stream))
 
     def download(self, array: np.ndarray, address: int, stream: int) -> None:
-        """Copy from the GPU to a contiguous array, when all work before it is done."""
-        self.ask_guard("read")
+        """Copy from the GPU to a contiguous array, when all work before it is done. One in pinned memory is not waited for."""
         self.activate()
-        driver = bindings()
-        check("cpu", driver.cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
-        self.wait(stream)
+        check("cpu", bindings().cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
 
     def copy(self, to: int, address: int, nbytes: int, stream: int) -> None:
         """Copy on the GPU."""
         self.activate()
         check("copy", bindings().cuMemcpyDtoDAsync(to, address, nbytes, stream))
+
+    def copy_from(self, other: Card, to: int, address: int, nbytes: int, stream: int) -> None:
+        """Copy from another GPU, on a stream of that one."""
+        other.activate()
+        check("to", bindings().cuMemcpyPeerAsync(to, self.context, address, other.context, nbytes, stream))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
         """Set bytes."""
