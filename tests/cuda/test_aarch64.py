@@ -1,5 +1,5 @@
-"""The parts of the emulated device that are written in a processor's words, on aarch64, which no test here runs on: their instructions
-are assembled, and done one by one; the functions around them compile.
+"""The parts of the emulated device that are written in a processor's words, for aarch64, wherever this runs: their instructions are
+assembled, and done one by one; the functions around them compile.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import subprocess
 
 import pytest
 
-from nbgrad.kernels.compiler import functions as compiler
-from nbgrad.kernels.compiler import kinds
+from nbgrad.kernels.compiler import functions as compiler, kinds
 from nbgrad.kernels.compiler.expressions import Scope
 from nbgrad.kernels.cpu.intrinsics import intrinsics
 from nbgrad.kernels.cuda.emulated import device, library, switch
@@ -82,7 +81,7 @@ def test_a_new_stack_calls_its_function():
     words = [0] * switch.REGISTERS
     words[ARM.first], words[ARM.second], words[ARM.back] = 111, 222, 333
     top = 0x8000 - 8 * switch.REGISTERS
-    machine = Processor({register: 0 for register in KEPT} | {"sp": 0x100000, "x0": 0x100, "x1": top, "x9": 0})
+    machine = Processor(dict.fromkeys(KEPT, 0) | {"sp": 0x100000, "x0": 0x100, "x1": top, "x9": 0})
     machine.memory = {top + 8 * k: word for k, word in enumerate(words)}
     assert machine.do(ARM.switch) == 333
     assert machine.do(ARM.trampoline) == 222
