@@ -886,8 +886,9 @@ def asarray(
     >>> x
     tensor([5., 1.], dtype=nbgrad.float64)
     """
-    to = obj.layout.device if device is None and isinstance(obj, Tensor) else on_device("asarray", device)
     shared = shared_tensor(obj, dtype)
+    stays = device is None and shared is not None and (isinstance(obj, Tensor) or shared.layout.device is not CPU)
+    to = shared.layout.device if stays and shared is not None else on_device("asarray", device)
     wanted = None if dtype is None else dtype_of(dtype)
     if copy is False and (shared is None or wanted not in (None, shared.layout.dtype) or to is not shared.layout.device):
         raise RangeError(

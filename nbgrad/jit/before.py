@@ -20,9 +20,10 @@ from ..modes.numbers import Number
 from ..modes.traced import is_traced, unmark
 from ..tensors.tensor import Tensor
 from .effects import Postponed
-from .guards import Guards, content_of, dict_of, member_of, tensors_in
+from .guards import Guards, tensors_in
 from .mathematics import named_functions, original
 from .members import MISSING, slot_of
+from .names import content_of, dict_of, member_of
 from .rebound import Appending
 from .slots import put_slot
 from .states import keeper

@@ -30,7 +30,7 @@ from ..creation.numpy_exchange import from_numpy
 from ..dispatch.launches import need
 from ..graph.edges import Edge, Node as GraphNode
 from ..graph.node import saved_values
-from ..modes.interpreters import Call, Presence, register
+from ..modes.interpreters import Call, register
 from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
@@ -45,6 +45,7 @@ from .histories import history_of
 from .hosts import call_python
 from .ir import Block, Control, Node, Value
 from .lines import user_line
+from .noticing import Noticing
 from .pending import Pending
 from .states import is_followed
 from .values import MOST, ask, elements_of
@@ -58,7 +59,7 @@ __all__ = ["Trace", "current_trace"]
 LARGE = 2.0**62
 
 
-class Trace(Presence):
+class Trace(Noticing):
     """A capture that runs: a member of ``special``, whose calls come to the interpreter of rank "capture".
 
     Attributes:
@@ -70,10 +71,8 @@ class Trace(Presence):
             ``backward`` runs. See functions.py.
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
-        effects: what the function changes that was there before; None where it may change nothing.
         before: how what it depends on was before.
         ahead: steps of optimizers that are counted at the end, by identity of their states.
-        refused: why no graph holds the function, which may have caught it.
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
         follows: whether what ``item`` reads is followed; ``items``: whether some was.
     """
@@ -162,61 +161,6 @@ class Trace(Presence):
             self.variables.born[id(storage.array)] = storage.array
             if self.named_arrays and self.is_named(storage.array):
                 self.variables.foreign[id(storage.array)] = storage.array
-
-    def note_pass(self) -> None:
-        """A pass begins."""
-        if get_ident() == self.thread and self.effects is not None:
-            self.effects.refuse_hooks()
-
-    def note_gradient(self, leaf: Tensor) -> None:
-        """A pass accumulates the gradient of a leaf.
-
-        Raises:
-            GraphError: of one that the captured function does not make itself.
-        """
-        if get_ident() == self.thread and not self.variables.is_made(leaf):
-            if self.effects is None:
-                self.refuse("backward: accumulates into .grad", "nbgrad.grad returns gradients, and a graph holds them")
-            else:
-                self.effects.note_leaf(leaf)
-                self.effects.note_read(leaf)
-
-    def note_gradient_read(self, x: Tensor) -> None:
-        """The function looks at the gradient of a tensor."""
-        if self.effects is not None:
-            self.effects.note_read(x)
-
-    def note_history_asked(self, x: Tensor) -> None:
-        """The function asks whether a tensor was computed, and by what."""
-        if self.effects is not None:
-            self.effects.note_history_asked(x)
-
-    def note_moved(self, x: Tensor, name: str) -> None:
-        """The function gives a tensor another shape, in place, which must be one that it has made, on memory of its own."""
-        if not self.variables.is_made(x):
-            self.refuse(f"{name}: gives a tensor another shape that the function does not make", f"use what {name[:-1]} returns")
-
-    def note_detached(self, x: Tensor) -> None:
-        """The function cuts a tensor off its history."""
-        if self.effects is not None:
-            self.effects.note_detached(x)
-
-    def note_gradient_set(self, x: Tensor) -> None:
-        """The function exchanges the gradient of a tensor."""
-        if self.effects is not None:
-            self.effects.note_set(x)
-        elif not self.variables.is_made(x):
-            self.refuse("grad: sets the gradient of a tensor that the function does not make", "return the gradient")
-
-    def refuse(self, what: str, hint: str) -> None:
-        """What no graph holds.
-
-        Raises:
-            GraphError: in the thread that captures.
-        """
-        if get_ident() == self.thread:
-            self.refused = GraphError(f"{what}, at {user_line()}: a graph cannot hold it. Hint: {hint}.")
-            raise self.refused
 
     def value(self, x: Any) -> Any:
         """The value of a tensor; numbers as they are, sequences member by member."""
@@ -326,11 +270,6 @@ class Trace(Presence):
         self.effects.sources.append(source)
         made = CALLS["reshape"](self.input(source.tensor), ())
         return Number(float(source.elements[0]), made, self, frozenset((ITEMS,)))
-
-    def after_runs(self, action: Callable[[], None]) -> None:
-        """What every call does in the end, and this capture does not."""
-        if self.effects is not None:
-            self.effects.after.append(action)
 
     def hold(self, names: list, tensors: Sequence[Tensor]) -> None:
         """Let the program depend on further names, and use further tensors that these hold."""

@@ -34,14 +34,14 @@ from .rehearsals import rehearsal
 from .structures import flatten as flatten_result
 
 if TYPE_CHECKING:
-    from .variants import Variant
+    from .runs import Run
 
 __all__ = ["check_pass", "checked"]
 
 CLOSE = 1 << 12
 
 
-def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: Any) -> Any:
+def checked(variant: Run, fn: Callable, leaves: list, tree: Tree, missed: Any) -> Any:
     """The result of a variant, which is what the function gives; of one whose capture was the call there is nothing to compare.
 
     Args:
@@ -77,7 +77,7 @@ def checked(variant: Variant, fn: Callable, leaves: list, tree: Tree, missed: An
     return out
 
 
-def is_rewound(variant: Variant) -> bool:
+def is_rewound(variant: Run) -> bool:
     """Let all be as it was before the capture, if that was part of this call; False where iterators and the like cannot go back."""
     captured = getattr(variant, "before", None)
     if captured is None:
@@ -98,7 +98,7 @@ def check_pass(variant: Any, got: Sequence[Any], want: Sequence[Any]) -> None:
     compare_all(variant, *states)
 
 
-def compare_all(variant: Variant, got: list[tuple[str, Any]], want: list[tuple[str, Any]]) -> None:
+def compare_all(variant: Run, got: list[tuple[str, Any]], want: list[tuple[str, Any]]) -> None:
     """Refuse what is unequal.
 
     Raises:
@@ -112,7 +112,7 @@ def compare_all(variant: Variant, got: list[tuple[str, Any]], want: list[tuple[s
 said: set[str] = set()
 
 
-def say_once(variant: Variant) -> None:
+def say_once(variant: Run) -> None:
     """Say where a step in Python will run twice."""
     node = next((node for node in variant.graph.all_nodes() if node.effect == "python"), None)
     if node is not None and node.line not in said:
@@ -154,7 +154,7 @@ class World:
         before: what is no tensor. exchanged: names whose contents are state.
     """
 
-    def __init__(self, variant: Variant, leaves: Sequence[Any]):
+    def __init__(self, variant: Run, leaves: Sequence[Any]):
         guards = variant.guards
         self.exchanged = guards.exchanged
         state = [x for slot in self.exchanged for x in flatten(slot.content())[0] if isinstance(x, Tensor)]

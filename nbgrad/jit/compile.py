@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
@@ -13,22 +12,22 @@ from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
 from ..base.grad_mode import mode
 from ..base.nested import Tree
-from ..creation.generators import Generator
-from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor
+from .as_it_is import AsItIs
 from .capturing import Fixed
 from .costs import measured
 from .effects import Filling, Kept, Postponed, Raised
 from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
-from .leaves import NUMBER, paths_of_leaves
-from .lines import user_level
+from .keys import key_of, key_of_tree, sharing
+from .leaves import NUMBER
 from .members import METHOD
 from .rebound import State
 from .rehearsals import in_modes, rehearsing
-from .structures import Foreign, flatten, value_key
-from .variants import MISSED, Variant
+from .runs import MISSED, Run
+from .structures import Foreign, flatten
+from .variants import Variant
 from .waiting import Room
 
 if TYPE_CHECKING:
@@ -38,13 +37,10 @@ __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
-MOST_IDLE, REST = 32, 256  # calls that run as they are, until so many are not looked at
-MEMORY = "which tensors need gradients, have some, share memory or are variables of the function"
-PREFIX = "compile: "  # of messages that stand in others
 NONE: frozenset[int] = frozenset()
 
 
-class Compiled:
+class Compiled(AsItIs):
     """A function that is captured and compiled when it is called.
 
     Attributes:
@@ -62,13 +58,11 @@ class Compiled:
 
     def clear(self) -> None:
         """Forget what was captured."""
-        self._variants_: dict[Any, list[Variant]] = {}
-        self._broken_: dict[Any, str] = {}
+        self._variants_: dict[Any, list[Run]] = {}
+        self._begin_()
         self._fixed_: dict[Any, frozenset[int]] = {}
         self._postponed_: dict[Any, int] = {}
-        self._doubts_: dict[Any, str] = {}
-        self._count_, self._full_, self._state_ = 0, "", State()
-        self._failures_ = self._idle_ = self._rest_ = 0
+        self._count_, self._state_ = 0, State()
         self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
@@ -140,7 +134,7 @@ class Compiled:
         return explanation_of(self)
 
     @property
-    def variants(self) -> list[Variant]:
+    def variants(self) -> list[Run]:
         """What was captured so far."""
         return [variant for group in self._variants_.values() for variant in group]
 
@@ -174,7 +168,7 @@ class Compiled:
 
         inputs = [x for k, x in enumerate(leaves) if isinstance(x, Tensor) or k in numbers] if numbers else tensors
 
-        def run(variant: Variant) -> Any:
+        def run(variant: Run) -> Any:
             if not (config.CHECK and self._comparable_):
                 return variant(inputs)
             from .checked_calls import checked
@@ -219,17 +213,7 @@ class Compiled:
             self._quick_ = variant.entry(quick)
         return self.fn(*args, **kwargs) if made is MISSED else made
 
-    def _as_it_is_(self, error: Foreign, args: tuple, kwargs: dict) -> Any:
-        """A call with arguments that no program takes."""
-        if self.fullgraph:
-            raise error
-        text = str(error)
-        if text not in self._broken_:
-            self._broken_[text] = text
-            self._say_(f"runs as it is for what no graph holds: {text.removeprefix(PREFIX)}")
-        return self._plainly_(args, kwargs)
-
-    def _tried_(self, variant: Variant, run: Callable, again: Callable) -> tuple[Variant | None, Any]:
+    def _tried_(self, variant: Run, run: Callable, again: Callable) -> tuple[Run | None, Any]:
         """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
         made = run(variant)
         if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
@@ -311,55 +295,6 @@ class Compiled:
             self._break_(key, str(error))
             return None
 
-    def _break_(self, key: Any, why: str) -> None:
-        """No graph holds such calls."""
-        said = why in self._broken_.values()
-        self._broken_[key] = why
-        self._failures_ += 1
-        if not (self.fullgraph or said):
-            self._say_(f"runs as it is, for a graph cannot hold it: {why.removeprefix(PREFIX)}")
-
-    def _say_(self, what: str) -> None:
-        """Warn of something."""
-        warnings.warn(f"compile: {getattr(self.fn, '__name__', 'the function')} {what}", stacklevel=user_level())
-
-    def _uncaptured_(self, key: Any, args: tuple, kwargs: dict) -> Any:
-        """A call that has no program, now."""
-        doubt = self._doubts_.pop(key, "")
-        made = self._room_.run(self.fn, args, kwargs)
-        if doubt:  # it has not raised
-            self._break_(key, doubt)
-        return made
-
-    def _plainly_(self, args: tuple, kwargs: dict) -> Any:
-        """A call of which it is known that it runs as it is. Behind many of them, only some are looked at."""
-        self._idle_ += 1
-        if self._idle_ >= MOST_IDLE:
-            self._rest_, self._quick_ = REST, self._resting_
-        elif self._idle_ >= MOST_IDLE // 2:  # so that all calls come here
-            self._quick_ = self._positional_
-        return self._room_.run(self.fn, args, kwargs)
-
-    def _resting_(self, *args: Any) -> Any:
-        """A call that is not looked at."""
-        self._rest_ -= 1
-        if self._rest_ <= 0:
-            self._rest_, self._quick_ = 0, self._positional_
-        return self.fn(*args)
-
-    def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> Any:
-        """A call behind the limit of variants, or of those that have come to nothing."""
-        if not self._full_ and self._count_ >= self.limit:
-            found = (group[-1].guards.changed() or group[-1].asks() or MEMORY) if group else "layouts, flags or values of arguments"
-            self._full_ = why = found
-            warnings.warn(
-                f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
-                f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
-                "scan hold branches and loops that depend on values.",
-                stacklevel=user_level(),
-            )
-        return self._plainly_(args, kwargs)
-
 
 class Method(Compiled):
     """A compiled method of one object.
@@ -383,40 +318,6 @@ def told(error: Exception) -> Exception:
     """An error as programs know it."""
     known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__ or isinstance(error, Foreign)
     return error if known else GraphError(str(error))
-
-
-def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
-    """What a variant is chosen by.
-
-    Args:
-        k: which of the leaves of ``(args, kwargs)``.
-
-    Raises:
-        Foreign: no tensor, number, string, None or another value that never changes, and no function either.
-    """
-    if isinstance(leaf, Tensor):
-        return leaf.layout, requires_grad(leaf), type(leaf)
-    key = value_key(leaf)
-    if key is not None:
-        return key
-    if (callable(leaf) or isinstance(leaf, Generator)) and type(leaf).__hash__ is not None:
-        return leaf
-    raise Foreign(
-        f"compile: {paths_of_leaves(fn, tree)[k]} is of type {type(leaf).__name__}, expected tensors, numbers, strings, None, "
-        "functions, members of enumerations, and tuples, lists, dicts, slices and data classes of those. Hint: keep it in a "
-        "variable that the function names."
-    )
-
-
-def sharing(tensors: list[Tensor]) -> tuple[int, ...] | None:
-    """Which tensors have the memory of which other ones, and which are others; None if all have their own memory."""
-    arrays, own = [id(x._storage_.array) for x in tensors], list(map(id, tensors))
-    return None if len(set(arrays)) == len(arrays) else (*map(arrays.index, arrays), *map(own.index, own))
-
-
-def key_of_tree(tree: Tree) -> Any:
-    """A structure as something to look up."""
-    return None if tree.kind is None else (tree.kind, tree.keys, tuple([key_of_tree(child) for child in tree.children]))
 
 
 def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:

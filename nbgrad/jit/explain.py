@@ -18,7 +18,7 @@ from .values import GUARD
 if TYPE_CHECKING:
     from .compile import Compiled
     from .program import Program
-    from .variants import Variant
+    from .runs import Run
 
 __all__ = [
     "Explanation",
@@ -60,7 +60,7 @@ def listing(program: Program) -> str:
     return "\n".join([explained.text, *(f"# {line}" for line in str(explained).splitlines()), ""])
 
 
-def programs_of(variant: Variant) -> list[Program]:
+def programs_of(variant: Run) -> list[Program]:
     """The programs of passes through a variant's results."""
     return [] if variant.backward is None else [program for program in variant.backward.programs.values() if program is not None]
 
@@ -80,7 +80,7 @@ def explanation_of(compiled: Compiled) -> Explanation:
     )
 
 
-def explained(compiled: Compiled, key: Any, variant: Variant) -> VariantExplanation:
+def explained(compiled: Compiled, key: Any, variant: Run) -> VariantExplanation:
     """A variant."""
     graph, names = variant.program.graph, names_of(variant.program)
     _, kinds, sharing, enabled, dtype = key
@@ -153,7 +153,7 @@ def step_explained(step: Step, names: Printer) -> StepExplanation:
     )
 
 
-def named(variant: Variant) -> tuple[dict[str, str], int]:
+def named(variant: Run) -> tuple[dict[str, str], int]:
     """Names of the program that hold numbers and the like, with what they hold; how many others there are."""
     names, found, others = variant.guards.names, dict[str, str](), 0
     triples = [names[k : k + 3] for k in range(3, len(names), 3)]  # the first is the default dtype
@@ -184,7 +184,7 @@ def kind_of_answer(expected: Any) -> str:
     return text if len(text) < 60 else f"{text[:57]}..."
 
 
-def changes_of(variant: Variant) -> tuple[str, ...]:
+def changes_of(variant: Run) -> tuple[str, ...]:
     """What a variant changes."""
     acts = variant.acts
     if acts is None:

@@ -2,9 +2,8 @@
 
 NOTE [Guards]: a captured program holds as long as every name that its functions look up (globals, variables of closures, defaults,
 attributes of objects and classes that these name, members of their lists and dicts) holds the object that it held when the program
-was captured. Functions of the program are followed, those of libraries are not. Native code compares the objects; numbers and
-strings that are equal count as the same, which Python finds out where native code has not. The elements of arrays are looked at by
-the program itself: see ``note_arrays`` of capture.py.
+was captured: NOTE [Names] of names.py. Functions of the program are followed, those of libraries are not. The elements of arrays
+are looked at by the program itself: see ``note_arrays`` of capture.py.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ import gc
 import os
 import sys
 import weakref
-from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import AbstractSet as Set, Any, Iterator
 
 import numpy as np
 
 from ..base.compat import Settings
-from ..base.dtypes import get_default_dtype
 from ..base.plain import PLAIN
 from ..func.captures import all_names, global_names, has_loops
 from ..tensors.tensor import Tensor
@@ -28,7 +26,8 @@ from .identities import comparisons
 from .imports import imported_by
 from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
 from .mathematics import original
-from .members import CACHED, MADE, METHOD, MISSING, Members, Missing, is_collection, slots_of, texts
+from .members import CACHED, MADE, METHOD, is_collection, texts
+from .names import Names, content_of, dict_of
 from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
 from .values import MOST
@@ -45,38 +44,27 @@ REFERENCES = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
 VIEWS = (MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
 
 
-class Guards:
+class Guards(Names):
     """The names that a function depends on.
 
     Attributes:
-        names: a dict or list, a key, and the object that it holds; the next three; and so on.
-        cells: a cell of a closure, and what it holds; the next two; and so on.
         tensors, arrays: those among the objects.
-        collections: lists, dicts, sets, and the dicts of objects' attributes; ``members``: how many these have: members.py.
-        words: the names and texts in all of the functions.
         classes: of the program, with those of their attributes that were noted.
         outside: names of what no graph holds: outside.py.
-        exchanged: names whose contents are a program's state: rebound.py.
         modules: that are variables or attributes, with those of their names that were noted.
         late: modules that functions import when they run, and that are not there yet.
     """
 
     def __init__(self, function: Any, *others: Any):
-        self.names: list[Any] = [get_default_dtype.__globals__, "_default", get_default_dtype()]
-        self.cells: list[Any] = []
+        super().__init__()
         self.tensors: list[Tensor] = []
         self.arrays: list[np.ndarray] = []
-        self.collections: list[Any] = []
-        self.members = Members()
-        self.words: set[str] = set()
         self.classes: dict[type, set[str]] = {}
         self.outside: list[str] = []
         self.partial: list[Any] = []
-        self.exchanged: list[Any] = []
         self.calendars: list[type] = []
         self.late: list[str] = []
         self.modules: dict[ModuleType, set[str]] = {}
-        self.seen: dict[int, Any] = {}  # held: an identity must not be used again
         waiting = [function, *others]
         while waiting:
             while waiting:
@@ -94,57 +82,6 @@ class Guards:
             self.outside.append("an iterator, which cannot be put back")
         if "are_deterministic_algorithms_enabled" in self.words:
             self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
-
-    def hold(self) -> bool:
-        """Whether all names hold what they held; what is equal is taken for the same from now on."""
-        if not self.members.hold(self.words):
-            return False
-        for k in range(0, len(self.names), 3):
-            holder, key, held = self.names[k : k + 3]
-            found = original(member_of(holder, key))
-            if found is not held:
-                if not equal(found, held):
-                    return False
-                self.names[k + 2] = found
-        for k in range(0, len(self.cells), 2):
-            found = content_of(self.cells[k])
-            if found is not self.cells[k + 1]:
-                if not equal(found, self.cells[k + 1]):
-                    return False
-                self.cells[k + 1] = found
-        return True
-
-    def leave_out(self, covered: set[int]) -> None:
-        """Forget cells and collections, by identity, that somebody else compares; and the function itself."""
-        names, cells = self.names, self.cells
-        self.names = [x for k in range(0, len(names), 3) if id(names[k]) not in covered for x in names[k : k + 3]]
-        self.cells = [x for k in range(0, len(cells), 2) if id(cells[k]) not in covered for x in cells[k : k + 2]]
-        self.members.leave_out(covered)
-        self.collections.clear()
-        self.seen.clear()
-
-    def exchange(self, slots: list, lists: list) -> None:
-        """Forget what names hold that are a program's state, and what lists hold to which it appends."""
-        left, grown = {slot.identity() for slot in slots}, {id(each) for each in lists}
-        names, cells = self.names, self.cells
-        kept = [k for k in range(0, len(names), 3) if (id(names[k]), names[k + 1]) not in left and id(names[k]) not in grown]
-        self.names = [x for k in kept for x in names[k : k + 3]]
-        self.cells = [x for k in range(0, len(cells), 2) if (id(cells[k]), None) not in left for x in cells[k : k + 2]]
-        self.members.leave_out(grown)
-        self.members.exchange(left | {(each, None) for each in grown})
-        self.exchanged += slots
-
-    def holders(self, x: Any) -> Iterator[Any]:
-        """What holds an object that is no name: tuples, defaults, methods, sets, slots."""
-        for value in self.seen.values():
-            if isinstance(value, FunctionType):
-                parts: Any = value.__defaults__ or ()
-            elif isinstance(value, (list, dict, ModuleType, type)):
-                parts = value if type(value) is dict else ()
-            else:
-                parts = [part for part in gc.get_referents(value) if part is x and not holds_by_name(value, x)]
-            if any(part is x for part in parts):
-                yield value
 
     def is_late(self) -> bool:
         """Whether a function has imported a module meanwhile that it looks into."""
@@ -166,23 +103,6 @@ class Guards:
             return False
         named = {id(held): key for key, held in zip(self.names[1::3], self.names[2::3]) if id(held) in found}
         return any(key in self.words or not isinstance(key, str) for key in named.values()) or bool(found - named.keys())
-
-    def held(self) -> list[Any]:
-        """What names and cells hold."""
-        return [*self.names[2::3], *self.cells[1::2]]
-
-    def changed(self) -> str:
-        """The first name that holds something else, for people."""
-        for k in range(0, len(self.names), 3):
-            holder, key, held = self.names[k : k + 3]
-            found = member_of(holder, key)
-            if found is not held and not equal(found, held):
-                return f"{key!r} was {shown(held)} and is {shown(found)}"
-        for k in range(0, len(self.cells), 2):
-            found = content_of(self.cells[k])
-            if found is not self.cells[k + 1] and not equal(found, self.cells[k + 1]):
-                return f"a variable of a closure was {shown(self.cells[k + 1])} and is {shown(found)}"
-        return self.members.changed(self.words)
 
     def parts(self, value: Any) -> Iterator[Any]:
         """Note what a value holds that matters, and yield that."""
@@ -440,46 +360,7 @@ class Guards:
             yield from self.parts_of_attributes(held, all(map(is_programs_class, kind.__mro__[:-1])))
 
 
-def member_of(holder: Any, key: Any) -> Any:
-    """What a dict or a list has there, whatever its class makes of such a question."""
-    if isinstance(holder, dict):
-        return dict.get(holder, key, MISSING)
-    return list.__getitem__(holder, key) if key < len(holder) else MISSING
-
-
-def holds_by_name(value: Any, x: Any) -> bool:
-    """Whether an object has another one as an attribute in its namespace."""
-    held = getattr(value, "__dict__", None)
-    members = held.values() if isinstance(held, dict) else ()
-    return any(x is each for each in (*members, *(content for _, content in slots_of(value))))
-
-
 def tensors_in(cache: Any) -> Iterator[Tensor]:
     """The tensors in the cache of a function."""
     for part in gc.get_referents(cache):
         yield from (x for x in (part.values() if type(part) is dict else (part,)) if isinstance(x, Tensor))
-
-
-def equal(found: Any, held: Any) -> bool:
-    """Whether two objects stand for one value: of types whose values never change."""
-    return type(found) is type(held) and isinstance(found, PLAIN) and repr(found) == repr(held)
-
-
-def shown(value: Any) -> str:
-    """A value in a message."""
-    text = repr(value) if isinstance(value, (*PLAIN, Missing)) else f"a {type(value).__name__}"
-    return text if len(text) < 60 else text[:57] + "..."
-
-
-def content_of(cell: CellType) -> Any:
-    """What a cell holds."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def dict_of(kind: type) -> dict[str, Any]:
-    """The dict of a class, which native code can look into."""
-    found = gc.get_referents(vars(kind))
-    return found[0] if found and type(found[0]) is dict else dict(vars(kind))

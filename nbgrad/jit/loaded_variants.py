@@ -16,7 +16,6 @@ from ..tensors.tensor import Tensor
 from .acts import Acts
 from .backward import Backward
 from .checker import check
-from .compile import key_of_tree
 from .costs import measured
 from .effects import GradientOf
 from .expressions import type_of_text
@@ -25,15 +24,16 @@ from .forms import Form
 from .graph import Graph
 from .guards import Guards
 from .ir import Value
+from .keys import key_of_tree
 from .leaves import NUMBER
 from .literals import Type
 from .parser import given_constants, parse
 from .program import Program
 from .rebound import State
 from .recorded import Recorder
+from .runs import Parts, Run
 from .sequence import Expected
 from .spelling import read_kind, read_tree, read_value, require_no_python
-from .variants import Parts, Variant
 
 __all__ = ["LoadedVariant", "read_variant"]
 
@@ -72,7 +72,7 @@ def read_variant(file: File, record: dict[str, Any]) -> tuple[Any, LoadedVariant
     return key, LoadedVariant(file, record, given)
 
 
-class LoadedVariant(Variant):
+class LoadedVariant(Run):
     """A variant without a program.
 
     Attributes:

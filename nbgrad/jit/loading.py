@@ -12,15 +12,16 @@ from ..base.nested import Tree
 from ..graph.edges import requires_grad
 from ..kernels.cpu.store import loader, platform_key
 from ..tensors.tensor import Tensor
-from .compile import Compiled, key_of, key_of_tree, sharing
+from .compile import Compiled
 from .costs import measured
 from .files import File, read_file, refuse
 from .ir import Value
+from .keys import key_of, key_of_tree, sharing
 from .leaves import NUMBER, kind_text
 from .loaded_variants import LoadedVariant, read_variant
 from .replay import run_block, tensor_of
+from .runs import MISSED, Run
 from .structures import flatten
-from .variants import MISSED, Variant
 
 __all__ = ["Loaded", "load"]
 
@@ -42,7 +43,7 @@ def load(path: Any) -> Loaded:
     file = read_file(path)
     try:
         note = offer_objects(file)
-        groups: dict[Any, list[Variant]] = {}
+        groups: dict[Any, list[Run]] = {}
         for record in file.table["variants"]:
             with measured() as cost:
                 key, variant = read_variant(file, record)
@@ -80,7 +81,7 @@ class Loaded(Compiled):
 
     _comparable_ = False
 
-    def __init__(self, name: str, groups: dict[Any, list[Variant]], objects: str):
+    def __init__(self, name: str, groups: dict[Any, list[Run]], objects: str):
         self._saved_, self.objects = groups, objects
 
         def by_calls(*args: Any, **kwargs: Any) -> Any:
@@ -106,7 +107,7 @@ class Loaded(Compiled):
                 self._fixed_[key[0], tuple([NUMBER if k in fixed else kind for k, kind in enumerate(key[1])]), *key[2:]] = fixed
         self._count_ = self.limit
 
-    def _eagerly_(self, group: list[Variant], args: tuple, kwargs: dict) -> NoReturn:
+    def _eagerly_(self, group: list[Run], args: tuple, kwargs: dict) -> NoReturn:
         """What was not saved."""
         self._variants_ = {key: group for key, group in self._variants_.items() if group}
         self._refuse_(*flatten((args, kwargs)))
@@ -197,7 +198,7 @@ def spelled(tree: Tree, kinds: Sequence[Any]) -> str:
     return f"({', '.join([*map(repr, args), *(f'{name}={value!r}' for name, value in kwargs.items())])})"
 
 
-def mismatches(key: Any, variant: Variant, kinds: Sequence[Any], tree: Tree, tensors: list[Tensor]) -> tuple[int, list[str]]:
+def mismatches(key: Any, variant: Run, kinds: Sequence[Any], tree: Tree, tensors: list[Tensor]) -> tuple[int, list[str]]:
     """What is other than a variant has it, in words; before that, how much."""
     wanted, expected, shared, enabled, dtype = key
     if wanted != key_of_tree(tree):

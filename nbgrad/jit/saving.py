@@ -35,9 +35,9 @@ from .objects import needed_objects
 from .parser import parse
 from .rebound import StateOf
 from .retrace import example
+from .runs import Run
 from .spelling import require_no_python, spell_kind, spell_tree, spell_value
 from .text import text_of
-from .variants import Variant
 
 __all__ = ["save"]
 
@@ -108,7 +108,7 @@ class Record:
         parts: bytes by digest, to which constants are added.
     """
 
-    def __init__(self, variant: Variant, parts: dict[str, bytes]):
+    def __init__(self, variant: Run, parts: dict[str, bytes]):
         self.which, self.parts = variant, parts
 
     def variant(self, key: Any) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class Record:
         return digest
 
 
-def make_usual(variant: Variant, backward: Backward) -> None:
+def make_usual(variant: Run, backward: Backward) -> None:
     """Have the program of the usual pass: of cotangents of all results to all arguments."""
     if any(program is not None for program in backward.programs.values()):
         return
@@ -246,7 +246,7 @@ def make_usual(variant: Variant, backward: Backward) -> None:
 # ---- what a file cannot hold ------------------------------------------------------------------------------------------
 
 
-def refusals(variant: Variant) -> Iterator[GraphError]:
+def refusals(variant: Run) -> Iterator[GraphError]:
     """Why a file cannot hold a variant."""
     acts, parts = variant.acts, variant.parts
     if any(each.same for each in variant.identities):

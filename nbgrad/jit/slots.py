@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Sequence
 
 from ..base.nested import Tree
 from ..tensors.tensor import Tensor
-from .guards import content_of, dict_of, member_of
 from .ir import Value
 from .members import MISSING, slot_of
+from .names import content_of, dict_of, member_of
 
 __all__ = ["LEAF", "NUMBER", "Exchange", "Keeper", "Slot", "put_slot", "shown"]
 

@@ -121,7 +121,7 @@ def read_tree(spelled: Any) -> Tree:
 
 
 def spell_kind(kind: Any) -> Any:
-    """What a leaf of the arguments is known by: ``key_of`` of compile.py.
+    """What a leaf of the arguments is known by: ``key_of`` of keys.py.
 
     Raises:
         GraphError: a function, a generator, or a class of the program.

@@ -20,6 +20,7 @@ from ...base.dtypes import dtype_of
 from ...base.errors import DeviceError, KernelError
 from .access import compute_dtype
 from .build import Kernel, Recipe
+from .presence import LIBRARY, has_driver
 from .templates import BLOCK
 
 __all__ = ["Gpu", "missing", "is_available", "without_tensors"]
@@ -49,6 +50,11 @@ def is_available() -> bool:
 
 @cache
 def _missing(ordinal: int) -> str | None:
+    if not has_driver():
+        return (
+            f"cuda: no usable GPU {ordinal}: there is no driver, {LIBRARY} cannot be loaded. "
+            "Hint: kernels can be compiled and interpreted without one."
+        )
     try:
         core = import_core()
         check_driver()

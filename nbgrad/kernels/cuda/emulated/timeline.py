@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from ....base.errors import KernelError
 
-__all__ = ["Event", "History", "Mark", "Stream", "Timeline"]
+__all__ = ["Event", "History", "Mark", "Stream", "Timeline", "merge"]
 
 Clock = dict[int, int]  # by the number of a stream
 Work = Callable[[], None]
