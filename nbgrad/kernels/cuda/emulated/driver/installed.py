@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Installed"]
 
+# What a name meant before a version of CUDA, where its parameters were others.
+CHANGED = {
+    "cuStreamGetCaptureInfo": (12030, "cuStreamGetCaptureInfo_v2"),
+    "cuStreamUpdateCaptureDependencies": (12030, "cuStreamUpdateCaptureDependencies_v1"),
+}
 MOST_ENTRIES = 1024  # names that may be asked for
 
 
@@ -47,7 +52,8 @@ class Installed:
         if name.startswith("cuGetProcAddress"):
             out[0] = self.address
             return codes.SUCCESS
-        out[0] = self.jump(name)
+        since, older = CHANGED.get(name, (0, ""))
+        out[0] = self.jump(older if version < since else name)
         put(ctypes.c_int, status, 0)
         return codes.SUCCESS
 
