@@ -97,7 +97,7 @@ def entry_point(installed: Installed, name: str, found: Entry) -> Callable[..., 
             except Refused as refused:
                 driver.refused, driver.reason = refused.number, f"{name}: {refused.reason}" if refused.reason else name
                 return refused.number
-            except Exception:  # a fault of ours: ctypes would print it, and let the call succeed
+            except BaseException:  # a fault of ours, or an interrupt: ctypes would print it, and give whatever number is there
                 driver.reason = f"{name}: {traceback.format_exc()}"
                 print(driver.reason, file=sys.stderr)
                 return codes.UNKNOWN
