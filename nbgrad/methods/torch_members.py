@@ -93,11 +93,12 @@ def new(x: Tensor, *args: Any) -> Tensor:
     >>> x.new(x.shape).shape, x.new((2, 3))
     (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
+    dtype, device = x.layout.dtype, x.layout.device
     if len(args) == 1 and isinstance(args[0], Size):
-        return empty(args[0], dtype=x.layout.dtype)
+        return empty(args[0], dtype=dtype, device=device)
     if all(isinstance(size, int) for size in args):
-        return empty(*args, dtype=x.layout.dtype) if args else empty(0, dtype=x.layout.dtype)
-    return tensor(args[0], dtype=x.layout.dtype)
+        return empty(*args or (0,), dtype=dtype, device=device)
+    return tensor(args[0], dtype=dtype, device=device)
 
 
 def new_empty_strided(
@@ -111,8 +112,10 @@ def new_empty_strided(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
-    return empty_strided(size, stride, dtype=x.layout.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    """``nbgrad.empty_strided`` with the dtype of this tensor, and on its device, unless others are given."""
+    own = x.layout
+    dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def resize(x: Tensor, *sizes: Any) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .heaps import heap_on
@@ -9,7 +11,7 @@ from .layout import Layout
 from .storage import Device, Storage, note_made
 from .tensor import Tensor, new_tensor
 
-__all__ = ["download", "storage_of", "upload"]
+__all__ = ["bytes_of", "copied", "download", "larger", "storage_of", "stored", "upload"]
 
 
 def storage_of(device: Device, nbytes: int) -> Storage:
@@ -41,6 +43,49 @@ def download(x: Tensor) -> np.ndarray:
     if array.nbytes:
         found.card.download(array, x._storage_.array.address + x._offset_, found.stream())
     return array
+
+
+def bytes_of(storage: Storage) -> np.ndarray:
+    """A copy of all that a storage on a GPU holds, when all work before is done."""
+    found, array = heap_on(number_of(storage.device)), np.empty(storage.array.nbytes, np.uint8)
+    if array.nbytes:
+        found.card.download(array, storage.array.address, found.stream())
+    return array
+
+
+def copied(storage: Storage) -> Storage:
+    """A storage on a copy of the memory, of its GPU."""
+    new = storage_of(storage.device, storage.array.nbytes)
+    copy_bytes(storage, new)
+    return new
+
+
+def larger(storage: Storage, nbytes: int) -> Any:
+    """More memory, which begins with what a storage has."""
+    new = storage_of(storage.device, nbytes)
+    copy_bytes(storage, new)
+    return new.array
+
+
+def copy_bytes(source: Storage, target: Storage) -> None:
+    """Copy all that a storage holds to the beginning of another one of its GPU."""
+    found = heap_on(number_of(source.device))
+    if source.array.nbytes:
+        found.card.copy(target.array.address, source.array.address, source.array.nbytes, found.stream())
+
+
+def stored(array: np.ndarray, device: Device) -> Storage:
+    """A storage on a GPU with the bytes of a contiguous array."""
+    found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes)
+    if array.nbytes:
+        found.card.upload(storage.array.address, array, found.stream())
+    return storage
+
+
+def number_of(device: Device) -> int:
+    """The number of a tensor's GPU."""
+    assert device.index is not None
+    return device.index
 
 
 def extent(layout: Layout) -> int:

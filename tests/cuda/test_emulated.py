@@ -305,12 +305,12 @@ def folded(name, dtype, form):
     values = [600] * of.values
     result = np.zeros(3 if form != "columns" else 40, templates.dtype_of(output).numpy)
     if form == "rows":
-        template, grid, counts = reductions.reduce_rows(of, (dtype,), output, "whole", 1), (3, 1), [600, 768]
+        template, grid, counts = reductions.reduce_rows(of, (dtype,), output, "whole", 1), (3, 1), [600, 600, 768]
     elif form == "short":
-        template, grid, counts = reductions.reduce_short_rows(of, (dtype,), output), (1,), [3, 600]
+        template, grid, counts = reductions.reduce_short_rows(of, (dtype,), output), (1,), [3, 600, 600]
     else:
         template, grid = reductions.reduce_columns(of, (dtype,), output), (2, 1, 1)
-        x, counts = np.ascontiguousarray(x.reshape(45, 40)), [0, 1, 45, 40, 48]
+        x, counts = np.ascontiguousarray(x.reshape(45, 40)), [0, 1, 45, 40, 48, 1800, 40, 1]
     return Recipe(template, of.term, of.dtype, of.source()), grid, [result, x, *values, *counts]
 
 

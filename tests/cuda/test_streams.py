@@ -527,6 +527,59 @@ def test_a_wait_for_each_pair_of_streams_that_a_cotangent_crosses():
     assert calls("cuStreamWaitEvent") == before + 2  # the pass waits for the caller, and the caller for the pass
 
 
+# ---- anomaly mode ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_nan_is_found_on_the_device(several):
+    """The node that made it first is named when the pass is done, on whichever streams and GPUs it ran; streams stay."""
+    x, before = on_gpu(0.0, 1.0, 2.0, grad=True), choices()
+    with nbgrad.set_detect_anomaly(True):
+        if several:
+            y, (_, t) = other_streams(x)
+            cuda.current_stream(1).wait_stream(t)
+        else:
+            y = (x * 2).to("cuda:1") * 3
+        z = (y.sqrt() * 0).sin() * 2
+        with (
+            pytest.warns(UserWarning, match=r"(?s)Error detected in SqrtBackward0.*z = \(y.sqrt\(\) \* 0\).sin\(\)"),
+            pytest.raises(GradError, match="Function 'SqrtBackward0' returned nan values in its 0th output"),
+        ):
+            z.backward(nbgrad.ones_like(z))
+    assert choices() == before
+
+
+def test_a_pass_without_nan_reads_nothing_else():
+    """What was looked for on the device is read once: one copy, whatever the number of nodes."""
+    counts = []
+    for length in (3, 30):
+        x = on_gpu(grad=True)
+        with nbgrad.set_detect_anomaly(True):
+            y = x
+            for _ in range(length):
+                y = y * 1.5
+            g = nbgrad.ones_like(y)
+            before = calls("cuMemcpyDtoHAsync")
+            y.backward(g)
+        counts.append(calls("cuMemcpyDtoHAsync") - before)
+    if cuda.host_fallbacks().get("any"):
+        pytest.skip("any has no kernel for a GPU, and reads every result")
+    assert counts[0] == counts[1] == 1
+
+
+def test_places_and_streams_of_nodes_together():
+    """In anomaly mode a node on another stream has both: its line is shown, and it runs where it was recorded."""
+    x, s, seen = on_gpu(grad=True), cuda.Stream(), []
+    s.wait_stream(cuda.current_stream())
+    with nbgrad.set_detect_anomaly(True), cuda.stream(s):
+        y = x * 2
+    assert "y = x * 2" in y.grad_fn.metadata["traceback_"][-1]
+    y.register_hook(lambda g: seen.append(cuda.current_stream()))
+    with cuda.stream(s):
+        y.backward(nbgrad.ones_like(y))
+    assert seen == [s]
+
+
 # ---- random programs -------------------------------------------------------------------------------------------------------
 
 

@@ -133,7 +133,7 @@ class Captures(Allocations):
                 if allocation.alive:
                     self.give_back(allocation)
 
-    @entry("ppn")
+    @entry("ppn", "cuGraphInstantiate", "cuGraphInstantiateWithFlags")
     def cuGraphInstantiate(self, out, handle, flags):
         graph = self.thing(handle, Graph)
         if any(each.graph is graph for each in self.captures):
