@@ -24,18 +24,7 @@ from .accumulators import Accumulator, accumulator, identity
 from .scores import logsumexp_accumulator
 from .templates import BLOCK, Template, ceil_div, compile_template, indent
 
-__all__ = [
-    "STAGES",
-    "Scan",
-    "parts_of",
-    "pick",
-    "place",
-    "scan_lines",
-    "scan_of",
-    "scan_rows",
-    "scan_tile",
-    "shift",
-]
+__all__ = ["STAGES", "Scan", "parts_of", "pick", "place", "scan_lines", "scan_of", "scan_rows", "scan_tile", "shift"]
 
 STAGES = ("whole", "totals", "offsets", "carried")
 
@@ -421,5 +410,3 @@ def parts_of(n: int, most: int, least: int) -> tuple[int, int]:
     """``(parts, share)``: at most ``most`` parts of at least ``least`` elements, of which each share is a multiple."""
     share = ceil_div(ceil_div(n, most), least) * least
     return ceil_div(n, share), share
-
-
