@@ -24,7 +24,7 @@ from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
-from ..modes.numbers import Number, plain
+from ..modes.numbers import FOLLOWED, Number, plain
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
@@ -360,14 +360,14 @@ def full(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value._number_("full", "fill_value")
     if is_followed(fill_value, requires_grad):
-        return of_number(full(size, 0.0, dtype=dtype, device=device), fill_value)
+        return of_number(full(size, fill_value.PYTHON(0), dtype=dtype, device=device), fill_value)
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
 
 
 def is_followed(value: Any, requires_grad: bool) -> bool:
     """Whether a number is one whose way into a tensor a capture writes down."""
-    return type(value) is Number and not requires_grad and value.is_followed()
+    return type(value) in FOLLOWED and not requires_grad and value.is_followed()
 
 
 def of_number(x: Tensor, number: Number) -> Tensor:
@@ -684,7 +684,7 @@ def tensor(
     if dtype is None and device is None and (out := of_alike(data)) is not None:
         return leaf("tensor", out if default_device() is CPU else there("tensor", out, default_device()), requires_grad)
     if is_followed(data, requires_grad):
-        return of_number(tensor(0.0, dtype=dtype, device=device), data)
+        return of_number(tensor(data.PYTHON(0), dtype=dtype, device=device), data)
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("tensor", device)
     if to is not CPU:
         return leaf("tensor", there("tensor", tensor(data, dtype=dtype, device=CPU), to), requires_grad)
@@ -1021,7 +1021,9 @@ def full_like(
     if open_levels and is_batched(input):
         return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     if is_followed(fill_value, requires_grad):
-        return of_number(full_like(input, 0.0, dtype=dtype, device=device, memory_format=memory_format), fill_value)
+        return of_number(
+            full_like(input, fill_value.PYTHON(0), dtype=dtype, device=device, memory_format=memory_format), fill_value
+        )
     layout = layout_like("full_like", input, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", "fill_value", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)

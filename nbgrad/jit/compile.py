@@ -21,7 +21,7 @@ from .effects import Filling, Kept, Postponed, Raised
 from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
 from .keys import key_of, key_of_tree, sharing
-from .leaves import NUMBER
+from .leaves import NUMBERS, is_word
 from .members import METHOD
 from .rebound import State
 from .rehearsals import in_modes, rehearsing
@@ -61,6 +61,7 @@ class Compiled(AsItIs):
         self._variants_: dict[Any, list[Run]] = {}
         self._begin_()
         self._fixed_: dict[Any, frozenset[int]] = {}
+        self._taken_: dict[Any, frozenset[int]] = {}  # ints whose values it takes, by the structure of arguments
         self._postponed_: dict[Any, int] = {}
         self._count_, self._state_ = 0, State()
         self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
@@ -150,11 +151,13 @@ class Compiled(AsItIs):
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         try:
-            kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+            shape = key_of_tree(tree)
+            taken = self._taken_.get(shape, NONE) if self._taken_ else NONE
+            numbers = frozenset([k for k, leaf in enumerate(leaves) if type(leaf) in NUMBERS and is_word(leaf) and k not in taken])
+            kinds = [NUMBERS[type(leaf)] if k in numbers else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)]
         except Foreign as error:
             return self._as_it_is_(error, args, kwargs)
-        loose = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
-        numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
+        loose = (shape, tuple(kinds), sharing(tensors), mode.enabled, get_default_dtype())
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
         key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
         if any(x.layout.special for x in tensors):
@@ -255,6 +258,8 @@ class Compiled(AsItIs):
         if len(self._broken_) > broken:
             self._broken_[loose] = next(reversed(self._broken_.values()))
             self._forget_(loose, before)
+        elif wholes := frozenset([k for k in fixed if k != ITEMS and loose[1][k] == NUMBERS[int]]):
+            self._taken_[loose[0]] = self._taken_.get(loose[0], NONE) | wholes
         return made
 
     def _forget_(self, loose: Any, before: frozenset[int] | None) -> None:

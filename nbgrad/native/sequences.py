@@ -28,7 +28,7 @@ from .calls import recording
 from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .places import note_write
-from .primitives import address_of_bytes, array_data, get_int64, new_array, owns_memory, put_int64, words, words_of
+from .primitives import address_of_bytes, array_data, get_int64, is_small, new_array, owns_memory, put_int64, words, words_of
 from .recording import flows
 from .repeats import launch_step, repeat_step
 
@@ -50,6 +50,7 @@ class Sequence:
         words: the steps: NOTE [Sequence words].
         outs: for every result the template of its layout.
         layouts: for every operand its layout; a number's code (``NUMBER_CODES``) for a Python number.
+        kinds: for every operand its class; ints have at most 31 bits.
         constants: tensors that the steps read beside the operands.
         constant_layouts: their layouts.
         hosts: ``host(block, results, held, operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
@@ -74,6 +75,7 @@ class Sequence:
         "words",
         "outs",
         "layouts",
+        "kinds",
         "constants",
         "constant_layouts",
         "hosts",
@@ -93,6 +95,7 @@ class Sequence:
     words: bytes
     outs: tuple
     layouts: tuple
+    kinds: tuple
     constants: tuple
     constant_layouts: tuple
     hosts: tuple
@@ -110,9 +113,26 @@ class Sequence:
     stopped: Callable
 
     def __init__(
-        self, words, outs, layouts, constants, hosts, size, descr, names, cells, objects, flags, special, slow, recorded, mode, end
+        self,
+        words,
+        outs,
+        layouts,
+        kinds,
+        constants,
+        hosts,
+        size,
+        descr,
+        names,
+        cells,
+        objects,
+        flags,
+        special,
+        slow,
+        recorded,
+        mode,
+        end,
     ):
-        self.words, self.outs, self.layouts, self.constants, self.hosts = words, outs, layouts, constants, hosts
+        self.words, self.outs, self.layouts, self.kinds, self.constants, self.hosts = words, outs, layouts, kinds, constants, hosts
         self.constant_layouts = tuple([x.layout for x in constants])
         self.block, self.size, self.descr = {}, size, descr
         self.names, self.cells, self.objects, self.flags = names, cells, objects, flags
@@ -126,13 +146,15 @@ class Sequence:
         flags, wrong = words_of(self.flags), 0
         for k in range(len(operands)):
             x = operands[k]
+            if type(x) is not self.kinds[k]:
+                return self.slow(*operands)
             if isinstance(x, Tensor):
                 if not hasattr(x, "layout") or x.layout is not self.layouts[k]:
                     return self.slow(*operands)
                 wrong = wrong | (flows(x) ^ (flags[1 + k] & 1))
                 if flags[1 + k] & 2 != 0 and not is_bare(x):
                     return self.slow(*operands)
-            elif type(x) is not float or type(self.layouts[k]) is not int:
+            elif type(x) is int and not is_small(x):
                 return self.slow(*operands)
         for k in range(len(self.constants)):
             constant: Tensor = self.constants[k]
