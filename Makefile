@@ -9,25 +9,35 @@ FUZZ ?= 2000
 # What test-all runs on, if it is on the PATH.
 VERSIONS ?= 3.11 3.12 3.13 3.14
 TESTS ?= tests
+# GPUs that `make cubins` compiles for.
+ARCHITECTURES ?= sm_80 sm_90 sm_100
 # As many processes as tests/conftest.py says. Who has nothing left takes half of what another still has.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+# What starts many processes, as tests do, finds modules compiled, whatever the user's shell says.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-one test-all lint docs bench cubins fuzz clean
+.PHONY: help demo test test-slow test-one test-all lint docs bench emulate cubins fuzz clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## train a network on handwritten digits (seconds)
 	$(BIN)/python examples/digits.py
 
-# All three run whatever the others say; pytest's summary comes last.
-test: $(INSTALLED)  ## ruff, mypy and every test
-	@status=0; \
+# All three run whatever the others say: mypy beside the tests, and what it said comes last.
+test: $(INSTALLED)  ## ruff, mypy and every test, those over the whole table of operations in parts
+	@status=0; said=$$(mktemp); \
+	$(BIN)/mypy > $$said 2>&1 & mypy=$$!; \
 	$(BIN)/ruff check . || status=1; \
-	$(BIN)/mypy || status=1; \
-	$(PYTEST) || status=1; \
+	$(PYTEST) $(PARTS) || status=1; \
+	wait $$mypy || status=1; \
+	echo "mypy: $$(grep -v ': note: ' $$said)"; rm -f $$said; \
 	exit $$status
+
+test-slow: PARTS := --slow
+test-slow: test  ## make test with all cases of every test, which takes several times as long
 
 test-one: $(INSTALLED)
 	$(PYTEST) $(TESTS)
@@ -57,8 +67,11 @@ bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; up
 	$(BIN)/python -m pytest benchmarks -q -W default
 	$(BIN)/python -m benchmarks.report
 
+emulate: $(INSTALLED)  ## every test of GPUs, the slow ones too, on GPUs that this processor plays
+	NBGRAD_CUDA=emulated $(PYTEST) --slow tests/cuda
+
 cubins: $(INSTALLED)  ## compile every CUDA kernel and inspect it; needs no GPU
-	$(BIN)/python -m nbgrad.cubins
+	$(BIN)/python -m nbgrad.cubins --arch $(ARCHITECTURES)
 
 fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them; native code in its other builds
 	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py tests/native/test_builds.py

@@ -34,6 +34,7 @@ from .base.locks import new_lock
 from .engine import run_as_walk_does
 from .graph.edges import Node
 from .graph.node import name_of
+from .graph.noting import note
 from .graph.saved import remember_writer, writes
 from .graph.task import GraphTask, state
 from .kernels.cpu.build import Program, address
@@ -177,11 +178,11 @@ def reads_frames() -> bool:
         def compare(walk, index):
             answers.append(agrees(walk, sys._getframe(1)))
 
-        native.watch(([None] * PLACES, compare, [], induced, remember_writer))
+        note(([None] * PLACES, compare, [], induced, remember_writer))
         try:
             native.place()
         finally:
-            native.watch(None)
+            note(None)
     return answers == [True]
 
 
@@ -260,10 +261,9 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
         internal = task.captures is not None and task.captures.internal
         if _mode.check_nan and not internal:
             checks = nan_finder(), refuse_nan
-            step = engine.steps(*checks, nested=task.depth > engine.NATIVE_DEPTH)[0]
-            engine.walk(task, seeds, create_graph, current, watched_run, step)
+            engine.walks[0](task, seeds, create_graph, current, watched_run, checks)
         else:
-            engine.walk(task, seeds, create_graph, current)
+            engine.walks[0](task, seeds, create_graph, current)
     except Exception as error:
         report(failed_node(error), error)
         raise
@@ -382,7 +382,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
             raise ArgumentError(f"set_detect_anomaly: {name} must be a bool, got {type(value).__name__}.")
     with _switch:
         _mode.enabled, _mode.check_nan = enabled, check_nan
-        native.watch(watcher() if enabled else None)
+        note(watcher() if enabled else None)
         others = [each for each in engine.walks if each is not watched_walk]
         engine.walks[:] = [*others, watched_walk] if enabled else others
 

@@ -1,60 +1,406 @@
-"""``torch.cuda`` as far as programs ask it which device to choose: tensors cannot be on a GPU in this version."""
+"""``torch.cuda``: which GPUs there are, which one is current, what their memory is used for; streams and events.
+
+Importing this loads no driver. Functions that ask whether there is a GPU are quick where there is none.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .autograd import stream_walk as stream_walk
+from .base.errors import ArgumentError, OutOfMemoryError, RangeError
 from .creation.casting import on_device
+from .tensors.choices import current
+from .tensors.storage import Device, device as device_named
+from .tensors.streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    set_stream,
+    stream,
+    synchronize,
+)
+from .tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from .tensors.heaps import HeapOfCard
 
 __all__ = [
+    "DeviceProperties",
+    "Event",
+    "ExternalStream",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "can_device_access_peer",
     "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
     "device_count",
+    "device_of",
     "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_per_process_memory_fraction",
+    "get_stream_from_external",
+    "host_fallbacks",
+    "init",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
 
 
+# ---- which GPUs there are ------------------------------------------------------------------------------------------
+
+
 def is_available() -> bool:
-    """Whether tensors can be on a GPU: not in this version.
+    """Whether tensors can be on a GPU. Where there is a driver and a package is missing, a warning says which.
 
     >>> import nbgrad
     >>> "cuda" if nbgrad.cuda.is_available() else "cpu"
     'cpu'
     """
-    return False
-
-
-def is_initialized() -> bool:
-    """Whether a GPU is in use: never."""
-    return False
+    return device_count() > 0
 
 
 def device_count() -> int:
     """How many GPUs tensors can be on."""
-    return 0
+    from .kernels.cuda.presence import has_driver
+
+    if not has_driver():
+        return 0
+    from .kernels.cuda.driver import count
+
+    found: int = count()
+    if not found:
+        warn_of_what_is_missing()
+    return found
+
+
+@cache
+def warn_of_what_is_missing() -> None:
+    """Say once why the GPU of a machine that has a driver cannot be used."""
+    from .kernels.cuda.host import missing
+
+    if (reason := missing()) is not None:
+        warnings.warn(reason, UserWarning, stacklevel=4)
+
+
+def is_initialized() -> bool:
+    """Whether the process uses a GPU."""
+    from .tensors.choices import opened
+
+    return bool(opened)
+
+
+def init() -> None:
+    """Begin to use the current GPU, which its first tensor does by itself.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    heap_of("init", None)
+
+
+def heap_of(op: str, named: Any) -> HeapOfCard:
+    """The memory of the GPU that an argument names, which is used from now on; None: the current one.
+
+    Raises:
+        DeviceError: it is not there, or no GPU. ArgumentError: no name of a device.
+    """
+    from .tensors.heaps import heap_on
+
+    return heap_on(index_of(op, named))
+
+
+def index_of(op: str, named: Any) -> int:
+    """The number of the GPU that an argument names; None: the current one. Errors as of ``heap_of``."""
+    found = on_device(op, "cuda" if named is None else named)
+    if found.index is None:
+        raise ArgumentError(f"{op}: expected a GPU, as 'cuda:0' or its number, got {found}.")
+    return found.index
+
+
+# ---- the current GPU -----------------------------------------------------------------------------------------------
 
 
 def current_device() -> int:
-    """The GPU that is in use.
+    """The number of the GPU that ``"cuda"`` means in this thread.
 
     Raises:
-        NotSupportedError: there is none.
+        DeviceError: there is none.
     """
-    on_device("current_device", "cuda")
-    return 0
+    return index_of("current_device", None)
 
 
-def synchronize(device: Any = None) -> None:
-    """Wait until the work of a GPU is done.
+def set_device(device: Any) -> None:
+    """Let ``"cuda"`` mean a GPU, for this thread; a negative number changes nothing.
 
     Raises:
-        NotSupportedError: there is none.
+        DeviceError: it is not there.
     """
-    on_device("synchronize", "cuda" if device is None else device)
+    if not (type(device) is int and device < 0):
+        current.index = index_of("set_device", device)
+
+
+class device:
+    """A GPU is the current one inside; None and negative numbers change nothing.
+
+    Args:
+        device: its name or number.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+
+    __slots__ = ("idx", "prev_idx")
+
+    def __init__(self, device: Any):
+        unchanged = device is None or (type(device) is int and device < 0)
+        self.idx = -1 if unchanged else index_of("device", device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        self.prev_idx = current.index
+        if self.idx >= 0:
+            current.index = self.idx
+
+    def __exit__(self, *error: object) -> None:
+        if self.idx >= 0:
+            current.index = self.prev_idx
+
+
+class device_of(device):
+    """The GPU of a tensor is the current one inside; a tensor on the CPU changes nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, obj: Tensor):
+        if not isinstance(obj, Tensor):
+            raise ArgumentError(f"device_of: expected a Tensor, got {type(obj).__name__}.")
+        super().__init__(obj.layout.device.index)
+
+
+# ---- what they are -------------------------------------------------------------------------------------------------
+
+
+class DeviceProperties(NamedTuple):
+    """What a GPU is; the names are torch's, sizes are in bytes."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    uuid: str
+    warp_size: int
+    is_integrated: bool
+    max_threads_per_multi_processor: int
+    regs_per_multiprocessor: int
+    shared_memory_per_block: int
+    shared_memory_per_block_optin: int
+    shared_memory_per_multiprocessor: int
+    L2_cache_size: int
+    pci_bus_id: int
+    pci_device_id: int
+    pci_domain_id: int
+
+
+def get_device_properties(device: Any = None) -> DeviceProperties:
+    """What a GPU, by default the current one, is.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+    card = heap_of("get_device_properties", device).card
+    told, (major, minor) = card.device.properties, card.device.compute_capability
+    return DeviceProperties(
+        name=str(card.device.name),
+        major=major,
+        minor=minor,
+        total_memory=card.room()[1],
+        multi_processor_count=told.multiprocessor_count,
+        uuid=str(card.device.uuid),
+        warp_size=told.warp_size,
+        is_integrated=bool(told.integrated),
+        max_threads_per_multi_processor=told.max_threads_per_multiprocessor,
+        regs_per_multiprocessor=told.max_registers_per_multiprocessor,
+        shared_memory_per_block=told.max_shared_memory_per_block,
+        shared_memory_per_block_optin=told.max_shared_memory_per_block_optin,
+        shared_memory_per_multiprocessor=told.max_shared_memory_per_multiprocessor,
+        L2_cache_size=told.l2_cache_size,
+        pci_bus_id=told.pci_bus_id,
+        pci_device_id=told.pci_device_id,
+        pci_domain_id=told.pci_domain_id,
+    )
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of a GPU, by default the current one."""
+    return str(heap_of("get_device_name", device).card.device.name)
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The compute capability of a GPU, as (9, 0)."""
+    major, minor = heap_of("get_device_capability", device).card.device.compute_capability
+    return int(major), int(minor)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the current GPU computes with bfloat16: all do that kernels are compiled for."""
+    return device_count() > 0 and (including_emulation or get_device_capability() >= (8, 0))
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether a GPU can read another one's memory.
+
+    Raises:
+        DeviceError: one is not there.
+    """
+    there = index_of("can_device_access_peer", peer_device)
+    here = heap_of("can_device_access_peer", device)
+    return there != here.index and bool(here.card.reaches(there))
+
+
+# ---- memory --------------------------------------------------------------------------------------------------------
+
+
+def counted(op: str, device: Any) -> dict[str, int]:
+    """The counters of a GPU's memory; all 0 of one that is not in use."""
+    from .tensors.choices import opened
+
+    index = index_of(op, device)
+    for heap in opened:
+        if heap.index == index:
+            from .tensors.memory_stats import memory_stats as stats_of
+
+            return stats_of(heap)
+    return {}
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """The counters of a GPU's memory, by torch's names; empty of a GPU that is not in use.
+
+    ``allocated_bytes`` are those that tensors have asked for, ``active_bytes`` those of the blocks in which they lie,
+    ``reserved_bytes`` all that the driver has given.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+    return counted("memory_stats", device)
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of the tensors on a GPU, by default the current one."""
+    return counted("memory_allocated", device).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that tensors had at once, since the beginning or ``reset_peak_memory_stats``."""
+    return counted("max_memory_allocated", device).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that the driver has given for tensors, those among them that are kept for new ones."""
+    return counted("memory_reserved", device).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that the driver had given at once."""
+    return counted("max_memory_reserved", device).get("reserved_bytes.all.peak", 0)
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the greatest numbers begin again with those of now."""
+    from .tensors.memory_stats import reset_peaks
+
+    reset_peaks(heap_of("reset_peak_memory_stats", device))
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The counters as a table to be printed."""
+    from .tensors.memory_stats import memory_summary as summary_of
+
+    return summary_of(heap_of("memory_summary", device), abbreviated)
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes of a GPU that are free, as the driver says, and all that it has."""
+    free, total = heap_of("mem_get_info", device).card.room()
+    return int(free), int(total)
+
+
+def empty_cache() -> None:
+    """Give memory that no tensor has back to the driver, of all GPUs; pinned memory, too."""
+    from .tensors.choices import opened
+
+    for heap in tuple(opened):
+        heap.release()
+    if opened:
+        from .tensors.pinned import release
+
+        release()
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Bound what the process may have of a GPU's memory.
+
+    Args:
+        fraction: of all that the GPU has, 0 to 1. Tensors that are there stay, also beyond it.
+
+    Raises:
+        RangeError: another number. DeviceError: the GPU is not there.
+    """
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)):
+        raise ArgumentError(f"set_per_process_memory_fraction: fraction must be a number, got {type(fraction).__name__}.")
+    if not 0 <= fraction <= 1:
+        raise RangeError(f"set_per_process_memory_fraction: fraction is {fraction}, expected a number from 0 to 1.")
+    heap = heap_of("set_per_process_memory_fraction", device)
+    heap.limit = None if fraction == 1 else int(heap.card.room()[1] * fraction)
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """The bound that ``set_per_process_memory_fraction`` has set, as a part of the GPU's memory."""
+    heap = heap_of("get_per_process_memory_fraction", device)
+    return 1.0 if heap.limit is None else heap.limit / heap.card.room()[1]
+
+
+def host_fallbacks() -> dict[str, int]:
+    """How often each operation ran on the CPU because it has no kernel for a GPU."""
+    from .dispatch.device_lowerings import fallbacks
+
+    return dict(fallbacks)
+
+
+# ---- random numbers ------------------------------------------------------------------------------------------------
 
 
 def manual_seed(seed: int) -> None:
@@ -63,7 +409,3 @@ def manual_seed(seed: int) -> None:
 
 def manual_seed_all(seed: int) -> None:
     """Seed the generators of all GPUs: nothing, as there is none."""
-
-
-def empty_cache() -> None:
-    """Give unused memory of a GPU back: nothing, as there is none."""

@@ -107,13 +107,16 @@ def walk(
     create_graph: bool,
     current: dict[str, Any],
     run: Callable | None = None,
-    step: Callable | None = None,
+    checks: tuple = (),
+    turns: Callable | None = None,
+    settle_leaf: Callable | None = None,
 ) -> None:
     """The loop: which node comes next. What a node does in its turn is a *step*, see ``steps``.
 
     Args:
         run: runs nodes that are not plain, with the arguments of ``run_special``, and all nodes while there are watchers.
-        step: takes the steps of plain nodes, in the place of the usual ``advance``.
+        checks: the arguments of ``steps``, or of ``turns``, which is asked in its place.
+        settle_leaf: does what ``settle`` does.
     """
     nodes, frees, plain, parts = task.roots, not task.keep_graph, task.plain, task.parts
     needed: Any = task.needed
@@ -123,7 +126,7 @@ def walk(
     work = current, counts, buffers, create_graph, frees, parts, task.leading
     heap: list[tuple[int, int, Target]] = []
     ties = 0
-    settle_leaf: Callable = settle
+    settle_leaf = settle_leaf or settle
     for watcher in watchers:
         run, settle_leaf = watcher.watch(run or run_as_walk_does, settle_leaf)
     node = nodes[0] if len(nodes) == 1 else None
@@ -145,8 +148,9 @@ def walk(
     if watchers:  # no node is plain: those that run are all in `wanted` of the test below
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
-    usual_step, send_on, _ = steps() if task.depth <= NATIVE_DEPTH else steps(nested=True)
-    step = step or usual_step
+    if turns is None:
+        turns = steps
+    step, send_on, _ = turns(*checks) if task.depth <= NATIVE_DEPTH else turns(*checks, nested=True)
     while node is not None or heap:
         if node is None:
             node = heappop(heap)[2]
@@ -216,7 +220,8 @@ def steps(check: Callable | None = None, complain: Callable | None = None, neste
     return native.steps(AccumulateGrad, freed_backward, receive, *sums, check, complain, hooked_meanwhile, compiled=not nested)
 
 
-# What runs a pass is the last of these: anomaly mode adds its own while it watches.
+# What runs a pass is the last of these: anomaly mode adds its own while it watches. All of them end in the first one, in the place
+# of which a program with several streams has its own (autograd/stream_walk.py).
 walks: list[Callable] = [walk]
 
 # Who wants to see every node and leaf run, asked once a pass: ``watch(run, settle) -> (run, settle)``, each in the other's place.

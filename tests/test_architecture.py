@@ -243,8 +243,8 @@ def test_operations_are_declared_in_ops_and_lowered_in_lowering():
 TABLES = {
     ("composites.scatter", "EXTREMA"): "values of torch's argument reduce=",
     ("composites.scatter", "REDUCTIONS"): "values of torch's argument reduce=",
-    ("cubins.operations", "DIVIDES"): "scalar functions whose kernels have divisions of integers, which the gates allow there",
-    ("cubins.table", "SERIES"): "scalar functions of many terms",
+    ("dispatch.device_formulas", "DIVIDES"): "scalar functions that divide integers, which the gates allow there",
+    ("kernels.cuda.vectors", "SERIES"): "scalar functions of many terms",
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",

@@ -20,6 +20,7 @@ from nbgrad.dispatch.elementwise_plans import PLANS
 from nbgrad.kernels.codegen import Scalar, source
 from nbgrad.ops.expr import constant, postorder, symbol
 from nbgrad.tensors import layout
+from nbgrad.tensors.storage import CPU
 
 
 def printed_by(code: str, **environment: str) -> str:
@@ -144,13 +145,13 @@ def test_layouts_in_use_stay_the_only_ones_of_their_kind():
     x, most, made = nbgrad.ones(3, 41), nbgrad.ones(5), nbgrad.compile(lambda x: x + 1, fullgraph=True)
     made(x)
     mine, marked = x.layout, layout.marked_layout(nbgrad.ones(2, 43).layout, layout.TRACED)
-    gone = layout.layout_of(nbgrad.float32, (47, 53))
+    gone = layout.layout_of(nbgrad.float32, (47, 53), None, CPU)
     key = next(key for key, found in layout._layouts.items() if found is gone)
     del gone
     layout.forget_layouts()
     assert key not in layout._layouts
-    assert layout.layout_of(nbgrad.float32, (3, 41)) is mine is (x + 1).layout and nbgrad.ones(5).layout is most.layout
-    assert layout.marked_layout(layout.layout_of(nbgrad.float32, (2, 43)), layout.TRACED) is marked
+    assert layout.layout_of(nbgrad.float32, (3, 41), None, CPU) is mine is (x + 1).layout and nbgrad.ones(5).layout is most.layout
+    assert layout.marked_layout(layout.layout_of(nbgrad.float32, (2, 43), None, CPU), layout.TRACED) is marked
     assert made(nbgrad.ones(3, 41)).layout is mine and "1 variant" in repr(made)
     before = len(layout._layouts)
     layout.forget_layouts()

@@ -300,6 +300,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.early
 def test_a_program_is_checked(tmp_path):
     """mypy knows a user's program by the stubs: types of results, and what does not exist."""
     pytest.importorskip("mypy")

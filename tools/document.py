@@ -330,11 +330,10 @@ def page_row(entry: Entry) -> str:
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """The files and what they should hold."""
+    """The files and what they should hold, but for the stubs."""
     yield EXAMPLES, examples_text()
     yield PAGE, page_text()
-    yield from stubs.files()
 
 
 if __name__ == "__main__":
-    raise SystemExit(stubs.refresh(files()))
+    raise SystemExit(stubs.refresh([*files(), *stubs.files()]))

@@ -389,6 +389,8 @@ def lent_one(layout: Layout) -> Tensor:
     """The cotangent 1 that is lent."""
     one = new_one(layout)
     one._storage_.writable = LENT
+    if layout.memory is not None:
+        one.item()  # it is there for all streams then
     return one
 
 

@@ -33,10 +33,11 @@ __all__ = [
 
 
 class Settings:
-    """What programs set for torch and may read again; nothing here depends on it."""
+    """What programs set for torch and may read again; nothing here depends on it, unless it says so."""
 
     deterministic = False
     matmul_precision = "highest"
+    warns_of_streams = True  # once; depended on by autograd/stream_walk.py
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -121,7 +122,8 @@ def region_activation_memory_budget(budget: float) -> Iterator[None]:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn of gradients from another stream of a GPU: accepted for torch's sake, as there are no streams."""
+    """Whether to warn, once, of a gradient from another stream of a GPU than the leaf was first used on."""
+    Settings.warns_of_streams = bool(enabled)
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:

@@ -119,7 +119,8 @@ def one_hot(tensor, num_classes=-1):
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
     if traces and num_classes >= 0 and bool(whole((tensor >= 0) & (tensor < num_classes)).all()):
-        return (tensor.unsqueeze(-1) == factories.arange(num_classes, device=tensor.layout.device)).to(int64)  # a capture depends on no more than that
+        classes = factories.arange(num_classes, device=tensor.layout.device)
+        return (tensor.unsqueeze(-1) == classes).to(int64)  # a capture depends on no more than that
     classes = values_of(tensor if num_classes == -1 else whole(tensor))  # a number of classes says the shape for a batch too
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):

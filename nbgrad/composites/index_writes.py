@@ -14,7 +14,7 @@ from ..dispatch.rules import record_result, run_plan
 from ..dispatch.writes import write
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in, with_tensors
-from ..lowering.index_writers import PREPARED_WRITES, WRITERS
+from ..lowering.index_writers import PREPARED_WRITES, WRITERS, writer_for
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
@@ -69,7 +69,7 @@ class IndexWriter:
     def prepared(self, args: tuple) -> Callable | None:
         """The function that writes for calls of this kind."""
         op, make = OPS[self.name], PREPARED_WRITES.get(self.name)
-        if make is None or any(x.layout.special for x in tensors_in(args)):
+        if make is None or any(x.layout.special or x.layout.memory is not None for x in tensors_in(args)):
             return None
         count, layouts = len(op.operands), [with_layout(x) for x in args]
         return make(op, tuple(layouts[:count]), dict(zip(attribute_names(op), layouts[count:])))
@@ -94,7 +94,7 @@ class IndexWriter:
         """Write the elements; an index is looked at first."""
         op = OPS[self.name]
         count = len(op.operands)
-        WRITERS[op.name](op, args[0], args[1:count], dict(zip(attribute_names(op), args[count:])))
+        writer_for(op.name, args[0].layout)(op, args[0], args[1:count], dict(zip(attribute_names(op), args[count:])))
 
     def write(self, args: tuple, launch: Callable) -> Tensor:
         """Record and write: NOTE [In-place order]."""

@@ -219,7 +219,7 @@ def regular(name: str, A, check_errors: bool) -> tuple:
         require_regular(name, info)
     if not values_of(whole(info)).any():
         return A, info
-    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), factories.eye(A.shape[-1], dtype=A.dtype), A), info
+    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A), info
 
 
 @at_once(lambda A, check_errors=False: ("inverse", (A,), {}, inverse_with_info))
@@ -238,7 +238,7 @@ def inv_ex(A, *, check_errors=False):
 
 def nothing_said(A):
     """The reports of matrices that are as they should be."""
-    return factories.zeros(A.shape[:-2], dtype=int32)
+    return factories.zeros(A.shape[:-2], dtype=int32, device=A.device)
 
 
 def without_singular(x, info, ndim: int):
@@ -623,7 +623,7 @@ def triangles(factors) -> tuple:
     m, n = factors.shape[-2:]
     k = min(m, n)
     low, up = factors if k == n else factors.slice(-1, 0, k, 1), factors if k == m else factors.slice(-2, 0, k, 1)
-    return low.tril(-1) + factories.eye(m, k, dtype=factors.dtype), up.triu()
+    return low.tril(-1) + factories.eye(m, k, dtype=factors.dtype, device=factors.device), up.triu()
 
 
 @at_once(lambda A, pivot=True: ("plu", (A,), {}, lu_triple) if pivot else None)
@@ -640,7 +640,8 @@ def lu(A, *, pivot=True):
 
 def permutation(A, pivots):
     """The matrix P that takes the exchanges of rows back."""
-    one = factories.eye(A.shape[-2], dtype=A.dtype).expand_shape((*A.shape[:-2], A.shape[-2], A.shape[-2]))
+    one = factories.eye(A.shape[-2], dtype=A.dtype, device=A.device)
+    one = one.expand_shape((*A.shape[:-2], A.shape[-2], A.shape[-2]))
     return scalar.exchange_rows(one, pivots, True)
 
 
@@ -785,7 +786,7 @@ def matrix_power(A, n):
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:  # which depends on A, with derivatives of 0
-        return scalar.where(factories.full((), True), factories.eye(A.shape[-1], dtype=A.dtype), A)
+        return scalar.where(factories.full((), True), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A)
     power, out = A, None
     while n:
         if n & 1:
@@ -899,8 +900,8 @@ def householder_product(A, tau):
     """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
     checked("linalg.householder_product", A)
     m, n = A.shape[-2:]
-    out = factories.eye(m, n, dtype=A.dtype).expand_shape((*A.shape[:-2], m, n))
-    vectors = A.tril(-1) + factories.eye(m, n, dtype=A.dtype)
+    out = factories.eye(m, n, dtype=A.dtype, device=A.device).expand_shape((*A.shape[:-2], m, n))
+    vectors = A.tril(-1) + factories.eye(m, n, dtype=A.dtype, device=A.device)
     for k in reversed(range(tau.shape[-1])):
         v = vectors.slice(-1, k, k + 1, 1)
         out = out - tau.slice(-1, k, k + 1, 1).unsqueeze(-1) * (v @ (h(v) @ out))

@@ -197,7 +197,7 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
     def function(input, q, dim=None, keepdim=False, *, interpolation="linear"):
         require_tensors(name, input)
         if not isinstance(q, Tensor):
-            q = factories.tensor(q, dtype=input.dtype)
+            q = factories.tensor(q, dtype=input.dtype, device=input.device)
         require_quantiles(name, input, q, interpolation)
         of_all = dim is None
         rows = input.reshape((-1,)) if of_all or not input.ndim else input.movedim(wrap(name, dim, input.ndim), -1)

@@ -19,6 +19,7 @@ from ..modes.inference import newly_made
 from ..modes.traced import is_watched
 from ..ops.core import OPS, composite
 from ..ops.shapes import wrap
+from ..tensors.arrays import tensor_of, values_of
 from ..tensors.tensor import Tensor, native
 
 __all__: list[str] = []
@@ -27,7 +28,7 @@ __all__: list[str] = []
 def nonzero(x, *, as_tuple=False):
     """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
     check_is_tensor("nonzero", x)
-    if traces and is_watched(x):
+    if x.layout.memory is not None or traces and is_watched(x):
         places = CALLS["nonzero_places"](CALLS["unsqueeze"](x, 0) if as_tuple and not x.layout.ndim else x)
         return tuple([CALLS["contiguous_copy"](row) for row in CALLS["unbind"](places, 1)]) if as_tuple else places
     find = positions_finder(x.layout, bool(as_tuple))
@@ -102,8 +103,7 @@ def numbers_repeated(repeats: Tensor) -> Tensor:
     """0, 1, 2, ..., each so many times in a row."""
     if repeats.layout.ndim != 1:
         raise ShapeError(f"repeat_interleave: repeats is {list(repeats.layout.shape)}, expected a vector.")
-    places = positions_tensor(np.arange(repeats.layout.numel))
-    return repeated(places, repeats, 0)
+    return repeated(tensor_of(np.arange(repeats.layout.numel), repeats), repeats, 0)
 
 
 def repeated(x: Tensor, repeats, dim):
@@ -114,7 +114,7 @@ def repeated(x: Tensor, repeats, dim):
     if not x.layout.ndim:
         x = CALLS["unsqueeze"](x, 0)
     size = x.layout.shape[dim]
-    counts = array_of(repeats) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    counts = values_of(repeats) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave: repeats must be ints, got {counts.dtype}.")
     if counts.ndim > 1 or (counts.size not in (1, size)) or (counts < 0).any():
@@ -125,7 +125,7 @@ def repeated(x: Tensor, repeats, dim):
         shape = (*x.layout.shape[: dim + 1], count, *x.layout.shape[dim + 1 :])
         wide = CALLS["contiguous"](CALLS["expand_shape"](wide, shape))  # a copy, unless nothing is repeated
         return CALLS["flatten"](wide if count > 1 and x.layout.numel else CALLS["clone"](wide), dim, dim + 1)
-    return CALLS["index_select"](x, dim, positions_tensor(np.repeat(np.arange(size), counts)))
+    return CALLS["index_select"](x, dim, tensor_of(np.repeat(np.arange(size), counts), x))
 
 
 _function: Callable

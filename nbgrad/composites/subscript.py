@@ -68,7 +68,7 @@ def getitem(x, key):
 
 def true_positions(mask: Tensor) -> Tensor:
     """Where a mask is true, seen as one row."""
-    if traces and is_watched(mask):
+    if mask.layout.memory is not None or traces and is_watched(mask):
         row = CALLS["reshape"](mask, (-1,)) if mask.layout.numel else mask
         return CALLS["select"](CALLS["nonzero_places"](row), 1, 0)
     find = positions_finder(mask.layout, True, True)
@@ -82,6 +82,7 @@ def is_whole_mask(layout: Layout, mask: Layout) -> bool:
         and layout.contiguous
         and mask.contiguous
         and mask.ndim > 0
+        and layout.memory is mask.memory
         and not (layout.special or mask.special or special)
     )
 
@@ -91,7 +92,8 @@ def is_points(x: Tensor, key: Any) -> bool:
     if not isinstance(key, Tensor):
         return False
     layout = key.layout
-    return layout.dtype is int64 and layout.ndim > 0 and not layout.special and x.layout.ndim > 0
+    own = x.layout
+    return layout.dtype is int64 and layout.ndim > 0 and not layout.special and own.ndim > 0 and layout.memory is own.memory
 
 
 def plain_view(x: Tensor, key: tuple) -> Tensor:
@@ -160,7 +162,15 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
             for index in found:
                 indices[dim] = index
                 dim += 1
-    return x, tuple(indices.get(d) for d in range(max(indices) + 1)) if indices else ()
+    return x, tuple([beside(x, indices.get(d)) for d in range(max(indices) + 1)]) if indices else ()
+
+
+def beside(x: Tensor, index: Tensor | None) -> Tensor | None:
+    """An index or a mask, on the GPU of the tensor that it is for if the CPU has it."""
+    if index is None or x.layout.memory is None or index.layout.memory is not None:
+        return index
+    there: Tensor = CALLS["to_device"](index, x.layout.device)
+    return there
 
 
 def parts_of(key: Any) -> tuple:
@@ -288,7 +298,7 @@ def index_tensors(item: Tensor, x: Tensor, dim: int) -> tuple[Tensor, tuple[Tens
 def mask_indices(mask: Tensor, x: Tensor, dim: int) -> tuple[Tensor, ...]:
     """Where a mask is true: an index for each dimension that it meets from ``dim`` on."""
     check_mask(mask, x, dim)
-    if traces and is_watched(mask):
+    if mask.layout.memory is not None or traces and is_watched(mask):
         return CALLS["unbind"](CALLS["nonzero_places"](mask), 1)
     find = positions_finder(mask.layout, True)
     if find is None:
@@ -361,7 +371,7 @@ def fill_mask(x: Tensor, mask: Tensor, value) -> None:
         raise DimError(f"index: a mask of shape {list(shape)} for a tensor of shape {list(x.layout.shape)}.")
     if ndim < x.layout.ndim:
         mask = CALLS["reshape"](mask, shape + (1,) * (x.layout.ndim - ndim))
-    CALLS["masked_fill_"](x, mask, value)
+    CALLS["masked_fill_"](x, beside(x, mask), value)
 
 
 def as_value(x: Tensor, value):
@@ -373,7 +383,7 @@ def as_value(x: Tensor, value):
     if isinstance(value, (np.ndarray, list, tuple)):
         from ..creation.factories import tensor
 
-        return tensor(value) if isinstance(value, np.ndarray) else tensor(value, dtype=x.layout.dtype)
+        return tensor(value, dtype=None if isinstance(value, np.ndarray) else x.layout.dtype, device=x.layout.device)
     raise ArgumentError(f"index: cannot write a {type(value).__name__}; expected a number, a tensor or an array.")
 
 

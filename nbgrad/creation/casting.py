@@ -38,7 +38,7 @@ def on_gpu(op: str, device: Device) -> Device:
 
     try:
         if device.index is None:
-            from ..tensors.gpu import current_index
+            from ..tensors.heaps import current_index
 
             device = device_of("cuda", current_index())
         card(device.index or 0)

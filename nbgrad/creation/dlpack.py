@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.calls import CALLS
 from ..base.dtypes import bfloat16
 from ..base.errors import ArgumentError, DeviceError, GradError, GraphError, NotSupportedError
 from ..base.grad_mode import traces
@@ -21,12 +20,12 @@ from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, new_tensor
-from .casting import on_device
+from .casting import moved, on_device
 from .numpy_exchange import from_numpy
 
 __all__ = ["from_dlpack", "install_dlpack"]
 
-CPU_DEVICE = (1, 0)  # kDLCPU, number 0
+CPU_DEVICE, GPU = (1, 0), 2  # kDLCPU, number 0; kDLCUDA
 INT, BFLOAT = 0, 4  # element type codes: kDLInt, kDLBfloat
 # Where the code lies: in DLTensor after data, device and ndim; a versioned capsule has version, context, deleter and
 # flags before.
@@ -64,6 +63,12 @@ def to_dlpack(
         raise GradError("__dlpack__: the tensor requires grad, and a capsule has no history. Hint: x.detach().")
     if x.layout.conj or x.layout.neg:
         raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. Hint: x.resolve_conj().resolve_neg().")
+    if x.layout.memory is not None:
+        if dl_device not in (None, dlpack_device(x)):
+            raise BufferError(f"__dlpack__: the memory is on {x.layout.device}, asked for {dl_device}. Hint: x.cpu().")
+        from .gpu_exchange import gpu_capsule
+
+        return gpu_capsule(x, stream, max_version, copy)
     if stream is not None:
         raise BufferError(f"__dlpack__: a tensor on the CPU has no stream, got {stream!r}.")
     if traces:
@@ -83,7 +88,8 @@ def export(array: np.ndarray, max_version, dl_device, copy):
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
     """Kind and number of the device."""
-    return CPU_DEVICE
+    device = x.layout.device
+    return CPU_DEVICE if device is CPU else (GPU, device.index or 0)
 
 
 class Relabelled:
@@ -108,19 +114,21 @@ def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bo
 
     Args:
         ext_tensor: an object with ``__dlpack__`` and ``__dlpack_device__``; a NumPy array, a tensor of another library.
-        device: the CPU, if given.
+        device: where the tensor is to be; by default where the memory is. Another one takes a copy.
         copy: True copies; otherwise the memory is shared.
 
     Raises:
-        ArgumentError: no exporter. DeviceError: memory that is not the CPU's.
+        ArgumentError: no exporter. DeviceError: memory that is neither the CPU's nor a GPU's.
 
     >>> import nbgrad, numpy
     >>> nbgrad.from_dlpack(numpy.arange(3))
     tensor([0, 1, 2])
     """
-    on_device("from_dlpack", device)
     shared = shared_memory(ext_tensor)
-    return CALLS["clone"](shared) if copy else shared
+    to = shared.layout.device if device is None else on_device("from_dlpack", device)
+    if to is not shared.layout.device and copy is False:
+        raise BufferError(f"from_dlpack: the memory is on {shared.layout.device}, and copy=False keeps it from going to {to}.")
+    return moved("from_dlpack", shared, to, copy=bool(copy))
 
 
 def shared_memory(x) -> Tensor:
@@ -128,8 +136,14 @@ def shared_memory(x) -> Tensor:
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise ArgumentError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got {type(x).__name__}.")
     kind = int(x.__dlpack_device__()[0])
+    if kind == GPU:
+        from .gpu_exchange import from_gpu_capsule
+
+        return from_gpu_capsule(x)
     if kind != CPU_DEVICE[0]:
-        raise DeviceError(f"from_dlpack: the memory is on a device of kind {kind}, expected the CPU's, {CPU_DEVICE[0]}.")
+        raise DeviceError(
+            f"from_dlpack: the memory is on a device of kind {kind}, expected the CPU's, {CPU_DEVICE[0]}, or a GPU's, {GPU}."
+        )
     exporter = Relabelled(x)
     try:
         array = np.from_dlpack(exporter)
@@ -145,8 +159,25 @@ def shared_memory(x) -> Tensor:
     return new_tensor(out._storage_, layout)
 
 
+def array_interface(x: Tensor) -> dict[str, Any]:
+    """The CUDA Array Interface, of a tensor on a GPU.
+
+    Raises:
+        AttributeError: it is elsewhere.
+    """
+    if x.layout.memory is None:
+        raise AttributeError(f"__cuda_array_interface__: the tensor is on {x.layout.device}. Hint: x.cuda().")
+    from .gpu_exchange import interface_of
+
+    return interface_of(x)
+
+
 def install_dlpack() -> dict:
     """Hang the protocol on Tensor; return the public functions by name."""
-    for name, method in {"__dlpack__": to_dlpack, "__dlpack_device__": dlpack_device}.items():
+    for name, method in {
+        "__dlpack__": to_dlpack,
+        "__dlpack_device__": dlpack_device,
+        "__cuda_array_interface__": property(array_interface),
+    }.items():
         setattr(Tensor, name, method)
     return {"from_dlpack": from_dlpack}

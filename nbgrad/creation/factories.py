@@ -853,6 +853,9 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
+    elif hasattr(data, "__cuda_array_interface__") and not isinstance(data, Tensor):
+        data = shared_tensor(data, None)
+        to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
         return moved("as_tensor", data if dtype is None else convert(data, dtype_of(dtype)), to)
     return tensor(data, dtype=dtype, device=device)
@@ -883,8 +886,9 @@ def asarray(
     >>> x
     tensor([5., 1.], dtype=nbgrad.float64)
     """
-    to = obj.layout.device if device is None and isinstance(obj, Tensor) else on_device("asarray", device)
     shared = shared_tensor(obj, dtype)
+    stays = device is None and shared is not None and (isinstance(obj, Tensor) or shared.layout.device is not CPU)
+    to = shared.layout.device if stays and shared is not None else on_device("asarray", device)
     wanted = None if dtype is None else dtype_of(dtype)
     if copy is False and (shared is None or wanted not in (None, shared.layout.dtype) or to is not shared.layout.device):
         raise RangeError(
@@ -908,6 +912,10 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return from_numpy(obj)
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
+    if hasattr(obj, "__cuda_array_interface__"):
+        from .gpu_exchange import from_array_interface
+
+        return from_array_interface(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return from_numpy(np.frombuffer(obj, dtype_of(dtype).numpy if dtype is not None else get_default_dtype().numpy))
     return None

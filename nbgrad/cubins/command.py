@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 from ..base.errors import KernelError
-from ..kernels.cuda.build import ARCH
+from ..kernels.cuda.build import ARCH, max_registers
 from ..kernels.cuda.gates import property_of
 from ..kernels.cuda.store import CubinStore, default_store, load_or_build
 from .table import Entry, Skipped, kernels, skipped
@@ -64,21 +64,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*(entry.label for entry in chosen), sep="\n")
         print(*(f"{label}: skipped: {reason}" for label, reason in without), sep="\n")
         return 0
-    options = Options(asked.arch, asked.fresh)
-    results = list(progress(build_all(chosen, options, asked.jobs), len(chosen), asked.arch))
-    failures = [f"{r.label}\n    {r.reason if asked.match else r.reason.splitlines()[0]}" for r in results if r.reason]
-    print(*failures, sep="\n", end="\n" if failures else "", file=sys.stderr)
-    print(*skips(without), *inspected(chosen, results), sep="\n")
-    print(
-        f"{asked.arch}: {sum(r.stored for r in results)} of {len(chosen)} from the cache ({options.store.directory or 'no folder'})"
-    )
-    print(f"{len(chosen)} kernels, {len(failures)} failed")
-    return 1 if failures or not chosen else 0
+    print(*skips(without), sep="\n")
+    failed = 0
+    for arch in asked.arch:
+        options = Options(arch, asked.fresh)
+        results = list(progress(build_all(chosen, options, asked.jobs), len(chosen), arch))
+        failures = [f"{r.label}\n    {r.reason if asked.match else r.reason.splitlines()[0]}" for r in results if r.reason]
+        print(*failures, sep="\n", end="\n" if failures else "", file=sys.stderr)
+        print(*inspected(chosen, results), sep="\n")
+        print(
+            f"{arch}: {sum(r.stored for r in results)} of {len(chosen)} from the cache ({options.store.directory or 'no folder'})"
+        )
+        if len(asked.arch) > 1:
+            print(f"{arch}: {len(chosen)} kernels, {len(failures)} failed")
+        failed += len(failures)
+    print(f"{len(chosen) * len(asked.arch)} kernels, {failed} failed")
+    return 1 if failed or not chosen else 0
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m nbgrad.cubins", description=__doc__.splitlines()[0])
-    parser.add_argument("--arch", default=ARCH, help="GPU architecture (default: %(default)s)")
+    parser.add_argument("--arch", nargs="+", default=[ARCH], help=f"GPU architectures (default: {ARCH})")
     parser.add_argument("--match", default="", help="only kernels whose name contains this; errors are shown in full")
     parser.add_argument("--fresh", action="store_true", help="neither read nor write the cache")
     parser.add_argument("--list", action="store_true", help="name the kernels, and what has none; build nothing")
@@ -165,3 +171,10 @@ def inspected(entries: Sequence[Entry], results: Sequence[Result]) -> Iterator[s
     used = sorted(result.registers for result in results if not result.reason)
     if used:
         yield f"       registers of a thread: {used[0]} to {used[-1]}, median {used[len(used) // 2]}"
+    most = max_registers("float32")
+    larger = [result for result in results if not result.reason and result.registers > most]
+    if larger:
+        named = [f"{each.label} ({each.registers})" for each in larger if not each.label.endswith("complex128")]
+        yield f"       more than {most}, so fewer blocks on a multiprocessor: {len(larger)} kernels" + (
+            f", {len(larger) - len(named)} of them of complex128; {', '.join(sorted(named))}"
+        )

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..base.dtypes import BOOL, DTYPES, dtype_of
-from ..kernels.cuda.access import compute_dtype
+from ..base.dtypes import BOOL, DTYPES
+from ..kernels.cuda.access import compute_dtype, conversion_dtype
 from ..kernels.cuda.accumulators import accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
@@ -21,6 +21,7 @@ from ..kernels.cuda.templates import Template, accumulate, array, elementwise, i
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS
 from ..ops.core import OPS, General
+from .general import general_recipes
 from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
@@ -43,7 +44,7 @@ class Entry(NamedTuple):
 def kernels() -> Iterator[Entry]:
     """All of them, one by one, in the same order in every process; building is up to the caller."""
     seen = set()
-    for found in itertools.chain(*map(operation_kernels, operations()), copies(), reductions(), random_numbers()):
+    for found in itertools.chain(*map(operation_kernels, operations()), copies(), general(), reductions(), random_numbers()):
         if found.label not in seen:  # reductions of several dtypes can share the kernel of a stage
             seen.add(found.label)
             yield found
@@ -89,14 +90,10 @@ def copies() -> Iterator[Entry]:
             yield entry(strided(resolved.inputs, resolved.outputs, DIMS), resolved, **index_source(32))
 
 
-def conversion_dtype(source: str, target: str) -> str:
-    """Where a conversion computes: in the kind of number that is the richer of the two, then as wide as its operand.
-
-    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8")
-    ('float32', 'float64')
-    """
-    richer = source if dtype_of(source).category >= dtype_of(target).category else target
-    return compute_dtype(richer)
+def general() -> Iterator[Entry]:
+    """Moves, indices, orders, products."""
+    for recipe in general_recipes():
+        yield Entry(recipe.name, recipe, gates_for(recipe.template, recipe.dtype, name=recipe.scalar.__name__))
 
 
 def reductions() -> Iterator[Entry]:

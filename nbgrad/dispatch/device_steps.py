@@ -10,8 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from ..base.dtypes import DType, bool_, dtype_of
-from ..kernels.cuda.access import Function, compute_dtype
+from ..base.dtypes import DType, bool_
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, operand, out, work
 from ..kernels.cuda.templates import (
@@ -29,10 +28,11 @@ from ..kernels.cuda.templates import (
 )
 from ..kernels.cuda.vectors import lanes_for
 from ..tensors.layout import Layout, layout_of
+from .device_copies import copy_step, one_step
 from .device_formulas import Bound, Operation, bound
 from .plans import Formula, is_single
 
-__all__ = ["conversion_dtype", "copy_step", "elementwise_steps"]
+__all__ = ["elementwise_steps"]
 
 WIDE = 1 << 31  # elements from which indices take 64 bits
 ALIGNED = 256  # bytes between parts of a workspace
@@ -56,14 +56,14 @@ def elementwise_steps(
     """The steps of ``elementwise_plan`` with these arguments."""
     first, before, size = outs[0], list[Step](), 0
     if is_copy(formula) and operands[0] is not None and not inplace and formula.predicates == (False,) and exact is None:
-        return Steps((copy_step(operands[0], first, operand(0), out(0)),))
+        return one_step(copy_step(operands[0], first))
     half = compute if exact is not None and compute.compute != compute.name and compute is not bool_ else None
     given: list[Given] = []
     for k, x in enumerate(operands):
         place = out(k) if k < inplace else operand(k - inplace)
         target = None if x is None else converted_first(x, compute, half, formula.params[k][0] in (exact or ()))
         if x is not None and target is not None:
-            before.append(copy_step(x, target, place, work(size)))
+            before += one_step(copy_step(x, target, place, work(size))).steps
             place, x = work(size), target
             size += -(-target.numel * target.dtype.itemsize // ALIGNED) * ALIGNED
         given.append(Given(x, place))
@@ -167,65 +167,6 @@ def broadcast_strides(x: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of an operand that broadcasts to a shape."""
     own = [0 if size == 1 else step for size, step in zip(x.shape, x.strides)]
     return (*(0,) * (len(shape) - x.ndim), *own)
-
-
-# ---- copies -----------------------------------------------------------------------------------------------------------
-
-
-def same(x):
-    """The element itself: loads and stores convert."""
-    return x
-
-
-def conjugated(x):
-    """The conjugate."""
-    return x.conjugate()
-
-
-def negated(x):
-    """The negative."""
-    return -x
-
-
-def negated_conjugate(x):
-    """The negative of the conjugate."""
-    return -x.conjugate()
-
-
-LAZY: dict[tuple[bool, bool], Function] = {
-    (False, False): same,
-    (True, False): conjugated,
-    (False, True): negated,
-    (True, True): negated_conjugate,
-}
-
-
-def conversion_dtype(source: str, target: str) -> str:
-    """Where a conversion computes: in the kind of number that is the richer of the two, then as wide as its operand.
-
-    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8")
-    ('float32', 'float64')
-    """
-    richer = source if dtype_of(source).category >= dtype_of(target).category else target
-    return compute_dtype(richer)
-
-
-def copy_step(source: Layout, target: Layout, read: Place, written: Place) -> Step:
-    """The launch that writes a tensor's elements, converted, into another layout; the shapes broadcast."""
-    name = "bool" if source.dtype is bool_ and target.dtype is bool_ else source.dtype.name
-    if source.dtype is bool_ and target.dtype is not bool_:
-        name = "uint8"
-    dtype = conversion_dtype(name, target.dtype.name)
-    bits = (source.conj != target.conj and source.dtype.is_complex and target.dtype.is_complex, source.neg != target.neg)
-    many = target.numel != 1
-    kind = single(name) if many and is_single(source) else array(name)
-    operation = Operation(LAZY[bits], (kind,), (target.dtype.name,), dtype)
-    if same_order(target, target) and (kind.kind == "single" or same_order(source, target)):
-        vectors, singles, lanes = contiguous_recipes(operation)
-        one = Step(singles, strided_grid(target.numel), (written, read), (), (target.numel,))
-        blocks = (-(-target.numel // (BLOCK * lanes)),)
-        return one if lanes == 1 else Step(vectors, blocks, (written, read), (), (target.numel,), one)
-    return strided_step(operation, [target, source], target, (written, read), ())
 
 
 def is_copy(formula: Formula) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Callable
 
-from ..native.plans import Plan
+from ..base.errors import KernelError
+from ..native.plans import Plan, is_on_device
 from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
@@ -42,6 +43,7 @@ FOLD = "(fold)"
 LATER: list[Callable[[], None]] = []
 # The same for tensors on GPUs; what has none there runs on the CPU (device_lowerings.py).
 ON_GPU: dict[str, tuple[str, Callable]] = {}
+REGISTRIES: dict[str | None, tuple[dict, ...]] = {"cpu": (LOWERINGS,), "cuda": (ON_GPU,), None: (LOWERINGS, ON_GPU)}
 
 
 def lowering_of(op: General) -> tuple[str, Callable] | None:
@@ -62,10 +64,8 @@ def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Ca
 
     def register(function):
         for name in names:
-            if device != "cuda":
-                LOWERINGS[name] = (style, function)
-            if device != "cpu":
-                ON_GPU[name] = (style, function)
+            for table in REGISTRIES[device]:
+                table[name] = (style, function)
         return function
 
     return register
@@ -132,6 +132,9 @@ class GeneralPlan(Facts, Plan):
     sized: Callable[[int], bytes | None] | None
 
     def __init__(self, record: bytes, outs: tuple, layouts: tuple, sized: Callable[[int], bytes | None] | None = None):
+        first = layouts[0] if layouts and layouts[0] is not None else outs[0].layout if outs else None
+        if first is not None and first.memory is not None and not is_on_device(record):
+            raise KernelError(f"launch: a kernel of the CPU was planned for memory of {first.device}.")
         self.record, self.outs, self.layouts, self.sized = record, outs, layouts, sized
 
 

@@ -19,6 +19,7 @@ from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
 from ..ops.spellings import target_of
+from ..tensors.arrays import values_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .launches import need
@@ -250,7 +251,8 @@ def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
     if isinstance(divisor, Tensor):
         if traces:
             need((divisor,))
-        zero = (divisor.numpy().astype(dtype.numpy, copy=False) == 0).any()
+        elements = divisor.numpy() if divisor.layout.memory is None else values_of(divisor)
+        zero = (elements.astype(dtype.numpy, copy=False) == 0).any()
     else:
         zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0
     if zero:

@@ -122,8 +122,11 @@ class compiled_autograd:  # a context, named as a function
 
 def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict[str, Any], *ways: Any) -> None:
     """``walk`` of engine.py, by a program where there is one."""
+    usual = walks[0]
     if create_graph or ways or not programs.depth or special or dual_levels or traces or watchers or len(seeds) != 1:
-        return walk(task, seeds, create_graph, current, *ways)
+        return usual(task, seeds, create_graph, current, *ways)
+    if usual is not walk:  # several streams
+        return usual(task, seeds, create_graph, current)
     (edge, g), captures = seeds[0], task.captures
     if (
         not isinstance(edge, Node)

@@ -17,7 +17,7 @@ from ..ops.expr import symbol
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import native, new_tensor
 
-__all__ = ["copy_plan"]
+__all__ = ["converted_layout", "copy_plan"]
 
 IDENTITY = Formula("copy", (("x", False),), (symbol("x"),))
 # Bits are copied as integers: half types and floats share kernels with them.
@@ -91,10 +91,12 @@ def _contiguous(op, layouts, attributes):
 
 @lowering("to_dtype")
 def _to_dtype(op, layouts, attributes):
-    source, dtype = layouts[0], attributes["dtype"]
-    assert isinstance(dtype, DType)
-    strides = source.strides if source.dense else None
-    return copy_plan(source, layout_of(dtype, source.shape, strides, source.device))
+    return copy_plan(layouts[0], converted_layout(layouts[0], attributes["dtype"]))
+
+
+def converted_layout(source: Layout, dtype: DType) -> Layout:
+    """The layout of a conversion's result: in the order of the operand, where that has no gaps."""
+    return layout_of(dtype, source.shape, source.strides if source.dense else None, source.device)
 
 
 @lowering("clone_like")

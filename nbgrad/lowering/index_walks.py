@@ -24,6 +24,7 @@ from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
 from ..native.plans import PARALLEL, complete, pack_record
 from ..ops import shapes
+from ..tensors.arrays import array_from_gpu
 from ..tensors.batch_levels import ask_values
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import CPU, wrap_array
@@ -48,6 +49,8 @@ def array_of(x: Tensor) -> np.ndarray:
     layout, size = x.layout, x.layout.dtype.itemsize
     if layout.special or traces:
         ask_values("index, nonzero, mask", x)
+    if layout.memory is not None:
+        return array_from_gpu(x)
     array = (
         np.ndarray(
             layout.shape,
@@ -82,12 +85,18 @@ def int64_index(op: str, index, strict: bool = False) -> Tensor:
     """
     if not isinstance(index, Tensor):
         raise ArgumentError(f"{op}: index must be a Tensor of integers, got {type(index).__name__}. Hint: nbgrad.asarray(index).")
-    dtype = index.layout.dtype
-    if dtype is not int64:
-        if dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")) and (index.layout.numel or not strict):
-            raise DTypeError(f"{op}: index must be int64 or int32, got {dtype.name}. Hint: index.to(nbgrad.int64).")
+    check_index_dtype(op, index.layout, strict)
+    if index.layout.dtype is not int64:
         index = CALLS["to_dtype"](index, int64)
     return index if index.layout.contiguous else CALLS["contiguous_copy"](index)
+
+
+def check_index_dtype(op: str, index: Layout, strict: bool) -> None:
+    """Refuse what is no index: see ``int64_index``."""
+    dtype = index.dtype
+    if dtype is not int64 and dtype.name not in (("int32",) if strict else ("int32", "int16", "int8", "uint8")):
+        if index.numel or not strict:
+            raise DTypeError(f"{op}: index must be int64 or int32, got {dtype.name}. Hint: index.to(nbgrad.int64).")
 
 
 def blocks(count: int) -> int:
@@ -115,10 +124,13 @@ def range_error(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
     """The error of an index out of range; names the first one."""
     values = array_of(index).reshape(-1)
     bad = values[(values >= limit) | (values < (-limit if wraps else 0))]
+    return DimError(range_text(op, int(bad[0]) if bad.size else "?", dim, limit, wraps))
+
+
+def range_text(op: str, index: object, dim: int | None, limit: int, wraps: bool) -> str:
+    """What is said of an index out of range."""
     where = "" if dim is None else f" for dimension {dim} of size {limit}"
-    return DimError(
-        f"{op}: index {int(bad[0]) if bad.size else '?'} is out of range{where}; expected {-limit if wraps else 0} to {limit - 1}."
-    )
+    return f"{op}: index {index} is out of range{where}; expected {-limit if wraps else 0} to {limit - 1}."
 
 
 def check_range(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool) -> None:

@@ -36,10 +36,16 @@ from .index_walks import (
     write_along,
 )
 
-__all__ = ["PREPARED_WRITES", "WRITERS", "scalar_values", "write_points"]
+__all__ = ["PREPARED_WRITES", "WRITERS", "WRITERS_ON_GPU", "scalar_values", "write_points", "writer_for"]
 
-# ``{operation: write(op, x, others, attributes, fresh)}``.
+# ``{operation: write(op, x, others, attributes, fresh)}``; and of tensors on GPUs.
 WRITERS: dict[str, Callable] = {}
+WRITERS_ON_GPU: dict[str, Callable] = {}
+
+
+def writer_for(name: str, x: Layout) -> Callable:
+    """What writes into tensors of a layout."""
+    return WRITERS[name] if x.memory is None else WRITERS_ON_GPU[name]
 
 
 def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
@@ -106,11 +112,7 @@ def constant(layout: Layout, value) -> Tensor:
 def _index_write(op, x, others, attributes, fresh=False):
     (values,) = others
     reduction = "add" if attributes["accumulate"] else "set"
-    if x.layout.dtype is not values.layout.dtype:
-        raise DTypeError(
-            f"index_put: values are {values.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
-            "Hint: values.to(x.dtype)."
-        )
+    check_same_dtype("index_put", "values", x.layout, values.layout, "are", True)
     write_points("index_put", x, attributes["indices"], values, reduction, fresh)
 
 
@@ -130,19 +132,29 @@ def _index_zeroed(op, x, others, attributes, fresh=False):
     write_points("index_put", x, attributes["indices"], scalar_values(op, x, 0), "set", fresh)
 
 
+def check_same_dtype(op: str, name: str, x: Layout, values: Layout, verb: str = "is", hint: bool = False) -> None:
+    """Refuse values of another dtype than the tensor's that they are written to."""
+    if values.dtype is not x.dtype:
+        remedy = f" Hint: {name}.to(x.dtype)." if hint else ""
+        raise DTypeError(f"{op}: {name} {verb} {values.dtype.name}, the tensor {x.dtype.name}; expected the same.{remedy}")
+
+
+def check_source(op: str, x: Layout, src: Layout, shape: tuple | None) -> None:
+    """Refuse a source of scatter of another dtype, or smaller than the index; ``shape``: the index's."""
+    check_same_dtype(op, "src", x, src)
+    if shape is not None and shape != src.shape:
+        if (src.ndim or 1) != (len(shape) or 1) or any(a < b for a, b in zip(src.shape, shape)):
+            raise ShapeError(f"{op}: index has shape {list(shape)}, src {list(src.shape)}; expected an index no larger than src.")
+
+
 def source_of(op: str, x: Tensor, src: Tensor, index) -> Tensor:
     """The source of scatter, cut to the index's shape."""
-    if src.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"{op}: src is {src.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
+    check_source(op, x.layout, src.layout, index.layout.shape if isinstance(index, Tensor) else None)
     if not isinstance(index, Tensor):
         return src
     shape = index.layout.shape
     if src.layout.shape == shape:
         return src
-    if (src.layout.ndim or 1) != (len(shape) or 1) or any(a < b for a, b in zip(src.layout.shape, shape)):
-        raise ShapeError(
-            f"{op}: index has shape {list(shape)}, src {list(src.layout.shape)}; expected an index no larger than src."
-        )
     if len(src.layout.shape) != len(shape):
         return CALLS["reshape"](src, shape)
     for d, (a, b) in enumerate(zip(src.layout.shape, shape)):
@@ -213,15 +225,16 @@ def _quick_fill(op, layouts, attributes, target=copied_layout):
 def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Callable = rows_walk) -> None:
     """Write slices of a dimension."""
     name, dim, index = op.name.rpartition("_")[0], attributes["dim"], attributes["index"]
-    if source.layout.dtype is not x.layout.dtype:
-        raise DTypeError(f"{name}: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same.")
-
+    check_same_dtype(name, "source", x.layout, source.layout)
     index, dim = int64_index(name, index), shapes.wrap(name, dim, x.layout.ndim)
-    if source.layout.ndim:
-        shape = rows_walk(name, x.layout, index.layout, dim).shape
-        if source.layout.shape != shape:
-            raise ShapeError(f"{name}: source has shape {list(source.layout.shape)}, expected {list(shape)}.")
+    check_rows(name, source.layout, lambda: rows_walk(name, x.layout, index.layout, dim).shape)
     write_along(name, x, index, source, reduction, fresh, walk, dim)
+
+
+def check_rows(op: str, source: Layout, shape_of: Callable[[], tuple]) -> None:
+    """Refuse a source of another shape than what it is written to, but a single number."""
+    if source.ndim and source.shape != (shape := shape_of()):
+        raise ShapeError(f"{op}: source has shape {list(source.shape)}, expected {list(shape)}.")
 
 
 @writer("index_add_source")
@@ -241,11 +254,16 @@ def _index_fill(op, x, others, attributes, fresh=False):
 
 @writer("index_fill_tensor")
 def _index_fill_tensor(op, x, others, attributes, fresh=False):
-    if others[0].layout.ndim:
-        raise ShapeError(f"index_fill: value must have no dimension, got {others[0].layout.ndim}.")
-    if others[0].layout.dtype.is_complex and not x.layout.dtype.is_complex:
-        raise DTypeError(f"index_fill: a complex value cannot be stored in a {x.layout.dtype.name} tensor. Hint: value.real.")
+    check_fill(x.layout, others[0].layout)
     index_into(op, x, CALLS["to_dtype"](others[0], x.layout.dtype), attributes, "set", fresh, counting_rows_walk)
+
+
+def check_fill(x: Layout, value: Layout) -> None:
+    """Refuse what is no single number, or no number of the tensor's."""
+    if value.ndim:
+        raise ShapeError(f"index_fill: value must have no dimension, got {value.ndim}.")
+    if value.dtype.is_complex and not x.dtype.is_complex:
+        raise DTypeError(f"index_fill: a complex value cannot be stored in a {x.dtype.name} tensor. Hint: value.real.")
 
 
 def beside_mask(x: Tensor, mask, *others) -> Tensor:
@@ -262,10 +280,7 @@ def _masked_scatter(op, x, others, attributes, fresh=False):
     count = positions.layout.numel
     if source.layout.numel < count:
         raise ShapeError(f"masked_scatter: the mask selects {count} elements, source has {source.layout.numel}.")
-    if source.layout.dtype is not x.layout.dtype:
-        raise DTypeError(
-            f"masked_scatter: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same."
-        )
+    check_same_dtype("masked_scatter", "source", x.layout, source.layout)
     values = CALLS["slice"](CALLS["reshape"](source, (-1,) if source.layout.numel else (0,)), 0, 0, count, 1)
     if x.layout.contiguous:
         write_along("masked_scatter", x, positions, values, "set", False, flat_walk)
@@ -289,11 +304,7 @@ def _quick_index_write(op, layouts, attributes, target=copied_layout):
 @lowering("put_source", style="run")
 def _put(op, tensors, attributes):
     x, source = tensors
-    if x.layout.dtype is not source.layout.dtype:
-        raise DTypeError(
-            f"put: source is {source.layout.dtype.name}, the tensor {x.layout.dtype.name}; expected the same. "
-            "Hint: source.to(x.dtype)."
-        )
+    check_same_dtype("put", "source", x.layout, source.layout, hint=True)
     index, out = int64_index("put", attributes["index"]), CALLS["clone_like"](x, x.layout.like())
     values = CALLS["reshape"](source, index.layout.shape)
     write_along("put", out, index, values, "add" if attributes["accumulate"] else "set", True, flat_walk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import result_dtype
@@ -194,34 +195,45 @@ def flat_geometry(layout: Layout, size: tuple, stride: tuple, offset: int) -> tu
     return own, max(own + reach(layout.shape, layout.strides), own + offset + reach(size, stride)) + 1
 
 
-def shared_out(flat: Tensor, layout: Layout, own: int) -> Tensor:
+Fold = Callable[[Tensor, tuple, int, int], Tensor]  # as ``fold_into``
+
+
+def shared_out(flat: Tensor, layout: Layout, own: int, fold: Fold) -> Tensor:
     """The buffer with what several positions of the operand share divided by their number."""
     if not (overlaps_itself(layout.shape, layout.strides) and layout.numel):
         return flat
     ones = CALLS["new_full"](layout_of(flat.layout.dtype, layout.shape, None, layout.device), 1)
-    return CALLS["div"](flat, CALLS["maximum"](fold_into(ones, layout.strides, own, flat.layout.numel), 1))
+    return CALLS["div"](flat, CALLS["maximum"](fold(ones, layout.strides, own, flat.layout.numel), 1))
 
 
-@lowering("as_strided_backward", style="run")
-def _as_strided_backward(op, tensors, attributes):
-    (g,) = tensors
+def as_strided_backward(g: Tensor, attributes: dict, fold: Fold) -> Tensor:
+    """The transpose of ``as_strided`` through the memory that operand and view reach together."""
     layout, stride, offset = attributes["layout"], tuple(attributes["stride"]), attributes["offset"]
     own, total = flat_geometry(layout, g.layout.shape, stride, offset)
-    flat = shared_out(fold_into(g, stride, own + offset, total), layout, own)
+    flat = shared_out(fold(g, stride, own + offset, total), layout, own, fold)
     part = CALLS["as_strided"](flat, layout.shape, layout.strides, own)
     # Without lazy bits: a cotangent is computed.
     strides = layout.strides if layout.dense else None
     return CALLS["clone_like"](part, layout_of(g.layout.dtype, layout.shape, strides, layout.device))
 
 
-@lowering("as_strided_within", style="run")
-def _as_strided_within(op, tensors, attributes):
-    (x,) = tensors
+def as_strided_within(x: Tensor, attributes: dict, fold: Fold) -> Tensor:
+    """What ``as_strided`` would show of a tensor with another layout."""
     layout, offset = attributes["layout"], attributes["offset"]
     size, stride = tuple(attributes["size"]), tuple(attributes["stride"])
     own, total = flat_geometry(layout, size, stride, offset)
-    flat = shared_out(fold_into(x, layout.strides, own, total), layout, own)
+    flat = shared_out(fold(x, layout.strides, own, total), layout, own, fold)
     return CALLS["contiguous_copy"](CALLS["as_strided"](flat, size, stride, own + offset))
+
+
+@lowering("as_strided_backward", style="run")
+def _as_strided_backward(op, tensors, attributes):
+    return as_strided_backward(tensors[0], attributes, fold_into)
+
+
+@lowering("as_strided_within", style="run")
+def _as_strided_within(op, tensors, attributes):
+    return as_strided_within(tensors[0], attributes, fold_into)
 
 
 @lowering("reshape_copy")
@@ -288,6 +300,15 @@ def check_members(op, members) -> tuple[Tensor, ...]:
     return members
 
 
+def check_member_layouts(op, layouts: Any) -> tuple[Layout, ...]:
+    """The layouts of the operands of a variadic operation, at least one."""
+    if not isinstance(layouts, (tuple, list)):
+        raise ArgumentError(f"{op.public}: expected a sequence of tensors, got a Tensor. Hint: {op.public}([x]).")
+    if not layouts:
+        raise ShapeError(f"{op.public}: expected at least one tensor.")
+    return tuple(layouts)
+
+
 MOST_CAT_PLANS = 1024
 
 
@@ -295,12 +316,17 @@ MOST_CAT_PLANS = 1024
 def cat_plan(op, layouts: tuple, dim: int) -> tuple:
     """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without
     elements."""
-    dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
-    shape, parts = joined_parts(op, layouts, dim)
-    out = layout_of(dtype, shape, joined_strides(layouts, shape), layouts[0].device)
+    out, parts = cat_parts(op, layouts, dim)
     used = tuple(k for k, part in enumerate(parts) if part is not None)
     plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
     return plan, used, out
+
+
+def cat_parts(op, layouts: tuple, dim: int) -> tuple[Layout, list[Part | None]]:
+    """The layout of the result of ``cat`` and where its operands go."""
+    dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
+    shape, parts = joined_parts(op, layouts, dim)
+    return layout_of(dtype, shape, joined_strides(layouts, shape), layouts[0].device), parts
 
 
 @lowering("cat", style="run")
@@ -358,26 +384,35 @@ def stack_shape(layouts: tuple, dim: int) -> tuple[int, ...]:
 @lru_cache(maxsize=MOST_CAT_PLANS)
 def stack_plan(layouts: tuple, dim: int) -> GeneralPlan:
     """The launch of ``stack``: every operand has its place along the new dimension."""
+    return place_plan(*stacked_parts(layouts, dim), zero=False)
+
+
+def stacked_parts(layouts: tuple, dim: int) -> tuple[Layout, list[Part]]:
+    """The layout of the result of ``stack`` and where its operands go."""
     shape = stack_shape(layouts, dim)
     out = layout_of(result_dtype([(layout.dtype, 1) for layout in layouts], []), shape, None, layouts[0].device)
     strides = (*out.strides[:dim], *out.strides[dim + 1 :])
-    parts = [Part(layout, layout.shape, strides, k * out.strides[dim]) for k, layout in enumerate(layouts)]
-    return place_plan(out, parts, zero=False)
+    return out, [Part(layout, layout.shape, strides, k * out.strides[dim]) for k, layout in enumerate(layouts)]
 
 
 @lru_cache(maxsize=MOST_CAT_PLANS)
 def blocks_plan(layouts: tuple) -> tuple[GeneralPlan | None, tuple[int, ...], Layout]:
     """The launch of ``blocks`` and the positions of the operands that it reads; without elements None, and the result's layout."""
+    out, parts = block_parts(layouts)
+    used = tuple(k for k, part in enumerate(parts) if part is not None)
+    return place_plan(out, [part for part in parts if part is not None], zero=True) if used else None, used, out
+
+
+def block_parts(layouts: tuple) -> tuple[Layout, list[Part | None]]:
+    """The layout of the result of ``blocks`` and where its operands go; those without elements go nowhere."""
     sizes = [shapes.as_block(layout.shape) for layout in layouts]
     dtype = result_dtype([(layout.dtype, 1) for layout in layouts], [])
     out = layout_of(dtype, (sum(h for h, _ in sizes), sum(w for _, w in sizes)), None, layouts[0].device)
-    parts, used, place, width = [], [], 0, out.shape[1]
-    for k, (layout, size) in enumerate(zip(layouts, sizes)):
-        if layout.numel:
-            parts.append(Part(layout, size, out.strides, place))
-            used.append(k)
+    parts, place, width = list[Part | None](), 0, out.shape[1]
+    for layout, size in zip(layouts, sizes):
+        parts.append(Part(layout, size, out.strides, place) if layout.numel else None)
         place += size[0] * width + size[1]
-    return place_plan(out, parts, zero=True) if parts else None, tuple(used), out
+    return out, parts
 
 
 @lowering("blocks", style="run")
@@ -400,7 +435,17 @@ def _quick_blocks(op, layouts, attributes):
 
 @lowering("zero_pad")
 def _zero_pad(op, layouts, attributes):
-    x, pad = layouts[0], tuple(map(shapes.as_int, attributes["pad"]))
+    (x,) = layouts
+    out, part = padded_part(x, tuple(map(shapes.as_int, attributes["pad"])))
+    return zeros_plan(out, x) if part is None else place_plan(out, [part], zero=part.layout.numel < out.numel, whole=x)
+
+
+def padded_part(x: Layout, pad: tuple[int, ...]) -> tuple[Layout, Part | None]:
+    """The layout of the result of ``pad`` and where what is kept of the operand goes; None if that is nothing.
+
+    Raises:
+        ShapeError: more is taken than there is.
+    """
     sizes, kept, first, place = list(x.shape), list(x.shape), 0, []
     for k in range(0, len(pad), 2):
         d, before, after = x.ndim - 1 - k // 2, pad[k], pad[k + 1]
@@ -412,32 +457,62 @@ def _zero_pad(op, layouts, attributes):
         place.append((d, max(before, 0)))
     out = x.like(shape=tuple(sizes))
     if 0 in kept:
-        return zeros_plan(out, x)
+        return out, None
     part = layout_of(x.dtype, tuple(kept), x.strides, x.device, x.conj, x.neg)
     offset = sum(before * out.strides[d] for d, before in place)
-    return place_plan(out, [Part(part, part.shape, out.strides, offset, first)], zero=part.numel < out.numel, whole=x)
+    return out, Part(part, part.shape, out.strides, offset, first)
 
 
 @lowering("flip_dims")
 def _flip(op, layouts, attributes):
-    x, dims = layouts[0], [shapes.wrap("flip", d, layouts[0].ndim) for d in attributes["dims"]]
-    if len(set(dims)) != len(dims):
-        raise ShapeError(f"flip: {list(attributes['dims'])} names a dimension twice.")
-    out = x.like()
-    strides, offset = list(out.strides), 0
-    for d in dims if x.ndim and x.numel else ():
+    (x,), part = layouts, flipped_part(op, layouts[0], attributes["dims"])
+    return place_plan(x.like(), [part], zero=False) if x.numel else zeros_plan(x.like(), x)
+
+
+def flipped_part(op, x: Layout, dims: tuple) -> Part:
+    """Where the elements of ``flip`` go.
+
+    Raises:
+        ShapeError: a dimension is named twice.
+    """
+    wrapped = [shapes.wrap("flip", d, x.ndim) for d in dims]
+    if len(set(wrapped)) != len(wrapped):
+        raise ShapeError(f"flip: {list(dims)} names a dimension twice.")
+    strides, offset = list(x.like().strides), 0
+    for d in wrapped if x.ndim and x.numel else ():
         offset += (x.shape[d] - 1) * strides[d]
         strides[d] = -strides[d]
-    return place_plan(out, [Part(x, x.shape, tuple(strides), offset)], zero=False) if x.numel else zeros_plan(out, x)
+    return Part(x, x.shape, tuple(strides), offset)
 
 
 @lowering("roll")
 def _roll(op, layouts, attributes):
     x, shifts, dims = layouts[0], attributes["shifts"], attributes["dims"]
-    if dims is None or not hasattr(dims, "__index__") and not len(dims):
-        if not hasattr(shifts, "__index__") and len(shifts) != 1:
-            raise ShapeError(f"roll: {len(shifts)} shifts of all elements in a row, expected one. Hint: dims names dimensions.")
+    if is_in_one_row(shifts, dims):
         return in_one_row if x.numel else copied
+    moved = moved_by(x, shifts, dims)
+    return copied if moved is None else place_plan(x.like(), rolled_parts(x, moved), zero=False, whole=x)
+
+
+def is_in_one_row(shifts: Any, dims: Any) -> bool:
+    """Whether ``roll`` moves the elements in a row.
+
+    Raises:
+        ShapeError: by more than one shift.
+    """
+    if dims is not None and (hasattr(dims, "__index__") or len(dims)):
+        return False
+    if not hasattr(shifts, "__index__") and len(shifts) != 1:
+        raise ShapeError(f"roll: {len(shifts)} shifts of all elements in a row, expected one. Hint: dims names dimensions.")
+    return True
+
+
+def moved_by(x: Layout, shifts: Any, dims: Any) -> list[int] | None:
+    """By how many places ``roll`` moves along each dimension; None where there is nothing to move.
+
+    Raises:
+        ShapeError: not as many shifts as dimensions.
+    """
     shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
     dims = (dims,) if hasattr(dims, "__index__") else tuple(dims)
     if len(shifts) != len(dims):
@@ -445,18 +520,18 @@ def _roll(op, layouts, attributes):
     if not dims or not x.numel or not x.ndim:
         for dim in dims:
             shapes.wrap("roll", dim, x.ndim)
-        return copied
+        return None
     moved = [0] * x.ndim
     for shift, dim in zip(shifts, dims):
         moved[shapes.wrap("roll", dim, x.ndim)] += shapes.as_int(shift)
-    return rolled_plan(x, moved)
+    return moved
 
 
-def rolled_plan(x: Layout, shifts: list[int]) -> GeneralPlan:
-    """The launch that moves every part of ``x`` between the places where dimensions are cut."""
-    out = x.like()
+def rolled_parts(x: Layout, shifts: list[int]) -> list[Part]:
+    """Every part of ``x`` between the places where dimensions are cut, and where it goes."""
     parts: list[tuple[tuple[int, ...], int, int]] = [((), 0, 0)]  # shape, place in x, place in the result
-    for size, own, step, shift in zip(x.shape, x.strides, out.strides, shifts):
+    strides = x.like().strides
+    for size, own, step, shift in zip(x.shape, x.strides, strides, shifts):
         cut = -shift % size
         pieces = ((size - cut, cut, 0), (cut, 0, size - cut)) if cut else ((size, 0, 0),)
         parts = [
@@ -464,11 +539,10 @@ def rolled_plan(x: Layout, shifts: list[int]) -> GeneralPlan:
             for shape, source, target in parts
             for length, start, to in pieces
         ]
-    read = [
-        Part(layout_of(x.dtype, shape, x.strides, x.device, x.conj, x.neg), shape, out.strides, target, source)
+    return [
+        Part(layout_of(x.dtype, shape, x.strides, x.device, x.conj, x.neg), shape, strides, target, source)
         for shape, source, target in parts
     ]
-    return place_plan(out, read, zero=False, whole=x)
 
 
 def copied(op, tensors, attributes):
@@ -486,6 +560,20 @@ def in_one_row(op, tensors, attributes):
 @lowering("repeat_sizes")
 def _repeat(op, layouts, attributes):
     x, repeats = layouts[0], tuple(map(shapes.as_int, attributes["repeats"]))
+    out, spread = repeated(x, repeats)
+    if not out.numel:
+        return lambda op, tensors, attributes: CALLS["new_full"](out, 0)
+    plan = copy_plan(spread, out.like(shape=spread.shape))
+    plan.outs, plan.layouts = (out.template,), (x,)
+    return plan
+
+
+def repeated(x: Layout, repeats: tuple[int, ...]) -> tuple[Layout, Layout]:
+    """The layout of the result of ``repeat``, and the operand with each dimension as two, along the first of which it stands.
+
+    Raises:
+        ShapeError: too few repeats, or a negative one.
+    """
     if len(repeats) < x.ndim:
         raise ShapeError(f"repeat: {len(repeats)} repeats given for {x.ndim} dimensions; expected at least as many.")
     if any(r < 0 for r in repeats):
@@ -493,27 +581,34 @@ def _repeat(op, layouts, attributes):
     new = len(repeats) - x.ndim
     shape, strides = (1,) * new + x.shape, (0,) * new + x.strides
     out = x.like(shape=tuple([r * s for r, s in zip(repeats, shape)]))
-    if not out.numel:
-        return lambda op, tensors, attributes: CALLS["new_full"](out, 0)
-    # Every dimension as two, of which the first is not moved along in the operand.
     wide = tuple([size for pair in zip(repeats, shape) for size in pair])
     spread = tuple([step for stride in strides for step in (0, stride)])
-    plan = copy_plan(layout_of(x.dtype, wide, spread, x.device, x.conj, x.neg), out.like(shape=wide))
-    plan.outs, plan.layouts = (out.template,), (x,)
-    return plan
+    return out, layout_of(x.dtype, wide, spread, x.device, x.conj, x.neg)
 
 
 @lowering("tril", "triu")
 def _triangle(op, layouts, attributes):
-    layout, diagonal = layouts[0], attributes["diagonal"]
-    if layout.ndim < 2:
-        raise ShapeError(f"{op.name}: expected a matrix or a batch of them, got {layout.ndim} dimensions.")
+    (layout,) = layouts
+    diagonal = diagonal_of(op, layout, attributes["diagonal"])
     if not layout.numel:
         return copied
     if not layout.contiguous or layout.conj or layout.neg:
         return lambda op, tensors, attributes: CALLS[op.name](CALLS["contiguous_copy"](tensors[0]), **attributes)
+    return triangle_plan(layout, diagonal, op.name == "triu")
+
+
+def diagonal_of(op, layout: Layout, diagonal: Any) -> int:
+    """The diagonal of ``tril`` and ``triu``, within the matrix.
+
+    Raises:
+        ShapeError: no matrix.
+    """
+    if layout.ndim < 2:
+        raise ShapeError(f"{op.name}: expected a matrix or a batch of them, got {layout.ndim} dimensions.")
+    if not layout.numel:
+        return 0
     *_, rows, columns = layout.shape
-    return triangle_plan(layout, max(min(shapes.as_int(diagonal), columns), -rows), op.name == "triu")
+    return max(min(shapes.as_int(diagonal), columns), -rows)
 
 
 @late

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.dtypes import DType, float64, int32, int64
 from ..base.grad_mode import mode, special
+from ..dispatch.device_lowerings import are_on_gpu
 from ..dispatch.lowerings import GeneralPlan
 from ..graph.edges import requires_grad
 from ..kernels.cpu.blas import PREFIX, find, is_wide, lapack, use_one_thread
@@ -222,7 +223,7 @@ def at_once(choose: Callable) -> Callable:
             args = [x.detach() if isinstance(x, Tensor) else x for x in args]  # which are told apart, also if they were one
             named = {name: x.detach() if isinstance(x, Tensor) else x for name, x in named.items()}
             chosen = choose(*args, **named)
-            if chosen is not None:
+            if chosen is not None and not are_on_gpu([x.layout for x in chosen[1]]):
                 name, operands, attributes, finish = chosen
                 plan = launch(name, tuple([x.layout for x in operands]), attributes)
                 given = [*enumerate(args), *named.items()]

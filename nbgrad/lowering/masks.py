@@ -66,6 +66,10 @@ def counter(x: Layout) -> Callable[[Tensor], int]:
 @lru_cache(maxsize=512)
 def positions_finder(x: Layout, apart: bool, flat: bool = False) -> Callable | None:
     """``find(x)``: the positions of what is not zero, of all elements in a row if ``flat``; None where NumPy must find them."""
+    if x.memory is not None:
+        from .cuda.masks import finder_on_gpu
+
+        return finder_on_gpu(x, apart, flat)
     if not (x.ndim and x.contiguous) or x.neg or x.special or x.dtype.compute != ("uint8" if x.dtype is bool_ else x.dtype.name):
         return None
     if x.dtype.is_complex or x.dtype is not bool_ and x.dtype.name not in WIDTHS:

@@ -18,6 +18,7 @@ from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
 from ..tensors.batch_levels import leave_graph
 from ..tensors.storage import UntypedStorage
+from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
 from .elements import apply_, fill_diagonal_, map2_, map_
 from .inplace_functions import inplace_functions
@@ -67,10 +68,6 @@ def share_memory_(x: Tensor) -> Tensor:
         "share_memory_: tensors do not share memory with other processes by themselves. "
         "Hint: nbgrad.from_numpy(array) of an array on multiprocessing.shared_memory."
     )
-
-
-def record_stream(x: Tensor, stream: Any) -> None:
-    """Accepted for torch's sake: memory on the CPU waits for no stream."""
 
 
 def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:

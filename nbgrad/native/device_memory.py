@@ -78,13 +78,25 @@ class PlainMemory:
 
     Args:
         free: called with the object when it dies, or None.
+        lists: those of its stream.
+
+    Attributes:
+        shared: the bits of other streams that have used it.
     """
 
-    __slots__ = ("address", "nbytes", "owner", "free", "size")
+    __slots__ = ("address", "nbytes", "owner", "free", "size", "lists", "shared")
     base = None
 
-    def __init__(self, address: int, nbytes: int, size: int = 0, owner: Any = None, free: Callable[[Any], None] | None = None):
+    def __init__(
+        self, address: int, nbytes: int, size: int = 0, owner: Any = None, free: Callable[[Any], None] | None = None, lists: int = 0
+    ):
         self.address, self.nbytes, self.size, self.owner, self.free = address, nbytes, size, owner, free
+        self.lists, self.shared = lists, 0
+
+    def use(self, lists: int, bit: int) -> None:
+        """Note that a stream uses it, of which these are the lists and the bit."""
+        if lists != self.lists:
+            self.shared |= bit
 
     def __del__(self) -> None:
         if self.free is not None:

@@ -76,6 +76,10 @@ class _Lazy:
             "take",
             "adopt",
             "drop_block",
+            "choose_stream",
+            "note_use",
+            "take_waiting",
+            "free_block",
             "requester",
             "entries",
         ):

@@ -10,10 +10,16 @@ two stand, 1 where the lists of its current stream are (one a size class, the he
 context; 4 bytes in use, 5 the most that ever were, 6 blocks in use, 7 requests, 8 requests that no list could meet; 9 blocks that
 other streams have used, a chain that waits; 10 address of ``cuLaunchKernel``, 11 of ``cuCtxSetCurrent``, or 0 where there is one
 context; 12 address of the error words (NOTE [Errors on the device] of kernels/cuda/steps.py); 13 launches; 14 bytes asked for that
-are in use.
+are in use; 15 the bit of the current stream, 0 while the process has used no stream but default ones; 16 the most bytes asked for
+that ever were in use at once, 17 all that ever were asked for; 18 the plan for which memory is asked, for errors, or 0.
 
 A block has words of its own, on the host: 0 the next of its chain, 1 its address, 2 its bytes, 3 the head of the list to which it
-goes, 4 the heap's words, 5 whether another stream has used it, 6 bytes asked for.
+goes, 4 the heap's words, 5 the bits of other streams than the list's that have used it, 6 bytes asked for.
+
+NOTE [Blocks of other streams]: memory is reused by the stream whose list it lies in, which needs to wait for nothing. What another
+stream does with it is noted, by each launch as by ``record_stream``; at its end such a block goes into a chain of its own. The next
+request that no list can meet records an event on each of those streams, one for all blocks of the chain; a later one that finds it
+reached puts the blocks into their lists (``tensors/waiting.py``). So nothing is called where memory ends, which may be anywhere.
 
 NOTE [Device records]: a record (NOTE [Plan record]) with the flag ON_DEVICE has these parameters: 0 bytes of workspace, 1 number of
 steps, then the steps. A step: 0 words that it takes, 1 kernel, 2 to 4 blocks (0 along x: as many as ``tile`` needs for the elements
@@ -24,10 +30,11 @@ call ends with ``MISALIGNED``, before anything was launched.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from .language import Words, bound, c_entry, c_function, entry, native, raw
+from .language import Row, Words, bound, c_entry, c_function, entry, native, raw
 from .plans import Plan
 from .primitives import (
     address_of,
@@ -48,13 +55,26 @@ if TYPE_CHECKING:
     from ..tensors.layout import Layout
     from ..tensors.tensor import Tensor
 
-__all__ = ["CLASSES", "HEAP_WORDS", "MISALIGNED", "Heap", "adopt", "class_bytes", "device_array", "launch_steps", "take"]
+__all__ = [
+    "CLASSES",
+    "HEAP_WORDS",
+    "MISALIGNED",
+    "Heap",
+    "adopt",
+    "choose_stream",
+    "class_bytes",
+    "device_array",
+    "launch_steps",
+    "note_use",
+    "take",
+]
 
 SMALL, STEP = 4096, 512  # bytes up to which size classes are so far apart; above there are eight an octave
 CLASSES = 8 + 8 * 36
-HEAP_WORDS = 16
+HEAP_WORDS = 24
 THREAD, LISTS, STREAM, CONTEXT, USED, PEAK, BLOCKS, REQUESTS, MISSES = 0, 1, 2, 3, 4, 5, 6, 7, 8
-WAITING, LAUNCH, SET_CONTEXT, ERRORS, LAUNCHES, ASKED = 9, 10, 11, 12, 13, 14
+WAITING, LAUNCH, SET_CONTEXT, ERRORS, LAUNCHES, ASKED, MINE = 9, 10, 11, 12, 13, 14, 15
+PEAK_ASKED, ASKED_EVER, ASKER = 16, 17, 18
 NEXT, ADDRESS, BYTES, LIST, OF_HEAP, SHARED, ASKED_FOR = 0, 8, 16, 24, 32, 40, 48  # of a block, in bytes
 BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
@@ -150,7 +170,10 @@ def memory_of(heap: Heap, block: int, size: int) -> object:
     facts[USED] = used
     if used > facts[PEAK]:
         facts[PEAK] = used
-    facts[ASKED] = facts[ASKED] + size
+    asked = facts[ASKED] + size
+    facts[ASKED], facts[ASKED_EVER] = asked, facts[ASKED_EVER] + size
+    if asked > facts[PEAK_ASKED]:
+        facts[PEAK_ASKED] = asked
     facts[BLOCKS] = facts[BLOCKS] + 1
     put_int64(block + ASKED_FOR, size)
     made = allocate(heap.kind)
@@ -183,6 +206,16 @@ def device_array(heap: Heap, size: int) -> object:
     return memory_of(heap, block, size)
 
 
+@native(cold=True)
+def device_array_for(heap: Heap, size: int, plan) -> object:
+    """Memory for a plan, which the error names if there is none."""
+    facts = words_of(heap.words)
+    facts[ASKER] = address_of_object(plan)
+    memory = device_array(heap, size)
+    facts[ASKER] = 0
+    return memory
+
+
 @entry
 def take(heap: Heap, address, size, asked, lists) -> object:
     """Memory that the driver has given.
@@ -198,6 +231,26 @@ def take(heap: Heap, address, size, asked, lists) -> object:
     put_int64(block + OF_HEAP, address_of_bytes(heap.words))
     put_int64(block + SHARED, 0)
     return memory_of(heap, block, int(asked))
+
+
+@entry
+def take_waiting(heap: Heap) -> int:
+    """The blocks that other streams have used, as a chain: NOTE [Blocks of other streams]; the address of the first, or 0."""
+    facts = words_of(heap.words)
+    block = facts[WAITING]
+    facts[WAITING] = 0
+    return block
+
+
+@entry
+def free_block(block) -> int:
+    """Put a block of a chain into its list; the address of the next one in the chain, or 0."""
+    at = int(block)
+    following, head = get_int64(at + NEXT), get_int64(at + LIST)
+    put_int64(at + SHARED, 0)
+    put_int64(at + NEXT, get_int64(head))
+    put_int64(head, at)
+    return following
 
 
 @entry
@@ -222,12 +275,70 @@ def adopt(kind: type, address, size) -> object:
     return made
 
 
+# ---- streams -------------------------------------------------------------------------------------------------------------
+
+
+@entry(python=lambda heap, stream, lists, mine: write_words(heap, stream, lists, mine, threading.get_native_id()))
+def choose_stream(heap: Heap, stream, lists, mine) -> None:
+    """Write down the current stream of this thread, the lists of it, and its bit: NOTE [Heap words]."""
+    facts = words_of(heap.words)
+    facts[STREAM] = int(stream)
+    facts[LISTS] = int(lists)
+    facts[MINE] = int(mine)
+    facts[THREAD] = thread_number()
+
+
+def write_words(heap: Heap, stream: int, lists: int, mine: int, thread: int) -> None:
+    """``choose_stream`` in Python."""
+    facts: Any = heap.words
+    facts[STREAM], facts[LISTS], facts[MINE], facts[THREAD] = stream, lists, mine, thread
+
+
+@entry(python=lambda memory, lists, bit: memory.use(lists, bit))
+def note_use(memory, lists, bit) -> None:
+    """Note that a stream uses memory, a ``DeviceMemory``: NOTE [Blocks of other streams].
+
+    Args:
+        lists, bit: of the stream.
+    """
+    use(address_of_object(memory), int(lists), int(bit))
+
+
+@raw
+def use(memory: int, lists: int, bit: int) -> None:
+    """The same by the memory's address."""
+    block = get_int64(memory + OF_BLOCK)
+    if block != 0:
+        behind = get_int64(block + LIST) - lists
+        if behind < 0 or behind >= 8 * CLASSES:
+            put_int64(block + SHARED, get_int64(block + SHARED) | bit)
+
+
+def use_plainly(facts: Any, tensors: tuple) -> None:
+    """``note_uses`` in Python."""
+    for x in tensors:
+        if getattr(x, "_storage_", None) is not None and x.layout.memory is not None:
+            x._storage_.array.use(facts[LISTS], facts[MINE])
+
+
+@native(cold=True, python=use_plainly)
+def note_uses(facts: Words, tensors: Row) -> None:
+    """Note that the current stream uses the memory of tensors."""
+    for x in tensors:
+        if isinstance(x, Tensor) and x.layout.memory is not None:
+            use(address_of_object(x._storage_.array), facts[LISTS], facts[MINE])
+
+
 # ---- launches ------------------------------------------------------------------------------------------------------------
 
 
 @native
-def launch_steps(plan: Plan, pointers: Words) -> int:
-    """Launch the kernels of a device record: NOTE [Device records]. What the driver says, 0 if all is well; ``MISALIGNED``."""
+def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
+    """Launch the kernels of a device record: NOTE [Device records]. What the driver says, 0 if all is well; ``MISALIGNED``.
+
+    Args:
+        outs, operands: as of ``launch``.
+    """
     record, first = words_of(plan.record), 8
     first = first + record[4]
     template: Tensor = plan.outs[0]
@@ -236,9 +347,14 @@ def launch_steps(plan: Plan, pointers: Words) -> int:
     entered(heap)
     facts, units = words_of(heap.words), words_of(layout.record)[0]
     base = 0
-    workspace = device_array(heap, record[first]) if record[first] != 0 else None
+    workspace = device_array_for(heap, record[first], plan) if record[first] != 0 else None
     if workspace is not None:
         base = array_data(workspace)
+        entered(heap)  # another thread may have had its turn meanwhile
+    if facts[MINE] != 0:
+        note_uses(facts, outs)
+        note_uses(facts, operands)
+    stream = facts[STREAM]
     cells, places = words(128), words(128)
     at, steps = first + 2, record[first + 1]
     for _step in range(steps):
@@ -281,7 +397,7 @@ def launch_steps(plan: Plan, pointers: Words) -> int:
                 1,
                 1,
                 record[at + 6],
-                facts[STREAM],
+                stream,
                 address_of(places),
                 0,
             )

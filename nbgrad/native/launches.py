@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
-from .heaps import Heap, device_array, launch_steps
+from .heaps import Heap, device_array_for, launch_steps
 from .language import Row, Static, Words, entry, native
 from .places import note_write
 from .plans import DeviceRecord, Plan
@@ -76,22 +76,22 @@ def data(x: Tensor) -> int:
 
 
 @native
-def make(template: Tensor) -> Tensor:
-    """An uninitialised Tensor like the template, with memory of its own."""
+def make(template: Tensor, plan) -> Tensor:
+    """An uninitialised Tensor like the template, with memory of its own; ``plan``: whose result it is."""
     layout = template.layout
     if layout.memory is None:
         storage = new(Storage, array=new_array(layout.descr, layout.record), version=0, device=CPU, writable=True)
     else:
-        storage = made_there(layout)
+        storage = made_there(layout, plan)
     hide(storage)  # NOTE [Collector]
     return tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)
 
 
 @native(cold=True)
-def made_there(layout: Layout) -> Storage:
+def made_there(layout: Layout, plan) -> Storage:
     """A storage on a GPU: NOTE [Device memory]."""
     dtype: DType = layout.dtype
-    memory = device_array(cast(Heap, layout.memory), int(layout.numel) * int(dtype.itemsize))
+    memory = device_array_for(cast(Heap, layout.memory), int(layout.numel) * int(dtype.itemsize), plan)
     return new(Storage, array=memory, version=0, device=layout.device, writable=True)
 
 
@@ -184,7 +184,7 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
             take_lock(thread)
             return
         if shared == ON_DEVICE:
-            code = launch_steps(plan, pointers)
+            code = launch_steps(plan, pointers, outs, operands)
             if code == 0:
                 return
             refuse(plan, code)
@@ -225,11 +225,11 @@ def fresh(plan: Plan, *operands):
     """Launch and return the new result, or a tuple of several."""
     pointers = words(128)
     if len(plan.outs) == 1:
-        single = make(cast(Tensor, plan.outs[0]))
+        single = make(cast(Tensor, plan.outs[0]), plan)
         pointers[1] = data(single)
         launch(plan, pointers, operands[:0], operands)
         return single
-    outs = tuple([make(cast(Tensor, plan.outs[k])) for k in range(len(plan.outs))])
+    outs = tuple([make(cast(Tensor, plan.outs[k]), plan) for k in range(len(plan.outs))])
     for k in range(len(outs)):
         out: Tensor = outs[k]
         pointers[1 + k] = data(out)

@@ -68,7 +68,7 @@ UNBOUND = {
     calls: ("apart",),
     sequences: ("are_bare", "count_writes", "may_write"),
     repeats: ("repeat",),
-    heaps: ("take", "adopt", "drop_block"),
+    heaps: ("take", "adopt", "drop_block", "choose_stream", "note_use", "take_waiting", "free_block"),
 }
 FROZEN = ("Layout", "Plan", "ElementwisePlan", "MovementPlan", "DType")  # their fields never change
 META_OF_A_VIEW = ("base", "chain", "creation", "version", "node")  # slots that a Viewer fills in

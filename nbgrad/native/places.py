@@ -5,11 +5,12 @@ walks the interpreter's own frames, which makes no frame object, and looks the w
 same way, is one object. A place not seen before is made by Python, and so is every place where this Python's frames are not known:
 their layout changes with its version, and ``FRAMES`` names the ones that were tried.
 
-``watcher`` is empty while the mode is off. Else it is a tuple of
+``watcher`` is empty while the mode is off and no stream of a GPU but default ones was used. Else it is a tuple of
   - a list of ``(walk as bytes, place)`` or None, by the hash of the walk; None where frames are not known;
-  - ``capture_place(walk, index)``, which makes a place;
+  - ``capture_place(walk, index)``, which makes a place; None while the mode is off;
   - a list that is empty while no pass runs, and ``induced(place)``, asked while one does;
-  - ``remember_writer(storage)``, told before a write.
+  - ``remember_writer(storage)``, told before a write, or None;
+  - ``on_streams(place)``, which makes of a new node's place, or None, what also knows the streams of this thread; or None.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FRAMES: dict[tuple[int, int], tuple[tuple[int, ...], int, int]] = {
 _steps, CALLER, INSTRUCTION = FRAMES.get(sys.version_info[:2], FRAMES[3, 11])  # of an unknown one any: nobody asks
 FIRST_STEP, SECOND_STEP = (*_steps, -1)[:2]
 
-Watcher = tuple[Any, Any, list, Any, Any]
+Watcher = tuple[Any, Any, list, Any, Any, Any]
 watcher = Static(0)
 
 
@@ -56,16 +57,22 @@ def watch(found) -> None:
 
 @native(inline=True)
 def note_place(node: Node) -> None:
-    """Give a new node its place, if the mode is on."""
+    """Give a new node its place, if one is noted."""
     if watcher[0] != 0:
         give_place(node)
 
 
 @native(cold=True)
 def give_place(node: Node) -> None:
-    """``note_place`` while the mode is on. The node stays without a place where none can be made."""
+    """``note_place`` while places are noted. The node stays without a place where none can be made."""
     try:
-        node._place_ = find_place()
+        held = cast(Watcher, kept(watcher, 0))
+        found = find_place(held)
+        _, _, _, _, _, on_streams = held
+        if on_streams is not None:
+            found = on_streams(found)
+        if found is not None:
+            node._place_ = found
     except BaseException:
         pass
 
@@ -81,8 +88,9 @@ def note_write(storage: Storage) -> None:
 def tell_write(storage: Storage) -> None:
     """``note_write`` while the mode is on."""
     try:
-        _, _, _, _, written = cast(Watcher, kept(watcher, 0))
-        written(storage)
+        _, _, _, _, written, _ = cast(Watcher, kept(watcher, 0))
+        if written is not None:
+            written(storage)
     except BaseException:
         pass
 
@@ -93,15 +101,21 @@ def place():
     if watcher[0] == 0:
         return None
     try:
-        return find_place()
+        return find_place(cast(Watcher, kept(watcher, 0)))
     except BaseException:
         return None
 
 
 @native(cold=True)
-def find_place():
-    """The place from which this was called: NOTE [Places]. Held as it is: what Python does meanwhile may switch the mode off."""
-    places, capture, running, induced, _ = cast(Watcher, kept(watcher, 0))
+def find_place(held: Watcher):
+    """The place from which this was called: NOTE [Places]; None while the mode is off.
+
+    Args:
+        held: the watcher as it is: what Python does meanwhile may change it.
+    """
+    places, capture, running, induced, _, _ = held
+    if capture is None:
+        return None
     table: list | None = places
     found = capture(None, None) if table is None else known_place(table, capture)
     if running:

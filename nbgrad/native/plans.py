@@ -34,6 +34,7 @@ __all__ = [
     "Plan",
     "behind",
     "complete",
+    "is_on_device",
     "known",
     "pack_record",
 ]
@@ -164,6 +165,11 @@ class DeviceRecord(bytes):
         made = cls(content)
         made.refused = refused
         return made
+
+
+def is_on_device(record: bytes) -> bool:
+    """Whether a record is one of launches on a GPU."""
+    return record.lacks[1] == ON_DEVICE if type(record) is LateRecord else type(record) is DeviceRecord
 
 
 def is_late(address: int | Code) -> bool:

@@ -168,8 +168,8 @@ def forget(words: Words, k: int) -> None:
 
 @primitive("  %i = ptrtoint ptr %x to i64\n  ret i64 %i")
 def address_of_object(x: object) -> int:
-    """Where an object is. For native code alone."""
-    raise NotImplementedError
+    """Where an object is."""
+    return id(x)
 
 
 def new(cls: type, **slots: Any) -> Any:

@@ -201,7 +201,7 @@ class Sequence:
 
     def run(self, *operands):
         """The same, where operands are known to have their layouts, and nothing is recorded; None where a guard stops the steps."""
-        outs = tuple([make(cast(Tensor, self.outs[k])) for k in range(len(self.outs))])
+        outs = tuple([make(cast(Tensor, self.outs[k]), None) for k in range(len(self.outs))])
         block = self.block.get(0)
         if block is None:
             block = new_array(self.descr, self.size)

@@ -192,7 +192,7 @@ def layout_of(
 
 def memory_on(device: Device) -> Any:
     """``Layout.memory`` of a GPU."""
-    from .gpu import heap_of
+    from .heaps import heap_of
 
     return heap_of(device)
 

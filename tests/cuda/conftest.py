@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 import pytest
 
+from nbgrad.cubins.operations import named
 from nbgrad.kernels.cuda import access, build, host, reductions, simt, templates
-from nbgrad.kernels.cuda.emulated.device import Device, emulate
+from nbgrad.kernels.cuda.emulated.device import Device, emulate, image_of, kernel_of
+from nbgrad.kernels.cuda.emulated.driver import ENTRIES, Driver, codes
+from nbgrad.kernels.cuda.emulated.driver.installed import Installed, entry_point
 
 
 class Machine:
@@ -139,6 +143,103 @@ class RealGpu(Machine):
         for array, buffer in zip(args, buffers):
             if array.flags.writeable:
                 array[...] = gpu.download(buffer, array.dtype, array.shape)
+
+
+class Failed(Exception):
+    """A call that gave an error number."""
+
+    def __init__(self, number: int, reason: str):
+        super().__init__(f"{codes.NAMES[number]}: {reason}")
+        self.number = number
+
+
+class Calls:
+    """Entry points of an emulated driver by address, as native code calls them; no library stands in between.
+
+    Args:
+        signature: how: by ``ctypes.CFUNCTYPE`` without the interpreter's lock, by ``PYFUNCTYPE`` with it.
+    """
+
+    def __init__(self, driver: Driver, signature=ctypes.CFUNCTYPE):
+        self.installed = Installed.__new__(Installed)
+        self.driver = self.installed.driver = driver
+        self.signature, self.functions = signature, {}
+
+    def __getattr__(self, name):
+        if name not in self.functions:
+            found = ENTRIES[name]
+            called = ctypes.CFUNCTYPE(ctypes.c_int, *found.kinds)(entry_point(self.installed, name, found))
+            address = ctypes.cast(called, ctypes.c_void_p).value
+            self.functions[name] = called, self.signature(ctypes.c_int, *found.kinds)(address)
+        function = self.functions[name][1]
+
+        def call(*operands):
+            if number := function(*operands):
+                raise Failed(number, self.driver.reason)
+
+        return call
+
+    def made(self, name, *operands, kind=ctypes.c_uint64):
+        """What a call writes to its first operand."""
+        cell = kind(0)
+        getattr(self, name)(ctypes.addressof(cell), *operands)
+        return cell.value
+
+    def refuses(self, number, call, *operands):
+        """The call gives this error number."""
+        with pytest.raises(Failed) as caught:
+            call(*operands)
+        assert caught.value.number == number, caught.value
+
+    def use(self, device=0):
+        """Make a device's context current in this thread."""
+        self.cuCtxSetCurrent(self.made("cuDevicePrimaryCtxRetain", device))
+        return self
+
+    def stream(self, flags=codes.NON_BLOCKING):
+        return self.made("cuStreamCreateWithPriority", flags, 0)
+
+    def pool(self, device=0):
+        return self.made("cuDeviceGetDefaultMemPool", device)
+
+    def empty(self, nbytes, stream, device=0):
+        return self.made("cuMemAllocFromPoolAsync", nbytes, self.pool(device), stream)
+
+    def upload(self, array, stream, device=0):
+        """Memory with a copy of an array."""
+        memory = self.empty(array.nbytes, stream, device)
+        self.cuMemcpyHtoDAsync(memory, array.ctypes.data, array.nbytes, stream)
+        return memory
+
+    def download(self, memory, stream, n=16, dtype=np.float32):
+        """What memory holds behind what the stream has to do."""
+        array = np.empty(n, dtype)
+        self.cuMemcpyDtoHAsync(array.ctypes.data, memory, array.nbytes, stream)
+        return array
+
+    def pinned(self, n=16, dtype=np.float32):
+        """Pinned memory, as an array."""
+        address = self.made("cuMemHostAlloc", n * np.dtype(dtype).itemsize, 0)
+        return np.frombuffer((ctypes.c_char * (n * np.dtype(dtype).itemsize)).from_address(address), dtype)
+
+    def kernel(self):
+        """out = x * y."""
+        operation = named("mul", "float32")
+        made = kernel_of(templates.elementwise(operation.inputs, operation.outputs), operation.scalar, "float32", {})
+        library = self.made("cuLibraryLoadData", image_of(made), None, None, 0, None, None, 0)
+        return self.made("cuLibraryGetKernel", library, made.name.encode())
+
+    def multiply(self, kernel, out, x, y, stream, n=16, grid=1):
+        """Launch the product; the parameters may go when the call has returned."""
+        values = (ctypes.c_int64 * 4)(out, x, y, n)
+        places = (ctypes.c_uint64 * 4)(*(ctypes.addressof(values) + 8 * k for k in range(4)))
+        self.cuLaunchKernel(kernel, grid, 1, 1, 256, 1, 1, 0, stream, ctypes.addressof(places), None)
+
+
+@pytest.fixture
+def calls():
+    """A driver of its own, with its first device in use."""
+    return Calls(Driver()).use()
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ from nbgrad.kernels.cuda import build, gates, host
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.accumulators import accumulator
 from nbgrad.kernels.cuda.build import Recipe
+from nbgrad.kernels.cuda.linker import link
 from nbgrad.kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
-from nbgrad.kernels.cuda.store import CubinStore, load_or_build
+from nbgrad.kernels.cuda.store import CubinStore, encode, load_or_build
 from nbgrad.kernels.cuda.templates import accumulate, array, elementwise, index_source, single, strided, value
 from nbgrad.ops.core import OPS
 
@@ -281,6 +282,83 @@ def test_store_gives_back_the_same_cubin(tmp_path):
     assert load_or_build(recipe, store=CubinStore(str(tmp_path)))[1] is False
 
 
+@pytest.mark.parametrize("harm", ["cut", "changed", "foreign", "other architecture", "no cubin", "link"])
+def test_damaged_and_foreign_cubins_are_rebuilt(tmp_path, harm):
+    """What is not a whole file of ours, of this kernel and architecture, is compiled anew, and replaced; it is never loaded."""
+    recipe, other = flat(table.add, "float32", "float32", "float32"), flat(MUL, "float32", "float32", "float32")
+    store = CubinStore(str(tmp_path))
+    first, _ = load_or_build(recipe, store=store)
+    (file,) = tmp_path.glob("*.kernel")
+    good = file.read_bytes()
+    if harm == "cut":
+        file.write_bytes(good[:-20])
+    elif harm == "changed":
+        file.write_bytes(good[:-20] + bytes(20))
+    elif harm == "no cubin":
+        key = file.name.removesuffix(".kernel")
+        file.write_bytes(encode(replace(first, cubin=b"no cubin at all"), key))
+    elif harm == "link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        load_or_build(*((other,) if harm == "foreign" else (recipe, (), "sm_80")), store=store)
+        (stranger,) = set(tmp_path.glob("*.kernel")) - {file}
+        file.write_bytes(stranger.read_bytes())
+    again, found = load_or_build(recipe, store=store)
+    assert not found and again.cubin == first.cubin
+    assert load_or_build(recipe, store=store)[1] and not file.is_symlink() and file.read_bytes() == good
+
+
+HIDDEN = """
+import sys, warnings
+import cuda.bindings, cuda.bindings.nvjitlink, cuda.core
+sys.modules["cuda.bindings.nvjitlink"] = None
+del cuda.bindings.nvjitlink
+warnings.simplefilter("error")
+from nbgrad.kernels.cuda import build, gates, linker, templates
+from nbgrad.cubins.operations import named
+operation = named("mul", "float32")
+recipe = build.Recipe(templates.elementwise(operation.inputs, operation.outputs), operation.scalar, "float32")
+print(linker.linker_name())
+try:
+    kernel = recipe()
+    print(kernel.cubin[:4], kernel.ptx.encode() in kernel.cubin, kernel.registers)
+    print(gates.few_registers(kernel, 64))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def without_nvjitlink(before=""):
+    """What a process prints that has no nvJitLink."""
+    return subprocess.run([sys.executable, "-c", before + HIDDEN], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_driver_links_where_nvjitlink_is_missing():
+    """Its linker gets the PTX; registers that it does not tell pass no gate."""
+    installed = "from nbgrad.kernels.cuda.emulated.driver import install; install()\n"
+    context = "from cuda.core import Device; Device(0).set_current()\n"
+    found = without_nvjitlink(installed + context).splitlines()
+    assert found[:2] == ["driver", "b'\\x7fELF' True -1"]
+    assert found[2].startswith("registers that the linker does not tell") and "Hint:" in found[2]
+
+
+def test_no_linker_at_hand_is_an_error_with_the_remedy():
+    """Neither nvJitLink nor a driver."""
+    if host.is_available():
+        pytest.skip("there is a driver")
+    found = without_nvjitlink().splitlines()
+    assert found[0] == "driver"
+    assert found[1].startswith("KernelError cuda: the driver makes no cubin for sm_90: ")
+    assert "Hint: pip install nvidia-nvjitlink, which needs no driver" in found[1]
+
+
+def test_ptx_that_is_wrong_is_an_error_that_says_where():
+    """The assembler's words, and no exception of a library."""
+    with pytest.raises(errors.KernelError, match="nvJitLink makes no cubin for sm_90: .*line 4; error.*'foo'.* Hint: "):
+        link(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(){foo;}\n", "sm_90")
+
+
 def test_what_fails_a_gate_is_not_stored(tmp_path):
     """A later run must meet the failure again."""
     with pytest.raises(errors.KernelError, match="integer division"):
@@ -298,6 +376,17 @@ def test_cubins_command_reports(tmp_path, monkeypatch, capsys):
         assert command.main(["--fresh", "--jobs", "1"]) == status
         lines = capsys.readouterr().out.splitlines()
         assert lines[-1] == line and "     1 kernels: nothing spilled, no local memory" in lines
+    assert command.main(["--fresh", "--jobs", "1", "--arch", "sm_80", "sm_100"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "sm_80: 2 kernels, 1 failed" in lines and lines[-1] == "4 kernels, 2 failed"
+
+
+def test_kernels_that_take_many_registers_are_named():
+    """Those of which a multiprocessor holds fewer blocks; of complex128, whose limit is another one, only the number."""
+    found = [command.Result(label, True, count, "") for label, count in (("a", 64), ("b", 66), ("c_complex128", 90))]
+    assert list(command.inspected([], found))[-1] == (
+        "       more than 64, so fewer blocks on a multiprocessor: 2 kernels, 1 of them of complex128; b (66)"
+    )
 
 
 def test_every_kernel_of_the_table_has_a_name_of_its_own():

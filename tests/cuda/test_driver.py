@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from nbgrad.base import config
-from nbgrad.base.errors import KernelError
+from nbgrad.base.errors import DeviceError, KernelError
 from nbgrad.cubins import table
 from nbgrad.cubins.operations import named
 from nbgrad.kernels.cuda import build, host, templates
 from nbgrad.kernels.cuda.emulated import library
-from nbgrad.kernels.cuda.emulated.timeline import Event, History, Stream, Timeline
+from nbgrad.kernels.cuda.emulated.timeline import Event, History, Mark, Stream, Timeline
 from nbgrad.kernels.cuda.templates import array
 
 N = 1024
@@ -26,6 +26,7 @@ N = 1024
 
 @pytest.mark.skipif(config.EMULATED, reason="this is the child")
 @pytest.mark.usefixtures("compiler")
+@pytest.mark.early
 def test_on_the_emulated_driver():
     """The tests of devices, and those of this file that need the driver: a process of its own, for it has another libcuda."""
     files = [str(Path(__file__).with_name(name)) for name in ("test_driver.py", "test_device.py")]
@@ -123,6 +124,21 @@ def test_a_missing_wait_is_found_in_any_order(first, second, refused):
             timeline.finish_device(0)
 
 
+@pytest.mark.parametrize("second, refused", [("changes", False), ("reads", True), ("writes", True)])
+def test_what_several_may_do_at_once(second, refused):
+    """Atomic changes of two streams need no order among themselves; reads and writes beside them do."""
+    for seed in range(8):
+        timeline, a, b, _ = two_streams(seed)
+        history = History()
+        timeline.queue(a, lambda t=timeline, h=history: t.touch(h, False, "memory", True))
+        timeline.queue(b, lambda t=timeline, h=history: t.touch(h, second == "writes", "memory", second == "changes"))
+        if refused:
+            with pytest.raises(KernelError, match="does not wait for it"):
+                timeline.finish_device(0)
+        else:
+            timeline.finish_device(0)
+
+
 @pytest.mark.parametrize("through", ["event", "host", "third"])
 def test_waits_carry_what_is_known(through):
     """An event, the host that waited, a third stream that waited for the first: all order what comes behind."""
@@ -147,7 +163,7 @@ def test_streams_that_wait_for_each_other():
     """No order is possible: an error, not a hang."""
     timeline, a, b, _ = two_streams(0)
     first, second = Event(False), Event(False)
-    first.mark, second.mark = (timeline.mark(Stream(0)) for _ in range(2))
+    first.mark, second.mark = Mark({}), Mark({})
     timeline.wait(a, first)
     timeline.wait(b, second)
     with pytest.raises(KernelError, match="streams wait for each other"):
@@ -266,7 +282,7 @@ def test_host_memory_changed_during_a_copy(gpu):
     view[5] = 2
     with pytest.raises(Exception, match="LAUNCH_FAILED"):
         gpu.stream.sync()
-    assert "were changed before they were copied" in driver_of().fault
+    assert "were changed while a copy of it was queued" in driver_of().fault
 
 
 @emulated
@@ -280,6 +296,24 @@ def test_events_tell_when(gpu):
     assert not last.is_done
     last.sync()
     assert last.is_done and first.is_done and last - first > 0
+
+
+@emulated
+def test_graphs_of_cuda_core(gpu):
+    """Captured by its builder, with a branch, and launched again and again."""
+    x, y = numbers(), numbers(1)
+    a, b, c, d = gpu.upload(x), gpu.upload(y), gpu.empty(4 * N), gpu.empty(4 * N)
+
+    def record(builder):
+        left, right = builder.split(2)
+        product(gpu, a, b, c, on=left)
+        product(gpu, b, b, d, on=right)
+        product(gpu, c, d, c, on=builder.join(left, right))
+
+    graph = gpu.capture(record)
+    for _ in range(3):
+        graph.launch(gpu.stream)
+    np.testing.assert_array_equal(gpu.download(c, np.float32, N), x * y * (y * y))
 
 
 @emulated
@@ -384,7 +418,7 @@ def test_entry_points_have_their_real_parameters():
     text = declared.read_text()
     letter = {kind: name for name, kind in KINDS.items()}
     checked = 0
-    for name, (kinds, _) in ENTRIES.items():
+    for name, (kinds, *_) in ENTRIES.items():
         found = re.search(rf"cdef CUresult {name}\((.*?)\) except", text)
         if found is None:
             continue  # called by another name of a later version
@@ -401,10 +435,21 @@ def kind_of(parameter: str) -> str:
     if "*" in parameter:
         return "s" if kind.replace(" ", "") in ("constchar*",) else "p"
     if kind in ("CUdevice", "int") or kind.startswith(
-        ("CUdevice_attribute", "CUmemPool_attribute", "CUfunction_attribute", "CUresult")
+        (
+            "CUdevice_attribute",
+            "CUdevice_P2P",
+            "CUjitInputType",
+            "CUmemPool_attribute",
+            "CUfunction_attribute",
+            "CUpointer_attribute",
+            "CUresult",
+        )
     ):
         return "i"
-    return {"unsigned int": "u", "size_t": "n", "unsigned char": "c", "CUdeviceptr": "p"}.get(kind, "p")
+    if kind.startswith("CUstreamCaptureMode"):
+        return "i"
+    widths = {"unsigned int": "u", "size_t": "n", "unsigned long long": "n", "unsigned char": "c", "unsigned short": "h"}
+    return widths.get(kind, "p")
 
 
 @emulated
@@ -416,3 +461,29 @@ def test_the_table_runs_under_the_driver(gpu):
     x, out = gpu.upload(numbers()), gpu.empty(2 * N)
     gpu.launch(gpu.load(kernel), templates.elementwise_grid(N, 4), int(out.handle), int(x.handle), N)
     np.testing.assert_array_equal(gpu.download(out, np.float16, N), numbers().astype(np.float16))
+
+
+@emulated
+def test_the_runtime_library_is_not_played(gpu):
+    """Waiting for a device is: by the driver's function."""
+    from cuda.bindings import driver
+
+    a, b, c = gpu.upload(numbers()), gpu.upload(numbers()), gpu.empty(4 * N)
+    product(gpu, a, b, c)
+    with pytest.raises(
+        DeviceError, match=r"Device\.sync calls CUDA's runtime library, which is not played\. Hint: .*cuCtxSynchronize"
+    ):
+        gpu.device.sync()
+    assert driver_of().timeline.busy
+    assert driver.cuCtxSynchronize() == (driver.CUresult.CUDA_SUCCESS,)
+    assert not driver_of().timeline.busy
+
+
+@emulated
+def test_refused_calls_tell_why(gpu):
+    """The text of an error has the reason that a real driver keeps to itself."""
+    from cuda.bindings import driver
+
+    (error,) = driver.cuMemcpyDtoDAsync(1, 2, 8, int(gpu.stream.handle))
+    assert error == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    assert driver.cuGetErrorString(error)[1] == b"CUDA_ERROR_INVALID_VALUE: cuMemcpyDtoDAsync: 0x1 is no memory of a device"

@@ -220,6 +220,18 @@ def test_limits_of_a_launch(grid, threads, message):
         on.launch(compiled(LOAD), grid, threads, [on.allocate(8), on.allocate(8), 0])
 
 
+@pytest.mark.parametrize("threads", [1, 96, 105, 1000])
+def test_each_thread_has_a_turn(threads):
+    """Whatever the number of threads and the order: no thread runs twice, none is left out."""
+    made = compiled(kernel("count", ["store_float32(x0, thread, load_float32(x0, thread) + 1.0)"]))
+    for seed in range(12):
+        on = Device(seed=seed)
+        memory, found = on.upload(np.zeros(threads, np.float32)), np.empty(threads, np.float32)
+        on.launch(made, (1,), threads, [memory])
+        on.download(memory, found)
+        assert (found == 1).all()
+
+
 def test_no_block_is_no_launch():
     """An empty grid touches nothing."""
     on = Device()

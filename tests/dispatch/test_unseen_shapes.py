@@ -10,6 +10,7 @@ import pytest
 import nbgrad
 from nbgrad.dispatch.elementwise_plans import PLANS
 from nbgrad.tensors.layout import layout_of
+from nbgrad.tensors.storage import CPU
 
 RNG = np.random.default_rng(11)
 DATA = RNG.normal(size=300).astype(np.float32)
@@ -55,10 +56,10 @@ def test_a_plan_of_a_known_kind_is_copied():
     """The plan of another shape has the record of the first, and its own layouts."""
     nbgrad.tensor(DATA[:7]).cosh()
     nbgrad.tensor(DATA[:8]).reshape(2, 4).cosh()
-    first, second = (PLANS["cosh"][layout_of(nbgrad.float32, shape)] for shape in ((7,), (2, 4)))
+    first, second = (PLANS["cosh"][layout_of(nbgrad.float32, shape, None, nbgrad.device("cpu"))] for shape in ((7,), (2, 4)))
     assert second.record is first.record and second is not first
     assert second.outs[0].layout.shape == (2, 4) and second.operands[0].shape == (2, 4)
-    assert layout_of(nbgrad.float32, (9,)).kind in PLANS["cosh"].patterns
+    assert layout_of(nbgrad.float32, (9,), None, CPU).kind in PLANS["cosh"].patterns
 
 
 @pytest.mark.parametrize("size", [0, 1, 5])

@@ -12,7 +12,7 @@ import nbgrad
 from nbgrad import Tensor
 from nbgrad.jit import Graph, trace
 from tests.samples import SAMPLES
-from tests.samples.checking import run, to_tensor
+from tests.samples.checking import call_of, to_tensor
 
 
 def split(x: Any, arrays: list[np.ndarray]) -> Any:
@@ -34,9 +34,10 @@ def fill(x: Any, tensors: tuple[Tensor, ...]) -> Any:
 
 def program(row: Any, call: Any, template: Any):
     """A function of the floating operands of a sample: a number, and its gradients, with ``create_graph`` as they are recorded."""
+    called = call_of(row, call)
 
     def sample(*xs, create_graph=False):
-        outs = [x for x in run(row, fill(template, xs), call) if isinstance(x, Tensor) and x.dtype.differentiable]
+        outs = [x for x in called(fill(template, xs)) if isinstance(x, Tensor) and x.dtype.differentiable]
         outs = [nbgrad.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in outs]
         total = sum((x * 1.3).square().sum() for x in outs)
         return (total, *nbgrad.grad(total, xs, create_graph=create_graph, allow_unused=True, materialize_grads=True))

@@ -15,11 +15,18 @@ from nbgrad.jit.passes.checked import checked
 from nbgrad.modes.traced import TRACED
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of, marked_layout
+from nbgrad.tensors.storage import CPU
 from tests.helpers import leaf
 from tests.jit.programs import sample_graphs
 from tests.jit.test_text import twice_graph
 
-F64 = layout_of(nbgrad.float64, (2, 3))
+
+def laid(dtype, shape, strides=None):
+    """A layout of the CPU."""
+    return layout_of(dtype, shape, strides, CPU)
+
+
+F64 = laid(nbgrad.float64, (2, 3))
 W = nbgrad.arange(6.0, dtype=nbgrad.float64).reshape(2, 3)
 
 
@@ -91,7 +98,7 @@ def marked(graph):
 
 
 def an_integer_with_gradient(graph):
-    graph.inputs[0].layout = layout_of(nbgrad.int64, (2, 3))
+    graph.inputs[0].layout = laid(nbgrad.int64, (2, 3))
 
 
 def a_form_of_its_own(graph):
@@ -125,13 +132,13 @@ BROKEN = {
     "an operand of another kind": ("operands fit", lambda graph: add_node(graph, call("sum", "x"))),
     "shapes that do not broadcast": (
         "operands fit",
-        lambda graph: add_node(graph, call("add", graph.inputs[0], call_result(graph, "T", layout_of(F64.dtype, (3, 2), (1, 3))))),
+        lambda graph: add_node(graph, call("add", graph.inputs[0], call_result(graph, "T", laid(F64.dtype, (3, 2), (1, 3))))),
     ),
     "a write": ("no writes", lambda graph: add_node(graph, call("tril_", graph.inputs[0]))),
     "too many results": ("number of results", lambda graph: graph.nodes[1].outs.append(Value(F64, None, graph.nodes[1], 1))),
-    "another dtype": ("layouts", lambda graph: setattr(graph.nodes[0].outs[0], "layout", layout_of(nbgrad.float32, (2, 3)))),
-    "another shape": ("layouts", lambda graph: setattr(graph.nodes[2].outs[0], "layout", layout_of(F64.dtype, (1, 3)))),
-    "other strides": ("layouts", lambda graph: setattr(graph.nodes[2].outs[0], "layout", layout_of(F64.dtype, (2, 3), (1, 2)))),
+    "another dtype": ("layouts", lambda graph: setattr(graph.nodes[0].outs[0], "layout", laid(nbgrad.float32, (2, 3)))),
+    "another shape": ("layouts", lambda graph: setattr(graph.nodes[2].outs[0], "layout", laid(F64.dtype, (1, 3)))),
+    "other strides": ("layouts", lambda graph: setattr(graph.nodes[2].outs[0], "layout", laid(F64.dtype, (2, 3), (1, 2)))),
     "a marked layout": ("layouts", marked),
     "an integer with gradient": ("flags", an_integer_with_gradient),
     "blocks of an operation": ("blocks", lambda graph: setattr(graph.nodes[0], "blocks", (Block(),))),
@@ -173,7 +180,7 @@ def test_the_message_names_node_and_line_and_shows_the_graph():
 def test_layouts_that_no_rule_tells_are_found_by_running():
     """A reduction's shape, for one."""
     graph = small()
-    graph.nodes[1].outs[0].layout = layout_of(F64.dtype, (2, 1))
+    graph.nodes[1].outs[0].layout = laid(F64.dtype, (2, 1))
     graph.nodes[1].attributes["keepdim"] = True
     with pytest.raises(GraphError, match="layouts: node 1"):
         check(graph, run=True)

@@ -88,7 +88,8 @@ X, Y = [[0.3, -0.5], [1.0, 2.0]], [0.7, -1.5]
 # ---- against the engine ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES)[::3])
+@pytest.mark.part(4, 2)
+@pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_samples(name):
     """Operations of the table, on other numbers than those with which they were captured."""
     row = SAMPLES[name]

@@ -11,10 +11,11 @@ from nbgrad.jit.ir import Value
 from nbgrad.jit.memory import ALIGNMENT, plan_memory
 from nbgrad.jit.steps import Launch, Place, Schedule
 from nbgrad.tensors.layout import layout_of
+from nbgrad.tensors.storage import CPU
 
 
 def value(count: int, dtype=float32) -> Value:
-    return Value(layout_of(dtype, (count,)))
+    return Value(layout_of(dtype, (count,), None, CPU))
 
 
 def launch(out: Value, *reads: Value) -> Launch:

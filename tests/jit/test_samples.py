@@ -1,6 +1,7 @@
 """Every sample of the table that has a gradient, captured on one draw and run on another: the bits of the function as it is.
 
-Value and gradient, gradients of gradients, forward over reverse, batches. Every so manieth operation; with ``--slow`` all.
+Value and gradient, gradients of gradients, forward over reverse, batches. A run takes each operation in one of these orders, or in
+test_live.py or test_differentiate.py; with ``--slow`` in all.
 """
 
 from __future__ import annotations
@@ -24,11 +25,6 @@ LAST_DIGITS = {  # of LAPACK's, which depend on where memory lies
     "linalg_svdvals",
     "nuclear_norm",
 }
-
-
-def names(every: int, first: int) -> list[Any]:
-    """Every so manieth operation; the others are for ``--slow``."""
-    return [name if k % every == first else pytest.param(name, marks=pytest.mark.slow) for k, name in enumerate(ROWS)]
 
 
 def draws(row: Any, call: Any) -> tuple[list, list[np.ndarray]] | None:
@@ -95,25 +91,29 @@ def batched(function: Callable) -> Callable:
     return lambda *xs: nbgrad.func.vmap(function, randomness="different")(*[nbgrad.stack([x, x * OTHER]) for x in xs])
 
 
-@pytest.mark.parametrize("name", names(4, 0))
+@pytest.mark.part(4, 0)
+@pytest.mark.parametrize("name", ROWS)
 def test_value_and_gradient(name):
     """Of every sample."""
     assert_compiled_agrees(name, once)
 
 
-@pytest.mark.parametrize("name", names(16, 1))
+@pytest.mark.part(16, 3)
+@pytest.mark.parametrize("name", ROWS)
 def test_second_order(name):
     """Gradients of gradients."""
     assert_compiled_agrees(name, twice)
 
 
-@pytest.mark.parametrize("name", names(16, 6))
+@pytest.mark.part(16, 7)
+@pytest.mark.parametrize("name", ROWS)
 def test_forward_over_reverse(name):
     """Tangents of gradients."""
     assert_compiled_agrees(name, forward)
 
 
-@pytest.mark.parametrize("name", names(16, 11))
+@pytest.mark.part(16, 11, 15)
+@pytest.mark.parametrize("name", ROWS)
 def test_batches(name):
     """Gradients of several examples."""
     assert_compiled_agrees(name, batched)

@@ -18,6 +18,7 @@ from nbgrad.jit.replay import run_block
 from nbgrad.jit.text import constants_of, function_of, namespace, text_of
 from nbgrad.tensors.arrays import array_of
 from nbgrad.tensors.layout import layout_of
+from nbgrad.tensors.storage import CPU
 from tests.helpers import leaf
 from tests.jit.programs import digest_of_texts, sample_graphs
 
@@ -174,7 +175,7 @@ def test_spellings_are_no_operations():
 
 def test_dtypes_and_layouts_as_arguments():
     """They are facts of types."""
-    layout = layout_of(F64, (2, 3), (1, 2))
+    layout = layout_of(F64, (2, 3), (1, 2), CPU)
     assert eval(literal(F64), namespace()) is F64 and eval(literal(layout), namespace()) is layout
 
 
@@ -207,7 +208,7 @@ TWICE = Control("twice", run_twice)
 
 def twice_graph() -> Graph:
     """A graph with a block."""
-    layout = layout_of(F64, (2,))
+    layout = layout_of(F64, (2,), None, CPU)
     x, y = Value(layout, False, name="x"), Value(layout, False)
     factor = Node(nbgrad.ops.core.OPS["exp"], (x,), {}, [layout], flags=[False])
     product = Node(nbgrad.ops.core.OPS["mul"], (y, factor.outs[0]), {}, [layout], flags=[False])

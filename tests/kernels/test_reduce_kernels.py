@@ -19,6 +19,7 @@ from nbgrad.kernels.templates import keys
 from nbgrad.lowering.reduce import MANY, SHORT, FoldWalk, short_length, walk_of
 from nbgrad.ops.core import OPS, reduction
 from nbgrad.tensors.layout import layout_of
+from nbgrad.tensors.storage import CPU
 
 
 @pytest.mark.parametrize(
@@ -41,12 +42,12 @@ from nbgrad.tensors.layout import layout_of
 )
 def test_walk_of_a_layout(shape, strides, dims, expected):
     """Neighbouring dimensions merge, and what is left is rows, columns, a few elements with gaps, or needs a copy."""
-    assert walk_of(layout_of(float32, shape, strides), dims) == expected
+    assert walk_of(layout_of(float32, shape, strides, CPU), dims) == expected
 
 
 def test_expanded_dimension_is_a_factor():
     """A reduced dimension of stride 0 disappears from the walk where the reduction allows it."""
-    layout = layout_of(float32, (7, 3), (0, 1))
+    layout = layout_of(float32, (7, 3), (0, 1), CPU)
     assert walk_of(layout, (0,), multiplies=True) == FoldWalk(False, 3, 1, 1, times=7)
     assert walk_of(layout, (0,), multiplies=False).times == 1
 

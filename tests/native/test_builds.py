@@ -56,6 +56,7 @@ def run(build, *command):
     return ran.stdout
 
 
+@pytest.mark.early
 def test_each_statement_fails():
     """Whichever statement fails: no crash, no count of what is shared has changed, no block of memory is left."""
     lines = run(3, "tests/native/faults.py", *([] if WHOLE else QUICK)).splitlines()
@@ -66,11 +67,13 @@ def test_each_statement_fails():
         assert int(left) <= (8 if name in QUICK else 100), line
 
 
+@pytest.mark.early
 def test_the_checked_build():
     """Nothing reads a slot that is unset, or takes an object for one of another class."""
     run(2, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *(["tests/native", "tests/autograd"] if WHOLE else CHECKED))
 
 
+@pytest.mark.early
 def test_uncompiled():
     """The same functions, run by Python, do the same."""
     whole = ["tests/autograd", "tests/engine", "tests/views", "tests/graph", "tests/native", "tests/ops"]

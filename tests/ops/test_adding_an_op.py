@@ -90,6 +90,7 @@ raise SystemExit(code)
 """
 
 
+@pytest.mark.early
 def test_declarations_and_rows_pass_every_check():
     """A process runs the document's declarations and rows, of every kind, then all tests that concern them, batches too."""
     blocks = {"softsign": (), "sum_of_squares": ("reduction", "reduction row"), "convolve": ("general", "lowering", "general row")}

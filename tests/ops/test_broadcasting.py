@@ -210,6 +210,7 @@ def operand_gradients(each: Entry, function: Callable, arrays: list) -> list:
     return [*nbgrad.grad(weighted(function(*leaves)), wanted, materialize_grads=True)]
 
 
+@pytest.mark.part(3, 0)
 @pytest.mark.parametrize("name, shapes", CASES, ids=str)
 def test_values_and_gradients(name, shapes):
     """Value and gradients are those of expanded operands; each gradient has the shape of its operand."""
@@ -237,6 +238,7 @@ def test_second_derivatives(name):
             close(g.numpy(), want.numpy(), 1e-8, f"{shapes}: second derivative by operand {k}")
 
 
+@pytest.mark.part(3, 1)
 @pytest.mark.parametrize("name, shapes", CASES, ids=str)
 def test_tangents(name, shapes):
     """Forward mode of one operand at a time, and of all: the tangent of expanded operands."""
@@ -255,6 +257,7 @@ def test_tangents(name, shapes):
             close(found[0].resolve_conj().numpy(), found[1].resolve_conj().numpy(), 1e-10, f"tangent of {chosen}")
 
 
+@pytest.mark.part(3, 2)
 @pytest.mark.parametrize("name, shapes", CASES, ids=str)
 def test_batches(name, shapes):
     """Mapped over all operands, or over one of them: a loop over the batch."""

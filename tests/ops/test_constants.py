@@ -59,12 +59,14 @@ CALLED = sorted(
 )
 
 
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("name", CALLED)
 def test_every_result_requires_grad(name):
     """In reverse mode: it does where an operand does, unless its derivative is 0 by nature."""
     assert not missing(name, lambda x: x.requires_grad_(), lambda x: x.requires_grad, ZERO)
 
 
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("name", CALLED)
 def test_every_result_has_a_tangent(name):
     """In forward mode: it has one where an operand has."""

@@ -10,6 +10,7 @@ from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.symbolic import apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import evaluate
+from tests.helpers import alternating
 from tests.samples import SAMPLES
 from tests.samples.checking import (
     close,
@@ -135,7 +136,7 @@ def test_an_operation_without_derivative_says_so(name):
         out.sum().backward()
 
 
-@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("recorded", alternating(False, True))
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_an_operand_alone_gets_what_it_gets_beside_others(name, recorded):
     """A pass about one operand computes its cotangent alone: the same, bit for bit, as in a pass about all of them."""

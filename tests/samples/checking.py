@@ -13,6 +13,7 @@ from .row import Case, Row
 
 __all__ = [
     "agree",
+    "call_of",
     "close",
     "expected",
     "first_order",
@@ -67,13 +68,28 @@ def attributes_of(call: Case) -> dict:
     return {name: to_tensor(x) for name, x in call.attributes.items()}
 
 
-def run(row: Row, operands: list, call: Case) -> tuple:
-    """The results of the operation, as a tuple; what writes into its operand gets a clone, the result."""
-    if row.name.endswith("_") or row.name == "setitem":
+def call_of(row: Row, call: Case) -> Callable[[list], tuple]:
+    """The case as a function of its operands: the results, as a tuple; what writes into its operand gets a clone, the result.
+
+    It names neither the row nor the tables: what is compiled compares all that it can reach.
+    """
+    operation, attributes = CALLS[row.name], call.attributes
+    writes = row.name.endswith("_") or row.name == "setitem"
+
+    def called(operands: list) -> tuple:
+        options = {name: to_tensor(x) for name, x in attributes.items()}
+        if not writes:
+            return as_tuple(operation(*operands, **options))
         operands = [operands[0].clone(), *operands[1:]]
-        CALLS[row.name](*operands, **attributes_of(call))
+        operation(*operands, **options)
         return (operands[0],)
-    return as_tuple(CALLS[row.name](*operands, **attributes_of(call)))
+
+    return called
+
+
+def run(row: Row, operands: list, call: Case) -> tuple:
+    """The results of the operation: see ``call_of``."""
+    return call_of(row, call)(operands)
 
 
 def as_tuple(result: Any) -> tuple:

@@ -119,19 +119,7 @@ class Store:
 
     def _content(self, key: str) -> bytes | None:
         path = self._path(key)
-        if path is None:
-            return None
-        try:
-            # Not through a link, and not waiting for the other end of a pipe.
-            handle = os.open(path, OPEN_FLAGS)
-        except OSError:
-            return None
-        try:
-            return read_own_file(handle, path)
-        except OSError:
-            return None
-        finally:
-            os.close(handle)
+        return own_content(path) if path is not None else None
 
     def _files(self) -> Iterator[tuple[str, int, float]]:
         """Yield path, bytes and time of last use of every kernel."""
@@ -219,6 +207,21 @@ def warn_unwritable(directory: str) -> None:
 def is_own(status: os.stat_result) -> bool:
     """Whether a file or folder is this user's and nobody else can write it. Windows has no such modes."""
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+
+
+def own_content(path: str) -> bytes | None:
+    """The content of a file that code may be loaded from; None for anything else."""
+    try:
+        # Not through a link, and not waiting for the other end of a pipe.
+        handle = os.open(path, OPEN_FLAGS)
+    except OSError:
+        return None
+    try:
+        return read_own_file(handle, path)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 def read_own_file(handle: int, path: str) -> bytes | None:

@@ -12,6 +12,7 @@
     gates.py         what must hold of every kernel's PTX and registers
     store.py         cubins on disk, by content
     random.py        the skeletons that fill memory with random numbers
+    presence.py      whether there is a driver
     host.py          device memory, launches, streams, graphs; what is missing where there is no GPU
 
 ``nbgrad.cubins`` lists every kernel that a release carries, and builds them.

@@ -24,6 +24,7 @@ __all__ = [
     "Function",
     "VECTOR_BYTES",
     "compute_dtype",
+    "conversion_dtype",
     "value_dtype",
     "check_load",
     "vector_lanes",
@@ -39,7 +40,8 @@ class Access(NamedTuple):
     """A load or a store of ``lanes`` neighbouring elements, aligned to all of them.
 
     Attributes:
-        direction: ``"load"`` or ``"store"``.
+        direction: ``"load"`` or ``"store"``; or what several threads may do to one element at once, in any order with the same
+            end: ``"add"`` and ``"max"`` of integers, ``"put"`` of what is the same element in all of them.
         dtype: name of the dtype in memory.
         lanes: elements; an access of one takes and gives bare scalars, a wider one tuples.
         exact: no conversion to the kernel's compute dtype: accumulators of a reduction, say an index beside a float.
@@ -80,6 +82,16 @@ def compute_dtype(dtype: str) -> str:
     if found.category < dtype_of("float32").category:
         return "int64"  # the one integer type that Numba's arithmetic has anyway
     return found.compute
+
+
+def conversion_dtype(source: str, target: str) -> str:
+    """Where a conversion computes: in the kind of number that is the richer of the two, then as wide as its operand.
+
+    >>> conversion_dtype("int64", "float16"), conversion_dtype("float64", "int8")
+    ('float32', 'float64')
+    """
+    richer = source if dtype_of(source).category >= dtype_of(target).category else target
+    return compute_dtype(richer)
 
 
 def value_dtype(dtype: str) -> str:

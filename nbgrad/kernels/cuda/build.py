@@ -1,5 +1,5 @@
 """Template + scalar function + dtype -> PTX -> cubin, on any machine, without Numba: the compiler of ``kernels/compiler`` writes
-LLVM's text, LLVM's back end for NVIDIA's GPUs, which llvmlite has, makes PTX of it, nvJitLink a cubin.
+LLVM's text, LLVM's back end for NVIDIA's GPUs, which llvmlite has, makes PTX of it, ``linker.py`` a cubin.
 
 What leaves this file is a ``Kernel``: bytes and a name.
 """
@@ -29,23 +29,13 @@ if TYPE_CHECKING:
 
     from ..compiler.functions import Entry
 
-__all__ = [
-    "ARCH",
-    "Kernel",
-    "Recipe",
-    "build",
-    "instantiate_for",
-    "link",
-    "max_registers",
-    "right_everywhere",
-    "scalar_source",
-    "text_for",
-]
+__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "max_registers", "right_everywhere", "scalar_source", "text_for"]
 
 ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
 # The oldest version of PTX that an architecture has, so that older drivers take it; the last of these for newer ones.
 PTX_OF = {"sm_80": 80, "sm_86": 80, "sm_89": 80, "sm_90": 80, "sm_100": 86, "sm_103": 88, "sm_120": 87, "sm_121": 88}
 REGISTERS = 65536  # of a multiprocessor
+UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -56,7 +46,7 @@ class Kernel:
         name: the symbol in the cubin.
         cubin: ELF for one GPU architecture.
         ptx: what it was assembled from; empty if it came from the store.
-        registers: of a thread.
+        registers: of a thread; ``UNKNOWN`` if the linker does not say it.
         spill_bytes: of a thread; anything but 0 is a defect.
         compile_s, link_s: seconds from source to PTX, and from PTX to cubin.
     """
@@ -120,13 +110,16 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     Raises:
         KernelError: the compilers are not installed, or refused the source.
     """
+    from .linker import link
+
     name = kernel_name(template, scalar, dtype)
     start = time.perf_counter()
     ptx = compile_ptx(template, scalar, dtype, arch, source)
     middle = time.perf_counter()
     cubin, log = link(ptx, arch)
-    registers = int(find(r"Used (\d+) registers", log))
-    spills = sum(map(int, re.findall(r"(\d+) bytes spill", log)))
+    told = re.search(r"[Uu]sed (\d+) registers", log)
+    registers = int(told[1]) if told else UNKNOWN
+    spills = sum(map(int, re.findall(r"(\d+) bytes (?:spill|lmem)", log)))
     return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
 
 
@@ -207,16 +200,6 @@ def narrowed_to(dtype: str) -> str | None:
     return real if real in scalars.BY_DTYPE else None
 
 
-def link(ptx: str, arch: str = ARCH) -> tuple[bytes, str]:
-    """``(cubin, log)`` by nvJitLink, in this process, without a GPU. PTX must not be newer than nvJitLink: pin both."""
-    try:
-        from cuda.core import Linker, LinkerOptions, ObjectCode
-    except ImportError as error:
-        raise KernelError(f"cuda: cuda-core cannot be imported: {error}. Hint: pip install 'nbgrad[cuda]'.") from error
-    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, ptxas_options=["-v"]))
-    return bytes(linker.link("cubin").code), linker.get_info_log()
-
-
 def compile_ptx(template: Template, scalar: Function, dtype: str, arch: str, source: Mapping) -> str:
     """The PTX of a kernel."""
     import llvmlite.binding as llvm
@@ -292,16 +275,6 @@ def target_machine(arch: str) -> llvm.TargetMachine:
     llvm.initialize_all_asmprinters()
     ptx = PTX_OF.get(arch, max(PTX_OF.values()))
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+ptx{ptx}", opt=3)
-
-
-def find(pattern: str, text: str) -> str:
-    """The group of ``pattern`` in a compiler's output."""
-    found = re.search(pattern, text)
-    if found is None:
-        raise KernelError(
-            f"cuda: no {pattern!r} in the compiler's output: {text[:200]!r}. Hint: its version is not one of nbgrad[cuda]'s."
-        )
-    return found[1]
 
 
 def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> Iterator[str]:

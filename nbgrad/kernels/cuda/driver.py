@@ -19,6 +19,9 @@ from .host import import_core, missing
 
 __all__ = ["Card", "card", "check", "count", "function_address"]
 
+NON_BLOCKING = 1  # of a stream: CU_STREAM_NON_BLOCKING
+NOT_READY = 600  # CUDA_ERROR_NOT_READY
+UNTIMED = 2  # of an event: CU_EVENT_DISABLE_TIMING
 RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
 EXHAUSTED = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
@@ -54,6 +57,17 @@ def failure(what: str, code: int) -> KernelError:
     _, text = driver.cuGetErrorString(driver.CUresult(code))
     told = " ".join(each.decode() for each in (name, text) if each) or f"error {code}"
     return KernelError(f"{what}: the driver refuses it: {told}. Hint: NBGRAD_CHECK=1 waits after every call and names the one.")
+
+
+def is_ready(what: str, result: tuple) -> bool:
+    """What a question of the driver's says that is answered by a code.
+
+    Raises:
+        KernelError: the code is another one.
+    """
+    if int(result[0]) != NOT_READY:
+        check(what, result)
+    return int(result[0]) != NOT_READY
 
 
 @cache
@@ -105,20 +119,25 @@ class Card:
         self.pool = core.DeviceMemoryResource(self.device)
         self.arch = "sm_{}{}".format(*self.device.compute_capability)
         self._kernels: dict[str, tuple[Any, int]] = {}
+        self._events: dict[int, list[int]] = {}  # unused ones, by their flags
         self._buffers: dict[int, Any] = {}
 
     def activate(self) -> None:
-        """Make the GPU the one that this thread's calls of the driver mean.
+        """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
+        self.require_process()
+        check("cuda", bindings().cuCtxSetCurrent(self.context))
+
+    def require_process(self) -> None:
+        """Refuse to be used after a fork.
 
         Raises:
             DeviceError: the process is a child of the one that has opened the GPU.
         """
         if os.getpid() != self.process:
             raise DeviceError(
-                "cuda: this process was forked from one that uses the GPU, which CUDA does not allow. "
+                f"cuda: this process was forked from one that uses cuda:{self.index}, which CUDA does not allow. "
                 "Hint: multiprocessing.get_context('spawn')."
             )
-        check("cuda", bindings().cuCtxSetCurrent(self.context))
 
     # ---- memory --------------------------------------------------------------------------------------------------------
 
@@ -140,9 +159,23 @@ class Card:
         self._buffers[address] = buffer
         return address
 
-    def release(self, address: int) -> None:
-        """Give memory back to the driver, which has got all work that uses it."""
-        self._buffers.pop(address).close()
+    def release(self, address: int) -> int:
+        """Give memory back to the driver, which has got all work that uses it; how many bytes that were."""
+        buffer = self._buffers.pop(address)
+        nbytes = int(buffer.size)
+        buffer.close()
+        return nbytes
+
+    def trim(self) -> None:
+        """Let the driver's pool give what is not in use back to the system."""
+        self.activate()
+        check("empty_cache", bindings().cuMemPoolTrimTo(int(self.pool.handle), 0))
+
+    def room(self) -> tuple[int, int]:
+        """Bytes of the GPU that are free, and all that it has."""
+        self.activate()
+        free, total = check("mem_get_info", bindings().cuMemGetInfo())
+        return int(free), int(total)
 
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         """Copy a contiguous array to the GPU. The array is free when this returns."""
@@ -171,6 +204,81 @@ class Card:
         """Wait until a stream has nothing to do."""
         self.activate()
         check("synchronize", bindings().cuStreamSynchronize(stream))
+
+    def finish(self) -> None:
+        """Wait until the GPU has nothing to do."""
+        self.activate()
+        check("synchronize", bindings().cuCtxSynchronize())
+
+    # ---- streams and events --------------------------------------------------------------------------------------------
+
+    def new_stream(self, priority: int) -> int:
+        """A stream that waits for no other by itself; it lives as long as the process."""
+        self.activate()
+        return int(check("Stream", bindings().cuStreamCreateWithPriority(NON_BLOCKING, priority)))
+
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest priority of streams; the greatest is the smaller number."""
+        self.activate()
+        least, greatest = check("Stream.priority_range", bindings().cuCtxGetStreamPriorityRange())
+        return int(least), int(greatest)
+
+    def priority_of(self, stream: int) -> int:
+        """A stream's priority."""
+        self.activate()
+        return int(check("Stream.priority", bindings().cuStreamGetPriority(stream)))
+
+    def reaches(self, other: int) -> bool:
+        """Whether kernels here can read another GPU's memory."""
+        return bool(check("can_device_access_peer", bindings().cuDeviceCanAccessPeer(self.index, other)))
+
+    def has_stream(self, stream: int) -> bool:
+        """Whether a stream is of this GPU."""
+        self.activate()
+        context = check("ExternalStream", bindings().cuStreamGetCtx(stream))
+        return int(context[0] if isinstance(context, tuple) else context) == self.context
+
+    def is_done(self, stream: int) -> bool:
+        """Whether a stream has nothing to do."""
+        self.activate()
+        return is_ready("Stream.query", bindings().cuStreamQuery(stream))
+
+    def take_event(self, flags: int = UNTIMED) -> int:
+        """An event, which ``give_event`` takes back."""
+        kept = self._events.get(flags)
+        if kept:
+            return kept.pop()
+        self.activate()
+        return int(check("Event", bindings().cuEventCreate(flags)))
+
+    def give_event(self, event: int, flags: int = UNTIMED) -> None:
+        """Keep an event for another time. What waits for it waits for where it was recorded when that was asked for."""
+        self._events.setdefault(flags, []).append(event)
+
+    def record(self, event: int, stream: int) -> None:
+        """Let an event mean what a stream has got to do so far."""
+        self.activate()
+        check("Event.record", bindings().cuEventRecord(event, stream))
+
+    def let_wait(self, stream: int, event: int) -> None:
+        """Let a stream go on when an event is reached, of whichever GPU."""
+        self.activate()
+        check("Event.wait", bindings().cuStreamWaitEvent(stream, event, 0))
+
+    def is_reached(self, event: int) -> bool:
+        """Whether what an event means is done."""
+        self.activate()
+        return is_ready("Event.query", bindings().cuEventQuery(event))
+
+    def wait_for(self, event: int) -> None:
+        """Wait until what an event means is done."""
+        self.activate()
+        check("Event.synchronize", bindings().cuEventSynchronize(event))
+
+    def between(self, first: int, last: int) -> float:
+        """The milliseconds between two events that are reached."""
+        self.activate()
+        return float(check("Event.elapsed_time", bindings().cuEventElapsedTime(first, last)))
 
     # ---- kernels -------------------------------------------------------------------------------------------------------
 

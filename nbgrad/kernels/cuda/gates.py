@@ -12,7 +12,7 @@ from functools import partial
 from typing import Callable, Iterable
 
 from .access import Access, compute_dtype
-from .build import Kernel, max_registers
+from .build import UNKNOWN, Kernel, max_registers
 from .templates import Template
 
 __all__ = [
@@ -76,6 +76,8 @@ def no_spills(kernel: Kernel) -> str | None:
 
 def few_registers(kernel: Kernel, most: int) -> str | None:
     """More than ``most`` a thread leave too few threads resident to hide the latency of memory."""
+    if kernel.registers == UNKNOWN:
+        return f"registers that the linker does not tell, expected {most} or less. Hint: pip install nvidia-nvjitlink."
     return f"{kernel.registers} registers, more than {most}" if kernel.registers > most else None
 
 

@@ -20,6 +20,7 @@ from ...base.dtypes import dtype_of
 from ...base.errors import DeviceError, KernelError
 from .access import compute_dtype
 from .build import Kernel, Recipe
+from .presence import LIBRARY, has_driver
 from .templates import BLOCK
 
 __all__ = ["Gpu", "missing", "is_available", "without_tensors"]
@@ -49,6 +50,11 @@ def is_available() -> bool:
 
 @cache
 def _missing(ordinal: int) -> str | None:
+    if not has_driver():
+        return (
+            f"cuda: no usable GPU {ordinal}: there is no driver, {LIBRARY} cannot be loaded. "
+            "Hint: kernels can be compiled and interpreted without one."
+        )
     try:
         core = import_core()
         check_driver()
@@ -77,7 +83,21 @@ def import_core() -> Any:
         import cuda.core
     except ImportError as error:
         raise DeviceError(f"cuda: cuda-core cannot be imported: {error}. {INSTALL}") from error
+    if config.EMULATED:
+        cuda.core.Device.sync = no_runtime
     return cuda.core
+
+
+def no_runtime(device: Any) -> None:
+    """``Device.sync`` of cuda.core where a GPU is played: it asks CUDA's runtime library, which asks a real driver.
+
+    Raises:
+        DeviceError: always.
+    """
+    raise DeviceError(
+        "cuda: Device.sync calls CUDA's runtime library, which is not played. Hint: the sync of a stream or an event, or "
+        "cuCtxSynchronize of cuda.bindings.driver."
+    )
 
 
 def check_driver() -> None:

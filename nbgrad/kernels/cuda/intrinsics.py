@@ -16,9 +16,9 @@ from ..compiler.expressions import Namespace, Primitive
 from ..compiler.kinds import CPointer, Float, Kind
 from ..prims import declare
 from .access import Access, compute_dtype
-from .memory import load_of, store_of
+from .memory import change_of, load_of, note_first, store_of
 
-__all__ = ["GLOBAL", "SHARED", "index_arithmetic", "ptx_names"]
+__all__ = ["GLOBAL", "SHARED", "index_arithmetic", "low_word", "popcount", "ptx_names"]
 
 I16, I32, I64 = map(ir.IntType, (16, 32, 64))
 GLOBAL, SHARED = 1, 3  # LLVM's numbers of a GPU's memories
@@ -31,6 +31,7 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
     compute = compute_dtype(dtype)
     return {
         "cuda": machine(),
+        "note_error": Primitive(note_first),
         **index_arithmetic(multiply_high),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
@@ -39,7 +40,9 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
 
 def access(access: Access, compute: str) -> Primitive:
     """A load or store."""
-    return load_of(access, compute, hold) if access.direction == "load" else store_of(access, compute, narrow_bfloat16)
+    if access.direction == "load":
+        return load_of(access, compute, hold)
+    return (store_of if access.direction == "store" else change_of)(access, compute, narrow_bfloat16)
 
 
 def machine() -> Namespace:
@@ -64,6 +67,8 @@ def machine() -> Namespace:
         gridDim=dimensions("nctaid"),
         syncthreads=Primitive(barrier),
         shfl_down_sync=Primitive(shuffle_down),
+        match_any=Primitive(match_any),
+        popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
     )
 
@@ -107,6 +112,18 @@ def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
         low, high = moved(b.trunc(bits, I32)), moved(b.trunc(b.lshr(bits, half), I32))
         found = b.or_(b.zext(low, I64), b.shl(b.zext(high, I64), half))
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def match_any(b: Builder, value: Any) -> Value:
+    """The lanes of the warp that have the same integer of 32 bits: a bit for each."""
+    found = convergent(b, I32, "llvm.nvvm.match.any.sync.i32", [ir.Constant(I32, WHOLE_WARP), low_word(b, value)])
+    return Value(kinds.int64, b.zext(found, I64))
+
+
+def popcount(b: Builder, lanes: Any) -> Value:
+    """How many bits are set in 32 of them."""
+    found = b.call(declare(b.module, ir.FunctionType(I32, [I32]), "llvm.ctpop.i32"), [low_word(b, lanes)])
+    return Value(kinds.int64, b.zext(found, I64))
 
 
 def hold(b: Builder, words: Any) -> Any:

@@ -19,9 +19,9 @@ from ..compiler.expressions import Primitive
 from ..compiler.kinds import Boolean, Complex, Integer, Kind
 from .access import Access, check_load, itemsize, value_dtype
 
-__all__ = ["load_of", "store_of"]
+__all__ = ["change_of", "load_of", "note_first", "store_of"]
 
-I8, I32 = map(ir.IntType, (8, 32))
+I8, I32, I64 = map(ir.IntType, (8, 32, 64))
 HALVES = ("float16", "bfloat16")
 REALS: dict[str, Any] = {"float16": ir.HalfType(), "float32": ir.FloatType(), "float64": ir.DoubleType()}
 
@@ -65,6 +65,28 @@ def store_of(access: Access, compute: str, narrow: Callable[[Builder, Any], Any]
         b.store(joined(b, parts, access), address(b, pointer, index, access), align=access.nbytes)
 
     return Primitive(store)
+
+
+def change_of(access: Access, compute: str, narrow: Callable[[Builder, Any], Any]) -> Primitive:
+    """``add(pointer, index, element)``, ``max(...)``: of an integer in memory, as one step; ``put``: a store."""
+    if access.direction == "put":
+        return store_of(access, compute, narrow)
+    kind = getattr(kinds, access.dtype)
+
+    def change(b: Builder, pointer: Value, index: Any, element: Any) -> None:
+        place = b.bitcast(address(b, pointer, index, access), kind.llvm.as_pointer(pointer.ir.type.addrspace))
+        b.atomic_rmw(access.direction, place, ir_of(convert(b, element, kind), kind), "monotonic")
+
+    return Primitive(change)
+
+
+def note_first(b: Builder, errors: Value, number: Any, element: Any) -> None:
+    """What is wrong, and with which element, unless something was noted before: NOTE [Errors on the device] of ``steps.py``."""
+    words = b.bitcast(errors.ir, I64.as_pointer(errors.ir.type.addrspace))
+    number, element = (ir_of(convert(b, each, kinds.int64), kinds.int64) for each in (number, element))
+    swapped = b.cmpxchg(words, ir.Constant(I64, 0), number, "monotonic", "monotonic")
+    with b.if_then(b.extract_value(swapped, 1)):
+        b.store(element, b.gep(words, [ir.Constant(I64, 1)]), align=8)
 
 
 def is_storable(kind: Kind, compute: str) -> bool:

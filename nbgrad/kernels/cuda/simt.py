@@ -1,4 +1,4 @@
-"""Runs kernels on the CPU exactly as written, one greenlet a thread: barriers, shuffles, shared memory, atomics.
+"""Runs kernels on the CPU exactly as written, one greenlet a thread: barriers, shuffles, shared memory.
 
 Stricter than a GPU where a GPU is silent: out-of-bounds and misaligned accesses, values of the wrong dtype, divergent
 barriers and divergent shuffles raise ``KernelError``. Blocks run one after the other, threads of a block in order
@@ -183,7 +183,6 @@ class Machine:
     blockDim = property(lambda self: getcurrent().block_shape)
     gridDim = property(lambda self: getcurrent().grid)
     shared = property(lambda self: SimpleNamespace(array=self._shared_array))
-    atomic = property(lambda self: SimpleNamespace(add=self._atomic_add))
 
     def syncthreads(self):
         getcurrent().wait("barrier")
@@ -199,12 +198,6 @@ class Machine:
         if key not in thread.shared:
             thread.shared[key] = Shared(size, dtype)
         return thread.shared[key]
-
-    def _atomic_add(self, pointer, i, value):
-        span = pointer.span(i, 1)
-        old = pointer.array[span][0]
-        pointer.array[span] = old + value
-        return old
 
 
 def divide_by_magic(i, magic, shift):

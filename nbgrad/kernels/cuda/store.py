@@ -1,7 +1,8 @@
 """Cubins on disk, by content, in the folder of all compiled kernels: a JSON line, then the cubin.
 
 A cubin is written after it has passed its gates, so one that is found needs no check again. What a file must be before
-it is loaded is NOTE [Trust in the store] of ``cpu/disk.py``; its limit and ``nbgrad.cache`` count these files too.
+it is loaded is NOTE [Trust in the store] of ``cpu/disk.py``; its limit and ``nbgrad.cache`` count these files too. Whatever is no
+whole cubin of the kernel and the architecture that were asked for is compiled anew, and replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from ...base.errors import KernelError
-from ..cpu.disk import SUFFIX, default_directory, private_directory, replace_file
+from ..cpu.disk import SUFFIX, default_directory, own_content, private_directory, replace_file
 from .build import ARCH, Kernel, Recipe
 from .gates import Gate, check
 
@@ -37,18 +38,15 @@ class CubinStore:
         """The kernel kept under ``key``; None if there is none that is whole."""
         if self.directory is None:
             return None
-        try:
-            with open(self._path(key), "rb") as file:
-                return decode(file.read())
-        except OSError:
-            return None
+        data = own_content(self._path(key))
+        return None if data is None else decode(data, key)
 
     def write(self, key: str, kernel: Kernel) -> None:
         """Keep a kernel: a reader sees all of it or nothing. Where that is impossible, quietly do nothing."""
         if self.directory is None:
             return
         try:
-            replace_file(self._path(key), encode(kernel))
+            replace_file(self._path(key), encode(kernel, key))
         except OSError:
             pass  # a full or read-only disk
 
@@ -56,19 +54,21 @@ class CubinStore:
         return os.path.join(self.directory, key + SUFFIX)
 
 
-def encode(kernel: Kernel) -> bytes:
+def encode(kernel: Kernel, key: str) -> bytes:
     """A file's content; ``decode`` is its inverse."""
-    header = {"name": kernel.name, "sha256": hashlib.sha256(kernel.cubin).hexdigest(), "registers": kernel.registers}
+    digest = hashlib.sha256(kernel.cubin).hexdigest()
+    header = {"name": kernel.name, "key": key, "sha256": digest, "registers": kernel.registers}
     return json.dumps(header).encode() + b"\n" + kernel.cubin
 
 
-def decode(data: bytes) -> Kernel | None:
-    """The kernel in a file, or None for a file that ``encode`` did not make or that was damaged."""
+def decode(data: bytes, key: str) -> Kernel | None:
+    """The kernel in a file, or None for a file that ``encode`` did not make, or made of another kernel, or that was damaged."""
     head, _, cubin = data.partition(b"\n")
     try:
         header = json.loads(head)
         kernel = Kernel(header["name"], cubin, registers=header["registers"])
-        return kernel if header["sha256"] == hashlib.sha256(cubin).hexdigest() else None
+        whole = header["key"] == key and header["sha256"] == hashlib.sha256(cubin).hexdigest()
+        return kernel if whole and cubin.startswith(b"\x7fELF") else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -89,7 +89,8 @@ def load_or_build(
     """
     store = default_store() if store is None else store
     key = f"{arch}-{recipe.key(arch)}"
-    if (found := store.read(key)) is not None:
+    found = store.read(key)
+    if found is not None and found.name == recipe.name:
         return found, True
     kernel = recipe(arch)
     if reasons := check(kernel, gates):

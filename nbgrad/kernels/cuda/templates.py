@@ -297,7 +297,7 @@ def accumulate(grad: str, g: str | None = None, unroll: int = 1) -> Template:
 
 @cache
 def strided(
-    inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32, into: tuple[int, ...] = ()
+    inputs: tuple[Operand, ...], outputs: tuple[str, ...], ndim: int, bits: int = 32, into: tuple[int, ...] = (), lanes: int = 1
 ) -> Template:
     """outputs[...] = scalar(inputs[...]) with any strides (0 where broadcast), over ``collapse``d dimensions.
 
@@ -309,10 +309,11 @@ def strided(
         outputs, into: as ``elementwise``'s.
         ndim: dimensions after collapsing, at least 1.
         bits: of the index arithmetic.
+        lanes: elements of a vector access, along which the innermost stride is 1; sizes and strides then count vectors.
     """
     signature = Signature(tuple(x._replace(kind="array") if x.kind == "single" else x for x in inputs), outputs, into)
     pointers = list(signature.pointers)
-    name = f"strided{bits}_{signature.label}_{ndim}d"
+    name = f"strided{bits}_{signature.label}_{ndim}d{f'_x{lanes}' if lanes > 1 else ''}"
     function = compile_template(
         name,
         f"""
@@ -320,12 +321,11 @@ def NAME({", ".join([*pointers, *signature.values, "n", *strided_parameters(poin
     i = multiply_add(cuda.blockIdx.x, {BLOCK}, cuda.threadIdx.x)
     {indent(4, signature.load_singles())}
     if i < n:
-        {indent(8, unravel(pointers, ndim) + signature.body(1, [lambda pointer: f"{pointer}_at"]))}
+        {indent(8, unravel(pointers, ndim) + signature.body(lanes, [lambda pointer: f"{pointer}_at"]))}
 """,
     )
-    return Template(
-        name, function, tuple(signature.pointers.values()), len(signature.values), signature.accesses(1), index_bits=bits
-    )
+    accesses, traffic = signature.accesses(lanes), signature.traffic(lanes, 1) if lanes > 1 else Counter[Access]()
+    return Template(name, function, tuple(signature.pointers.values()), len(signature.values), accesses, traffic, index_bits=bits)
 
 
 def unravel(pointers: Sequence[str], ndim: int) -> list[str]:
@@ -354,6 +354,9 @@ def strided_args(shape: Sequence[int], strides: Iterable[Sequence[int]]) -> list
     """
     divisors = []
     for d in shape[1:]:
+        if d == 1:  # in front of all others, where nothing is left to divide
+            divisors += [1, 0, 0]
+            continue
         p = 31 + (d - 1).bit_length()
         divisors += [d, ceil_div(1 << p, d), p - 32]  # the high word of the product has the first 32 of the p shifts
     return divisors + [s for operand in strides for s in operand]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import random
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
+from math import gcd
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -20,30 +21,12 @@ from ..build import Recipe, kernel_name, text_for
 from ..steps import Elements, Number, Place, Steps
 from ..templates import BLOCK, Template, arguments_of
 from . import check, schedule, switch, words
+from .guard import opened
 from .limits import GRID_LIMITS, SHARED_LIMIT, THREAD_LIMIT
-from .timeline import History
-from .words import ALIVE, ALLOCATION_WORDS, FAULTS, FIBER_WORDS, FREED, MACHINE_WORDS, STACK
+from .memory import Allocation, Memory
+from .words import FAULTS, FIBER_WORDS, MACHINE_WORDS, STACK
 
 __all__ = ["Allocation", "Device", "Kernel", "emulate", "image_of", "kernel_of", "kernel_of_image", "run_steps"]
-
-APART = 256  # bytes between allocations, which belong to none
-GARBAGE = 0xFB  # what fresh and freed memory holds: as bytes, integers and numbers nothing that a program would have
-RESERVED = 1 << 20  # bytes that the device takes of this process's memory at once
-
-
-class Allocation:
-    """Memory of the device.
-
-    Attributes:
-        address, nbytes: where it is; ``name``: what messages call it.
-        alive: whether it has not been freed.
-        shadow: NOTE [Stamps] of check.py, of every byte; ``history``: NOTE [Clocks] of timeline.py.
-    """
-
-    def __init__(self, address: int, nbytes: int, name: str):
-        self.address, self.nbytes, self.name, self.alive = address, nbytes, name, True
-        self.shadow = np.zeros((nbytes, 2), np.int64)
-        self.history = History()
 
 
 class Device:
@@ -52,51 +35,45 @@ class Device:
     Args:
         checked: whether each access of a kernel is looked at.
         seed: of the order in which the threads of a block take turns.
+        memory: that it shares with other devices; ``number``: its own among them.
     """
 
-    def __init__(self, checked: bool = True, seed: int = 0):
-        self.checked, self.random = checked, random.Random(seed)
-        self.allocations: list[Allocation] = []  # by rising addresses, freed ones too: their addresses are not used again
-        self.regions: list[np.ndarray] = []
-        self.free, self.end = 0, 0
+    def __init__(self, checked: bool = True, seed: int = 0, memory: Memory | None = None, number: int = 0):
+        self.checked, self.random, self.number = checked, random.Random(seed), number
+        self.memory = Memory() if memory is None else memory
         self.machine = np.zeros(MACHINE_WORDS, np.int64)
+        self.words = self.machine.data  # five times as fast as NumPy where a word is read or set
         self.scratch = np.zeros(8, np.int64)
-        self.shared: Allocation | None = None
         self.fibers = self.stacks = np.zeros(0, np.int64)
+        self.run: Callable[[int], int] | None = None
 
     # ---- memory --------------------------------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int, name: str = "") -> Allocation:
         """Memory that nobody has written to."""
-        taken = -(-nbytes // APART) * APART + APART
-        if self.free + taken > self.end:
-            region = np.full(max(taken, RESERVED) + APART, GARBAGE, np.uint8)
-            self.regions.append(region)
-            self.free = -(-region.ctypes.data // APART) * APART
-            self.end = region.ctypes.data + region.nbytes
-        made = Allocation(self.free, nbytes, name)
-        self.free += taken
-        self.allocations.insert(bisect_right([each.address for each in self.allocations], made.address), made)
-        return made
+        return self.memory.allocate(nbytes, name, self.number, 1 << self.number)
 
     def release(self, allocation: Allocation) -> None:
         """Give memory back; whoever touches it later is told."""
-        if not allocation.alive:
-            raise KernelError(f"emulated device: {named(allocation)} is freed twice.")
-        allocation.alive = False
-        ctypes.memset(allocation.address, GARBAGE, allocation.nbytes)
+        self.memory.release(allocation)
 
     def upload(self, array: np.ndarray, name: str = "") -> Allocation:
         """Memory with a copy of an array, in C order."""
         array = np.ascontiguousarray(array)
         made = self.allocate(array.nbytes, name)
-        ctypes.memmove(made.address, array.ctypes.data, array.nbytes)
-        made.shadow[:, 0] = 1  # somebody has written to it, before all epochs
+        with opened():
+            ctypes.memmove(made.address, array.ctypes.data, array.nbytes)
+        made.note_written()
         return made
 
     def download(self, allocation: Allocation, like: np.ndarray) -> None:
         """Copy memory into an array."""
-        ctypes.memmove(like.ctypes.data, allocation.address, allocation.nbytes)
+        with opened():
+            ctypes.memmove(like.ctypes.data, allocation.address, allocation.nbytes)
+
+    def place(self, address: int) -> str:
+        """An address in words."""
+        return self.memory.place(address)
 
     # ---- launches ------------------------------------------------------------------------------------------------------
 
@@ -123,47 +100,60 @@ class Device:
                 values[k : k + 1] = np.asarray([each]).view(np.int64)
             else:
                 values[k] = each.address if isinstance(each, Allocation) else each
-        self._prepare(kernel, grid, block, values)
-        fault = functions()["launch"](self.machine.ctypes.data)
-        if fault:
-            raise KernelError(self._told(kernel, fault))
+        self.launch_words(kernel, grid, block, values.ctypes.data)
 
-    def touched(self, allocation: Allocation) -> tuple[bool, bool]:
-        """Whether the last launch read an allocation, and wrote to it; of kernels that are not checked: both."""
-        if not self.checked:
-            return True, True
-        first = int(self.machine[words.FIRST_OF_LAUNCH]) << words.THREAD_BITS
-        written, read = (bool((allocation.shadow[:, k] >= first).any()) for k in (0, 1))
-        return read, written
-
-    def _prepare(self, kernel: Kernel, grid: Sequence[int], block: int, values: np.ndarray) -> None:
-        """Fill in the machine's words."""
-        machine = self.machine
-        if self.shared is None:
-            self.shared = self.allocate(SHARED_LIMIT, "shared memory")
-        if len(self.fibers) < block * FIBER_WORDS:
-            self.fibers, self.stacks = np.zeros(block * FIBER_WORDS, np.int64), np.zeros((block * STACK) // 8 + 2, np.int64)
-        self.table = np.zeros((len(self.allocations), ALLOCATION_WORDS), np.int64)
-        for row, each in zip(self.table, self.allocations):
-            row[:] = each.address, each.nbytes, each.shadow.ctypes.data, ALIVE if each.alive else FREED
+    def launch_words(self, kernel: Kernel, grid: Sequence[int], block: int, parameters: int) -> None:
+        """Run a kernel within the limits; ``parameters``: the address of a word for each."""
+        if self.run is None or len(self.fibers) < block * FIBER_WORDS:
+            self.prepare(block)
+        memory, machine = self.memory, self.words
+        turns, shift = divmod(self.random.getrandbits(32), THREAD_LIMIT)
+        order = 2 * (turns % block) + 1
+        while gcd(order, block) != 1:  # each thread has a turn
+            order += 2
         machine[words.THREADS] = block
-        machine[words.GRID : words.GRID + 3] = grid
-        machine[words.KERNEL] = kernel.address
-        machine[words.PARAMETERS] = values.ctypes.data
-        machine[words.SHARED] = self.shared.address
-        machine[words.SHARED_SHADOW] = self.shared.shadow.ctypes.data
+        machine[words.GRID], machine[words.GRID + 1], machine[words.GRID + 2] = grid
+        machine[words.KERNEL], machine[words.PARAMETERS] = kernel.address, parameters
         machine[words.SHARED_BYTES], machine[words.MEETS] = kernel.shared, kernel.meets
-        machine[words.TABLE], machine[words.COUNT] = self.table.ctypes.data, len(self.table)
+        machine[words.TABLE], machine[words.COUNT] = memory.start, memory.count
+        machine[words.TOUCHED] = memory.touched_start
+        machine[words.ORDER], machine[words.SHIFT] = order, shift % block
+        machine[words.EPOCH] = memory.epoch
+        with opened():
+            fault = self.run(self.machine_address)  # type: ignore[misc]  # made by prepare
+        memory.epoch = machine[words.EPOCH]
+        if fault:
+            self.scratch[:], machine[words.FAULT] = 0, 0
+            raise KernelError(self.told(kernel, fault))
+
+    def touched(self) -> Iterator[tuple[Allocation, bool, bool]]:
+        """The memory that the last launch touched, with whether it wrote to it, and whether it changed it as several threads may at
+        once; only checked kernels leave traces.
+        """
+        table, first = self.memory.table, self.words[words.FIRST_OF_LAUNCH]
+        for row in self.memory.touched[: self.words[words.TOUCHED_COUNT]].tolist():
+            found = self.memory.entries[row]
+            if found is not None:
+                yield found, table[row, words.WRITTEN_IN] == first, table[row, words.CHANGED_IN] == first
+
+    def prepare(self, block: int) -> None:
+        """Fill in the words that stay; room for the threads of a block."""
+        machine = self.machine
+        if self.run is None:
+            self.run, self.machine_address = functions()["launch"], machine.ctypes.data
+            self.shared = self.allocate(SHARED_LIMIT, "shared memory")
+            self.shared.history = None  # of one block after the other
+            machine[words.SHARED] = self.shared.address
+            machine[words.SHARED_SHADOW] = self.shared.shadow.ctypes.data
+            machine[words.SCRATCH] = self.scratch.ctypes.data
+            machine[words.DEVICE] = 1 << self.number
+            for place, name in PLACES.items():
+                machine[place] = addresses()[name]
+        self.fibers, self.stacks = np.zeros(block * FIBER_WORDS, np.int64), np.zeros((block * STACK) // 8 + 2, np.int64)
         machine[words.FIBERS] = self.fibers.ctypes.data
         machine[words.STACKS] = -(-self.stacks.ctypes.data // 16) * 16
-        machine[words.SCRATCH] = self.scratch.ctypes.data
-        machine[words.ORDER], machine[words.SHIFT] = 2 * self.random.randrange(block) + 1, self.random.randrange(block)
-        machine[words.FAULT] = 0
-        self.scratch[:] = 0
-        for place, name in PLACES.items():
-            machine[place] = addresses()[name]
 
-    def _told(self, kernel: Kernel, fault: int) -> str:
+    def told(self, kernel: Kernel, fault: int) -> str:
         """What was wrong, and where."""
         machine = self.machine
         address, nbytes = int(machine[words.FAULT_ADDRESS]), int(machine[words.FAULT_BYTES])
@@ -176,19 +166,6 @@ class Device:
         if fault in (words.WRITE_WRITE, words.READ_WRITE):
             told += " and several others" if other >= THREAD_LIMIT else f" and thread {other}"
         return f"{told}, {nbytes} bytes at {self.place(address)}."
-
-    def place(self, address: int) -> str:
-        """An address in words: the allocation in which it lies, or that is next to it."""
-        before = [each for each in self.allocations if each.address <= address]
-        if not before:
-            return f"address {address:#x}"
-        near = before[-1]
-        return f"byte {address - near.address} of {named(near)}"
-
-
-def named(allocation: Allocation) -> str:
-    """An allocation in words."""
-    return f"{allocation.name or 'an allocation'} of {allocation.nbytes} bytes"
 
 
 # ---- machine code --------------------------------------------------------------------------------------------------------
@@ -263,7 +240,7 @@ def compiled(template: Template, scalar: Function, dtype: str, source: Mapping, 
 
 _compiled: dict[tuple, Kernel] = {}
 IMAGE = b"nbgrad emulated\0"  # in the place of a cubin: this, and the number of a kernel
-_images: list[Kernel] = []
+_images: dict[Kernel, int] = {}
 
 
 def kernel_of(template: Template, scalar: Function, dtype: str, source: Mapping, checked: bool = True) -> Kernel:
@@ -276,15 +253,13 @@ def kernel_of(template: Template, scalar: Function, dtype: str, source: Mapping,
 
 def image_of(kernel: Kernel) -> bytes:
     """What the emulated driver loads in the place of a cubin."""
-    if kernel not in _images:
-        _images.append(kernel)
-    return IMAGE + _images.index(kernel).to_bytes(16, "little")
+    return IMAGE + _images.setdefault(kernel, len(_images)).to_bytes(16, "little")
 
 
 def kernel_of_image(image: bytes) -> Kernel | None:
     """The kernel that an image stands for; None if it is no such image."""
     number = int.from_bytes(image[len(IMAGE) : 32], "little")
-    return _images[number] if image.startswith(IMAGE) and number < len(_images) else None
+    return next(islice(_images, number, None), None) if image.startswith(IMAGE) and number < len(_images) else None
 
 
 def emulate(

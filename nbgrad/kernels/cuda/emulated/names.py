@@ -8,19 +8,21 @@ from llvmlite import ir
 
 from ....base.errors import KernelError
 from ...compiler import kinds
-from ...compiler.arithmetic import Builder, Value, ir_of, kind_of
+from ...compiler.arithmetic import Builder, Value, convert, ir_of, kind_of
 from ...compiler.expressions import Namespace, Primitive
 from ...compiler.kinds import Float, Kind, Pointer
 from ..access import Access, compute_dtype
-from ..intrinsics import index_arithmetic
-from ..memory import load_of, store_of
+from ..intrinsics import index_arithmetic, low_word, popcount
+from ..memory import change_of, load_of, note_first, store_of
 from .limits import SHARED_LIMIT
 from .words import BARRIER, BLOCK, CHECK, GRID, SHARED, SHUFFLE, THREAD, THREADS
 
 __all__ = ["Needs", "emulated_names"]
 
 I16, I32, I64 = map(ir.IntType, (16, 32, 64))
-READS, WRITES = 0, 1
+READS, WRITES, CHANGES = 0, 1, 2
+MATCHES = -1  # in the place of a shuffle's distance: who has the same value?
+HOW = {"load": READS, "store": WRITES}
 
 
 class Needs:
@@ -58,6 +60,7 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
     compute = compute_dtype(dtype)
     return {
         "cuda": machine(needs, checked),
+        "note_error": Primitive(noted(checked)),
         **index_arithmetic(high_word),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
@@ -66,14 +69,17 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
 
 def access(access: Access, compute: str, checked: bool) -> Primitive:
     """A load or store behind a look at it."""
-    loads = access.direction == "load"
-    made = load_of(access, compute) if loads else store_of(access, compute, narrow_bfloat16)
+    how = HOW.get(access.direction, CHANGES)
+    of = store_of if how == WRITES else change_of
+    made = load_of(access, compute) if how == READS else of(access, compute, narrow_bfloat16)
     if not checked:
         return made
 
     def looked_at(b: Builder, pointer: Value, index: Any, *elements: Any) -> Any:
-        place = b.add(b.ptrtoint(pointer.ir, I64), b.mul(ir_of(index, kinds.int64), ir.Constant(I64, access.nbytes)))
-        allowed = b.inttoptr(look(b, place, access.nbytes, READS if loads else WRITES), pointer.ir.type)
+        place = b.add(
+            b.ptrtoint(pointer.ir, I64), b.mul(ir_of(convert(b, index, kinds.int64), kinds.int64), ir.Constant(I64, access.nbytes))
+        )
+        allowed = b.inttoptr(look(b, place, access.nbytes, how), pointer.ir.type)
         return made.emit(b, Value(pointer.kind, allowed), 0, *elements)
 
     return Primitive(looked_at)
@@ -82,6 +88,18 @@ def access(access: Access, compute: str, checked: bool) -> Primitive:
 def look(b: Builder, place: Any, nbytes: int, how: int) -> Any:
     """The address to use in the place of one that a thread is about to touch."""
     return call(b, CHECK, [machine_of(b), place, ir.Constant(I64, nbytes), ir.Constant(I64, how)])
+
+
+def noted(checked: bool) -> Callable:
+    """``note_error``, which looks at where it writes."""
+
+    def note(b: Builder, errors: Value, number: Any, element: Any) -> None:
+        place = b.ptrtoint(errors.ir, I64)
+        for k in (0, 1) if checked else ():
+            place = b.sub(look(b, b.add(place, ir.Constant(I64, 8 * k)), 8, CHANGES), ir.Constant(I64, 8 * k))
+        note_first(b, Value(errors.kind, b.inttoptr(place, errors.ir.type)), number, element)
+
+    return note
 
 
 class SharedPointer(Pointer):
@@ -125,6 +143,8 @@ def machine(needs: Needs, checked: bool) -> Namespace:
         gridDim=three(GRID),
         syncthreads=Primitive(meeting(barrier)),
         shfl_down_sync=Primitive(meeting(shuffle_down)),
+        match_any=Primitive(meeting(match_any)),
+        popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
     )
 
@@ -158,6 +178,12 @@ def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
     found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, int(distance))])
     found = found if bits.type == I64 else b.trunc(found, bits.type)
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def match_any(b: Builder, value: Any) -> Value:
+    """The lanes of the warp that have the same integer of 32 bits: a bit for each."""
+    bits = b.zext(low_word(b, value), I64)
+    return Value(kinds.int64, call(b, SHUFFLE, [machine_of(b), bits, ir.Constant(I64, MATCHES)]))
 
 
 def high_word(b: Builder, x: Any, y: Any) -> Any:

@@ -40,6 +40,7 @@ from .words import (
     SWITCH,
     THREAD,
     THREADS,
+    TOUCHED_COUNT,
     TRAMPOLINE,
     VALUE,
     WAITS,
@@ -107,6 +108,19 @@ def start(machine, thread):
     set_word(fiber_at(machine, thread), WAITS, 0)
 
 
+def answer(machine, warp, lane, threads, distance):
+    """What a thread gets: the value of the one so far on; for a negative distance a bit for each that has the same value."""
+    if distance >= 0:
+        source = lane + distance if lane + distance < threads else lane
+        return word(fiber_at(machine, warp + source), VALUE)
+    own = word(fiber_at(machine, warp + lane), VALUE)
+    found = 0
+    for other in range(threads):
+        if word(fiber_at(machine, warp + other), VALUE) == own:
+            found |= 1 << other
+    return found
+
+
 def meet_shuffle(machine, warp):
     """Exchange values if all threads of a warp are at one shuffle; whether they were."""
     threads = min(WARP, word(machine, THREADS) - warp)
@@ -116,8 +130,7 @@ def meet_shuffle(machine, warp):
         if word(fiber, WAITS) != AT_SHUFFLE or word(fiber, DISTANCE) != distance:
             return False
     for lane in range(threads):
-        source = lane + distance if lane + distance < threads else lane
-        set_word(fiber_at(machine, warp + lane), ANSWER, word(fiber_at(machine, warp + source), VALUE))
+        set_word(fiber_at(machine, warp + lane), ANSWER, answer(machine, warp, lane, threads, distance))
     for lane in range(threads):
         resume(machine, warp + lane)
     return True
@@ -188,6 +201,7 @@ def launch(machine):
     """Run all blocks of a launch; what was wrong."""
     set_word(machine, EPOCH, word(machine, EPOCH) + 1)
     set_word(machine, FIRST_OF_LAUNCH, word(machine, EPOCH))
+    set_word(machine, TOUCHED_COUNT, 0)
     for z in range(word(machine, GRID + 2)):
         for y in range(word(machine, GRID + 1)):
             for x in range(word(machine, GRID)):

@@ -4,9 +4,10 @@ Work waits until somebody waits for it. Then a seeded generator picks among the 
 and again: what a program did not order happens in another order in another run, and what it ordered never does.
 
 NOTE [Clocks]: whatever the order was, work that touches memory must be ordered behind what touched it before, if one of both
-writes. Each stream has a clock: how far, of each stream, the work lies that is ordered before its next piece. A mark takes the
-clock of its stream along to whoever waits for it, the host gives its own to what it queues. Memory knows who wrote it last, and who
-has read it since: a stream and its time. Source: Lamport 1978; Fidge 1988; Mattern 1989.
+writes. A piece of work has a time, the how-manieth of its stream it is, and a clock: how far, of each other stream, the work lies
+that is ordered before it. Both are known when it is queued. A mark takes the clock of its stream along to whoever waits for it, the
+host gives its own to what it queues. Memory knows who wrote it last, and who has read it since: a stream and its time. A clock is
+never changed, but replaced, so that any number of pieces share one. Source: Lamport 1978; Fidge 1988; Mattern 1989.
 """
 
 from __future__ import annotations
@@ -17,38 +18,38 @@ from collections.abc import Callable
 
 from ....base.errors import KernelError
 
-__all__ = ["Event", "History", "Mark", "Stream", "Timeline"]
+__all__ = ["Event", "History", "Mark", "Stream", "Timeline", "merge"]
 
 Clock = dict[int, int]  # by the number of a stream
+Work = Callable[[], None]
+LONGEST = 1024  # pieces that a stream keeps: with more of them some are done at once, as a GPU would have done them
 
 
-def merge(clock: Clock, other: Clock) -> None:
-    """Let a clock know what another one knows."""
-    for stream, time in other.items():
-        if time > clock.get(stream, 0):
-            clock[stream] = time
+def joined(clock: Clock, other: Clock) -> Clock:
+    """What is known to one who knows two clocks; the first itself if the second adds nothing."""
+    news = {stream: time for stream, time in other.items() if time > clock.get(stream, 0)}
+    return {**clock, **news} if news else clock
 
 
 class Mark:
     """A point of a stream. ``reached``: whether all work before it is done; ``clock``: what that is."""
 
-    __slots__ = ("reached", "clock")
+    __slots__ = ("reached", "clock", "event")
 
-    def __init__(self) -> None:
-        self.reached, self.clock = False, Clock()
-
-    def reach(self, clock: Clock) -> None:
-        self.reached, self.clock = True, dict(clock)
+    def __init__(self, clock: Clock, event: Event | None = None):
+        self.reached, self.clock, self.event = False, clock, event
 
 
 class History:
-    """Who touched memory: the stream that wrote it last, and those that have read it since, each with its time."""
+    """Who touched memory: the stream that wrote it last, or was given it, and who has read or changed it since, and when."""
 
-    __slots__ = ("writer", "readers")
+    __slots__ = ("writer", "readers", "changers", "fresh")
 
     def __init__(self) -> None:
         self.writer: tuple[int, int] | None = None
         self.readers = Clock()
+        self.changers = Clock()
+        self.fresh = False  # given to the writer, who has not written to it
 
 
 class Event:
@@ -57,11 +58,14 @@ class Event:
     Attributes:
         mark: where it was recorded last; None if it never was.
         timed: whether it can tell times; ``reached_at``: how much work was done before it.
+        device: whose streams record it.
+        captured: what the driver knows of it when it was recorded in a capture.
     """
 
-    def __init__(self, timed: bool):
+    def __init__(self, timed: bool, device: int = 0):
         self.mark: Mark | None = None
-        self.timed, self.reached_at = timed, 0
+        self.timed, self.reached_at, self.device = timed, 0, device
+        self.captured: object = None
 
 
 class Stream:
@@ -69,14 +73,26 @@ class Stream:
 
     Attributes:
         blocking: whether it waits for the device's default stream, and that one for it.
-        queue: pieces of work, each with the host's clock, and marks to wait for.
-        clock: NOTE [Clocks]; ``number``: its own in it.
+        queue: pieces of work with their clocks and times, marks to reach, and marks to wait for: those are of other streams.
+        known: what is ordered before its next piece, of other streams; ``issued``: how many pieces it was given.
+        number: its own in clocks.
+        capture: what the driver keeps of a capture that it is in.
     """
 
     def __init__(self, device: int, blocking: bool = True, priority: int = 0):
         self.device, self.blocking, self.priority = device, blocking, priority
-        self.queue: deque[tuple[Callable[[], None], Clock] | Mark] = deque()
-        self.clock, self.number = Clock(), 0
+        self.queue: deque[tuple[Work, Clock, int] | tuple[Mark] | Mark] = deque()
+        self.known, self.seen = Clock(), Clock()
+        self.number, self.issued, self.ended = 0, 0, False
+        self.capture: object = None
+
+    @property
+    def clock(self) -> Clock:
+        """What is ordered before its next piece, its own work included."""
+        return {**self.known, self.number: self.issued}
+
+    def learn(self, clock: Clock) -> None:
+        self.known = joined(self.known, clock)
 
 
 class Timeline:
@@ -89,15 +105,32 @@ class Timeline:
     def __init__(self, seed: int = 0):
         self.random, self.done = random.Random(seed), 0
         self.streams: list[Stream] = []
+        self.busy: list[Stream] = []  # those with something in their queues
         self.defaults: dict[int, Stream] = {}
         self.host, self.made = Clock(), 0
-        self.running: Stream | None = None
+        self.spare: list[tuple[int, int]] = []  # numbers of streams that are gone, of which the host knows all
+        self.running: tuple[Stream, Clock, int] | None = None
+        self.failed: int | None = None  # device of the work that raised
 
     def add(self, stream: Stream) -> Stream:
-        self.made += 1
-        stream.number = self.made
+        if self.spare:
+            stream.number, stream.issued = self.spare.pop()
+        else:
+            self.made += 1
+            stream.number = self.made
         self.streams.append(stream)
         return stream
+
+    def remove(self, stream: Stream) -> None:
+        """Let a stream go, as soon as it has nothing to do."""
+        self.streams.remove(stream)
+        stream.ended = True
+        if not stream.queue:
+            self.recycle(stream)
+
+    def recycle(self, stream: Stream) -> None:
+        if self.host.get(stream.number, 0) >= stream.issued:  # whatever is queued from now on is ordered behind it anyway
+            self.spare.append((stream.number, stream.issued))
 
     def default(self, device: int) -> Stream:
         """The stream of a device that orders itself with all blocking ones."""
@@ -107,13 +140,24 @@ class Timeline:
 
     # ---- queueing ------------------------------------------------------------------------------------------------------
 
-    def queue(self, stream: Stream, work: Callable[[], None]) -> None:
+    def queue(self, stream: Stream, work: Work) -> None:
         """Let a stream do something behind what it has to do already."""
         self.order(stream)
-        stream.queue.append((work, dict(self.host)))
+        stream.issued += 1
+        self.append(stream, (work, stream.known, stream.issued))
+        if len(stream.queue) > LONGEST:
+            self.finish(lambda: len(stream.queue) <= LONGEST // 2)
+
+    def append(self, stream: Stream, piece: tuple[Work, Clock, int] | tuple[Mark] | Mark) -> None:
+        if not stream.queue:
+            self.busy.append(stream)
+        stream.queue.append(piece)
 
     def order(self, stream: Stream) -> None:
-        """Let a stream wait for the default one, or that one for the others."""
+        """Let a stream know what the host knows, and wait for the default one, or that one for the others."""
+        if stream.seen is not self.host:
+            stream.seen = self.host
+            stream.learn(self.host)
         default = self.default(stream.device)
         if stream is default:
             others = [each for each in self.streams if each is not stream and each.device == stream.device and each.blocking]
@@ -121,30 +165,39 @@ class Timeline:
             others = [default] if stream.blocking else []
         for each in others:
             if each.queue:
-                stream.queue.append(self.mark(each))
+                self.wait_for(stream, self.mark(each))
+            elif each.issued > stream.known.get(each.number, 0):
+                stream.learn(each.clock)
 
     def mark(self, stream: Stream) -> Mark:
         """The point behind what a stream has to do."""
-        made = Mark()
-        stream.queue.append((lambda: made.reach(stream.clock), {}))
+        made = Mark(stream.clock)
+        self.append(stream, (made,))
         return made
+
+    def wait_for(self, stream: Stream, mark: Mark) -> None:
+        """Let a stream wait for a point of another one."""
+        stream.learn(mark.clock)
+        if not mark.reached:
+            self.append(stream, mark)
 
     def record(self, stream: Stream, event: Event) -> None:
         """Let an event mean this point of a stream."""
         self.order(stream)
-        made = event.mark = Mark()
-
-        def reach() -> None:
-            made.reach(stream.clock)
-            event.reached_at = self.done
-
-        stream.queue.append((reach, {}))
+        event.mark = Mark(stream.clock, event)
+        self.append(stream, (event.mark,))
 
     def wait(self, stream: Stream, event: Event) -> None:
         """Let a stream wait for where an event was recorded last; if it never was, for nothing."""
         self.order(stream)
         if event.mark is not None:
-            stream.queue.append(event.mark)
+            self.wait_for(stream, event.mark)
+
+    def give(self, stream: Stream, history: History) -> None:
+        """Let memory be a stream's from here on: others wait for this point before they touch it."""
+        self.order(stream)
+        stream.issued += 1
+        history.writer, history.fresh = (stream.number, stream.issued), True
 
     # ---- doing ---------------------------------------------------------------------------------------------------------
 
@@ -155,23 +208,45 @@ class Timeline:
             KernelError: whatever a piece of work raises; streams wait for each other.
         """
         while not is_done():
-            ready = [each for each in self.streams if each.queue and self.may_begin(each)]
-            if not ready:
+            if not self.step():
                 raise KernelError("emulated device: streams wait for each other.")
-            stream = self.random.choice(ready)
-            first = stream.queue.popleft()
-            if isinstance(first, Mark):
-                merge(stream.clock, first.clock)
-                continue
-            work, host = first
-            merge(stream.clock, host)
-            stream.clock[stream.number] = stream.clock.get(stream.number, 0) + 1
-            self.running = stream
-            try:
-                work()
-            finally:
-                self.running = None
-            self.done += 1
+
+    def step(self) -> bool:
+        """Do one thing; whether there was any that may be done."""
+        ready = [each for each in self.busy if self.may_begin(each)]
+        if not ready:
+            return False
+        stream = ready[0] if len(ready) == 1 else self.random.choice(ready)
+        first = stream.queue.popleft()
+        if not stream.queue:
+            self.busy.remove(stream)
+            if stream.ended:
+                self.recycle(stream)
+        if isinstance(first, Mark):
+            return True  # which is reached
+        if len(first) == 1:
+            self.reach(first[0])
+            return True
+        work, clock, time = first
+        self.running = stream, clock, time
+        try:
+            work()
+        except KernelError:
+            self.failed = stream.device
+            raise
+        finally:
+            self.running = None
+        self.done += 1
+        return True
+
+    def go_on(self) -> None:
+        """Do one thing, if any may be done."""
+        self.step()
+
+    def reach(self, mark: Mark) -> None:
+        mark.reached = True
+        if mark.event is not None:
+            mark.event.reached_at = self.done
 
     @staticmethod
     def may_begin(stream: Stream) -> bool:
@@ -179,52 +254,73 @@ class Timeline:
         first = stream.queue[0]
         return not isinstance(first, Mark) or first.reached
 
+    def abandon(self, device: int | None = None) -> None:
+        """Forget what is queued, on one device or on all; of work that has a ``settle``, do that."""
+        for stream in list(self.busy):
+            if device is None or stream.device == device:
+                while stream.queue:
+                    piece = stream.queue.popleft()
+                    if not isinstance(piece, Mark):
+                        if len(piece) == 1:
+                            self.reach(piece[0])
+                        else:
+                            getattr(piece[0], "settle", int)()
+                self.busy.remove(stream)
+
     def finish_stream(self, stream: Stream) -> None:
         """Do what a stream has to do."""
         self.order(stream)
         self.finish(lambda: not stream.queue)
-        merge(self.host, stream.clock)
+        self.know(stream.clock)
 
     def finish_event(self, event: Event) -> None:
         """Do what is before an event."""
         mark = event.mark
         if mark is not None:
             self.finish(lambda: mark.reached)
-            merge(self.host, mark.clock)
+            self.know(mark.clock)
 
     def finish_device(self, device: int) -> None:
         """Do all that a device has to do."""
-        own = [each for each in self.streams if each.device == device]
-        self.finish(lambda: not any(each.queue for each in own))
-        for each in own:
-            merge(self.host, each.clock)
+        self.finish(lambda: not any(each.device == device for each in self.busy))
+        for each in self.streams:
+            if each.device == device:
+                self.know(each.clock)
+
+    def know(self, clock: Clock) -> None:
+        """Let the host have seen that work is done."""
+        self.host = joined(self.host, clock)
 
     # ---- memory --------------------------------------------------------------------------------------------------------
 
-    def touch(self, history: History, writes: bool, what: str) -> None:
+    def touch(self, history: History, writes: bool, what: object, changes: bool = False) -> None:
         """Note that the work which runs, or the host, touches memory.
 
         Args:
-            what: of the memory, in words.
+            what: the memory, for the message.
+            changes: whether it does what may be done to memory by several at once, and by others that do the same.
 
         Raises:
             KernelError: nothing orders it behind what touched the memory before.
         """
-        clock = self.host if self.running is None else self.running.clock
+        number, clock = (0, self.host) if self.running is None else (self.running[0].number, self.running[1])
         before = [history.writer] if history.writer else []
-        before += history.readers.items() if writes else ()
+        before += history.readers.items() if writes or changes else ()
+        before += history.changers.items() if writes or not changes else ()
         for stream, time in before:
-            if time > clock.get(stream, 0):
-                now = "the host" if self.running is None else f"stream {self.running.number}"
-                did = "wrote" if (stream, time) == history.writer else "read"
+            if stream != number and time > clock.get(stream, 0):
+                now = f"stream {number}" if number else "the host"
+                did = "read" if (stream, time) in history.readers.items() else "was given" if history.fresh else "wrote"
                 raise KernelError(
-                    f"emulated device: {now} {'writes' if writes else 'reads'} {what}, which stream {stream} {did}, and does not "
-                    f"wait for it. Hint: wait for an event of that stream, or for the stream."
+                    f"emulated device: {now} {'writes' if writes or changes else 'reads'} {what}, which stream {stream} {did}, and "
+                    f"does not wait for it. Hint: wait for an event of that stream, or for the stream."
                 )
         if self.running is None:
             return  # what the host did is before all that it queues later
-        number = self.running.number
+        time = self.running[2]
         if writes:
-            history.writer, history.readers = (number, clock[number]), {}
+            history.writer, history.readers, history.changers, history.fresh = (number, time), {}, {}, False
+        elif changes:
+            history.changers[number] = time
         else:
-            history.readers[number] = clock[number]
+            history.readers[number] = time

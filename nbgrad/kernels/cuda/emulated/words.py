@@ -40,6 +40,9 @@ FAULT_OTHER = 36  # the thread that touched it before
 TRAMPOLINE = 37  # address of where a new stack begins
 SHARED_SHADOW = 38  # of shared memory
 MEETS = 39  # whether threads wait for each other: the others need no stack of their own
+DEVICE = 40  # a bit: which device this is
+TOUCHED = 41  # address of the numbers of the rows that this launch touched
+TOUCHED_COUNT = 42
 MACHINE_WORDS = 48
 
 # ---- of a fiber --------------------------------------------------------------------------------------------------------
@@ -60,9 +63,14 @@ ADDRESS = 0
 SIZE = 1  # bytes
 SHADOW = 2  # address of two words for every byte: who wrote it last, and who read it
 STATE = 3
-ALLOCATION_WORDS = 4
+ACCESS = 4  # bits: which devices may touch it
+READ_IN = 5  # the first epoch of the last launch that read it
+WRITTEN_IN = 6  # ... and that wrote to it
+CHANGED_IN = 7  # ... and that did to it what several threads may do at once
+ALLOCATION_WORDS = 8
 
 ALIVE, FREED = 0, 1
+EVERYBODY = -1
 
 # A word of the shadow is ``epoch << THREAD_BITS | thread + 1``; 0: nobody has.
 THREAD_BITS = 12
@@ -71,7 +79,7 @@ SEVERAL = (1 << THREAD_BITS) - 1  # in the place of a thread: more than one of t
 
 # ---- what a thread must not do -----------------------------------------------------------------------------------------
 
-OUTSIDE, MISALIGNED, AFTER_FREE, UNWRITTEN, WRITE_WRITE, READ_WRITE, DIVERGENT, NO_STACK = range(1, 9)
+OUTSIDE, MISALIGNED, AFTER_FREE, UNWRITTEN, WRITE_WRITE, READ_WRITE, DIVERGENT, NO_STACK, FOREIGN = range(1, 10)
 
 FAULTS = {
     OUTSIDE: "access outside of every allocation",
@@ -82,4 +90,5 @@ FAULTS = {
     READ_WRITE: "race: one thread writes what another one reads, and no barrier is between them",
     DIVERGENT: "divergence: threads wait for others that do not come",
     NO_STACK: "the kernel needs more of a stack than a thread has",
+    FOREIGN: "access to memory of another device, which this one was not given access to",
 }

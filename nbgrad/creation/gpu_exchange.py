@@ -1,0 +1,314 @@
+"""Memory of GPUs shared with other libraries: DLPack's capsules and ``__cuda_array_interface__``, in both directions.
+
+NumPy, which makes the capsules of the CPU's memory, cannot describe a GPU's: these are of our own.
+
+Source: DLPack 1.1 (dlpack.h), the array API standard 2024.12 for streams, CUDA Array Interface 3.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import BOOL, DTYPES, DType, bfloat16, dtype_of
+from ..base.errors import ArgumentError, DeviceError, GradError, NotSupportedError, RangeError
+from ..graph.edges import requires_grad
+from ..kernels.cuda.driver import bindings, check
+from ..native.device_memory import PlainMemory
+from ..native.heaps import OWNER
+from ..tensors.heaps import heap_on, memory_type
+from ..tensors.layout import layout_of
+from ..tensors.storage import Storage, device as device_of, note_made
+from ..tensors.tensor import Tensor, native, new_tensor
+
+__all__ = ["from_array_interface", "from_gpu_capsule", "gpu_capsule", "interface_of"]
+
+CUDA, VERSION = 2, (1, 0)
+READ_ONLY, COPIED = 1, 2  # flags of a versioned capsule
+PLAIN_NAME, VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+USED = {PLAIN_NAME: b"used_dltensor", VERSIONED_NAME: b"used_dltensor_versioned"}
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # by NumPy's kinds
+BFLOAT = 4
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack's description of memory."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Managed(ctypes.Structure):
+    """What a capsule of before version 1 points to."""
+
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class Versioned(ctypes.Structure):
+    """What a capsule of version 1 points to."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", DLTensor),
+    ]
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+_rename = ctypes.pythonapi.PyCapsule_SetName
+_rename.restype, _rename.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+_new = ctypes.pythonapi.PyCapsule_New
+_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+# The same of a capsule that is about to die, whose address is all that may be touched.
+_dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+# What capsules that somebody has point to, by its address: it keeps the tensor's memory.
+_lent: dict[int, tuple[Any, ...]] = {}
+
+
+@Deleter
+def _delete(managed: int) -> None:
+    """Called by who has taken a capsule, when the memory is needed no more."""
+    _lent.pop(managed, None)
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _destroy(capsule: int) -> None:
+    """Called for a capsule that dies; one that nobody has taken gives its memory back."""
+    for name in (PLAIN_NAME, VERSIONED_NAME):
+        if _dying_is_valid(capsule, name):
+            _lent.pop(_dying_pointer(capsule, name), None)
+
+
+# ---- out --------------------------------------------------------------------------------------------------------------
+
+
+def gpu_capsule(x: Tensor, stream: Any, max_version: tuple[int, int] | None, copy: bool | None) -> Any:
+    """The capsule of a tensor on a GPU, without history and lazy bits.
+
+    Args:
+        stream: on which the consumer uses the memory: 1 or None for the legacy default stream, 2 for the thread's default one,
+            -1 if it waits by itself, else a handle.
+
+    Raises:
+        BufferError: a stream that is none.
+    """
+    layout, storage = x.layout, x._storage_
+    if stream is not None and (type(stream) is not int or stream == 0 or stream < -1):
+        raise BufferError(f"__dlpack__: stream must be -1, 1, 2 or a handle, got {stream!r}.")
+    if copy:
+        x = native.alias(x).clone()
+        layout, storage = x.layout, x._storage_
+    if stream != -1:
+        order(layout.device, 1 if stream is None else stream, False)
+    versioned = max_version is not None and max_version[0] >= 1
+    if storage.writable is False and not versioned:
+        raise BufferError("__dlpack__: the memory is read-only, which a consumer of a version before 1 is not told.")
+    shape, strides = ((ctypes.c_int64 * max(layout.ndim, 1))(*sizes) for sizes in (layout.shape, layout.strides))
+    managed: Managed | Versioned = Versioned() if versioned else Managed()
+    if isinstance(managed, Versioned):
+        managed.major, managed.minor = VERSION
+        managed.flags = (READ_ONLY if storage.writable is False else 0) | (COPIED if copy else 0)
+    described = managed.tensor
+    described.data, described.device_type, described.device_id = x.data_ptr(), CUDA, layout.device.index
+    described.ndim, described.lanes, described.bits = layout.ndim, 1, 8 * layout.dtype.itemsize
+    described.code = BFLOAT if layout.dtype is bfloat16 else CODES[layout.descr.kind]
+    described.shape, described.strides = shape, strides
+    managed.deleter = ctypes.cast(_delete, ctypes.c_void_p).value
+    address = ctypes.addressof(managed)
+    _lent[address] = managed, shape, strides, storage.array
+    return _new(address, VERSIONED_NAME if versioned else PLAIN_NAME, ctypes.cast(_destroy, ctypes.c_void_p).value)
+
+
+def interface_of(x: Tensor) -> dict[str, Any]:
+    """``__cuda_array_interface__``, version 3.
+
+    Raises:
+        AttributeError: the tensor is not on a GPU. GradError: it requires grad. BufferError: no dtype of NumPy's, or lazy bits.
+    """
+    layout, storage = x.layout, x._storage_
+    if layout.memory is None:
+        raise AttributeError(f"__cuda_array_interface__: the tensor is on {layout.device}. Hint: x.cuda().")
+    if x._needs_grad_ and requires_grad(x):
+        raise GradError("__cuda_array_interface__: the tensor requires grad, and others keep no history. Hint: x.detach().")
+    if layout.conj or layout.neg:
+        raise BufferError(
+            "__cuda_array_interface__: the tensor is lazily conjugated or negated. Hint: x.resolve_conj().resolve_neg()."
+        )
+    if layout.dtype is bfloat16:
+        raise BufferError("__cuda_array_interface__: NumPy has no bfloat16. Hint: x.view(nbgrad.int16), or DLPack.")
+    size = layout.dtype.itemsize
+    return {
+        "shape": layout.shape,
+        "typestr": layout.descr.str,
+        "data": (x.data_ptr() if layout.numel else 0, storage.writable is False),
+        "strides": None if layout.contiguous else tuple([step * size for step in layout.strides]),
+        "stream": heap_on(layout.device.index or 0).stream(),
+        "version": 3,
+    }
+
+
+# ---- in ---------------------------------------------------------------------------------------------------------------
+
+
+class Taken:
+    """Memory of another library, for as long as this lives: ``release`` tells that library."""
+
+    __slots__ = ("source", "managed", "deleter")
+
+    def __init__(self, source: Any, managed: int = 0, deleter: int | None = None):
+        self.source, self.managed, self.deleter = source, managed, deleter
+
+    def __del__(self) -> None:
+        if self.deleter:
+            Deleter(self.deleter)(self.managed)
+            self.deleter = None
+
+
+def from_gpu_capsule(exporter: Any) -> Tensor:
+    """A tensor on the memory that an object with ``__dlpack__`` has on a GPU.
+
+    Raises:
+        DeviceError: a GPU that is not there. NotSupportedError: elements that tensors do not have. RangeError: negative strides.
+    """
+    kind, index = map(int, exporter.__dlpack_device__())
+    device = gpu_of("from_dlpack", index)
+    stream = heap_on(index).stream()
+    try:
+        capsule = exporter.__dlpack__(stream=stream, max_version=VERSION)
+    except TypeError:  # a library from before version 1
+        capsule = exporter.__dlpack__(stream=stream)
+    name = next((each for each in (VERSIONED_NAME, PLAIN_NAME) if _is_valid(capsule, each)), None)
+    if name is None:
+        raise ArgumentError("from_dlpack: the capsule is no DLPack capsule, or was used before.")
+    address = _pointer_of(capsule, name)
+    managed: Any = (Versioned if name == VERSIONED_NAME else Managed).from_address(address)
+    described = managed.tensor
+    dtype = dtype_in(described.code, described.bits, described.lanes)
+    shape = tuple(described.shape[: described.ndim])
+    strides = tuple(described.strides[: described.ndim]) if described.strides else None
+    read_only = name == VERSIONED_NAME and bool(managed.flags & READ_ONLY)
+    _rename(capsule, USED[name])
+    owner = Taken(None, address, managed.deleter)
+    return over(owner, (described.data or 0) + described.byte_offset, dtype, shape, strides, device, read_only)
+
+
+def from_array_interface(x: Any) -> Tensor:
+    """A tensor on the memory that an object with ``__cuda_array_interface__`` has.
+
+    Raises:
+        NotSupportedError: elements that tensors do not have, or a mask. RangeError: negative strides, or none of whole elements.
+        DeviceError: memory that is not a GPU's.
+    """
+    said = x.__cuda_array_interface__
+    if said.get("mask") is not None:
+        raise NotSupportedError("as_tensor: the array has a mask, tensors have none. Hint: fill it first.")
+    described = np.dtype(said["typestr"])
+    if not described.isnative:
+        raise NotSupportedError(f"as_tensor: elements of a foreign byte order, {said['typestr']}. Hint: convert them first.")
+    dtype, (address, read_only), shape = dtype_of(described), said["data"], tuple(said["shape"])
+    strides = said.get("strides")
+    if strides is not None:
+        if any(step % dtype.itemsize for step in strides):
+            raise RangeError(
+                f"as_tensor: strides {tuple(strides)} are no multiples of {dtype.itemsize} bytes. Hint: copy the array."
+            )
+        strides = tuple([step // dtype.itemsize for step in strides])
+    index = card_of(address) if address else 0
+    device = gpu_of("as_tensor", index)
+    stream = said.get("stream")
+    if stream is not None:
+        order(device, stream, True)
+    return over(Taken(x), address, dtype, shape, strides, device, bool(read_only))
+
+
+def over(owner: Taken, address: int, dtype: DType, shape: tuple, strides: tuple | None, device: Any, read_only: bool) -> Tensor:
+    """A tensor on memory that somebody else has."""
+    if strides is not None and any(step < 0 for step, size in zip(strides, shape) if size > 1):
+        raise RangeError(f"from_dlpack: the array has negative strides {strides}, tensors have none. Hint: copy it.")
+    layout = layout_of(dtype, shape, strides, device)
+    extent = 1 + sum((size - 1) * step for size, step in zip(shape, layout.strides)) if layout.numel else 0
+    storage = Storage()
+    storage.array, storage.version = adopted(address, extent * dtype.itemsize, owner), 0
+    storage.device, storage.writable = device, not read_only
+    note_made(storage)
+    return new_tensor(storage, layout)
+
+
+def dtype_in(code: int, bits: int, lanes: int) -> DType:
+    """The dtype of elements that DLPack describes."""
+    for dtype in DTYPES:
+        own = BFLOAT if dtype is bfloat16 else CODES[dtype.numpy.kind]
+        if lanes == 1 and own == code and (8 * dtype.itemsize == bits or dtype.category == BOOL and bits in (1, 8)):
+            return dtype
+    raise NotSupportedError(f"from_dlpack: elements of code {code}, {bits} bits and {lanes} lanes. Hint: hand over another dtype.")
+
+
+def gpu_of(op: str, index: int) -> Any:
+    """A GPU as a device.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+    try:
+        heap_on(index)
+    except DeviceError as error:
+        raise DeviceError(f"{op}: the memory is on GPU {index}: {str(error).removeprefix('cuda: ')}") from None
+    return device_of("cuda", index)
+
+
+def adopted(address: int, nbytes: int, owner: Any) -> Any:
+    """Memory that another library has, as a storage holds it; ``owner`` lives as long."""
+    if native.entries is None:
+        return PlainMemory(address, nbytes, owner=owner)
+    memory = native.adopt(memory_type(), address, nbytes)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+    ctypes.c_size_t.from_address(id(memory) + OWNER).value = id(owner)
+    return memory
+
+
+def order(device: Any, theirs: int, first: bool) -> None:
+    """Let the current stream and another library's wait for one another.
+
+    Args:
+        theirs: 1 the legacy default stream, 2 the thread's default one, else a handle; ``first``: whether ours waits.
+    """
+    found, driver = heap_on(device.index), bindings()
+    found.card.activate()
+    ours = found.stream()
+    waits, runs = (ours, theirs) if first else (theirs, ours)
+    if waits == runs:
+        return
+    event = check("stream", driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+    check("stream", driver.cuEventRecord(event, runs))
+    check("stream", driver.cuStreamWaitEvent(waits, event, 0))
+    check("stream", driver.cuEventDestroy(event))
+
+
+def card_of(address: int) -> int:
+    """The number of the GPU on which memory is."""
+    driver = bindings()
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(check("as_tensor", driver.cuPointerGetAttribute(attribute, address)))

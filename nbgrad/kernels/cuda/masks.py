@@ -1,0 +1,150 @@
+"""Kernels that find what is not zero, and that move elements through masks: each element knows how many true ones are before it.
+
+NOTE [Ranks]: sums over tiles, and over what is before each tile (``sorting.py``), give every element's rank; no thread waits for
+another one's result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+from .access import Access
+from .sorting import SCANNED, scanned_lines
+from .templates import BLOCK, Template, compile_template, indent
+
+__all__ = ["nonzero", "nonzero_complex", "pack", "positions", "spread", "truth"]
+
+
+def nonzero(x):
+    """1 where an element is not zero."""
+    return int(x != 0)
+
+
+def nonzero_complex(z):
+    """1 where a part is not zero."""
+    return int((z.real != 0.0) | (z.imag != 0.0))
+
+
+def truth(x):
+    """1 where a mask is true."""
+    return int(x)
+
+
+@cache
+def positions(source: str, ndim: int, apart: bool) -> Template:
+    """The indices of the elements for which scalar is 1, in their order: a row each; ``apart`` a result a dimension.
+
+    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the sizes but the first one.
+    Grid: tiles of BLOCK * SCANNED.
+    """
+    load, store, start = Access("load", source), Access("store", "int64", exact=True), Access("load", "int64", exact=True)
+    name = f"positions_{source}_{ndim}d{'_apart' * apart}"
+    outs = [f"out{d}" for d in range(ndim)] if apart else ["out0"]
+    lines = ["rest = i"]
+    for d in reversed(range(ndim)):
+        lines += [f"c = rest % size{d}", f"rest = rest // size{d}"] if d else ["c = rest"]
+        lines.append(f"{store.name}(out{d}, before, c)" if apart else f"{store.name}(out0, before * {ndim} + {d}, c)")
+    sizes = "".join(f", size{d}" for d in range(1, ndim))
+    function = compile_template(
+        name,
+        f"""
+def NAME({", ".join(outs)}, x0, starts, n, total{sizes}):
+    sums = cuda.shared.array({2 * BLOCK}, STATE0)
+    thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
+    {indent(4, ranked_lines(load.name, start.name))}
+    for k in range({SCANNED}):
+        i = first + k
+        if i < n:
+            found = scalar({load.name}(x0, i))
+            if found != 0 and before < total:
+                {indent(16, lines)}
+            before += found
+""",
+    )
+    pointed = (*("int64",) * len(outs), source, "int64")
+    return Template(name, function, pointed, 0, frozenset((load, store, start)), Counter(), 64, ("int64",))
+
+
+def ranked_lines(load: str, start: str) -> list[str]:
+    """Lines that make ``before``: how many elements before a thread's first one count."""
+    return [
+        "total_of = 0",
+        f"for k in range({SCANNED}):",
+        "    if first + k < n:",
+        f"        total_of += scalar({load}(x0, first + k))",
+        *(line.replace("total", "total_of") for line in scanned_lines()),
+        f"before += {start}(starts, cuda.blockIdx.x)",
+    ]
+
+
+@cache
+def spread(dtype: str, other: str, checked: bool) -> Template:
+    """out[i] = the next of ``source`` where a mask is true; elsewhere x[i], or zero.
+
+    Args:
+        other: "x", or "zero". checked: too few elements in ``source`` are an error, which names how many the mask selects; none is
+            taken then.
+
+    Pointers: result, mask, sums before tiles and behind them the sum of all, source, x, ``ERRORS``. Integer parameters: ``n``,
+    ``room`` of the source, ``tiles``, ``fault``.
+    """
+    load, store = Access("load", dtype), Access("store", dtype)
+    mask, start = Access("load", "bool"), Access("load", "int64", exact=True)
+    name = f"spread_{dtype}_{other}{'_checked' * checked}"
+    elsewhere = f"{load.name}(x1, i)" if other == "x" else "0"
+    wrong = [f"note_error(errors, fault, {start.name}(starts, tiles))"] if checked else ["pass"]
+    given = ["out0", "x0", "starts", "source", *["x1"] * (other == "x"), *["errors"] * checked]
+    counts = ["n", "room", *["tiles", "fault"] * checked]
+    function = compile_template(
+        name,
+        f"""
+def NAME({", ".join([*given, *counts])}):
+    sums = cuda.shared.array({2 * BLOCK}, STATE0)
+    thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
+    fits = {f"{start.name}(starts, tiles) <= room" if checked else "True"}
+    {indent(4, ranked_lines(mask.name, start.name))}
+    for k in range({SCANNED}):
+        i = first + k
+        if i < n:
+            found = scalar({mask.name}(x0, i))
+            if found != 0 and before < room and fits:
+                {store.name}(out0, i, {load.name}(source, before))
+            else:
+                {store.name}(out0, i, {elsewhere})
+                if found != 0:
+                    {indent(20, wrong)}
+            before += found
+""",
+    )
+    pointed = (dtype, "bool", "int64", dtype, *([dtype] if other == "x" else []), *["int64"] * checked)
+    return Template(name, function, pointed, 0, frozenset((load, store, mask, start)), Counter(), 64, ("int64",))
+
+
+@cache
+def pack(dtype: str) -> Template:
+    """out[rank] = x[i] where a mask is true. Integer parameters: ``n``, ``room`` of the result."""
+    load, store = Access("load", dtype), Access("store", dtype)
+    mask, start = Access("load", "bool"), Access("load", "int64", exact=True)
+    name = f"pack_{dtype}"
+    function = compile_template(
+        name,
+        f"""
+def NAME(out0, x0, starts, x1, n, room):
+    sums = cuda.shared.array({2 * BLOCK}, STATE0)
+    thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
+    {indent(4, ranked_lines(mask.name, start.name))}
+    for k in range({SCANNED}):
+        i = first + k
+        if i < n:
+            found = scalar({mask.name}(x0, i))
+            if found != 0 and before < room:
+                {store.name}(out0, before, {load.name}(x1, i))
+            before += found
+""",
+    )
+    pointed = (dtype, "bool", "int64", dtype)
+    return Template(name, function, pointed, 0, frozenset((load, store, mask, start)), Counter(), 64, ("int64",))
