@@ -117,7 +117,7 @@ class Recorder:
         results = outs[: self.program.count]
         if not mode.enabled or True not in self.history:
             return results
-        tensors = [*inputs[: self.count], *learned]
+        tensors: list[Any] = [*inputs[: self.count], *learned]
         if self.numbers:
             tensors = [number_tensor(x) if type(x) in NUMBERS else x for x in tensors]
         edges = tuple([None if not x._needs_grad_ else x._edge_ or edge_for(x) for x in tensors])

@@ -16,7 +16,6 @@ from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
 from .effects import number_tensor
 from .ir import Value
-from .leaves import NUMBERS
 from .memory import plan_memory
 from .replay import run_node
 from .steps import Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
@@ -24,6 +23,7 @@ from .values import Changed
 
 __all__ = ["Assembled", "Expected", "assemble"]
 
+CODES: dict[type, str] = {float: "float64", int: "int64"}
 BLOCK, RESULTS, OPERANDS, CONSTANTS, WORDS, RETURNED = range(6)  # whose addresses are numbered, in this order
 
 
@@ -160,7 +160,7 @@ def assemble(
     call, run = native.sequence(
         code,
         tuple(templates),
-        tuple([NUMBER_CODES[layout.dtype.name] if kind in NUMBERS else layout for layout, kind in zip(layouts, kinds)]),
+        tuple([NUMBER_CODES[CODES[kind]] if kind in CODES else layout for layout, kind in zip(layouts, kinds)]),
         tuple(kinds),
         tuple(data),
         tuple(
@@ -247,7 +247,7 @@ def host_of(
                 owner: Any = [x for made in held[arrays:] for x in made]
             else:
                 owner = (None, results, operands, constants)[kind]
-            if kind == OPERANDS and type(owner[k]) in NUMBERS:
+            if kind == OPERANDS and type(owner[k]) in CODES:
                 given[value] = number_tensor(owner[k])
                 continue
             given[value] = native.tensor(template, owner[k]._storage_, owner[k]._offset_ + offset, False, None)
