@@ -25,12 +25,13 @@ from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..modes.numbers import FOLLOWED, Number, plain
+from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from ..tensors.memory_format import MemoryFormat, order_of, strides_of
+from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, strides_of
 from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, moved, on_device
@@ -701,6 +702,9 @@ def tensor(
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
+        if traces and is_watched(data):
+            made = data.detach().clone(memory_format=contiguous_format)
+            return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):

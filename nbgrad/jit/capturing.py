@@ -120,6 +120,9 @@ def captured(
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):
                 raise Fixed.by((ITEMS,)) from error
+            taken = [k for k in active.fixed if type(leaves[k]) is int]  # which may be why
+            if taken:
+                raise Fixed.by(taken) from error
             raise
         finally:
             if states is not None:

@@ -192,6 +192,10 @@ class Compiled(AsItIs):
                 try:
                     captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed)
                 except Fixed as error:
+                    wholes = {k for k in error.leaves if k != ITEMS and kinds[k] == NUMBERS[int]}
+                    if wholes:
+                        self._taken_[shape] = taken | wholes
+                        return self._dispatch_(args, kwargs)
                     return self._again_(loose, fixed | error.leaves, args, kwargs)
                 except Exception as error:  # of what takes floats alone, perhaps
                     if not numbers or isinstance(error, Kept):
@@ -258,8 +262,6 @@ class Compiled(AsItIs):
         if len(self._broken_) > broken:
             self._broken_[loose] = next(reversed(self._broken_.values()))
             self._forget_(loose, before)
-        elif wholes := frozenset([k for k in fixed if k != ITEMS and loose[1][k] == NUMBERS[int]]):
-            self._taken_[loose[0]] = self._taken_.get(loose[0], NONE) | wholes
         return made
 
     def _forget_(self, loose: Any, before: frozenset[int] | None) -> None:

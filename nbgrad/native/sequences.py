@@ -33,6 +33,7 @@ from .recording import flows
 from .repeats import launch_step, repeat_step
 
 if TYPE_CHECKING:
+    from ..graph.node import Node
     from ..tensors.tensor import Meta, Tensor
 
 __all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "are_bare", "count_writes", "may_write"]
@@ -237,7 +238,21 @@ def meets(sequence: Sequence, operands: Row, flags: Words) -> bool:
 def is_bare(x: Tensor) -> bool:
     """Whether a tensor is a leaf without hooks."""
     meta: Meta | None = x._meta_
-    return x._edge_ is None and x._needs_grad_ is True and (meta is None or (meta.hooks is None and meta.post_hooks is None))
+    if x._edge_ is not None or x._needs_grad_ is not True:
+        return False
+    if meta is None:
+        return True
+    return meta.hooks is None and meta.post_hooks is None and (meta.accumulator is None or not has_node_hooks(meta))
+
+
+@native(cold=True)
+def has_node_hooks(meta: Meta) -> bool:
+    """Whether a leaf's AccumulateGrad has hooks."""
+    found = meta.accumulator()
+    if found is None:
+        return False
+    node: Node = found
+    return node._meta_ is not None
 
 
 @entry

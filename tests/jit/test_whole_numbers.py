@@ -115,6 +115,15 @@ def test_what_one_shape_has_taken_is_known_for_others(monkeypatch):
     assert len(runs) == 3 and len(f.variants) == 2
 
 
+def test_a_break_for_one_int_is_none_for_others():
+    """Where the function has looked at an int before a graph could not hold it, other ints are captured."""
+    f = nbgrad.compile(lambda x, i: nbgrad.tensor(x.numpy() * 2) if i == 0 else x * i)
+    with pytest.warns(UserWarning, match="numpy: gives the memory"):
+        for i in (0, 1, 0, 2, 0):
+            assert_close(f(nbgrad.ones(2), i), nbgrad.ones(2) * (i or 2), check_dtype=False)
+    assert len(f.variants) == 2
+
+
 def test_gradients_of_ints_of_this_call():
     """A pass through the results has the int of its call."""
     f = nbgrad.compile(lambda x, i: (x * x * i).sum())
