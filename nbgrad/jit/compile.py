@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
+MOST_BOUND = 64  # objects without a namespace that have compiled methods, and live as long as these
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
 NONE: frozenset[int] = frozenset()
 
@@ -64,7 +65,7 @@ class Compiled(AsItIs):
         self._taken_: dict[Any, frozenset[int]] = {}  # ints whose values it takes, by the structure of arguments
         self._postponed_: dict[Any, int] = {}
         self._count_, self._state_ = 0, State()
-        self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
+        self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long; the latest last
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
 
@@ -87,6 +88,8 @@ class Compiled(AsItIs):
             found = Method(self, owner, kind)
             if not in_modes():
                 held[key] = found
+                if held is self._bound_ and len(held) > MOST_BOUND:
+                    held.pop(next(iter(tuple(held))), None)
         return found
 
     def __reduce__(self) -> Any:
