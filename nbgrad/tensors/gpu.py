@@ -59,6 +59,8 @@ def fetch(x: Tensor, array: np.ndarray, non_blocking: bool) -> None:
     if not array.nbytes:
         return
     found = heap_on(number_of(x.layout.device))
+    if not non_blocking or pinned.owner_of(array) is None:
+        found.card.ask_guard("read")
     stream = used_by_current(found, x._storage_)
     found.card.download(array, x._storage_.array.address + x._offset_, stream)
     settled(found, array, stream, non_blocking)
@@ -144,6 +146,8 @@ def stored(array: np.ndarray, device: Device, non_blocking: bool = False) -> Sto
     found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes)
     if array.nbytes:
         stream, owner = found.stream(), pinned.owner_of(array)
+        if owner is None:
+            found.card.ask_guard("copy")
         found.card.upload(storage.array.address, array, stream)
         if owner is not None:  # what is not pinned has been read
             settled(found, array, stream, non_blocking)

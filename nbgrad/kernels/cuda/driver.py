@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -144,6 +145,13 @@ class Card:
             self.noted[0], self.noted[1] = 0, 0
             raise fault_error(number, element)
 
+    guard: Callable[[str], None] | None = None
+
+    def ask_guard(self, what: str) -> None:
+        """Ask whether something may be done that no capture can have: tensors/cuda_graphs.py."""
+        if self.guard is not None:
+            self.guard(what)
+
     def activate(self) -> None:
         """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
         self.require_process()
@@ -246,11 +254,13 @@ class Card:
 
     def settle(self, stream: int) -> None:
         """Wait until a stream has nothing to do."""
+        self.ask_guard("wait")
         self.activate()
         check("synchronize", bindings().cuStreamSynchronize(stream))
 
     def finish(self) -> None:
         """Wait until the GPU has nothing to do, and ``look``."""
+        self.ask_guard("wait")
         self.activate()
         check("synchronize", bindings().cuCtxSynchronize())
         self.look()
@@ -317,6 +327,7 @@ class Card:
 
     def wait_for(self, event: int) -> None:
         """Wait until what an event means is done."""
+        self.ask_guard("wait")
         self.activate()
         check("Event.synchronize", bindings().cuEventSynchronize(event))
 
@@ -325,6 +336,42 @@ class Card:
         self.activate()
         return float(check("Event.elapsed_time", bindings().cuEventElapsedTime(first, last)))
 
+    # ---- captures ------------------------------------------------------------------------------------------------------
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether the work of a stream is captured, and not done."""
+        self.activate()
+        return int(check("is_current_stream_capturing", bindings().cuStreamIsCapturing(stream))) != 0
+
+    def begin_capture(self, stream: int, mode: int) -> None:
+        """Have the work of a stream captured, in one of the driver's modes."""
+        self.activate()
+        driver = bindings()
+        check("capture_begin", driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode(mode)))
+
+    def end_capture(self, stream: int) -> int:
+        """The graph of what was captured."""
+        self.activate()
+        return int(check("capture_end", bindings().cuStreamEndCapture(stream)))
+
+    def executable(self, graph: int) -> int:
+        """What can be launched of a graph."""
+        self.activate()
+        return int(check("capture_end", bindings().cuGraphInstantiate(graph, 0)))
+
+    def drop_graph(self, graph: int, executable: int) -> None:
+        """Let go of them; either may be 0."""
+        self.activate()
+        if graph:
+            check("reset", bindings().cuGraphDestroy(graph))
+        if executable:
+            check("reset", bindings().cuGraphExecDestroy(executable))
+
+    def replay(self, executable: int, stream: int) -> None:
+        """Launch a graph."""
+        self.activate()
+        check("replay", bindings().cuGraphLaunch(executable, stream))
+
     # ---- kernels -------------------------------------------------------------------------------------------------------
 
     def kernel(self, recipe: Recipe) -> int:
@@ -332,6 +379,7 @@ class Card:
         key = recipe.key(self.arch)
         found = self._kernels.get(key)
         if found is None:
+            self.ask_guard("kernel")
             self.activate()
             built = self.build(recipe)
             loaded = import_core().ObjectCode.from_cubin(built.cubin).get_kernel(built.name)
