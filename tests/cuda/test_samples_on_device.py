@@ -72,7 +72,9 @@ def agree(got, want, dtype: str, what: str, gpu: bool = True) -> None:
     if not isinstance(want, nbgrad.Tensor):
         assert got == want or want is None, what
         return
-    assert got.dtype is want.dtype and got.shape == want.shape, f"{what}: {got.dtype} {got.shape}, expected {want.dtype} {want.shape}"
+    assert got.dtype is want.dtype and got.shape == want.shape, (
+        f"{what}: {got.dtype} {got.shape}, expected {want.dtype} {want.shape}"
+    )
     assert not gpu or got.device == nbgrad.device("cuda:0"), f"{what}: on {got.device}"
     tolerance = TOLERANCES.get(want.dtype.name, 0.0) if want.dtype.differentiable else 0.0
     close(got.cpu().numpy(force=True), want.numpy(force=True), max(tolerance, TOLERANCES.get(dtype, 0.0) * (tolerance > 0)), what)
