@@ -281,7 +281,7 @@ def adopt(kind: type, address, size) -> object:
 # ---- streams -------------------------------------------------------------------------------------------------------------
 
 
-@entry(python=lambda heap, *words: write_words(heap, *words, threading.get_native_id()))
+@entry(python=lambda heap, *words: write_words(heap, *words))
 def choose_stream(heap: Heap, stream, lists, mine, capturing) -> None:
     """Write down the current stream of this thread, the lists of it, its bit, and whether there is a capture: NOTE [Heap words]."""
     facts = words_of(heap.words)
@@ -292,10 +292,11 @@ def choose_stream(heap: Heap, stream, lists, mine, capturing) -> None:
     facts[THREAD] = thread_number()
 
 
-def write_words(heap: Heap, stream: int, lists: int, mine: int, capturing: int, thread: int) -> None:
+def write_words(heap: Heap, stream: int, lists: int, mine: int, capturing: int) -> None:
     """``choose_stream`` in Python."""
     facts: Any = heap.words
-    facts[STREAM], facts[LISTS], facts[MINE], facts[CAPTURING], facts[THREAD] = stream, lists, mine, capturing, thread
+    facts[STREAM], facts[LISTS], facts[MINE], facts[CAPTURING] = stream, lists, mine, capturing
+    facts[THREAD] = threading.get_native_id()
 
 
 @entry(python=lambda memory, lists, bit: memory.use(lists, bit))
