@@ -26,14 +26,15 @@ from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
-from ..modes.numbers import Number, plain
+from ..modes.numbers import FOLLOWED, Number, plain
+from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..ops.expr import symbol
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from ..tensors.memory_format import MemoryFormat, order_of, strides_of
+from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, strides_of
 from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, moved, on_device
@@ -378,14 +379,14 @@ def full(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value._number_("full", "fill_value")
     if is_followed(fill_value, requires_grad):
-        return of_number(full(size, 0.0, dtype=dtype, device=device), fill_value)
+        return of_number(full(size, fill_value.PYTHON(0), dtype=dtype, device=device), fill_value)
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
 
 
 def is_followed(value: Any, requires_grad: bool) -> bool:
     """Whether a number is one whose way into a tensor a capture writes down."""
-    return type(value) is Number and not requires_grad and value.is_followed()
+    return type(value) in FOLLOWED and not requires_grad and value.is_followed()
 
 
 def of_number(x: Tensor, number: Number) -> Tensor:
@@ -702,7 +703,7 @@ def tensor(
     if dtype is None and device is None and (out := of_alike(data)) is not None:
         return leaf("tensor", out if default_device() is CPU else there("tensor", out, default_device()), requires_grad)
     if is_followed(data, requires_grad):
-        return of_number(tensor(0.0, dtype=dtype, device=device), data)
+        return of_number(tensor(data.PYTHON(0), dtype=dtype, device=device), data)
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("tensor", device)
     if to is not CPU:
         return leaf("tensor", there("tensor", tensor(data, dtype=dtype, device=CPU), to), requires_grad)
@@ -719,6 +720,9 @@ def tensor(
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
+        if traces and is_watched(data):
+            made = data.detach().clone(memory_format=contiguous_format)
+            return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):
@@ -1047,7 +1051,9 @@ def full_like(
     if open_levels and is_batched(input):
         return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     if is_followed(fill_value, requires_grad):
-        return of_number(full_like(input, 0.0, dtype=dtype, device=device, memory_format=memory_format), fill_value)
+        return of_number(
+            full_like(input, fill_value.PYTHON(0), dtype=dtype, device=device, memory_format=memory_format), fill_value
+        )
     layout = layout_like("full_like", input, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", "fill_value", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)

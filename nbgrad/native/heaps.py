@@ -31,8 +31,8 @@ call ends with ``MISALIGNED``, before anything was launched.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from threading import get_native_id
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import Row, Words, bound, c_entry, c_function, entry, native, raw
@@ -281,7 +281,7 @@ def adopt(kind: type, address, size) -> object:
 # ---- streams -------------------------------------------------------------------------------------------------------------
 
 
-@entry(python=lambda heap, *words: write_words(heap, *words))
+@entry(python=lambda heap, stream, lists, mine, capturing: write_words(heap, stream, lists, mine, capturing, get_native_id()))
 def choose_stream(heap: Heap, stream, lists, mine, capturing) -> None:
     """Write down the current stream of this thread, the lists of it, its bit, and whether there is a capture: NOTE [Heap words]."""
     facts = words_of(heap.words)
@@ -292,11 +292,10 @@ def choose_stream(heap: Heap, stream, lists, mine, capturing) -> None:
     facts[THREAD] = thread_number()
 
 
-def write_words(heap: Heap, stream: int, lists: int, mine: int, capturing: int) -> None:
+def write_words(heap: Heap, stream: int, lists: int, mine: int, capturing: int, thread: int) -> None:
     """``choose_stream`` in Python."""
     facts: Any = heap.words
-    facts[STREAM], facts[LISTS], facts[MINE], facts[CAPTURING] = stream, lists, mine, capturing
-    facts[THREAD] = threading.get_native_id()
+    facts[STREAM], facts[LISTS], facts[MINE], facts[CAPTURING], facts[THREAD] = stream, lists, mine, capturing, thread
 
 
 @entry(python=lambda memory, lists, bit: memory.use(lists, bit))

@@ -250,6 +250,8 @@ def pow_(op):
 
     def pow(input, exponent):
         """input to the power exponent; either may be a number."""
+        if isinstance(exponent, int) and type(exponent) is not bool:
+            exponent = exponent.__index__()  # of what a capture follows the int itself, which says what is computed
         kind = type(exponent)
         if kind is bool and is_bool(input) and hasattr(input, "layout"):  # no number to compute with, but a truth value
             return either(input, not exponent)

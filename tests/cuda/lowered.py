@@ -34,7 +34,9 @@ def launches(name, *tensors, **attributes):
     op = OPS[name]
     function, names = CUDA_LOWERINGS.get(name) or CUDA_LOWERINGS[FOLD]
     declared = {key: p.default for key, p in op.signature.parameters.items() if key not in op.operands}
-    attributes = {**{key: value for key, value in declared.items() if value is not inspect.Parameter.empty}, **attributes}
+    defaults = {key: value for key, value in declared.items() if value is not inspect.Parameter.empty}
+    given = {**defaults, **attributes}
+    attributes = {key: given[key] for key in (*declared, *given) if key in given}  # in the declaration's order
     if "keepdim" in declared:
         attributes.setdefault("keepdim", False)
     layouts = tuple(map(layouts_in, tensors))

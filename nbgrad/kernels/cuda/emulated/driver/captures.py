@@ -88,6 +88,10 @@ class Captures(Allocations):
 
     @entry("pppnu")
     def cuStreamUpdateCaptureDependencies(self, handle, nodes, edges, count, flags):
+        self.move_capture(handle, nodes, count, flags)
+
+    @entry("ppnu", "cuStreamUpdateCaptureDependencies_v1")
+    def move_capture(self, handle, nodes, count, flags):
         stream = self.stream(handle)
         capture = stream.capture
         if not isinstance(capture, Capture):
