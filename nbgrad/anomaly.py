@@ -28,6 +28,7 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from . import engine
+from .autograd.device_nans import DeviceSearch
 from .base.bounded import keep
 from .base.errors import ArgumentError, GradError
 from .base.locks import new_lock
@@ -42,6 +43,7 @@ from .kernels.templates.nan import nan_loop
 from .native.places import FRAMES, MOST_FRAMES, PLACES
 from .native.plans import pack_record
 from .tensors.batch_levels import BATCHED, whole
+from .tensors.choices import opened
 from .tensors.layout import Layout
 from .tensors.tensor import Tensor, native
 
@@ -206,7 +208,7 @@ def search_of(layout: Layout) -> bytes | bool:
     """
     if layout.special is BATCHED:
         return True
-    if not layout.dtype.differentiable or not layout.numel:
+    if not layout.dtype.differentiable or not layout.numel or layout.memory is not None:  # of a GPU: DeviceSearch
         return False
     if layout.dtype.name not in NUMBERS:
         return True
@@ -231,7 +233,9 @@ def has_nan(x: Tensor) -> bool:
     layout = x.layout
     if layout not in _searches:
         keep(_searches, layout, search_of(layout))
-    return layout.dtype.differentiable and bool(layout.numel) and bool(np.isnan(elements(whole(x))).any())
+    if layout.memory is not None or not layout.dtype.differentiable or not layout.numel:
+        return False
+    return bool(np.isnan(elements(whole(x))).any())
 
 
 def elements(x: Tensor) -> np.ndarray:
@@ -247,6 +251,24 @@ def nan_finder() -> Callable:
     return native.nan_finder(_searches, has_nan)
 
 
+@cache
+def nan_finder_on_gpus() -> Callable:
+    """The same where GPUs are in use."""
+    on_cpu = nan_finder()
+
+    def first_nan(results: Any) -> int | None:
+        DeviceSearch.innermost().look(results)
+        position: int | None = on_cpu(results)
+        return position
+
+    return first_nan
+
+
+def first_nan() -> Callable:
+    """What is asked about the results of every node."""
+    return nan_finder_on_gpus() if opened else nan_finder()
+
+
 # ---- the watched pass ----------------------------------------------------------------------------------------------
 
 
@@ -257,11 +279,13 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
         GradError: a node returned NaN. Whatever a node or hook raises, after its forward stack was reported.
     """
     _running.append(None)
+    search = DeviceSearch.begin()
     try:
         internal = task.captures is not None and task.captures.internal
         if _mode.check_nan and not internal:
-            checks = nan_finder(), refuse_nan
+            checks = first_nan(), refuse_nan
             engine.walks[0](task, seeds, create_graph, current, watched_run, checks)
+            search.finish(refuse_nan)
         else:
             engine.walks[0](task, seeds, create_graph, current)
     except Exception as error:
@@ -269,12 +293,13 @@ def watched_walk(task: GraphTask, seeds: list, create_graph: bool, current: dict
         raise
     finally:
         _running.pop()
+        search.end()
 
 
 def watched_run(node: Node, g, create_graph: bool, task: GraphTask):
     """The function that runs the nodes of a watched pass that are not plain: it does as the engine does, then looks for NaN."""
     g = run_as_walk_does(node, g, create_graph, task)
-    position = nan_finder()(g)
+    position = first_nan()(g)
     if position is not None:
         refuse_nan(node, position)
     return g

@@ -6,14 +6,18 @@ Importing this loads no driver. Functions that ask whether there is a GPU are qu
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .autograd import stream_walk as stream_walk
+from .autograd.graphed import make_graphed_callables
 from .base.errors import ArgumentError, OutOfMemoryError, RangeError
 from .creation.casting import on_device
+from .creation.generators import Generator, default_generator_on
 from .tensors.choices import current
-from .tensors.storage import Device, device as device_named
+from .tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from .tensors.storage import device as device_named
 from .tensors.streams import (
     Event,
     ExternalStream,
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from .tensors.heaps import HeapOfCard
 
 __all__ = [
+    "CUDAGraph",
     "DeviceProperties",
     "Event",
     "ExternalStream",
@@ -50,12 +55,19 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_rng_state_all",
     "get_stream_from_external",
+    "graph",
+    "graph_pool_handle",
     "host_fallbacks",
     "init",
+    "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -67,8 +79,12 @@ __all__ = [
     "memory_summary",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
     "set_device",
     "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
     "set_stream",
     "stream",
     "synchronize",
@@ -400,12 +416,60 @@ def host_fallbacks() -> dict[str, int]:
     return dict(fallbacks)
 
 
-# ---- random numbers ------------------------------------------------------------------------------------------------
+# ---- random numbers --------------------------------------------------------------------------------------------
+
+
+def generator(op: str, device: Any) -> Generator:
+    """The default generator of a GPU; None: of the current one."""
+    return default_generator_on(device_named("cuda", index_of(op, device)))
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the generator of the GPU in use: nothing, as there is none. The CPU's is seeded by ``nbgrad.manual_seed``."""
+    """Start the current GPU's default generator again from ``seed``. Without a GPU nothing is done."""
+    if device_count():
+        generator("manual_seed", None).manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all GPUs: nothing, as there is none."""
+    """Start the default generators of all GPUs again from ``seed``."""
+    for k in range(device_count()):
+        generator("manual_seed_all", k).manual_seed(seed)
+
+
+def seed() -> None:
+    """Start the current GPU's default generator again from a seed that the operating system draws."""
+    if device_count():
+        generator("seed", None).seed()
+
+
+def seed_all() -> None:
+    """Start the default generators of all GPUs again from one seed that the operating system draws."""
+    for k in range(device_count()):
+        manual_seed_all(generator("seed_all", k).seed())
+        return
+
+
+def initial_seed() -> int:
+    """The seed of the current GPU's default generator."""
+    return generator("initial_seed", None).initial_seed()
+
+
+def get_rng_state(device: Any = "cuda") -> Tensor:
+    """The state of a GPU's default generator, for ``set_rng_state``; a tensor on the CPU."""
+    return generator("get_rng_state", device).get_state()
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The states of the default generators of all GPUs."""
+    return [get_rng_state(k) for k in range(device_count())]
+
+
+def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+    """Return a GPU's default generator to a state that ``get_rng_state`` gave."""
+    generator("set_rng_state", device).set_state(new_state)
+
+
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
+    """Return the default generators of all GPUs to states that ``get_rng_state_all`` gave."""
+    for k, state in enumerate(new_states):
+        set_rng_state(state, k)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from nbgrad.graph import task as graph_task
 from nbgrad.kernels.cpu.pool import available_threads
 from nbgrad.methods import printing
 from nbgrad.tensors import batch_levels
+from tests.parts import take_part, whole_tests_are_asked_for
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
 settings.register_profile("nbgrad", deadline=None, derandomize=True, database=None)
@@ -63,17 +63,11 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases of other parts; begin with what takes long; skip what this run or this machine cannot do, with the reason."""
+    """Leave out other parts (tests/parts.py), begin with what takes long; skip what cannot be done here, with the reason."""
     if whole_tests_are_asked_for(config):
-        taken, left_out = [], []
-        for item in items:
-            (taken if in_part(item) else left_out).append(item)
-        empty = {function_of(item) for item in left_out} - {function_of(item) for item in taken}
-        if empty:
-            raise pytest.UsageError(f"part: no case of {', '.join(sorted(empty))} is left. Hint: fewer parts, or another one.")
+        left_out = take_part(items)
         if left_out:
             config.hook.pytest_deselected(items=left_out)
-            items[:] = taken
     items.sort(key=lambda item: item.get_closest_marker("early") is None)
     reasons = {}
     if not config.getoption("--slow"):
@@ -84,35 +78,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark, reason in reasons.items():
             if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=reason))
-
-
-# NOTE [Parts]: tests over the whole table of operations, in each of many modes, would take longer than anybody waits.
-#   1. ``@pytest.mark.part(of, *which)``: a run takes those cases whose hash modulo ``of`` is among ``which``. With ``--slow`` all.
-#   2. the hash is of the operation (the parameter ``name``), else of the case's id: equal in every run, on every machine, and
-#      what is added to the table moves nothing else
-#   3. tests, or values of a parameter (``helpers.alternating``), marked with every ``which`` share the operations: each is seen in
-#      one of the modes
-#   4. who names cases, by an id or ``-k``, gets them all: ``pytest tests -k softsign`` is every test of that operation
-
-
-def whole_tests_are_asked_for(config: pytest.Config) -> bool:
-    """Whether nobody named cases, nor asked for all."""
-    return not (config.getoption("--slow") or config.getoption("keyword") or any("[" in argument for argument in config.args))
-
-
-def function_of(item: pytest.Item) -> str:
-    """The id of a test without that of the case."""
-    return item.nodeid.partition("[")[0]
-
-
-def in_part(item: pytest.Item) -> bool:
-    """Whether a run takes this case: see NOTE [Parts]."""
-    marks = [mark.args for mark in item.iter_markers("part")]
-    if not marks:
-        return True
-    call = item.callspec
-    seen = zlib.crc32(str(call.params.get("name", call.id)).encode())
-    return all(seen % of in which for of, *which in marks)
 
 
 def pytest_collection_finish() -> None:

@@ -12,17 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pytest
 
 import nbgrad
 from nbgrad.base.grad_mode import special
 from nbgrad.modes.interpreters import Presence
-
-
-# ---- parts of a run ---------------------------------------------------------------------------------------------------
-def alternating(*values: Any) -> list[Any]:
-    """Values of a parameter between which the operations alternate: a run takes every other one (NOTE [Parts] of conftest.py)."""
-    return [pytest.param(value, marks=pytest.mark.part(2, k % 2)) for k, value in enumerate(values)]
 
 
 # ---- tensors and arrays ----------------------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ def test_places_are_found_in_python_where_frames_are_unknown():
     x = float32_leaf()
     _, *others = anomaly.watcher()
     with nbgrad.set_detect_anomaly(True):
-        anomaly.native.watch((None, *others))
+        anomaly.note((None, *others))
         y = x * 2
     assert here(-1) in last_line(y.grad_fn)
 

@@ -8,7 +8,7 @@ import inspect
 import os
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
@@ -92,7 +92,8 @@ def modules() -> dict[str, Path]:
     return {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-def statements(path: Path) -> Iterator[tuple[ast.stmt, bool]]:
+@cache
+def statements(path: Path) -> tuple[tuple[ast.stmt, bool], ...]:
     """Import statements, and whether each is inside a function; those for type checkers alone are left out."""
 
     def walk(node, lazy):
@@ -102,7 +103,7 @@ def statements(path: Path) -> Iterator[tuple[ast.stmt, bool]]:
             elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
                 yield from walk(child, lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")), False)
+    return tuple(walk(ast.parse(path.read_text(encoding="utf-8")), False))
 
 
 def targets(name: str, path: Path, statement: ast.stmt) -> Iterator[str]:
@@ -157,10 +158,10 @@ def inner() -> Iterator[tuple[Import, str]]:
             yield each, each.target[1:] or "__init__"
 
 
-@pytest.mark.parametrize("name", sorted(modules()))
-def test_every_module_has_a_layer(name):
+def test_every_module_has_a_layer():
     """A new module gets its place in LAYERS, or lies in a folder that has one."""
-    assert LAYERS[layer_of(name)]
+    for name in modules():
+        assert LAYERS[layer_of(name)]
 
 
 def test_the_layers_are_what_a_listing_shows():
@@ -246,6 +247,7 @@ TABLES = {
     ("dispatch.device_formulas", "DIVIDES"): "scalar functions that divide integers, which the gates allow there",
     ("kernels.cuda.vectors", "SERIES"): "scalar functions of many terms",
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
+    ("lowering.cuda.index_walks", "FOLDED"): "the operations whose folds are the reductions of writes",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",
@@ -441,10 +443,10 @@ def branches_on_cuda(path: Path) -> list[int]:
     return [test.lineno for test in tests if "cuda" in ast.unparse(test).lower()]
 
 
-@pytest.mark.parametrize("name", [n for n in modules() if not n.startswith("kernels.cuda") and n != "tensors.storage"])
-def test_nothing_asks_whether_it_runs_on_cuda(name):
+def test_nothing_asks_whether_it_runs_on_cuda():
     """A device is an interface: no condition on cuda outside its kernels and the storage."""
-    assert not branches_on_cuda(modules()[name]), f"{name}: lines {branches_on_cuda(modules()[name])}"
+    outside = {name: path for name, path in modules().items() if not name.startswith("kernels.cuda") and name != "tensors.storage"}
+    assert not {name: lines for name, path in outside.items() if (lines := branches_on_cuda(path))}
 
 
 def public_members() -> Iterator[tuple[str, object]]:
@@ -472,15 +474,17 @@ def test_every_operation_says_what_it_is():
 PUBLIC = [name for name in modules() if not name.split(".")[-1].startswith("_") and not name.startswith("kernels")]
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC if n not in ("nn", "optim", "linalg", "special")])
-def test_modules_document_themselves(name):
+def test_modules_document_themselves():
     """A module begins with what it is."""
-    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree), name
+    texts = {
+        name: modules()[name].read_text(encoding="utf-8") for name in PUBLIC if name not in ("nn", "optim", "linalg", "special")
+    }
+    assert not [name for name, text in texts.items() if not ast.get_docstring(ast.parse(text))]
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_what_all_names_is_there(name):
+def test_what_all_names_is_there():
     """``__all__`` lists names that exist."""
-    module = importlib.import_module("nbgrad" if name == "__init__" else f"nbgrad.{name}")
-    assert not [each for each in getattr(module, "__all__", ()) if not hasattr(module, each)]
+    found = {name: importlib.import_module("nbgrad" if name == "__init__" else f"nbgrad.{name}") for name in PUBLIC}
+    assert not [
+        (name, each) for name, module in found.items() for each in getattr(module, "__all__", ()) if not hasattr(module, each)
+    ]

@@ -117,6 +117,10 @@ class CacheError(NbgradError):
     """A compiled kernel that cannot be loaded or stored."""
 
 
+class FileError(NbgradError, ValueError):
+    """A file that does not hold what it should."""
+
+
 class GraphError(NbgradError):
     """A program that a graph cannot hold, or a graph that breaks its rules."""
 

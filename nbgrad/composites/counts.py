@@ -11,7 +11,7 @@ from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, Shape
 from ..base.grad_mode import traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
-from ..lowering.counts import Histogram, limits
+from ..lowering.counts import Histogram, comparable, limits
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number, explained
@@ -29,11 +29,12 @@ __all__: list[str] = []
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
-    array = values_of(input)
+    array = comparable(input)
     if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
         return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
     found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     values, inverse, counts = (tensor_of(each, input) for each in found)
+    values = values.to(input.dtype)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)

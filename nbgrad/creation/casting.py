@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, complex64, dtype_of
-from ..base.errors import ArgumentError, DeviceError
+from ..base.errors import ArgumentError
 from ..tensors.memory_format import MemoryFormat
 from ..tensors.storage import CPU, Device, default_device, device as device_of
 from ..tensors.tensor import Tensor
@@ -24,27 +24,12 @@ def on_device(op: str, spec) -> Device:
         spec: a Device, its name, or a GPU's number; a GPU without a number is the current one.
 
     Raises:
-        DeviceError: no such name, or a GPU that is not there.
+        DeviceError: no such name, or a GPU that is not there. ArgumentError: no name.
     """
     if spec is None:
         return default_device()
     device = device_of("cuda", spec) if type(spec) is int else device_of(spec)
-    return device if device is CPU else on_gpu(op, device)
-
-
-def on_gpu(op: str, device: Device) -> Device:
-    """A GPU with its number."""
-    from ..kernels.cuda.driver import card
-
-    try:
-        if device.index is None:
-            from ..tensors.heaps import current_index
-
-            device = device_of("cuda", current_index())
-        card(device.index or 0)
-    except DeviceError as error:
-        raise DeviceError(f"{op}: device {device} is not available: {str(error).removeprefix('cuda: ')}") from None
-    return device
+    return device.present(op)
 
 
 def moved(op: str, x: Tensor, device: Device, non_blocking: bool = False, copy: bool = False) -> Tensor:

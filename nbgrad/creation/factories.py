@@ -7,17 +7,19 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Iterator
 
 import numpy as np
 
+from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
+from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
@@ -28,6 +30,7 @@ from ..modes.numbers import FOLLOWED, Number, plain
 from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
+from ..ops.expr import symbol
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
@@ -68,6 +71,7 @@ __all__ = [
 
 MOST_BYTES = 1 << 47  # more than any address space holds: refused before the allocator is asked
 SEQUENCES = (list, tuple, range)
+INTERFACE = "__cuda_array_interface__"  # by which libraries describe memory of GPUs
 PIECE = 1 << 14  # elements of a sequence that are computed at once: they stay in the cache
 
 
@@ -82,7 +86,7 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     """
     size = layout.numel * layout.descr.itemsize
     if layout.memory is not None:
-        return allocated_there(layout, make, *args)
+        return allocated_there(op, layout, make, *args)
     try:
         if size > MOST_BYTES:
             raise MemoryError
@@ -92,13 +96,27 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     return new_tensor(wrap_array(array), layout)
 
 
-def allocated_there(layout: Layout, make, *args) -> Tensor:
+def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
     """The same on a GPU."""
     from ..tensors import gpu
 
-    if make is np.empty:
-        return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
-    return gpu.upload(make(layout.numel, *args, dtype=layout.descr), layout)
+    try:
+        if make is np.empty:
+            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
+        (number,) = make(1, *args, dtype=layout.descr)
+        kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
+        return native.fresh(fill_plan(layout), kind(number))
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
+
+
+FILL = Formula("filled", (("x", False),), (symbol("x"),))
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def fill_plan(layout: Layout) -> Plan:
+    """The launch that fills a dense tensor with a number."""
+    return elementwise_plan(FILL, layout.dtype, (None,), (layout,))
 
 
 def empty_of(layout: Layout) -> Tensor:
@@ -857,7 +875,7 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
-    elif hasattr(data, "__cuda_array_interface__") and not isinstance(data, Tensor):
+    elif hasattr(data, INTERFACE) and not isinstance(data, Tensor):
         data = shared_tensor(data, None)
         to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
@@ -916,7 +934,7 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return from_numpy(obj)
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
-    if hasattr(obj, "__cuda_array_interface__"):
+    if hasattr(obj, INTERFACE):
         from .gpu_exchange import from_array_interface
 
         return from_array_interface(obj)

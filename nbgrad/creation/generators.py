@@ -11,17 +11,19 @@ import contextlib
 import operator
 import os
 import struct
+from collections.abc import Iterable
 from typing import Any, Iterator
 
 import numpy as np
 
 from ..base.dtypes import uint8
-from ..base.errors import ArgumentError, RangeError
+from ..base.errors import ArgumentError, DeviceError, RangeError
 from ..base.grad_mode import traces
 from ..base.locks import new_lock
 from ..modes.traced import capture_of_thread, refuse_in_graph
 from ..tensors.arrays import array_of
-from ..tensors.storage import CPU
+from ..tensors.choices import captures
+from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor
 from .casting import on_device
 from .numpy_exchange import flat_tensor
@@ -29,6 +31,9 @@ from .numpy_exchange import flat_tensor
 __all__ = [
     "Generator",
     "default_generator",
+    "default_generator_on",
+    "default_generators",
+    "restore",
     "fork_rng",
     "generator_of",
     "get_rng_state",
@@ -41,6 +46,13 @@ __all__ = [
 WORD = 1 << 64
 
 
+def refuse_in_capture() -> None:
+    """Refuse to draw where a GPU's work is captured by this thread: each replay would draw the same."""
+    from ..tensors.cuda_graphs import guard
+
+    guard("random")
+
+
 class Generator:
     """A source of random numbers: a seed, and how many calls have drawn from it.
 
@@ -51,18 +63,18 @@ class Generator:
     True
     """
 
-    __slots__ = ("_seed", "_calls", "_lock", "__weakref__")
+    __slots__ = ("_seed", "_calls", "_lock", "_device", "__weakref__")
 
-    def __init__(self, device="cpu"):
-        on_device("Generator", device)
+    def __init__(self, device: Any = "cpu"):
+        self._device = on_device("Generator", device)
         self._seed, self._calls, self._lock = 0, 0, new_lock()
         if traces and (trace := capture_of_thread()) is not None:
             trace.draws.note_made(self)
 
     @property
-    def device(self):
-        """Where the numbers are drawn."""
-        return CPU
+    def device(self) -> Device:
+        """Where the numbers are drawn. Those of a seed are the same everywhere."""
+        return self._device
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from ``seed``, an integer from -2**63 to 2**64 - 1; negative ones count from 2**64 down.
@@ -119,12 +131,14 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
-        return Generator().set_state(self.get_state())
+        return Generator(self._device).set_state(self.get_state())
 
     def next_call(self) -> tuple[int, int]:
         """Seed and number of the next call, as the int64 words of a kernel."""
         if traces:
             refuse_in_graph("random numbers are drawn", "draw them outside, and give them to the function")
+        if captures and self._device is not CPU:
+            refuse_in_capture()
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD
@@ -132,6 +146,8 @@ class Generator:
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Seed and number of the next call, of ``count`` calls that nobody else draws; of none, what a call would be."""
+        if captures and self._device is not CPU:
+            refuse_in_capture()
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + count) % WORD
@@ -155,15 +171,16 @@ class Generator:
                 refuse_in_graph(f"{what}, of a random generator", "draw outside, or from a Generator that the function makes")
 
     def __reduce__(self):
-        return generator_in_state, (self._seed, self._calls)
+        return generator_in_state, (self._seed, self._calls, str(self._device))
 
     def __repr__(self) -> str:
-        return f"Generator(seed={self._seed}, calls={self._calls})"
+        device = "" if self._device is CPU else f", device={self._device}"
+        return f"Generator(seed={self._seed}, calls={self._calls}{device})"
 
 
-def generator_in_state(seed: int, calls: int) -> Generator:
+def generator_in_state(seed: int, calls: int, device: str = "cpu") -> Generator:
     """A generator as it was pickled."""
-    made = Generator()
+    made = Generator(device)
     made._seed, made._calls = seed, calls
     return made
 
@@ -174,19 +191,44 @@ def signed(word: int) -> int:
 
 
 default_generator = Generator()
+_of_gpus: dict[Device, Generator] = {}
 
 
-def generator_of(generator: Generator | None) -> Generator:
-    """The generator that an argument names; None is the default one."""
+def generator_of(generator: Generator | None, device: Device = CPU) -> Generator:
+    """The generator that an argument names, for numbers on a device; None is the default one there.
+
+    Raises:
+        ArgumentError: something else. DeviceError: it is another device's.
+    """
     if generator is None:
-        return default_generator
+        return default_generator if device is CPU else default_generator_on(device)
     if not isinstance(generator, Generator):
         raise ArgumentError(f"generator: expected a Generator or None, got {type(generator).__name__}.")
+    if generator._device is not device:
+        raise DeviceError(
+            f"generator: it is of {generator._device}, the numbers are drawn on {device}; expected one device. "
+            f"Hint: nbgrad.Generator({str(device)!r})."
+        )
     return generator
 
 
+def default_generator_on(device: Device) -> Generator:
+    """The default generator of a GPU, which begins with the seed that the CPU's has."""
+    found = _of_gpus.get(device)
+    if found is None:
+        made = Generator(device)
+        made._seed = default_generator._seed
+        found = _of_gpus.setdefault(device, made)
+    return found
+
+
+def default_generators() -> list[Generator]:
+    """The default generators that have been used: the CPU's first, then those of GPUs."""
+    return [default_generator, *tuple(_of_gpus.values())]
+
+
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator again from ``seed``, and return it: see ``Generator.manual_seed``.
+    """Start the default generators of all devices again from ``seed``; the CPU's is returned: see ``Generator.manual_seed``.
 
     >>> import nbgrad
     >>> _ = nbgrad.manual_seed(1)
@@ -195,7 +237,10 @@ def manual_seed(seed: int) -> Generator:
     >>> nbgrad.equal(first, nbgrad.rand(3))
     True
     """
-    return default_generator.manual_seed(seed)
+    found = default_generator.manual_seed(seed)
+    for generator in tuple(_of_gpus.values()):
+        generator.manual_seed(seed)
+    return found
 
 
 def seed() -> int:
@@ -246,7 +291,10 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
-    """What is drawn inside leaves the default generator as it was before. ``devices`` is accepted for torch's sake.
+    """What is drawn inside leaves the default generators of all devices as they were before.
+
+    Args:
+        devices: accepted for torch's sake: the state of a generator is two numbers, so all are kept.
 
     >>> import nbgrad
     >>> with nbgrad.fork_rng():
@@ -254,9 +302,20 @@ def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
     >>> nbgrad.equal(first, nbgrad.rand(2))
     True
     """
-    state = get_rng_state()
+    states = [(generator, generator.get_state()) for generator in default_generators()]
     try:
         yield
     finally:
         if enabled:
-            set_rng_state(state)
+            restore(states)
+
+
+def restore(states: Iterable[tuple[Generator, Tensor]]) -> None:
+    """Return generators to their states; default ones that are not among them, for they were not there then, to their beginning."""
+    known = set()
+    for generator, seen in states:
+        generator.set_state(seen)
+        known.add(id(generator))
+    for generator in default_generators():
+        if id(generator) not in known:
+            generator.give_back(0, generator._calls)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from ..kernels.cuda.access import compute_dtype, conversion_dtype, vector_lanes
 from ..kernels.cuda.accumulators import accumulator
 from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, put
+from ..kernels.cuda.masks import nonzero, pack, positions, spread, truth
 from ..kernels.cuda.moves import (
     MOST_JOINED,
     bits_of,
@@ -21,6 +23,9 @@ from ..kernels.cuda.moves import (
     transpose,
     triangle,
 )
+from ..kernels.cuda.products import join_parts, multiply, rows_times_vector, shape_of
+from ..kernels.cuda.searches import bin_of, count_bins, find_members, find_one, insertion, rank_dtype, rank_source, ranked
+from ..kernels.cuda.sorting import GREATEST, count_bytes, move_bytes, scan_sums, scan_tiles, sort_lines, tile_sums
 from ..kernels.cuda.templates import array, index_source, strided
 from ..ops.core import OPS
 
@@ -32,7 +37,7 @@ BITS = tuple(map(bits_of, SIZES))
 
 def general_recipes() -> Iterator[Recipe]:
     """All of them."""
-    yield from itertools.chain(moves(), sequences())
+    yield from itertools.chain(moves(), sequences(), indices(), orders(), searches(), products())
 
 
 def moves() -> Iterator[Recipe]:
@@ -64,3 +69,87 @@ def sequences() -> Iterator[Recipe]:
         yield Recipe(sequence(dtype, kind, 2), place_in_count, kind)
         if kind == "float64":
             yield Recipe(sequence(dtype, kind, 5), place_in_line, kind)
+
+
+# ---- indices, masks ----------------------------------------------------------------------------------------------------
+
+INDICES = (("int64",), ("int32",), ("int64", "int64"))
+
+
+def indices() -> Iterator[Recipe]:
+    """Reads and writes through indices, moves through masks."""
+    for dtype, (which, ndim), lanes in itertools.product(BITS, zip(INDICES, (2, 2, 2)), (1, 0)):
+        width = lanes or vector_lanes([dtype])
+        for bits in (32, 64):
+            yield Recipe(gather(dtype, which, ndim, width, bits), identity, compute_dtype(dtype), index_source(bits))
+    for which, guarded, ndim in itertools.product(INDICES, (False, True), (1, 2)):
+        yield Recipe(index_keys("int32", which, ndim, guarded), identity, "int64", index_source(32))
+    yield Recipe(claim("int32", "int32"), identity, "int64")
+    for dtype, owner, guarded in itertools.product(BITS, ("int32", ""), (False, True)):
+        for width in {1, vector_lanes([dtype])}:
+            recipe = put(dtype, "int32", owner, 2, guarded, width)
+            yield Recipe(recipe, identity, compute_dtype(dtype), index_source(32))
+    for dtype, name in itertools.product(
+        ("float32", "float64", "float16", "bfloat16", "int64", "complex64"), ("sum", "amax", "prod")
+    ):
+        if dtype == "complex64" and name == "amax":
+            continue
+        of = accumulator(OPS[name], compute_dtype(dtype))
+        source = {**of.source(), **index_source(64)}
+        for guarded in (False, True):
+            yield Recipe(fold_segments(of, dtype, "int32", "int32", 2, guarded), identity, of.dtype, source)
+            yield Recipe(merge_segments(of, dtype, "int32", 2, guarded), identity, of.dtype, source)
+    for dtype, ndim, apart in itertools.product(("bool", "float32", "int64"), (1, 2, 3), (False, True)):
+        scalar = truth if dtype == "bool" else nonzero
+        yield Recipe(positions(dtype, ndim, apart), scalar, compute_dtype(dtype))
+        yield Recipe(tile_sums(dtype, "int64"), scalar, compute_dtype(dtype))
+    for dtype in BITS:
+        compute = compute_dtype(dtype)
+        for other, checked in (("x", True), ("zero", False)):
+            yield Recipe(spread(dtype, other, checked), truth, compute)
+        yield Recipe(pack(dtype), truth, compute)
+
+
+def orders() -> Iterator[Recipe]:
+    """Sorts of keys, and the sums of counts."""
+    for key, order in itertools.product(("int32", "int64"), ("int32", "int64")):
+        for keeps in (False, True):
+            yield Recipe(sort_lines(key, order, keeps), identity, "int64", {"GREATEST": GREATEST[key]})
+            for source in ("", "int32"):
+                yield Recipe(move_bytes(key, source, order, keeps), identity, "int64")
+        yield Recipe(count_bytes(key), identity, "int64")
+    for dtype in ("int32", "int64"):
+        yield Recipe(scan_sums(dtype), identity, "int64")
+        yield Recipe(tile_sums(dtype, dtype), identity, "int64")
+        yield Recipe(scan_tiles(dtype, dtype), identity, "int64")
+
+
+def searches() -> Iterator[Recipe]:
+    """Ranks, places in sorted lines, members, bins."""
+    for dtype in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8"):
+        compute, key = compute_dtype(dtype), rank_dtype(dtype)
+        for largest, ndim in itertools.product((False, True), (1, 2)):
+            source = {**rank_source(dtype, largest), **index_source(64)}
+            yield Recipe(strided((array(dtype),), (key,), ndim, 64), ranked(dtype), compute, source)
+        for flag in (False, True):
+            yield Recipe(insertion(dtype, flag), ranked(dtype), compute, rank_source(dtype, True))
+            yield Recipe(find_members(dtype, key, flag), ranked(dtype), compute, rank_source(dtype, True))
+        for search in ("median", "mode"):
+            yield Recipe(find_one(key, search), identity, compute, rank_source(dtype, True))
+        if dtype.startswith("float"):
+            yield Recipe(count_bins(dtype, 3), bin_of, compute)
+
+
+def products() -> Iterator[Recipe]:
+    """Products of matrices by tiles, and with a vector."""
+    for dtype in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "complex64", "complex128"):
+        compute = compute_dtype(dtype)
+        for x, y, (addend, parts) in itertools.product(
+            (False, True), (False, True), ((False, False), (True, False), (False, True))
+        ):
+            for shape in {shape_of(dtype, 1, 1), shape_of(dtype, 1 << 14, 1 << 14)}:
+                yield Recipe(multiply(dtype, x, y, 2, shape, addend, parts), identity, compute, index_source(64))
+        yield Recipe(join_parts(dtype, 1, False), identity, compute, index_source(64))
+    for dtype in ("float32", "float64", "float16", "bfloat16"):
+        of = accumulator(OPS["sum"], compute_dtype(dtype))
+        yield Recipe(rows_times_vector(dtype, 1), identity, of.dtype, {**of.source(), **index_source(64)})

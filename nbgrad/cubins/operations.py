@@ -18,7 +18,7 @@ from ..base.errors import KernelError
 from ..dispatch.device_formulas import Operation, bound
 from ..dispatch.elementwise_plans import forward_formula
 from ..dispatch.elementwise_rules import rule_of
-from ..dispatch.plans import Formula
+from ..dispatch.formulas import Formula
 from ..dispatch.updates import formula_of
 from ..forward.rules import jvp_formula
 from ..kernels.codegen import is_integer, texts_of

@@ -12,20 +12,24 @@ from typing import NamedTuple
 
 from ..base.dtypes import BOOL, DTYPES
 from ..kernels.cuda.access import compute_dtype, conversion_dtype
-from ..kernels.cuda.accumulators import accumulator, folded_operations, folds
+from ..kernels.cuda.accumulators import Accumulator, accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
+from ..kernels.cuda.moments import variance_accumulator
 from ..kernels.cuda.random import random_fill, random_source
-from ..kernels.cuda.reductions import STAGES, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS
 from ..ops.core import OPS, General
 from .general import general_recipes
 from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
+from .rows import row_recipes
+from .scans import scan_recipes
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
+WHOLLY = ("sum", "argmax", "variance")  # reductions whose kernels are all there
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
 STRIDED = frozenset(
@@ -55,7 +59,7 @@ def skipped() -> Iterator[Skipped]:
     yield from skipped_operations()
     for op in OPS.values():
         if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
-            if not op.monoid and op.name != "sum_over":  # a sum, whose dimensions follow from a shape
+            if not op.monoid and op.name not in ("sum_over", "trace", "variance", "deviation"):  # sums, and their kernels
                 yield Skipped(op.name, "no monoid folds it: it is composed of reductions and elementwise kernels")
 
 
@@ -91,31 +95,34 @@ def copies() -> Iterator[Entry]:
 
 
 def general() -> Iterator[Entry]:
-    """Moves, indices, orders, products."""
-    for recipe in general_recipes():
+    """Moves, indices, orders, products; rows that are folded and mapped."""
+    for recipe in itertools.chain(general_recipes(), row_recipes(), scan_recipes()):
         yield Entry(recipe.name, recipe, gates_for(recipe.template, recipe.dtype, name=recipe.scalar.__name__))
 
 
 def reductions() -> Iterator[Entry]:
-    """Every operation with a monoid over rows, short rows and columns, in all stages."""
+    """Every operation with a monoid, and variances, over rows, short rows and columns, in all stages."""
     for op in folded_operations():
-        term = op.term_expression()
-        for dtype in (*FLOATS, *COMPLEXES, "int64", *(("bool",) if term is not None and term.boolean else ())):
+        for dtype in (*FLOATS, *COMPLEXES, "int64", *(("uint8",) if op.gives == "truth" else ())):
             if folds(op, compute_dtype(dtype)):
-                yield from reduction_kernels(op, dtype)
+                output = {"truth": dtype if dtype == "uint8" else "bool", "count": "int64"}.get(op.gives, dtype)
+                yield from reduction_kernels(accumulator(op, compute_dtype(dtype)), dtype, output)
+    for dtype in FLOATS:
+        yield from reduction_kernels(variance_accumulator("variance", compute_dtype(dtype)), dtype, dtype)
 
 
-def reduction_kernels(op: General, dtype: str) -> Iterator[Entry]:
-    """One reduction of one dtype."""
-    of = accumulator(op, compute_dtype(dtype))
-    output = {"truth": "bool", "count": "int64"}.get(op.gives, dtype)
-    operation = Operation(of.term, (array(dtype),), (output,), of.dtype)
-    for stage in STAGES:
-        yield entry(reduce_rows(of, (dtype,), output, stage), operation, **of.source())
-        yield entry(reduce_columns(of, (dtype,), output, stage), operation, **of.source())
-    yield entry(reduce_rows(of, (dtype,), output, "whole", 1), operation, **of.source())
-    yield entry(reduce_rows(of, (dtype,), output, "partial", 1), operation, **of.source())
-    yield entry(reduce_short_rows(of, (dtype,), output), operation, **of.source())
+def reduction_kernels(of: Accumulator, dtype: str, output: str) -> Iterator[Entry]:
+    """One reduction of one dtype; of a few operations by single loads and in all stages, too."""
+    operation, inputs, lanes = Operation(of.term, (array(dtype),), (output,), of.dtype), (dtype,), reduced_lanes(of, (dtype,))
+    whole = of.name in WHOLLY
+    made = [reduce_short_rows(of, inputs, output, 32, lanes), *(reduce_rows(of, inputs, output, stage) for stage in STAGES[:3])]
+    made += [reduce_columns(of, inputs, output, stage) for stage in (STAGES if whole else STAGES[:3])]
+    if whole:
+        made += [reduce_rows(of, inputs, output, stage, lanes, False) for stage in ("whole", "partial", "join")]
+        made += [reduce_short_rows(of, inputs, output, 32, lanes, False), reduce_short_rows(of, inputs, output, 2)]
+        made += [reduce_short_rows(of, inputs, output, stage=stage) for stage in ("partial", "merge", "join")]
+    for template in made:
+        yield entry(template, operation, **of.source())
 
 
 def random_numbers() -> Iterator[Entry]:

@@ -12,7 +12,7 @@ from ..kernels.cuda.access import Function
 from ..kernels.cuda.templates import Operand
 from ..kernels.texts import ready
 from ..ops.expr import postorder
-from .plans import Formula
+from .formulas import Formula
 
 __all__ = ["Bound", "Operation", "bound"]
 

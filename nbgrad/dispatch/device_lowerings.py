@@ -69,7 +69,8 @@ def only_device(op: General, values: Iterable[Any]) -> Device:
 def found_lowering(op: General) -> tuple[str, Callable] | None:
     """``(style, lowering)`` of an operation on GPUs; None if it has none."""
     while LATER:
-        LATER.pop()()
+        LATER[-1]()
+        LATER.pop()
     return ON_GPU.get(op.name) or (ON_GPU.get(FOLD) if op.monoid else None)
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..base.dtypes import DType, dtype_of
+from ..base.errors import DeviceError
 from ..kernels.cuda.access import value_dtype
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.driver import card, failure
@@ -21,8 +22,8 @@ from ..kernels.late import Code
 from ..native import heaps
 from ..native.plans import LATE, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
 from ..tensors.layout import Layout
+from .formulas import Formula
 from .lowerings import GeneralPlan
-from .plans import Formula
 
 __all__ = ["device_plan", "elementwise_on_device"]
 
@@ -89,7 +90,7 @@ def step_words(step: Step, gpu: int, outs: int) -> list[int | Code]:
     for value in step.values:
         parameters += value_words(value, recipe, outs)
     for count in step.counts:
-        parameters += (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)
+        parameters += count_words(count, outs)
     aligned = max((access.nbytes for access in recipe.template.accesses), default=1) if step.single else 1
     words: list[int | Code] = [code_of(recipe, gpu), *grid, BLOCK, 0, step.tile, aligned - 1, len(parameters) // 3, *parameters]
     return [len(words) + 1, *words]
@@ -102,6 +103,13 @@ def place_words(place: Place, outs: int) -> tuple[int, int, int]:
     if place.kind == "errors":
         return heaps.ERROR, 0, 0
     return heaps.TENSOR, 1 + place.at + (outs if place.kind == "operand" else 0), place.offset
+
+
+def count_words(count: int | Elements | Number, outs: int) -> tuple[int, int, int]:
+    """An integer, as a parameter."""
+    if isinstance(count, Number):
+        return heaps.NUMBER, 1 + outs + count.at, count.offset
+    return (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)
 
 
 def value_words(value: float | Number, recipe: Recipe, outs: int) -> tuple[int, int, int]:
@@ -134,6 +142,13 @@ def elementwise_on_device(
     """What ``elementwise_plan`` gives where the first result is on a GPU."""
     from .device_steps import elementwise_steps
 
+    there = outs[0].device
+    for x in (*operands, *outs):
+        if x is not None and x.device is not there:
+            raise DeviceError(
+                f"{formula.name}: one operand is on {there}, another on {x.device}; expected one device. "
+                "Hint: move one with x.to(device)."
+            )
     dtype = compute.compute
     steps = elementwise_steps(formula, compute, operands, outs, inplace, exact)
     codes = tuple([NUMBER_CODES[dtype] if x is None else 0 for x in operands[inplace:]])

@@ -30,7 +30,7 @@ from ..kernels.cuda.vectors import lanes_for
 from ..tensors.layout import Layout, layout_of
 from .device_copies import copy_step, one_step
 from .device_formulas import Bound, Operation, bound
-from .plans import Formula, is_single
+from .formulas import Formula, is_single
 
 __all__ = ["elementwise_steps"]
 

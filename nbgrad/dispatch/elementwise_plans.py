@@ -17,8 +17,9 @@ from ..ops.expr import symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import native
 from .elementwise_rules import FEW, Subsets, record_functions
+from .formulas import Formula
 from .operands import check_kinds, dtype_of_kinds, kinds_of, layouts_in, require_divisor
-from .plans import Formula, elementwise_plan, result_layout
+from .plans import elementwise_plan, result_layout
 
 
 class ElementwisePlans(Plans):

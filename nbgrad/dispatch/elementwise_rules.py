@@ -23,10 +23,11 @@ from ..ops.core import OPS, Elementwise
 from ..ops.expr import guarded, postorder, symbol
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
+from .formulas import Formula
 from .generated import late_function
 from .nodes import UNKNOWN, SavingRule, node_class, saved_output
 from .operands import no_derivative
-from .plans import Formula, elementwise_plan
+from .plans import elementwise_plan
 from .symbolic import apply, as_tensor_like, choose
 
 

@@ -38,10 +38,12 @@ from .operands import (
     kinds_of,
     layouts_in,
     misfit,
+    on_several_devices,
     require_divisor,
     stored_numbers,
     stores_with_care,
     unwrap_number,
+    with_host_numbers,
     with_numbers,
 )
 from .plans import elementwise_plan
@@ -86,6 +88,8 @@ class InplaceCall:
                 for name, y in zip(op.operands[1:], others)
             ],
         )
+        if on_several_devices(operands):
+            operands = beside(op, operands)
         if op.policy == "first":
             operands = stored_numbers(op, operands)
         if special:
@@ -136,6 +140,18 @@ class InplaceCall:
 
         recorder, keeps, slots = plan.records[mask] if mask else NOT_RECORDED
         return write(self.name, x, mask != 0, record, launch, keeps)
+
+
+def beside(op: Elementwise, operands: tuple) -> tuple:
+    """Operands on several devices where the first one is: what is copied into it, and single numbers of the CPU. Recorded.
+
+    Raises:
+        DeviceError: tensors with dimensions on different devices, or single numbers of a GPU beside the CPU's.
+    """
+    x, *others = operands
+    if op.name == "copy":
+        return x, *[CALLS["to_device"](y, x.layout.device) if isinstance(y, Tensor) else y for y in others]
+    return operands if x.layout.memory is None else with_host_numbers(op, operands)
 
 
 NOT_RECORDED: Any = None, False, ()

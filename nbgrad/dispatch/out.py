@@ -14,7 +14,7 @@ from typing import Any, Callable
 from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, can_cast, of_default_dtype
-from ..base.errors import ArgumentError, DTypeError, GradError, NotSupportedError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, NotSupportedError, ShapeError
 from ..base.grad_mode import mode, special
 from ..graph.edges import requires_grad
 from ..modes.interpreters import Call, has_tangent, interpret, is_marked
@@ -22,6 +22,7 @@ from ..native.plans import Plan
 from ..ops.core import Elementwise
 from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import apart, unchanged
+from ..tensors.storage import Device
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
 from .elementwise_plans import forward_formula
@@ -34,8 +35,10 @@ from .operands import (
     kinds_of,
     layouts_in,
     misfit,
+    on_several_devices,
     require_divisor,
     unwrap_number,
+    with_host_numbers,
 )
 from .plans import elementwise_plan
 
@@ -107,9 +110,22 @@ def fit_out(name: str, shape: tuple[int, ...], dtype: DType, out: Tensor) -> Non
     CALLS["resize_"](out, shape)
 
 
+def require_device(name: str, device: Device, out: Tensor) -> None:
+    """Refuse an ``out`` on another device than the result.
+
+    Raises:
+        DeviceError: it is.
+    """
+    if out.layout.device is not device:
+        raise DeviceError(
+            f"{name}: out is on {out.layout.device}, the result on {device}; expected one device. Hint: out.copy_(result)."
+        )
+
+
 def store(name: str, result: Tensor, out: Any) -> Tensor:
     """Copy a result into ``out``; see ``write_out``."""
     require_out(name, out)
+    require_device(name, result.layout.device, out)
     require_constant(name, result)
     require_constant(name, out)
     fit_out(name, result.layout.shape, result.layout.dtype, out)
@@ -168,6 +184,9 @@ class ResultWriter:
         require_constant(name, out)
         if mode.enabled and gradient_mask(op, operands):
             raise lost_gradient(name)
+        if on_several_devices((out, *operands)):
+            operands = with_host_numbers(op, operands)
+            require_device(name, next(x.layout.device for x in operands if isinstance(x, Tensor)), out)
         if special or is_marked((*operands, out)):
             return interpret(Call(op, operands, {}, lambda *below: self.launch(out, below), "out", out))
         return self.launch(out, operands)

@@ -23,8 +23,9 @@ from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_words
 from ..native.plans import NUMBER_CODES, LateRecord, Plan, pack_record
 from ..ops.core import OPS
-from ..ops.expr import Expr, postorder
+from ..ops.expr import postorder
 from ..tensors.layout import Layout, common_strides, layout_of
+from .formulas import Formula, is_single
 
 __all__ = ["elementwise_plan", "result_layout", "Formula"]
 
@@ -33,33 +34,6 @@ P = TypeVar("P", bound=Plan)
 # Serial time, in ns, from which waking the pool pays (benchmarks/test_kernels.py), and of the share claimed at once.
 PARALLEL_FROM = 60_000.0
 GRAIN = 15_000.0
-
-
-class Formula:
-    """Expressions to be computed together: interned, so that plans and kernels can be kept by it.
-
-    Attributes:
-        name: for symbols and people.
-        params: ``(name, boolean)`` of every operand.
-        results: expressions over them.
-    """
-
-    __slots__ = ("name", "params", "results", "predicates")
-    name: str
-    params: tuple[tuple[str, bool], ...]
-    results: tuple[Expr, ...]
-    predicates: tuple[bool, ...]
-    _known: dict[tuple, Formula] = {}
-
-    def __new__(cls, name: str, params: tuple[tuple[str, bool], ...], results: tuple[Expr, ...]):
-        key = (name, params, results)
-        found = cls._known.get(key)
-        if found is None:
-            found = super().__new__(cls)
-            found.name, found.params, found.results = key
-            found.predicates = tuple(r.boolean for r in results)
-            found = cls._known.setdefault(key, found)
-        return found
 
 
 @cache
@@ -145,6 +119,9 @@ def elementwise_plan(
         from .device_plans import elementwise_on_device
 
         return elementwise_on_device(formula, compute, operands, outs, inplace, plan_type, exact)
+    for x in operands:
+        if x is not None and x.memory is not None:
+            raise KernelError(f"launch: a kernel of the CPU was planned for memory of {x.device}.")
     results, wanted = element_types(formula, compute)
     many = first.numel != 1
     singles = tuple([x is None or (many and is_single(x)) for x in operands])
@@ -203,11 +180,6 @@ def first_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], single
     return pack_record(
         elementwise_code(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from
     )
-
-
-def is_single(layout: Layout) -> bool:
-    """Whether every position shows the same element: one element, or expanded from one."""
-    return layout.numel == 1 or (layout.expanded and not any(t for s, t in zip(layout.shape, layout.strides) if s > 1))
 
 
 def _writes_directly(out: Layout, name: str, first: Layout) -> bool:

@@ -17,8 +17,9 @@ from ..ops.expr import Expr, constant, scalar, symbol
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from ..views import check_inplace
+from .formulas import Formula
 from .launches import into
-from .plans import Formula, elementwise_plan
+from .plans import elementwise_plan
 
 __all__ = ["changing", "followed", "fused_update", "is_exchanged", "step_at_end", "steps_ahead"]
 

@@ -25,8 +25,9 @@ from ..base.grad_mode import call_tracers, special
 from ..creation.factories import new_full
 from ..dispatch.arguments import hashable
 from ..dispatch.elementwise_plans import find_plan, forward_formula
+from ..dispatch.formulas import Formula
 from ..dispatch.generated import compile_text
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..graph.saved import tensors_in
 from ..modes.interpreters import Presence
 from ..native.plans import Plan

@@ -28,11 +28,12 @@ from ..base.dtypes import DType, of_default_dtype
 from ..base.grad_mode import dual_levels, mode, special
 from ..dispatch.elementwise import launched
 from ..dispatch.elementwise_plans import forward_formula
+from ..dispatch.formulas import Formula
 from ..dispatch.generated import compile_text
 from ..dispatch.lowerings import PREPARED
 from ..dispatch.movements import several_views, viewer
 from ..dispatch.operands import check_kinds, dtype_of_kinds
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in

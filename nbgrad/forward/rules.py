@@ -22,9 +22,10 @@ from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
 from ..base.grad_mode import call_tracers, mode, traces
 from ..creation.factories import new_full
+from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import facts_of
 from ..dispatch.operands import kinds_of, layouts_in, no_derivative, no_derivative_by
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..dispatch.symbolic import apply, as_tensor_like, choose
 from ..engine import run_backward
 from ..graph.cotangents import plus

@@ -13,8 +13,9 @@ from typing import Any, Mapping, NamedTuple
 
 from ..base.dtypes import DType, bool_, float32, float64
 from ..base.errors import NbgradError
+from ..dispatch.formulas import Formula
 from ..dispatch.operands import dtype_of_kinds
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..native.plans import Plan
 from ..ops.core import Elementwise
 from ..ops.expr import Expr, constant, evaluate, operation, symbol

@@ -14,7 +14,8 @@ from weakref import ref
 import numpy as np
 
 from ..graph.saved import count_write
-from ..native.plans import Plan
+from ..kernels.cpu.build import prepare
+from ..native.plans import LateRecord, Plan
 from ..tensors.storage import CPU, Storage
 from ..tensors.tensor import Tensor, native
 
@@ -127,6 +128,8 @@ class Pending:
         self.unknown = {array for launch in left for array in launch.arrays(True)}
         if self.outer is not None:
             self.outer.run(wanted & self.outer.unknown)
+        records = [launch.plan.record for launch in chosen]
+        prepare(record.complete for record in records if type(record) is LateRecord and record.packed is None)
         for launch in reversed(chosen):
             self.changed |= launch.arrays(True)
             layouts = (*[template.layout for template in launch.plan.outs], *launch.plan.layouts)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..base.dtypes import float32, float64
-from ..dispatch.plans import Formula
+from ..dispatch.formulas import Formula
 from ..kernels.codegen import guard_functions, scalar_function
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.recurrence import recurrence_loop

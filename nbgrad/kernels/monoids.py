@@ -18,14 +18,26 @@ NOTE [Reordered sums]: inside a block the CPU's compiler may reorder what is com
 once, at compile time; the bits of a result never depend on a run, or on the number of threads.
 """
 
-# ruff: noqa: F821  (where and where_index are bound by instantiate)
+# ruff: noqa: F821  (where, where_index and copysign are bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 import math
 from typing import Callable, NamedTuple
 
-__all__ = ["MONOIDS", "Monoid", "add_carried", "carried_total", "first_greatest", "first_smallest", "merge_carried"]
+__all__ = [
+    "MONOIDS",
+    "Monoid",
+    "add_carried",
+    "carried_total",
+    "first_greatest",
+    "first_smallest",
+    "greater_float",
+    "last_greatest",
+    "last_smallest",
+    "merge_carried",
+    "smaller_float",
+]
 
 
 class Monoid(NamedTuple):
@@ -104,6 +116,16 @@ def smaller(x, y):
     return where((y < x) | (y != y), y, x)
 
 
+def greater_float(x, y):
+    """The greater of two floats; of zeros of both signs that without one, as their keys say (``templates/keys.py``)."""
+    return where((y > x) | (y != y) | ((y == x) & (copysign(1.0, x) < 0.0)), y, x)
+
+
+def smaller_float(x, y):
+    """The smaller of two floats; of zeros of both signs the negative one."""
+    return where((y < x) | (y != y) | ((y == x) & (copysign(1.0, y) < 0.0)), y, x)
+
+
 def first_greatest(x, i, y, j):
     """The greater of two and its position: NaN is the greatest, of equals the first."""
     later = (y > x) | ((y != y) & (x == x)) | (((y == x) | ((y != y) & (x != x))) & (j < i))
@@ -113,6 +135,18 @@ def first_greatest(x, i, y, j):
 def first_smallest(x, i, y, j):
     """The smaller of two and its position: NaN is the smallest, of equals the first."""
     later = (y < x) | ((y != y) & (x == x)) | (((y == x) | ((y != y) & (x != x))) & (j < i))
+    return where(later, y, x), where_index(later, j, i)
+
+
+def last_greatest(x, i, y, j):
+    """As ``first_greatest``, of equals the later one: the second operand."""
+    later = (y >= x) | (y != y)
+    return where(later, y, x), where_index(later, j, i)
+
+
+def last_smallest(x, i, y, j):
+    """As ``first_smallest``, of equals the later one: the second operand."""
+    later = (y <= x) | (y != y)
     return where(later, y, x), where_index(later, j, i)
 
 

@@ -7,8 +7,9 @@ import struct
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, complex128, int16, int32, int64, uint8
+from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import Formula, direct_record, elementwise_code, elementwise_plan
+from ..dispatch.plans import direct_record, elementwise_code, elementwise_plan
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import Code, late
 from ..kernels.templates.scan import repeat_loop

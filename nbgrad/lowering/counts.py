@@ -273,10 +273,16 @@ def _quick_take_along_dim(op, layouts, attributes):
 # ---- by NumPy ---------------------------------------------------------------------------------------------------------
 
 
+def comparable(x: Tensor) -> np.ndarray:
+    """The elements as NumPy orders them right: of half types it would not know where NaN belongs."""
+    array = values_of(x)
+    return array.astype(np.float32) if x.layout.dtype.compute != x.layout.dtype.name and x.layout.dtype is not bool_ else array
+
+
 @lowering("insertion_places", style="run")
 def _searchsorted(op, tensors, attributes):
     sequence, x = tensors
-    rows, values = values_of(sequence), values_of(x)
+    rows, values = map(comparable, tensors)
     if not rows.ndim:
         raise ShapeError("searchsorted: a 0-d sequence has no places. Hint: a vector.")
     side = "right" if attributes["right"] else "left"
@@ -297,7 +303,7 @@ FEW_PAIRS = 1 << 12  # that are compared one by one in less time than it takes t
 @lowering("are_members", style="run")
 def _isin(op, tensors, attributes):
     elements, tests = tensors
-    array, others = values_of(elements), values_of(tests)
+    array, others = map(comparable, tensors)
     if array.size * others.size <= FEW_PAIRS:
         found = (array[..., None] == others.reshape(-1)).any(-1)
         return tensor_of(np.asarray(~found if attributes["invert"] else found), elements, bool_)
@@ -312,6 +318,15 @@ def limits(name: str, array: np.ndarray, low: float, high: float, apart: float) 
     """
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
+    return interval(name, low, high, apart)
+
+
+def interval(name: str, low: float, high: float, apart: float) -> tuple[float, float]:
+    """That of a histogram, of two ends.
+
+    Raises:
+        RangeError: no interval.
+    """
     if low == high:
         low, high = low - apart, high + apart
     if not (math.isfinite(low) and math.isfinite(high)):

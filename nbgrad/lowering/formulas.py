@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.dtypes import float64, int32
+from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..ops.expr import operation, symbol
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import broadcast_shapes, layout_of

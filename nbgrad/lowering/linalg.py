@@ -17,8 +17,9 @@ from typing import Callable, NamedTuple
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, float32, float64
 from ..base.errors import DeviceError, DTypeError, ShapeError
+from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
-from ..dispatch.plans import Formula, elementwise_plan
+from ..dispatch.plans import elementwise_plan
 from ..kernels.cpu.blas import gemm_address, packs_operands
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
@@ -363,7 +364,7 @@ def check_ranks(op, x: Layout, y: Layout) -> None:
 # ---- with an addend ------------------------------------------------------------------------------------------------
 
 
-@lowering("addmm", "addmv", "baddbmm", "addr", "addbmm", style="run")
+@lowering("addmm", "addmv", "baddbmm", "addr", "addbmm", style="run", device=None)
 def _with_addend(op, tensors, attributes):
     input, first, second = tensors
     beta, alpha = (constant_number(op.name, name, attributes[name]) for name in ("beta", "alpha"))
@@ -430,7 +431,7 @@ PRODUCT = Formula("product_of_two", (("x", False), ("y", False)), (symbol("x") *
 TILED_FROM, SHORT_ROW = 1 << 15, 256
 
 
-@lowering("kron", style="run")
+@lowering("kron", style="run", device=None)
 def _kron(op, tensors, attributes):
     return kron_in_steps(*tensors)
 

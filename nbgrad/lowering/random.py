@@ -46,6 +46,10 @@ def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
     per_block = 4 if dtype == "float32" else 2
     blocks = -(-layout.numel // per_block)
     codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[dtype], NUMBER_CODES[dtype])
+    if layout.memory is not None:
+        from .cuda.random import random_on_gpu
+
+        return random_on_gpu(distribution, layout, codes)
     record = pack_record(
         kernel(distribution, dtype),
         blocks,
@@ -71,7 +75,7 @@ def draw(distribution: str, layout: Layout, generator: Generator | None, a, b) -
 
 def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) -> Tensor:
     """The numbers of one call."""
-    source = generator_of(generator)
+    source = generator_of(generator, layout.device)
     trace: Any = capture_of_thread() if traces else None
     numbers = source.next_call() if trace is None else None
     if not layout.numel:

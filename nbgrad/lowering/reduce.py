@@ -46,7 +46,18 @@ from ..ops.shapes import diagonal_of, wrap
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["FoldWalk", "walk_of", "reduce_plan", "reduction"]
+__all__ = [
+    "FoldWalk",
+    "extremum_dims",
+    "folded",
+    "merged",
+    "reduce_plan",
+    "reduction",
+    "summed_over",
+    "traced_sum",
+    "variance_dims",
+    "walk_of",
+]
 
 # Elements from which one launch may use several threads; from which one result is cut into blocks of PIECE for them.
 PARALLEL_FROM = 1 << 15
@@ -67,6 +78,7 @@ class FoldWalk(NamedTuple):
         width: kept dimension inside (1 for rows).
         segments, segment_step: reduced dimension outside the rows' kept one.
         times: how often every element counts.
+        column_step: between the kept elements inside (of what CPUs walk always 1).
     """
 
     columns: bool
@@ -78,6 +90,7 @@ class FoldWalk(NamedTuple):
     segments: int = 1
     segment_step: int = 0
     times: int = 1
+    column_step: int = 1
 
 
 def walk_of(layout: Layout, dims: tuple[int, ...], multiplies: bool = False) -> FoldWalk | None:
@@ -349,9 +362,12 @@ def converted_first(dtype: DType):
     return steps
 
 
-@lowering(FOLD)
-def _fold(op: General, layouts, attributes):
-    """The lowering of an operation that is declared with a monoid: see NOTE [Folds] in ops/core.py."""
+def folded(op: General, layouts: tuple, attributes: dict, reduce: Callable) -> Any:
+    """The lowering of an operation that is declared with a monoid: see NOTE [Folds] in ops/core.py.
+
+    Args:
+        reduce: ``reduce(op, x, dims, out)``, what folds on a device, as ``reduction`` is.
+    """
     x, dtype = layouts[0], attributes.get("dtype")
     if op.gives == "total" and (steps := in_dtype(x, dtype)) is not None:
         return steps
@@ -366,7 +382,12 @@ def _fold(op: General, layouts, attributes):
         require_order(op.name, x, dims)
     elif x.dtype.is_complex and not MONOIDS[op.monoid].operator:
         raise DTypeError(f"{op.name}: x is {x.dtype}, expected real numbers: it folds those alone. Hint: x.abs(), or x.real.")
-    return reduction(op, x, dims, x.like(RESULTS[op.gives](x.dtype), kept_shape(x.shape, dims, attributes["keepdim"])))
+    return reduce(op, x, dims, x.like(RESULTS[op.gives](x.dtype), kept_shape(x.shape, dims, attributes["keepdim"])))
+
+
+@lowering(FOLD)
+def _fold(op: General, layouts, attributes):
+    return folded(op, layouts, attributes, reduction)
 
 
 # The dtype of a result from the operand's.
@@ -379,28 +400,36 @@ RESULTS: dict[str, Callable[[DType], DType | None]] = {
 }
 
 
-@lowering("trace")
-def _trace(op, layouts, attributes):
-    (x,) = layouts
+def traced_sum(x: Layout, reduce: Callable) -> Any:
+    """The sum of a matrix's diagonal, which begins where the matrix does."""
     if x.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, got {list(x.shape)}. Hint: x.diagonal(0, -2, -1).sum(-1).")
     shape, strides, _ = diagonal_of(x, 0, 0, 1)
     layout = layout_of(x.dtype, shape, strides, x.device)
-    plan = reduction(OPS["sum"], layout, (0,), x.like(x.dtype if x.dtype.differentiable else int64, ()))
-    if isinstance(plan, GeneralPlan):  # the diagonal begins where the matrix does
+    return reduce(OPS["sum"], layout, (0,), x.like(x.dtype if x.dtype.differentiable else int64, ()))
+
+
+@lowering("trace")
+def _trace(op, layouts, attributes):
+    plan = traced_sum(layouts[0], reduction)
+    if isinstance(plan, GeneralPlan):
         return GeneralPlan(plan.record, plan.outs, layouts)
     return lambda op, tensors, attributes: plan(op, (CALLS["diagonal"](tensors[0]),), attributes)
 
 
-@lowering("sum_over")
-def _sum_over(op, layouts, attributes):
-    x, shape = layouts[0], attributes["shape"]
+def summed_over(x: Layout, shape: tuple[int, ...], reduce: Callable) -> Any:
+    """The sum over all dimensions that broadcasting a shape to ``x``'s added or stretched."""
     lead = x.ndim - len(shape)
     wrong = lead < 0 or any(s not in (1, size) for s, size in zip(shape, x.shape[lead:]))
     if wrong:
         raise RangeError(f"sum_to: {list(shape)} does not broadcast to {list(x.shape)}.")
     dims = (*range(lead), *(d for d in range(lead, x.ndim) if shape[d - lead] != x.shape[d]))
-    return reduction(OPS["sum"], x, dims, x.like(None, shape))
+    return reduce(OPS["sum"], x, dims, x.like(None, shape))
+
+
+@lowering("sum_over")
+def _sum_over(op, layouts, attributes):
+    return summed_over(layouts[0], attributes["shape"], reduction)
 
 
 def require_order(op: str, x: Layout, dims: tuple[int, ...]) -> None:
@@ -472,26 +501,38 @@ def variance_kernel(name: str, dtype: str, by_columns: bool) -> int:
     return address(Program(name, made, None, (*bindings, ("finish", finish)), True))
 
 
+def extremum_dims(op: General, x: Layout, attributes: dict) -> tuple[tuple[int, ...], Layout]:
+    """The dimensions along which the place of an extremum is looked for, and the layout of the places."""
+    dim = attributes["dim"]
+    dims = reduced_dims(op.name, x.ndim, dim if dim is None else wrap(op.name, dim, x.ndim))
+    require_order(op.name, x, dims)
+    return dims, x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
+
+
 @lowering("argmax", "argmin")
 def _argmax(op, layouts, attributes):
     x, dim = layouts[0], attributes["dim"]
     if not runs_as_it_lies(x):
         return arranged_call
-    dims = reduced_dims(op.name, x.ndim, dim if dim is None else wrap(op.name, dim, x.ndim))
-    require_order(op.name, x, dims)
+    dims, out = extremum_dims(op, x, attributes)
     split = (1, x.numel, 1) if dim is None else split_at(x.shape, dims[0] if dims else 0)
     by_columns = split[2] > 1
     code = extremum_kernel(op.name, x.dtype, MONOIDS[op.monoid].order == "greatest", by_columns)
-    out = x.like(int64, kept_shape(x.shape, dims, attributes["keepdim"]))
     return GeneralPlan(split_launch(code, split, 1, by_columns), (out.template,), layouts)
+
+
+def variance_dims(op: General, x: Layout, attributes: dict) -> tuple[tuple[int, ...], Layout]:
+    """The dimensions over which a variance is taken, and the layout of the variances."""
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
+    dims = reduced_dims("var", x.ndim, attributes["dim"])
+    return dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
 
 
 @lowering("variance", "deviation")
 def _variance(op, layouts, attributes):
     x = layouts[0]
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: x.to(nbgrad.float32).")
-    dims = reduced_dims("var", x.ndim, attributes["dim"])
+    dims, out = variance_dims(op, x, attributes)
     neighbours = not dims or dims == tuple(range(dims[0], dims[-1] + 1))
     if not runs_as_it_lies(x):
         return arranged_call
@@ -501,7 +542,6 @@ def _variance(op, layouts, attributes):
         return lambda op, tensors, attributes: reordered(op, tensors[0], dims, attributes)
     first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
     split = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])
-    out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
     if split[1] == 0:
         return lambda op, tensors, attributes: CALLS["new_full"](out, math.nan)
     by_columns = split[2] > 1

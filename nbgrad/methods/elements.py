@@ -9,7 +9,7 @@ import numpy as np
 from ..base.errors import ArgumentError, GradError, ShapeError
 from ..creation.factories import tensor
 from ..graph.edges import requires_grad
-from ..tensors.arrays import array_of
+from ..tensors.arrays import values_of
 from ..tensors.tensor import Tensor
 
 __all__ = ["apply_", "fill_diagonal_", "map2_", "map_"]
@@ -31,11 +31,11 @@ def require_plain(op: str, *tensors: Tensor) -> None:
 def mapped(op: str, x: Tensor, others: tuple[Tensor, ...], function: Callable) -> Tensor:
     """Write ``function`` of the elements of ``x`` and of others over ``x``."""
     require_plain(op, x, *others)
-    arrays = np.broadcast_arrays(array_of(x), *(array_of(other) for other in others))
+    arrays = np.broadcast_arrays(values_of(x), *(values_of(other) for other in others))
     if arrays[0].shape != x.layout.shape:
         raise ShapeError(f"{op}: the other tensors broadcast to {list(arrays[0].shape)}, expected {list(x.layout.shape)}.")
     values = [function(*elements) for elements in zip(*(array.ravel().tolist() for array in arrays))]
-    return x.copy_(tensor(values, dtype=x.layout.dtype).reshape(x.layout.shape))
+    return x.copy_(tensor(values, dtype=x.layout.dtype, device=x.layout.device).reshape(x.layout.shape))
 
 
 def apply_(x: Tensor, callable: Callable) -> Tensor:

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, DTypeError, GradError, InplaceError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import mode, traces
-from ..creation.factories import shape_of
+from ..creation.factories import empty_of, shape_of
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
@@ -27,7 +27,7 @@ from ..tensors.memory_format import (
     strides_agree,
     strides_of,
 )
-from ..tensors.storage import IN_INFERENCE_MODE, Exchanged, Storage, UntypedStorage, unwatched, wrap_array
+from ..tensors.storage import CPU, IN_INFERENCE_MODE, Exchanged, Storage, UntypedStorage, unwatched
 from ..tensors.tensor import ASK, Tensor, native, put_layout
 from ..views import check_inplace, is_view
 
@@ -129,7 +129,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
 
     Raises:
         InplaceError: ``x`` requires grad, and recording is on. DTypeError: of another dtype. ArgumentError: no tensor.
-        ShapeError: it would reach outside of the memory.
+        ShapeError: it would reach outside of the memory. DeviceError: of another device.
 
     >>> import nbgrad
     >>> nbgrad.zeros(2).set_(nbgrad.arange(6.0), 1, (2, 2), (2, 1))
@@ -142,6 +142,11 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
             f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. Hint: source.to(x.dtype)."
         )
     require_own("set_", x, source)
+    if source.layout.device is not x.layout.device:
+        raise DeviceError(
+            f"set_: the source is on {source.layout.device}, the tensor on {x.layout.device}; expected one device. "
+            "Hint: source.to(x.device)."
+        )
     if size is not None:
         source = part_of(source, storage_offset, size, stride)
     elif storage_offset or stride is not None:
@@ -173,7 +178,7 @@ def memory_of(x: Tensor, source: Any) -> Tensor:
     if isinstance(source, Tensor):
         return source
     if source is None:
-        storage = wrap_array(np.empty(0, x.layout.descr))
+        storage = empty_of(x.layout.like(None, (0,)))._storage_
     elif isinstance(source, UntypedStorage):
         storage = source.storage
     else:
@@ -245,6 +250,11 @@ def leave_base(x: Tensor) -> None:
 def grow(storage: Storage, nbytes: int) -> None:
     """Exchange the memory of a storage for more of it."""
     array = storage.array
+    if storage.device is not CPU:
+        from ..tensors.gpu import larger as larger_there
+
+        storage.array = larger_there(storage, nbytes)
+        return
     if not array.flags.owndata:
         raise InplaceError(
             f"resize_: {nbytes} bytes are needed, the tensor shares {array.nbytes} with a NumPy array. Hint: clone it first."

@@ -26,7 +26,6 @@ from ..creation.generators import (
     set_rng_state,
     signed,
 )
-from ..creation.numpy_exchange import flat_tensor
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
@@ -73,7 +72,10 @@ def draw_floating(op: str, distribution: str, layout: Layout, generator, a: floa
     pairs = draw(distribution, layout_of(layout.dtype.to_real(), (*layout.shape, 2), None, layout.device), generator, a, b)
     if open_levels or is_traced(pairs):
         return CALLS["view_as_complex"](pairs)
-    out = new_tensor(wrap_array(pairs._storage_.array.view(layout.descr)), layout.like())
+    if layout.memory is not None:
+        out = native.alias(CALLS["view_as_complex"](pairs))
+    else:
+        out = new_tensor(wrap_array(pairs._storage_.array.view(layout.descr)), layout.like())
     return out if layout.contiguous else CALLS["clone_like"](out, layout)
 
 
@@ -483,7 +485,7 @@ def chosen_indices(x: Tensor, numbers: Tensor, count: int, replacement: bool) ->
     else:
         found = np.argsort(-weights / values_of(numbers), -1, kind="stable")[:, :count]
     shape = (*x.layout.shape[:-1], count)
-    return newly_made(flat_tensor(np.ascontiguousarray(found, np.int64).reshape(-1), int64, shape))
+    return newly_made(tensor_of(np.ascontiguousarray(found, np.int64).reshape(shape), x))
 
 
 def multinomial_weights(x: Tensor) -> np.ndarray:
@@ -519,7 +521,7 @@ def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
         if layout.dtype.is_complex:
             return CALLS["copy_"](x, draw_floating(op, distribution, target.like(), generator, a, b))
         return CALLS["copy_"](x, draw(distribution, target, generator, a, b))
-    native.into(random_plan(distribution, layout), x, *generator_of(generator).next_call(), a, b)
+    native.into(random_plan(distribution, layout), x, *generator_of(generator, layout.device).next_call(), a, b)
     return x
 
 

@@ -11,7 +11,7 @@ from ..base.compat import (
     use_deterministic_algorithms,
 )
 from ..creation.casting import on_device
-from ..tensors.storage import CPU, Device
+from ..tensors.storage import CPU, Device, choose_default, default_device
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -30,17 +30,17 @@ def get_default_device() -> Device:
     >>> nbgrad.get_default_device()
     device(type='cpu')
     """
-    return CPU
+    return default_device()
 
 
 def set_default_device(device: Any) -> None:
-    """Say where new tensors are to be.
+    """Say where new tensors of this thread are to be, if they are told nothing else and follow no tensor. None: on the CPU.
 
     Raises:
-        DeviceError, NotSupportedError: elsewhere than on the CPU.
+        DeviceError: a GPU that is not there.
 
     >>> nbgrad.set_default_device("cpu")
     >>> nbgrad.get_default_device()
     device(type='cpu')
     """
-    on_device("set_default_device", device)
+    choose_default(CPU if device is None else on_device("set_default_device", device))

@@ -20,13 +20,15 @@ class TensorType(type):
     dtype: DType
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        on_device(cls.__name__, device)
+        device = on_device(cls.__name__, device)
         if all(isinstance(size, int) for size in args):
-            return empty(*(args or (0,)), dtype=cls.dtype)
+            return empty(*(args or (0,)), dtype=cls.dtype, device=device)
         if len(args) != 1:
             raise ArgumentError(f"{cls.__name__}: expected sizes, or data; got {len(args)} arguments.")
         (data,) = args
-        return empty(*data, dtype=cls.dtype) if isinstance(data, Size) else tensor(data, dtype=cls.dtype)
+        if isinstance(data, Size):
+            return empty(*data, dtype=cls.dtype, device=device)
+        return tensor(data, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Tensor) and x.layout.dtype is cls.dtype

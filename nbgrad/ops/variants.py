@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from ..base.calls import CALLS
 from ..base.dtypes import bool_
 from ..base.errors import ArgumentError, DTypeError, RangeError
 from .core import OPS, composite, elementwise
@@ -477,7 +478,7 @@ def copy(op):
     write = op("copy")
 
     def copy(input, src, non_blocking=False):
-        """Write src into input, converted and broadcast."""
-        return write(input, src)
+        """Write src into input, converted and broadcast; copies between devices need not be done then, if non_blocking."""
+        return CALLS["copy_from"](input, src) if non_blocking else write(input, src)
 
     return copy

@@ -206,8 +206,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a ``state_dict`` of an optimizer with groups of the same sizes; it is copied.
 
-        Floating state is converted to the dtype of its parameter. Options that a group of ``state_dict`` does not name stay as
-        they are, and an error leaves all as it was.
+        Tensors go to the device of their parameter, floating ones to its dtype, too. Options that a group of ``state_dict`` does
+        not name stay as they are, and an error leaves all as it was.
 
         Raises:
             ShapeError: the groups differ in number or size.
@@ -289,8 +289,8 @@ def _options(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restored(value: Any, p: Tensor) -> Any:
-    """A copy of a state value, in the dtype of ``p`` if it is a floating tensor."""
+    """A copy of a state value, on the device of ``p``, and in its dtype if it is a floating tensor."""
     if not isinstance(value, Tensor):
         return deepcopy(value)
-    value = value.detach().clone()
-    return value.to(p.dtype) if p.is_floating_point() and value.is_floating_point() else value
+    floating = p.is_floating_point() and value.is_floating_point()
+    return value.detach().to(device=p.device, dtype=p.dtype if floating else None, copy=True)

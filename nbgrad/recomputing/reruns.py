@@ -19,7 +19,7 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 from ..base.errors import GradError, VersionError
 from ..base.grad_mode import enable_grad
-from ..creation.generators import Generator, default_generator
+from ..creation.generators import Generator, default_generators, restore
 from ..graph.saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
 from ..graph.task import current_graph_task_id, queue_callback
 from ..tensors.layout import Layout
@@ -41,13 +41,12 @@ class Streams:
     __slots__ = ("states",)
 
     def __init__(self, values: Iterable[Any] = ()):
-        generators = [default_generator, *(x for x in values if isinstance(x, Generator))]
+        generators = [*default_generators(), *(x for x in values if isinstance(x, Generator))]
         self.states = [(generator, generator.get_state()) for generator in generators]
 
     def restore(self) -> None:
         """Return every generator to its state."""
-        for generator, seen in self.states:
-            generator.set_state(seen)
+        restore(self.states)
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..base.dtypes import DType
 from ..base.errors import ShapeError
-from .storage import CPU, Device
+from .storage import CPU, Device, located
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -108,7 +108,7 @@ class Layout:
         return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"
 
     def __reduce__(self):
-        return layout_of, (self.dtype, self.shape, self.strides, self.device, self.conj, self.neg)
+        return layout_where, (self.dtype, self.shape, self.strides, self.device, self.conj, self.neg)
 
     def __deepcopy__(self, memo):
         return self
@@ -188,6 +188,13 @@ def layout_of(
     key = (dtype, shape, contiguous_strides(shape) if strides is None else strides, device, conj, neg)
     found = _layouts.get(key)
     return found if found is not None else _new_layout(key)
+
+
+def layout_where(
+    dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], device: Device, conj: bool = False, neg: bool = False
+) -> Layout:
+    """The layout that a pickle describes, on the device that is meant for it now."""
+    return layout_of(dtype, shape, strides, located(device), conj, neg)
 
 
 def memory_on(device: Device) -> Any:

@@ -77,9 +77,5 @@ def readable(nbytes: int) -> str:
     """
     if nbytes < 1024:
         return f"{nbytes} B"
-    amount, unit = float(nbytes), ""
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        amount /= 1024
-        if amount < 1024:
-            break
-    return f"{amount:.1f} {unit}"
+    power = min(4, (nbytes.bit_length() - 1) // 10)
+    return f"{nbytes / 1024**power:.1f} {('KiB', 'MiB', 'GiB', 'TiB')[power - 1]}"

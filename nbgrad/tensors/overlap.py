@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base.calls import CALLS
 from ..base.errors import InplaceError
+from ..native.primitives import array_data
 from .tensor import Tensor, native
 
 __all__ = ["apart", "overlapping", "overlaps_itself", "span", "unchanged"]
@@ -33,7 +34,7 @@ def distance(x: Tensor, y: Tensor) -> int | None:
         return 0
     if a.base is None and b.base is None:  # each has memory of its own
         return None
-    return b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
+    return array_data(b) - array_data(a)
 
 
 def overlapping(x: Tensor, y: Tensor) -> bool:

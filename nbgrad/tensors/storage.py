@@ -6,6 +6,7 @@ with a Storage of its own over the same array: the same memory, another counter.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, Iterator
 from weakref import WeakKeyDictionary
 
@@ -23,8 +24,12 @@ __all__ = [
     "device",
     "CPU",
     "STORAGE_TEMPLATE",
+    "choose_default",
     "default_device",
+    "defaults",
     "elsewhere",
+    "located",
+    "reading",
     "UntypedStorage",
     "note_made",
     "unwatched",
@@ -35,10 +40,10 @@ __all__ = [
 class Device:
     """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object.
 
-    As a context manager it does nothing: there is no other device that tensors could be made on.
+    As a context manager it is where new tensors are made inside: the default device.
 
     Raises:
-        DeviceError: another name.
+        DeviceError: another name, a negative index; entered, a GPU that is not there.
 
     >>> import nbgrad
     >>> nbgrad.device("cpu"), nbgrad.device("cuda", 1)
@@ -53,10 +58,22 @@ class Device:
         return device(type, index)
 
     def __enter__(self) -> Device:
+        found = self.present("device")
+        elsewhere.append(None)
+        defaults.entered.append(found)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing was begun."""
+        defaults.entered.pop()
+        elsewhere.pop()
+
+    def present(self, op: str) -> Device:
+        """The device if it is there; a GPU without a number is the current one.
+
+        Raises:
+            DeviceError: it is not.
+        """
+        return self if self is CPU else gpu_by(op, self)
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
@@ -66,6 +83,19 @@ class Device:
 
     def __reduce__(self):
         return device, (str(self),)
+
+
+def gpu_by(op: str, device: Device) -> Device:
+    """A GPU with its number."""
+    from ..kernels.cuda.driver import card
+    from .choices import current
+
+    try:
+        found = device if device.index is not None else device_of("cuda", current.index)
+        card(found.index or 0)
+    except DeviceError as error:
+        raise DeviceError(f"{op}: device {device} is not available: {str(error).removeprefix('cuda: ')}") from None
+    return found
 
 
 _devices: dict[tuple, Device] = {}
@@ -84,8 +114,11 @@ def device(spec="cpu", index: int | None = None) -> Device:
         return spec
     if not isinstance(spec, str):
         raise ArgumentError(f"device: expected a name as 'cpu' or 'cuda:0', got {type(spec).__name__}.")
-    kind, _, number = spec.partition(":")
-    if kind not in ("cpu", "cuda") or (number and not number.isdigit()) or (index is not None and index < 0):
+    kind, colon, number = spec.partition(":")
+    if index is not None and (type(index) is not int or index < 0 or colon):
+        told = f" beside the name {spec!r}" if colon else ""
+        raise DeviceError(f"device: index {index!r}{told} names no device; expected a number from 0 on, as in device('cuda', 0).")
+    if kind not in ("cpu", "cuda") or (colon and not (number.isascii() and number.isdigit())):
         raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda' or 'cuda:N'.")
     if kind == "cpu":
         index = None
@@ -99,14 +132,62 @@ def device(spec="cpu", index: int | None = None) -> Device:
     return found
 
 
+device_of = device
 CPU = device("cpu")
-# Where new tensors are, if it is not the CPU; the last of them counts.
-elsewhere: list[Device] = []
+
+
+class Defaults(threading.local):
+    """Where a thread makes new tensors: the innermost device that it has entered, or the one that it has set."""
+
+    chosen = CPU
+
+    def __init__(self) -> None:
+        self.entered: list[Device] = []
+
+
+defaults = Defaults()
+# For every choice in ``defaults`` of any thread an entry: while it is empty, which is one load to see, new tensors are the CPU's.
+elsewhere: list[None] = []
 
 
 def default_device() -> Device:
     """Where new tensors are."""
-    return elsewhere[-1] if elsewhere else CPU
+    if not elsewhere:
+        return CPU
+    return defaults.entered[-1] if defaults.entered else defaults.chosen
+
+
+def choose_default(device: Device) -> None:
+    """Let new tensors of this thread be on a device."""
+    if defaults.chosen is not CPU:
+        elsewhere.pop()
+    defaults.chosen = device
+    if device is not CPU:
+        elsewhere.append(None)
+
+
+class Reading(threading.local):
+    """Where a thread puts what it unpickles."""
+
+    place: Callable[[Device], Device] | None = None
+
+
+reading = Reading()
+
+
+def located(device: Device) -> Device:
+    """The device for what was pickled on ``device``: the same, unless ``nbgrad.load`` says another.
+
+    Raises:
+        DeviceError: it is not there.
+    """
+    found = device if reading.place is None else reading.place(device)
+    if found is CPU:
+        return CPU
+    try:
+        return found.present("load")
+    except DeviceError as error:
+        raise DeviceError(f"{str(error).partition(' Hint: ')[0]} Hint: nbgrad.load(file, map_location='cpu').") from None
 
 
 # ``Storage.writable`` of inference tensors: false, so that a write asks first.
@@ -189,6 +270,10 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes."""
+        if self.storage.device is not CPU:
+            from .gpu import bytes_of
+
+            return bytes_of(self.storage).tolist()
         return self.storage.array.view(np.uint8).tolist()
 
     def __getitem__(self, index: Any) -> Any:

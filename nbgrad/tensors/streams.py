@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, DeviceError, NotSupportedError, RangeError
 from .choices import Choice, StreamOfCard, begin_streams, current
-from .storage import Device, device as device_of
+from .storage import CPU, Device, device as device_of
 
 if TYPE_CHECKING:
     from .heaps import HeapOfCard
@@ -54,7 +54,7 @@ def heap(device: Any) -> HeapOfCard:
     if type(device) is int:
         return heap_on(device)
     named = device_of(device)
-    if named.type != "cuda":
+    if named is CPU:
         raise DeviceError(f"stream: streams are of a GPU, got device {named}. Hint: device='cuda'.")
     return heap_on(current_index() if named.index is None else named.index)
 
@@ -324,6 +324,7 @@ class Event:
         """Wait until all that the event means is done."""
         if self.card is not None:
             self.card.wait_for(self.handle)
+            self.card.look()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this event to another one.

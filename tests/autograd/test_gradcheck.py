@@ -274,12 +274,14 @@ def check_row(name, dtype, checker):
     assert checker(func, inputs, fast_mode=True)
 
 
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if "differences" not in SAMPLES[name].unlike])
 def test_table(name):
     """Every differentiable operation passes."""
     check_row(name, "float64", nbgrad.gradcheck)
 
 
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_table_second_derivatives(name):
     """And so do its second derivatives."""

@@ -59,13 +59,13 @@ class Machine:
         result = np.zeros(rows, output)
         if blocks == 1:
             template = reductions.reduce_rows(of, (name,), output, "whole", lanes)
-            self.run(template, scalar, dtype, (rows, 1), result, x, *values, n // lanes, share, **source)
+            self.run(template, scalar, dtype, (rows, 1), result, x, *values, n, n, share, **source)
             return result
         partials = [np.zeros((rows, blocks), state) for state in of.state]
         template = reductions.reduce_rows(of, (name,), output, "partial", lanes)
-        self.run(template, scalar, dtype, (rows, blocks), *partials, x, n // lanes, share, **source)
+        self.run(template, scalar, dtype, (rows, blocks), *partials, x, n, n, share, **source)
         template = reductions.reduce_rows(of, (name,), output, "merge")
-        counts = blocks, reductions.MAX_PARTIALS
+        counts = blocks, blocks, reductions.MAX_PARTIALS
         self.run(template, scalar, dtype, (rows, 1), result, *partials, *values, *counts, **source)
         return result
 
@@ -75,7 +75,7 @@ class Machine:
         result = np.zeros(rows, output)
         template = reductions.reduce_short_rows(of, (x.dtype.name,), output)
         scalar, dtype, grid = of.term, of.dtype, reductions.short_rows_grid(rows)
-        self.run(template, scalar, dtype, grid, result, x, *values, rows, n, **of.source())
+        self.run(template, scalar, dtype, grid, result, x, *values, rows, n, n, **of.source())
         return result
 
     def columns(self, of, x, output, *values):
@@ -84,7 +84,7 @@ class Machine:
         scalar, dtype, name, source = of.term, of.dtype, x.dtype.name, of.source()
         tiles = -(-columns // 32)
         splits, share = reductions.column_plan(outers, rows, columns)
-        result, counts = np.zeros((outers, columns), output), (0, outers, rows, columns, share)
+        result, counts = np.zeros((outers, columns), output), (0, outers, rows, columns, share, rows * columns, columns, 1)
         if splits == 1:
             template = reductions.reduce_columns(of, (name,), output)
             self.run(template, scalar, dtype, (tiles, 1, outers), result, x, *values, *counts, **source)
@@ -93,7 +93,7 @@ class Machine:
         template = reductions.reduce_columns(of, (name,), output, "partial")
         self.run(template, scalar, dtype, (tiles, splits, outers), *partials, x, *counts, **source)
         template = reductions.reduce_columns(of, (name,), output, "merge")
-        grid, counts = (-(-outers * columns // 32), 1, 1), (0, 1, splits, outers * columns, splits)
+        grid, counts = (-(-outers * columns // 32), 1, 1), (0, 1, splits, outers * columns, splits, 0, outers * columns, 1)
         self.run(template, scalar, dtype, grid, result, *partials, *values, *counts, **source)
         return result
 
@@ -268,5 +268,5 @@ def compiler():
         try:
             version(package)
         except PackageNotFoundError:
-            pytest.skip(f"{package} is not installed: pip install 'nbgrad[cuda]'")
+            pytest.skip(f"{package} is not installed: pip install 'nbgrad[cuda,dev]'")
     return build.build

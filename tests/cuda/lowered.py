@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 
 import nbgrad
+from nbgrad.dispatch.lowerings import FOLD
 from nbgrad.kernels.cuda.emulated.device import Device, run_steps
 from nbgrad.kernels.cuda.faults import fault_error
 from nbgrad.lowering import cuda as _registers  # noqa: F401
 from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of
-from nbgrad.tensors.storage import wrap_array
+from nbgrad.tensors.storage import CPU, wrap_array
 from nbgrad.tensors.tensor import Tensor, new_tensor
 
 
@@ -28,11 +30,18 @@ def memory_of(x: Tensor) -> np.ndarray:
 
 
 def launches(name, *tensors, **attributes):
-    """``(results' layouts, Steps)`` of a call, and its operands."""
-    function, names = CUDA_LOWERINGS[name]
+    """``(results' layouts, Steps)`` of a call, and its operands; attributes have the defaults that they are declared with."""
+    op = OPS[name]
+    function, names = CUDA_LOWERINGS.get(name) or CUDA_LOWERINGS[FOLD]
+    declared = {key: p.default for key, p in op.signature.parameters.items() if key not in op.operands}
+    defaults = {key: value for key, value in declared.items() if value is not inspect.Parameter.empty}
+    given = {**defaults, **attributes}
+    attributes = {key: given[key] for key in (*declared, *given) if key in given}  # in the declaration's order
+    if "keepdim" in declared:
+        attributes.setdefault("keepdim", False)
     layouts = tuple(map(layouts_in, tensors))
     told = {key: layouts_in(value) if key in names else value for key, value in attributes.items()}
-    return function(OPS[name], layouts, told), list(tensors_within((*tensors, *(attributes[name] for name in names))))
+    return function(op, layouts, told), list(tensors_within((*tensors, *(attributes[name] for name in names))))
 
 
 def run_all(outs, steps, operands, seed=0, before=None):
@@ -84,4 +93,4 @@ def sample(shape, dtype="float32", seed=0, low=-50, high=50) -> Tensor:
 
 def layout(shape, dtype="float32", strides=None):
     """A layout."""
-    return layout_of(getattr(nbgrad, dtype), tuple(shape), strides)
+    return layout_of(getattr(nbgrad, dtype), tuple(shape), strides, CPU)

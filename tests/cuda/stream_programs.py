@@ -98,17 +98,16 @@ class OnCpu:
             self.values.pop(choice.randrange(3, len(self.values)))
         elif kind == "hook" and x.requires_grad:
             x.register_hook(lambda g: g * number)
-        del x, y
         if made is not None:
             self.values.append((made, device))
 
     def differentiate(self) -> None:
         """A pass."""
         choice = self.random
-        roots = [(x, at) for x, at in self.values if x.requires_grad and not x.is_leaf]
+        roots = [x for x, _ in self.values if x.requires_grad and not x.is_leaf]
         if not roots:
             return
-        (root, device), stream, kind = choice.choice(roots), choice.randrange(3), choice.choice(("backward", "grad", "twice"))
+        root, stream, kind = choice.choice(roots), choice.randrange(3), choice.choice(("backward", "grad", "twice"))
         scale = choice.uniform(0.5, 1.5)
 
         def seed() -> Any:

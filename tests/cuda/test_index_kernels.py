@@ -244,7 +244,6 @@ def in_place(name, x, *others, **attributes):
     from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
     from nbgrad.lowering.cuda.work import Workspace
     from nbgrad.ops.core import OPS
-
     from tests.cuda.lowered import memory_of
 
     run, names = CUDA_LOWERINGS[name]

@@ -440,7 +440,7 @@ def rows_fail(old, new):
     template = mutated(reductions.reduce_rows(of, ("float32",), "float32", "whole"), old, new)
     x, out = sample("float32", (2, 2400)), np.zeros(2, np.float32)
     expected = x.astype(np.float64).sum(1).astype(np.float32)
-    args = out, x, 600, 768
+    args = out, x, 2400, 2400, 768
     return fails(template, (2, 1), out, expected, *args, **of.source())
 
 
@@ -449,7 +449,7 @@ def columns_fail(old, new):
     template = mutated(reductions.reduce_columns(of, ("float32",), "float32"), old, new)
     x, out = sample("float32", (2, 40, 35)), np.zeros((2, 35), np.float32)
     expected = x.astype(np.float64).sum(1).astype(np.float32)
-    args = out, x, 0, 2, 40, 35, 40
+    args = out, x, 0, 2, 40, 35, 40, 1400, 35, 1
     return fails(template, (2, 1, 2), out, expected, *args, **of.source())
 
 
@@ -480,11 +480,11 @@ def fails(template, grid, out, expected, *args, scalar=table.identity, **source)
         (rows_fail, "cuda.syncthreads()", "pass"),  # a missing barrier
         (rows_fail, "if thread < 8:", "if thread < 7:"),  # a warp's sum is lost
         (rows_fail, "a0_1, 16", "a0_1, 17"),  # a shuffle of another distance than its partner's
-        (rows_fail, "row + i)", "i)"),  # the row is forgotten
+        (rows_fail, "(row >> 2) + i)", "i)"),  # the row is forgotten
         (rows_fail, "% 32 == 0", "% 32 == 1"),  # the wrong thread publishes
         (columns_fail, "cuda.syncthreads()", "pass"),
         (columns_fail, "lane + 224", "lane + 192"),  # one warp counts twice, the last not at all
-        (columns_fail, "outer * rows", "outer"),
+        (columns_fail, "outer * outer_step", "outer"),
         (columns_fail, "warp == 0", "warp == 1"),
         (strided_fails, "-size1", "size1"),
         (strided_fails, "i = q", "i = r"),
@@ -499,7 +499,8 @@ def test_planted_mutations_are_caught(check, old, new):
 
 def test_names_mean_something_to_every_target():
     """What a template may say of ``cuda`` and of indices is the same on a GPU, on the emulated device and to the interpreter."""
-    uses = (access.Access("load", "float32"), access.Access("store", "int64", 2))
+    uses = [access.Access("load", "float32"), access.Access("store", "int64", 2)]
+    uses += [access.Access(direction, "int64") for direction in ("add", "max", "put")]
     ptx, emulated = ptx_names("float32", uses, ("int64",)), emulated_names("float32", uses, ("int64",), Needs(), True)
     interpreted = simt.simt_names("float32", uses, ("int64",))
     assert set(ptx) == set(emulated) == set(interpreted) - set(numpy_prims("float32")) - {"complex"}

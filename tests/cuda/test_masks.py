@@ -8,7 +8,6 @@ import pytest
 import nbgrad
 from nbgrad.base.errors import ShapeError
 from nbgrad.lowering.cuda import masks
-
 from tests.cuda.lowered import assert_same, on_cpu, on_cuda, run_all, sample
 
 TILE = 2048

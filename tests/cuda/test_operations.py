@@ -135,6 +135,7 @@ CASES = [
 ]
 
 
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.dtype}")
 def test_kernels_of_operations_compile(compiler, case):
     """Each passes the gates that the release holds it to, among them the vector accesses and the registers."""
@@ -143,6 +144,7 @@ def test_kernels_of_operations_compile(compiler, case):
             assert gates.check(recipe(), held) == []
 
 
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.dtype}")
 def test_kernels_of_operations_compute(machine, case):
     """Run thread by thread: NumPy's float64 result, or the same bits where one operation gives it."""
@@ -312,6 +314,7 @@ def test_listing_names_kernels_and_reasons(capsys):
     assert "isnan int32: skipped: of integers it is a constant: a fill" in lines
 
 
+@pytest.mark.early
 def test_processes_build_what_one_builds(compiler):
     """Entries are found again by label in a process of the pool; results come back in some order."""
     chosen = [entry for entry in table.kernels() if "_to_float32_x4u1_add" in entry.label][: command.CHUNK + 1]

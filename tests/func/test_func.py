@@ -123,6 +123,7 @@ def shuffled(leaves):
     return [nbgrad.stack([x.reshape(-1).roll(k).reshape(x.shape) for k in range(SIZE)]) for x in leaves]
 
 
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("name", ROWS)
 def test_gradients_of_a_batch(name):
     """vmap of grad, and grad of vmap, are the gradients of the single elements."""
@@ -138,6 +139,7 @@ def test_gradients_of_a_batch(name):
             close(b.numpy(), np.stack(results(rows)), 1e-9, f"{name}{call}: grad(vmap), operand {k}")
 
 
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("name", ROWS)
 def test_jacobians_agree(name):
     """Batched pull-backs (jacrev) and batched tangents (jacfwd) find the same Jacobian."""

@@ -3,7 +3,7 @@
 import pytest
 
 import nbgrad
-from tests.helpers import alternating
+from tests.parts import alternating
 
 NAMES = "float16 bfloat16 float32 float64 int8 uint8 int32 int64 bool complex64 complex128".split()
 WRITES = {

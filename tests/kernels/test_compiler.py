@@ -17,8 +17,10 @@ from nbgrad.kernels.codegen import guard_functions, scalar_function
 from nbgrad.kernels.cpu import build
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.kernels.templates.elementwise import elementwise_loop
+from nbgrad.kernels.templates.iterate import iterate
 from nbgrad.kernels.texts import run_text
 from nbgrad.ops.expr import scalar, symbol
+from tests.parts import alternating
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 LOADER = Loader(Store(None))  # nothing from the disk: what is tested is compiled now
@@ -51,7 +53,7 @@ def both_ways(program: build.Program, arrays: list[np.ndarray], outs: int, units
     return found
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", alternating("float32", "float64"))
 @pytest.mark.parametrize("name", FORMULAS)
 def test_elementwise_kernels_have_numbas_bits(name, dtype, monkeypatch):
     """Of ordinary, huge and special numbers both compilers' kernels make the same."""
@@ -73,6 +75,7 @@ def test_elementwise_kernels_have_numbas_bits(name, dtype, monkeypatch):
 # Bodies of ``for i in range(start, stop)``: integers m and n, floats x and y of dtype float32, results r (int64) and s (float64).
 # Each says what it is about.
 BODIES = {
+    "loops of few trips": "for k in few(m & 15):\n    r[i] += k * n\nfor k in one_by_one(2, 5):\n    s[i] += k * x",
     "arithmetic of integers": "r[i] = m * 3 + n - (m ^ n) * 2 + (m & n) - (m | 5) + -n + ~m",
     "quotients round down": "r[i] = m // n + m % n * 1000",
     "quotients by a constant": "r[i] = m // 7 + m % 7 * 100 + n // -3 + n % -3 * 10",
@@ -193,6 +196,22 @@ def test_numba_compiles_what_is_refused():
     assert r.tolist() == [5, 6, 7]
 
 
+def test_llvm_is_told_of_loops():
+    """Of few trips as kernels say it, and of loops around others; of plain loops nothing."""
+    body = "for k in few(m):\n    r[i] += k\nfor k in one_by_one(m):\n    r[i] += k\nfor k in range(m):\n    r[i] += k"
+    text = build.text_of(written(body, "told"), "told")
+    ways_back = [line for line in text.splitlines() if "!llvm.loop" in line]
+    assert len(ways_back) == len(set(ways_back)) == 3  # the loop around them, and two of three
+    assert text.count('"llvm.loop.interleave.count", i32 1') == text.count('"llvm.loop.vectorize.enable", i1 0') == 1
+    assert text.count('"llvm.loop.unroll.runtime.disable"') == 1
+
+
+def test_what_is_inlined_into_the_iterator_stands_in_one_place():
+    """Each loop of it takes LLVM long, and the first operation with strides waits for it."""
+    text = build.text_of(build.Program("iteration", iterate, None), "iteration")
+    assert text.count("store i8 ") == 1
+
+
 def test_two_texts_under_one_name_are_two_functions():
     """A kernel is compiled from its own text, whatever another one of that name and label said."""
     made = [written(body, "twice the same name") for body in ("r[i] = m + 1234567", "r[i] = m - 7654321")]
@@ -203,40 +222,47 @@ def test_two_texts_under_one_name_are_two_functions():
 # ---- kernels of the package --------------------------------------------------------------------------------------------
 
 PROGRAM = """
-import hashlib, sys, nbgrad as T
-T.manual_seed(0)
-x, v, i = T.randn(37, 41), T.randn(1000), T.arange(1000) % 13
-z = T.complex(x, x * 2 - 1)
-calls = [
-    x.sum(1), x.sum(0), x.mean(), x.amax(1), x.argmax(0), x.std(0), (x > 0).sum(), i.prod(), v.norm(), v.cumsum(0),
-    x.cumprod(1), v.cummax(0)[1], v.sort()[1], v.topk(5)[0], v.median(), v.kthvalue(7)[0], x.softmax(1), x.softmax(0),
-    x.log_softmax(1), x.logsumexp(0), i.bincount(), i.unique(), x.gather(1, i[:74].view(37, 2)), x.index_select(0, i[:5]),
-    T.zeros(13).scatter_add(0, i, v), T.zeros(13).index_add(0, i, v), T.cat([x, x]), x.t() + x.t(), x.triu(), T.cdist(x, x),
-    x.to(T.bfloat16) + 1, x.to(T.float16).exp(), z * z / (z + 1), z.exp(), z.sqrt(), z.sum(0), i // 7 + i % 5,
-    T.linalg.lu(x[:9, :9])[1], T.linalg.qr(x[:9, :9])[1], T.linalg.det(x[:5, :5]), T.rand(50), T.randn(50), T.randperm(20),
-    T.isin(i, i[:3]), T.nn.functional.cross_entropy(x, i[:37]), T.nn.functional.layer_norm(x, (41,)), x.repeat(2, 2),
-    v.nansum(), v.var(), x.all(1), x.any(0),
-]
+import hashlib, sys, numpy as np, nbgrad as T
+numbers = np.random.default_rng(0).normal(size=1000).astype("float32")
+x, v, i = T.from_numpy(numbers[:437].reshape(19, 23)), T.from_numpy(numbers), T.from_numpy(np.arange(1000) % 13)
+z = T.from_numpy((numbers[:100] + 1j * numbers[100:200]).reshape(10, 10))
 seen = hashlib.sha256()
-for y in calls:
+for y in [CALLS]:
     y = T.view_as_real(y.resolve_conj()) if y.is_complex() else y
     seen.update(y.contiguous().reshape(-1).view(T.uint8).numpy().tobytes())
 print(seen.hexdigest(), T.cache.info().compiled, "numba" in sys.modules)
 """
+CALLS = {
+    "sums": "x.sum(1), x.sum(0), x.mean(), x.std(0), (x > 0).sum(), i.prod(), v.norm(), v.nansum(), v.var()",
+    "extrema": "x.amax(1), x.argmax(0), x.all(1), x.any(0)",
+    "scans": "v.cumsum(0), x.cumprod(1), v.cummax(0)[1]",
+    "orders": "v.sort()[1], v.topk(5)[0], v.median(), v.kthvalue(7)[0], i.bincount(), i.unique(), T.isin(i, i[:3])",
+    "rows": "x.softmax(1), x.softmax(0), x.log_softmax(1), x.logsumexp(0), T.cdist(x, x), T.nn.functional.cross_entropy(x, i[:19])",
+    "indices": "x.gather(1, i[:38].view(19, 2)), x.index_select(0, i[:5]), T.zeros(13).scatter_add(0, i, v)",
+    "copies": "T.zeros(13).index_add(0, i, v), T.cat([x, x]), x.t() + x.t(), x.triu(), x.repeat(2, 2)",
+    "dtypes": "x.to(T.bfloat16) + 1, x.to(T.float16).exp(), i // 7 + i % 5",
+    "complex numbers": "z * z / (z + 1), z.exp(), z.sqrt(), z.sum(0)",
+    "decompositions": "T.linalg.lu(x[:9, :9])[1], T.linalg.qr(x[:9, :9])[1], T.linalg.det(x[:5, :5])",
+    "draws": "T.rand(50), T.randn(50), T.randperm(20), T.nn.functional.layer_norm(x, (23,))",
+}
 
 
-def test_kernels_of_all_templates_have_numbas_bits_and_need_no_numba(tmp_path):
+@pytest.mark.early
+@pytest.mark.part(7, 1)
+@pytest.mark.parametrize("name", CALLS)
+def test_kernels_of_all_templates_have_numbas_bits_and_need_no_numba(name, tmp_path):
     """Reductions, scans, sorts, indices, decompositions, draws and half types, with nothing on the disk: the same by both."""
     found = []
     for numba in ("0", "1"):
         environment = {**os.environ, "NBGRAD_CACHE_DIR": str(tmp_path / numba), "NBGRAD_NUMBA": numba}
         environment["PYTHONPATH"] = str(Path(nbgrad.__file__).parent.parent)
-        done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=240, env=environment)
+        program = PROGRAM.replace("CALLS", CALLS[name])
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, env=environment)
         assert done.returncode == 0, done.stderr
         found.append(done.stdout.split())
     ours, numbas = found
     assert ours[0] == numbas[0]
-    assert int(ours[1]) > 50 and ours[2] == "False" and numbas[2] == "True"
+    assert int(ours[1]) >= 3 and ours[2] == "False" and numbas[2] == "True"
 
 
 @pytest.mark.parametrize("apart", [False, True])

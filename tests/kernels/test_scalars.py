@@ -21,6 +21,7 @@ from numba import types
 from nbgrad.base.errors import DTypeError, KernelError
 from nbgrad.kernels import prims, scalars
 from nbgrad.kernels.instantiate import instantiate
+from tests.parts import alternating
 
 LIMIT = 2.5  # ulp
 REAL = ("float32", "float64")
@@ -191,7 +192,7 @@ def worst(name: str, dtype: str, errors: np.ndarray, *operands: np.ndarray) -> f
     return float(errors[i])
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("dtype", alternating(*REAL))
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_accuracy(name, dtype):
     """Every function is within 2.5 ulp of the truth over its range, subnormal results included."""

@@ -12,9 +12,9 @@ import pytest
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.ops.core import OPS, Elementwise
-from tests.helpers import alternating
 from tests.ops.test_gradients import COMPLEX, SMOOTH, along_one_direction, check_gradients
 from tests.ops.test_values import check_value
+from tests.parts import alternating
 from tests.samples import SAMPLES
 from tests.samples.checking import close, expected, flatten, gradients, results, run, to_tensor, weights_of
 

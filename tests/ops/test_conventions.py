@@ -141,6 +141,17 @@ def test_unique_gives_what_is_asked_for():
     assert nbgrad.unique(x, dim=0).tolist() == [[2, 1], [3, 1]]
 
 
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float16, nbgrad.bfloat16])
+def test_nan_is_the_greatest_to_searches_in_every_dtype(dtype):
+    """Where it is put, whether it is a member, and the order of different values."""
+    nan = float("nan")
+    x, line = nbgrad.tensor([3.0, nan, 1.0, nan, 1.0], dtype=dtype), nbgrad.tensor([1.0, 2.0, nan], dtype=dtype)
+    assert nbgrad.searchsorted(line, x).tolist() == [2, 2, 0, 2, 0]
+    assert nbgrad.isin(x, line).tolist() == [False, False, True, False, True]
+    values, counts = nbgrad.unique(x, return_counts=True)
+    assert values.dtype is dtype and str(values.tolist()) == "[1.0, 3.0, nan, nan]" and counts.tolist() == [2, 1, 1, 1]
+
+
 def test_searchsorted_beside_equal_elements():
     """Left of them by default; in rows of their own where the sequences have several."""
     rows = nbgrad.tensor([[1.0, 2.0, 2.0], [0.0, 5.0, 6.0]])

@@ -10,7 +10,7 @@ from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.symbolic import apply
 from nbgrad.ops.core import OPS, Elementwise
 from nbgrad.ops.expr import evaluate
-from tests.helpers import alternating
+from tests.parts import alternating
 from tests.samples import SAMPLES
 from tests.samples.checking import (
     close,

@@ -8,7 +8,7 @@ import pytest
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.ops.core import OPS, Elementwise, General
-from tests.helpers import alternating
+from tests.parts import alternating
 from tests.samples import SAMPLES
 from tests.samples.checking import close, expected, results, run, to_tensor
 from tests.samples.row import Case, leaves

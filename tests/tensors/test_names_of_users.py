@@ -281,18 +281,23 @@ def test_names_of_classes_are_the_programs(name):
     assert x.grad.tolist() == [2.0, 4.0] and getattr(x, name) == "mine"
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_methods_may_be_hidden_by_attributes(name):
-    """``x.mean = 0.5``: operations, and derivatives of first and second order, go on."""
-    x = nbgrad.tensor([1.0, 2.0, 4.0], requires_grad=True)
-    vars(x)[name] = 0.5
+def first_and_second(x):
+    """Derivatives of a function of many operations."""
     y = nbgrad.sum(nbgrad.log_softmax(x * x, 0) * nbgrad.var(x) + nbgrad.tanh(x) / x)
     (g,) = grad(y, x, create_graph=True)
     (h,) = grad(nbgrad.sum(g), x)
-    twin = nbgrad.tensor([1.0, 2.0, 4.0], requires_grad=True)
-    y = nbgrad.sum(nbgrad.log_softmax(twin * twin, 0) * nbgrad.var(twin) + nbgrad.tanh(twin) / twin)
-    (expected,) = grad(y, twin, create_graph=True)
-    assert nbgrad.equal(g, expected) and nbgrad.equal(h, grad(nbgrad.sum(expected), twin)[0])
+    return g, h
+
+
+def test_methods_may_be_hidden_by_attributes():
+    """``x.mean = 0.5``: operations, and derivatives of first and second order, go on, whichever method it is."""
+    wrong, expected = [], first_and_second(nbgrad.tensor([1.0, 2.0, 4.0], requires_grad=True))
+    for name in METHODS:
+        x = nbgrad.tensor([1.0, 2.0, 4.0], requires_grad=True)
+        vars(x)[name] = 0.5
+        if not all(map(nbgrad.equal, first_and_second(x), expected)):
+            wrong.append(name)
+    assert not wrong
 
 
 def test_layout_can_only_be_read():

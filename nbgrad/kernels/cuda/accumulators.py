@@ -12,13 +12,13 @@ shuffle words, and a carry is dropped beside the part that is infinite, not besi
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
 from ...ops.core import OPS, General
 from ..codegen import scalar_function
-from ..monoids import MONOIDS, add_carried, carried_total, merge_carried
+from ..monoids import MONOIDS, add_carried, carried_total, greater_float, merge_carried, smaller_float
 from ..texts import ready
 from .access import Function
 
@@ -39,6 +39,7 @@ class Accumulator(NamedTuple):
         finish: ``(*state, *values) -> result``.
         names: what these functions mention.
         indexed: whether ``absorb`` is told the element's index along the reduced dimension.
+        pairs: whether ``absorb`` is given all operands of an element, not the term that they make.
         values: how many operands by value ``finish`` takes: the count of the elements, where something becomes of the total.
     """
 
@@ -50,9 +51,10 @@ class Accumulator(NamedTuple):
     absorb: Function
     merge: Function
     finish: Function
-    names: tuple[tuple[str, Function], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
     indexed: bool = False
     values: int = 0
+    pairs: bool = False
 
     def source(self) -> dict:
         """The names that a reduction template takes from its accumulator."""
@@ -183,20 +185,15 @@ def accumulator(op: General, dtype: str) -> Accumulator:
             f"complex numbers have an order."
         )
     monoid, term = MONOIDS[op.monoid], op.term_expression()
+    combine = monoid.combine
+    if monoid.order and not monoid.indexed and dtype != "int64":
+        combine = {"greatest": greater_float, "smallest": smaller_float}[monoid.order]
     near = term is None or term.boolean or op.near
     dtype = dtype if near else "float64"  # where terms are computed, as squares are
     kind, start = dtype_of(dtype), monoid.start(dtype)
     real = kind.to_real().name
     made = Accumulator(
-        op.name,
-        dtype,
-        term_function(op, dtype),
-        (dtype,),
-        (start,),
-        monoid.combine,
-        monoid.combine,
-        same,
-        (("combine", monoid.combine),),
+        op.name, dtype, term_function(op, dtype), (dtype,), (start,), combine, combine, same, (("combine", combine),)
     )
     if term is not None and term.boolean:
         return made._replace(

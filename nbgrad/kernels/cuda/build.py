@@ -123,8 +123,8 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
 
 
-# Scalar functions of float64 that need a few registers more than four resident blocks leave them.
-NEEDS_MORE = ("weighted_logits_difference_jvp_x_y_p",)
+# Scalar functions of float64 that need more registers than four resident blocks leave them: how many blocks do.
+NEEDS_MORE = {"weighted_logits_difference_jvp_x_y_p": 3, "element_of_moments": 2}
 
 
 def blocks_resident(dtype: str, name: str = "") -> int:
@@ -136,13 +136,13 @@ def blocks_resident(dtype: str, name: str = "") -> int:
         name: of the scalar function.
     """
     if dtype == "float64" and name in NEEDS_MORE:
-        return 3
+        return NEEDS_MORE[name]
     return 2 if dtype == "complex128" else 4
 
 
-def max_registers(dtype: str, name: str = "") -> int:
-    """Registers of a thread, at most, in a kernel that computes in ``dtype``."""
-    return REGISTERS // (blocks_resident(dtype, name) * BLOCK)
+def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:
+    """Registers of a thread, at most, in a kernel that computes in ``dtype``; ``resident``: as its template says."""
+    return REGISTERS // ((resident or blocks_resident(dtype, name)) * BLOCK)
 
 
 def kernel_name(template: Template, scalar: Function, dtype: str) -> str:
@@ -226,7 +226,7 @@ def kernel_text(template: Template, scalar: Function, dtype: str, source: Mappin
     names = ptx_names(dtype, template.accesses, template.state)
     return text_for(
         names,
-        PtxEntry(template, dtype, BLOCK, blocks_resident(dtype, scalar.__name__)),
+        PtxEntry(template, dtype, BLOCK, template.resident or blocks_resident(dtype, scalar.__name__)),
         ptx_layout(),
         template,
         scalar,
@@ -296,7 +296,15 @@ def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> 
 def toolchain() -> tuple[str, ...]:
     """What stands between a source and its cubin: our code generators, and the compilers' versions."""
     folder = Path(__file__).parent
-    own = ("intrinsics.py", "memory.py", "entry.py", "build.py", "access.py", "gates.py")  # what is stored has passed these gates
+    own = (
+        "intrinsics.py",
+        "memory.py",
+        "entry.py",
+        "build.py",
+        "linker.py",
+        "access.py",
+        "gates.py",
+    )  # what is stored has passed these gates
     files = [*(folder / name for name in own), *sorted((folder.parent / "compiler").glob("*.py")), Path(prims.__file__)]
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return (*digests, *map(installed_version, ("llvmlite", "nvidia-nvjitlink")))

@@ -6,7 +6,9 @@ the driver by its address (native/heaps.py), which is found here.
 
 from __future__ import annotations
 
+import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 from ...base import config
 from ...base.errors import DeviceError, KernelError
 from .build import Kernel, Recipe
+from .faults import fault_error
 from .host import import_core, missing
 
 __all__ = ["Card", "card", "check", "count", "function_address"]
@@ -23,6 +26,8 @@ NON_BLOCKING = 1  # of a stream: CU_STREAM_NON_BLOCKING
 NOT_READY = 600  # CUDA_ERROR_NOT_READY
 UNTIMED = 2  # of an event: CU_EVENT_DISABLE_TIMING
 RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
+PORTABLE, MAPPED = 1, 2  # flags of pinned memory: for all contexts; a GPU reaches it
+ERROR_WORDS = 2
 EXHAUSTED = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
@@ -105,6 +110,7 @@ class Card:
     Attributes:
         index: its number; ``device``: as cuda.core has it.
         context: the handle of its primary context.
+        noted, errors: where kernels note what is wrong, as the host and as the GPU see it.
         stream: the stream on which everything runs that no other is chosen for; it waits for the legacy default stream, and that
             one for it, so that other libraries' work and ours are in order.
     """
@@ -121,6 +127,30 @@ class Card:
         self._kernels: dict[str, tuple[Any, int]] = {}
         self._events: dict[int, list[int]] = {}  # unused ones, by their flags
         self._buffers: dict[int, Any] = {}
+        flags = PORTABLE | MAPPED
+        words = int(check("cuda", bindings().cuMemHostAlloc(8 * ERROR_WORDS, flags)))
+        self.noted = (ctypes.c_int64 * ERROR_WORDS).from_address(words)
+        self.noted[:] = [0] * ERROR_WORDS
+        self.errors = int(check("cuda", bindings().cuMemHostGetDevicePointer(words, 0)))
+
+    def look(self) -> None:
+        """See what kernels that are done have found wrong: NOTE [Errors on the device] of steps.py.
+
+        Raises:
+            DimError, IndexError or whatever the operation raises on the CPU: an element was wrong.
+        """
+        number = self.noted[0]
+        if number:
+            element = self.noted[1]
+            self.noted[0], self.noted[1] = 0, 0
+            raise fault_error(number, element)
+
+    guard: Callable[[str], None] | None = None
+
+    def ask_guard(self, what: str) -> None:
+        """Ask whether something may be done that no capture can have: tensors/cuda_graphs.py."""
+        if self.guard is not None:
+            self.guard(what)
 
     def activate(self) -> None:
         """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
@@ -177,23 +207,40 @@ class Card:
         free, total = check("mem_get_info", bindings().cuMemGetInfo())
         return int(free), int(total)
 
+    def allocate_pinned(self, nbytes: int) -> Any:
+        """Memory of the host that GPUs fetch from, as cuda.core's buffer.
+
+        Raises:
+            Exhausted: there is none.
+        """
+        self.activate()
+        try:
+            return import_core().LegacyPinnedMemoryResource().allocate(nbytes)
+        except Exception as error:  # cuda.core raises a type of its own
+            if "OUT_OF_MEMORY" in str(error):
+                raise Exhausted from None
+            raise
+
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
-        """Copy a contiguous array to the GPU. The array is free when this returns."""
+        """Copy a contiguous array to the GPU. In pageable memory it is free when this returns, in pinned memory when it is done."""
         self.activate()
         driver = bindings()
         check("to", driver.cuMemcpyHtoDAsync(address, array.ctypes.data, array.nbytes, stream))
 
     def download(self, array: np.ndarray, address: int, stream: int) -> None:
-        """Copy from the GPU to a contiguous array, when all work before it is done."""
+        """Copy from the GPU to a contiguous array, when all work before it is done. One in pinned memory is not waited for."""
         self.activate()
-        driver = bindings()
-        check("cpu", driver.cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
-        check("cpu", driver.cuStreamSynchronize(stream))
+        check("cpu", bindings().cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
 
     def copy(self, to: int, address: int, nbytes: int, stream: int) -> None:
         """Copy on the GPU."""
         self.activate()
         check("copy", bindings().cuMemcpyDtoDAsync(to, address, nbytes, stream))
+
+    def copy_from(self, other: Card, to: int, address: int, nbytes: int, stream: int) -> None:
+        """Copy from another GPU, on a stream of that one."""
+        other.activate()
+        check("to", bindings().cuMemcpyPeerAsync(to, self.context, address, other.context, nbytes, stream))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
         """Set bytes."""
@@ -201,14 +248,22 @@ class Card:
         check("fill", bindings().cuMemsetD8Async(address, byte, nbytes, stream))
 
     def wait(self, stream: int) -> None:
+        """Wait until a stream has nothing to do, and ``look``."""
+        self.settle(stream)
+        self.look()
+
+    def settle(self, stream: int) -> None:
         """Wait until a stream has nothing to do."""
+        self.ask_guard("wait")
         self.activate()
         check("synchronize", bindings().cuStreamSynchronize(stream))
 
     def finish(self) -> None:
-        """Wait until the GPU has nothing to do."""
+        """Wait until the GPU has nothing to do, and ``look``."""
+        self.ask_guard("wait")
         self.activate()
         check("synchronize", bindings().cuCtxSynchronize())
+        self.look()
 
     # ---- streams and events --------------------------------------------------------------------------------------------
 
@@ -272,6 +327,7 @@ class Card:
 
     def wait_for(self, event: int) -> None:
         """Wait until what an event means is done."""
+        self.ask_guard("wait")
         self.activate()
         check("Event.synchronize", bindings().cuEventSynchronize(event))
 
@@ -280,6 +336,42 @@ class Card:
         self.activate()
         return float(check("Event.elapsed_time", bindings().cuEventElapsedTime(first, last)))
 
+    # ---- captures ------------------------------------------------------------------------------------------------------
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether the work of a stream is captured, and not done."""
+        self.activate()
+        return int(check("is_current_stream_capturing", bindings().cuStreamIsCapturing(stream))) != 0
+
+    def begin_capture(self, stream: int, mode: int) -> None:
+        """Have the work of a stream captured, in one of the driver's modes."""
+        self.activate()
+        driver = bindings()
+        check("capture_begin", driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode(mode)))
+
+    def end_capture(self, stream: int) -> int:
+        """The graph of what was captured."""
+        self.activate()
+        return int(check("capture_end", bindings().cuStreamEndCapture(stream)))
+
+    def executable(self, graph: int) -> int:
+        """What can be launched of a graph."""
+        self.activate()
+        return int(check("capture_end", bindings().cuGraphInstantiate(graph, 0)))
+
+    def drop_graph(self, graph: int, executable: int) -> None:
+        """Let go of them; either may be 0."""
+        self.activate()
+        if graph:
+            check("reset", bindings().cuGraphDestroy(graph))
+        if executable:
+            check("reset", bindings().cuGraphExecDestroy(executable))
+
+    def replay(self, executable: int, stream: int) -> None:
+        """Launch a graph."""
+        self.activate()
+        check("replay", bindings().cuGraphLaunch(executable, stream))
+
     # ---- kernels -------------------------------------------------------------------------------------------------------
 
     def kernel(self, recipe: Recipe) -> int:
@@ -287,6 +379,7 @@ class Card:
         key = recipe.key(self.arch)
         found = self._kernels.get(key)
         if found is None:
+            self.ask_guard("kernel")
             self.activate()
             built = self.build(recipe)
             loaded = import_core().ObjectCode.from_cubin(built.cubin).get_kernel(built.name)

@@ -44,7 +44,7 @@ def gates_for(template: Template, dtype: str, integers: bool = False, name: str 
     """
     gates: list[Gate] = [
         no_spills,
-        partial(few_registers, most=max_registers(dtype, name)),
+        partial(few_registers, most=max_registers(dtype, name, template.resident)),
         global_access,
         partial(memory_access, traffic=template.traffic),
     ]

@@ -167,7 +167,7 @@ def NAME({", ".join([*given, *counts])}):
     )
     accesses = {load, store, keys, *([owners] if owner else []), *([flags] if guarded else [])}
     pointed = (dtype, dtype, key, *([owner] if owner else []), *["int64"] * guarded)
-    return Template(name, function, pointed, 0, frozenset(accesses), Counter([load, store]), bits)
+    return Template(name, function, pointed, 0, frozenset(accesses), Counter([load, Access("store", dtype, lanes)]), bits)
 
 
 # ---- combined ----------------------------------------------------------------------------------------------------------

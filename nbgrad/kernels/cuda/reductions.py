@@ -2,7 +2,12 @@
 
 NOTE [Reduction stages]: a long row is cut into blocks, each of which folds its share: stage ``"partial"`` stores the
 blocks' accumulators, stage ``"merge"`` folds those and finishes. A row that one block can fold takes one kernel, stage
-``"whole"``. There are no atomics: the order depends on the shape alone, hence the same bits on every run and every GPU.
+``"whole"``. Where results are folded along two dimensions that do not follow each other, stage ``"join"`` folds
+accumulators into fewer accumulators. There are no atomics: the order depends on the shape alone, hence the same bits on every run
+and every GPU.
+
+NOTE [Single loads]: memory that is not aligned to vectors, and rows that are no multiple of them, are loaded element by element by
+a kernel that folds in the very order of vectors: where memory lies changes no bit.
 """
 
 from __future__ import annotations
@@ -18,63 +23,98 @@ from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template,
 
 __all__ = [
     "MAX_PARTIALS",
+    "SHORT",
     "STAGES",
+    "column_plan",
+    "lanes_for",
+    "reduce_columns",
     "reduce_rows",
     "reduce_short_rows",
-    "reduce_columns",
     "row_plan",
-    "column_plan",
     "short_rows_grid",
+    "short_width",
 ]
 
 MAX_PARTIALS = 1024  # blocks of a row's first stage: fills the largest GPU, and one block can finish it
-STAGES = ("whole", "partial", "merge")
+STAGES = ("whole", "partial", "merge", "join")
+SHORT = 1024  # elements of the longest rows that a warp folds, or fewer threads
+MOST_HELD = 24  # numbers that the accumulators of a thread's lanes may be
+AHEAD = 4  # rows of columns that a thread loads before it folds them: one load would not keep memory busy
 
 
 class Fold:
-    """The source of one reduction: its parameters, and lines over accumulators named ``{group}_{s}``."""
+    """The source of one reduction: its parameters, and lines over accumulators named ``{group}_{s}``.
 
-    def __init__(self, of: Accumulator, inputs: tuple[str, ...], output: str, stage: str, lanes: int = 1):
+    Args:
+        lanes: elements that a thread takes at once; ``vectors``: by one load of each operand, not by single ones.
+    """
+
+    def __init__(self, of: Accumulator, inputs: tuple[str, ...], output: str, stage: str, lanes: int = 1, vectors: bool = True):
         if stage not in STAGES:
             raise KernelError(f"reduce: stage {stage!r}. Hint: one of {', '.join(STAGES)}.")
-        self.of, self.stage, self.lanes = of, stage, lanes
-        self.inputs = of.state if stage == "merge" else inputs
-        self.outputs = of.state if stage == "partial" else (output,)
-        self.values = [] if stage == "partial" else [f"value{k}" for k in range(of.values)]
+        self.of, self.stage, self.lanes, self.vectors = of, stage, lanes, vectors and lanes > 1
+        self.joins, self.parts = stage in ("merge", "join"), stage in ("partial", "join")
+        self.inputs = of.state if self.joins else inputs
+        self.outputs = of.state if self.parts else (output,)
+        self.values = [] if self.parts else [f"value{k}" for k in range(of.values)]
         self.width = range(len(of.state))
 
     def parameters(self) -> list[str]:
         return [f"out{j}" for j in range(len(self.outputs))] + [f"x{k}" for k in range(len(self.inputs))] + self.values
 
     def template(self, name: str, source: str) -> Template:
-        """The finished template; it promises a vector load of each input."""
-        name = f"{name}_{self.of.name}_{self.stage}_{'_'.join(self.inputs)}_to_{self.outputs[0]}_x{self.lanes}"
-        loads = [self._load(dtype) for dtype in self.inputs]
-        accesses = frozenset(loads) | {self._store(dtype) for dtype in self.outputs}
+        """The finished template; it promises the loads of one vector of each input."""
+        how = f"x{self.lanes}" + ("" if self.vectors or self.lanes == 1 else "s")
+        name = f"{name}_{self.of.name}_{self.stage}_{'_'.join(self.inputs)}_to_{self.outputs[0]}_{how}"
+        loads = [self._load(dtype, self.lanes if self.vectors else 1) for dtype in self.inputs]
+        singles = {self._load(dtype, 1) for dtype in self.inputs}
+        accesses = frozenset(loads) | singles | {self._store(dtype) for dtype in self.outputs}
         return Template(
             name,
             compile_template(name, source),
             self.outputs + self.inputs,
             len(self.values),
             accesses,
-            Counter(loads),
+            Counter(loads * (1 if self.vectors else self.lanes)),
             state=self.of.state,
         )
 
     def start(self, group: str) -> list[str]:
         return [f"{group}_{s} = IDENTITY{s}" for s in self.width]
 
-    def load(self, at: str) -> list[str]:
-        return [f"v{k} = {self._load(dtype).name}(x{k}, {at})" for k, dtype in enumerate(self.inputs)]
+    def load(self, at: str, names: str = "v") -> list[str]:
+        """Load the element at ``at``."""
+        return [f"{names}{k} = {self._load(dtype, 1).name}(x{k}, {at})" for k, dtype in enumerate(self.inputs)]
 
-    def absorb(self, group: str, index: str, lane: int = 0) -> str:
-        """Fold one lane of the loaded operands into ``group``."""
-        loaded = [f"v{k}[{lane}]" if self.lanes > 1 else f"v{k}" for k in range(len(self.inputs))]
-        if self.stage == "merge":
+    def load_lanes(self, row: str, i: str, names: str = "v") -> list[str]:
+        """Load the ``i``-th ``lanes`` elements from element ``row`` on, which is a multiple of them where they are vectors."""
+        if self.lanes == 1:
+            return self.load(f"{row} + {i}", names)
+        if self.vectors:
+            shift = self.lanes.bit_length() - 1
+            at = f"({row} >> {shift}) + {i}"
+            return [f"{names}{k} = {self._load(d, self.lanes).name}(x{k}, {at})" for k, d in enumerate(self.inputs)]
+        places = [f"{row} + {i} * {self.lanes} + {lane}" for lane in range(self.lanes)]
+        return [
+            f"{names}{k} = ({', '.join(f'{self._load(d, 1).name}(x{k}, {at})' for at in places)})"
+            for k, d in enumerate(self.inputs)
+        ]
+
+    def absorb(self, group: str, index: str, lane: int | None = None, names: str = "v") -> str:
+        """Fold the loaded operands, or one lane of them, into ``group``; ``index`` is the element's."""
+        loaded = [f"{names}{k}" if lane is None else f"{names}{k}[{lane}]" for k in range(len(self.inputs))]
+        if self.joins:
             return self.merge(group, loaded)
-        place = [f"{index} * {self.lanes} + {lane}"] if self.of.indexed else []
-        arguments = [*self.names(group), *place, f"scalar({', '.join(loaded)})"]
+        place = [index] if self.of.indexed else []
+        elements = loaded if self.of.pairs else [f"scalar({', '.join(loaded)})"]
+        arguments = [*self.names(group), *place, *elements]
         return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
+
+    def absorb_lanes(self, groups: Sequence[str], i: str) -> list[str]:
+        """Fold each lane of what ``load_lanes`` loaded into a group of its own."""
+        if self.lanes == 1:
+            return [self.absorb(groups[0], i)]
+        return [self.absorb(group, f"{i} * {self.lanes} + {k}", k) for k, group in enumerate(groups)]
 
     def merge(self, group: str, later: Sequence[str]) -> str:
         return f"{', '.join(self.names(group))} = merge({', '.join([*self.names(group), *later])})"
@@ -110,7 +150,7 @@ class Fold:
 
     def store(self, group: str, at: str) -> list[str]:
         """Store the accumulators, or finish them and store the result."""
-        if self.stage == "partial":
+        if self.parts:
             return [f"{self._store(dtype).name}(out{s}, {at}, {group}_{s})" for s, dtype in enumerate(self.outputs)]
         result = f"finish({', '.join([*self.names(group), *self.values])})"
         return [f"{self._store(self.outputs[0]).name}(out0, {at}, {result})"]
@@ -118,41 +158,65 @@ class Fold:
     def names(self, group: str) -> list[str]:
         return [f"{group}_{s}" for s in self.width]
 
-    def _load(self, dtype: str) -> Access:
-        return Access("load", dtype, self.lanes, exact=self.stage == "merge")
+    def _load(self, dtype: str, lanes: int) -> Access:
+        return Access("load", dtype, lanes, exact=self.joins)
 
     def _store(self, dtype: str) -> Access:
-        return Access("store", dtype, exact=self.stage == "partial")
+        return Access("store", dtype, exact=self.parts)
+
+
+def lanes_for(of: Accumulator, inputs: tuple[str, ...]) -> int:
+    """Elements that a thread takes at once: a vector of them, less where a thread could not hold as many accumulators."""
+    lanes = vector_lanes(inputs)
+    while lanes > 1 and lanes * len(of.state) > MOST_HELD:
+        lanes //= 2
+    return lanes
+
+
+def whole_vectors(lanes: int) -> str:
+    """How many times ``lanes`` elements a row of ``n`` has."""
+    return "n" if lanes == 1 else f"n >> {lanes.bit_length() - 1}"
 
 
 @cache
-def reduce_rows(of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole", lanes: int | None = None) -> Template:
-    """out[row] = the fold of scalar(x0[row, i], ...) over contiguous rows: a block, or several, for a row.
+def reduce_rows(
+    of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole", lanes: int | None = None, vectors: bool = True
+) -> Template:
+    """out[row] = the fold of scalar(x0[row, i], ...) over rows that lie without gaps: a block, or several, for a row.
 
     Args:
         of: the accumulator; bind ``**of.source()``.
         inputs: dtypes of the map's operands, all of one shape.
         output: dtype of the result.
         stage: see NOTE [Reduction stages]; partial results are (rows, blocks).
-        lanes: elements of a vector access; more than 1 needs rows and pointers that are multiples of it. A merge: 1.
+        lanes: elements that a thread takes at once. Of accumulators: 1.
+        vectors: whether by vector accesses, for which pointers and ``step`` are multiples: NOTE [Single loads].
 
-    Integer parameters: ``vectors`` of a row, and ``share``, how many of them a block takes (``row_plan``). Grid: (rows,
-    blocks).
+    Integer parameters: ``n``, elements of a row; ``step``, elements from row to row; ``share``, how many times ``lanes`` elements
+    a block takes (``row_plan``). Grid: (rows, blocks). What is left of a row behind its last vector the last block takes.
     """
-    lanes = 1 if stage == "merge" else lanes or vector_lanes(inputs)
-    fold = Fold(of, inputs, output, stage, lanes)
+    lanes = 1 if stage in ("merge", "join") else lanes or lanes_for(of, inputs)
+    fold = Fold(of, inputs, output, stage, lanes, vectors)
     groups = [f"a{k}" for k in range(lanes)]
+    left = [
+        "if cuda.blockIdx.y == cuda.gridDim.y - 1:",
+        f"    j = count * {lanes} + thread",
+        "    if j < n:",
+        *(f"        {line}" for line in [*fold.load("row + j", "w"), fold.absorb("a0", "j", names="w")]),
+    ]
     return fold.template(
         "reduce_rows",
         f"""
-def NAME({", ".join(fold.parameters())}, vectors, share):
+def NAME({", ".join(fold.parameters())}, n, step, share):
     thread = cuda.threadIdx.x
-    row = cuda.blockIdx.x * vectors
+    row = cuda.blockIdx.x * step
+    count = {whole_vectors(lanes)}
     start = cuda.blockIdx.y * share
     {indent(4, fold.shared(WARPS))}
     {indent(4, [line for group in groups for line in fold.start(group)])}
-    for i in range(start + thread, min(start + share, vectors), {BLOCK}):
-        {indent(8, fold.load("row + i") + [fold.absorb(group, "i", k) for k, group in enumerate(groups)])}
+    for i in range(start + thread, min(start + share, count), {BLOCK}):
+        {indent(8, fold.load_lanes("row", "i") + fold.absorb_lanes(groups, "i"))}
+    {indent(4, left if lanes > 1 else [])}
     {indent(4, fold.merge_tree(groups) + fold.shuffle("a0", WARP))}
     if thread % {WARP} == 0:
         {indent(8, fold.put(f"thread // {WARP}", "a0"))}
@@ -172,54 +236,87 @@ def row_plan(n: int, lanes: int) -> tuple[int, int]:
     """``(blocks, share)`` for a row of ``n``: each block takes ``share`` vectors, four or more for each thread."""
     vectors = n // lanes
     blocks = max(1, min(MAX_PARTIALS, ceil_div(vectors, 4 * BLOCK)))
-    return blocks, ceil_div(ceil_div(vectors, blocks), BLOCK) * BLOCK
+    share = ceil_div(ceil_div(vectors, blocks), BLOCK) * BLOCK
+    return max(1, ceil_div(vectors, share) if share else 1), share
 
 
 @cache
-def reduce_short_rows(of: Accumulator, inputs: tuple[str, ...], output: str) -> Template:
-    """As ``reduce_rows`` for rows of up to about a thousand elements: a warp for each, no shared memory, one stage.
+def reduce_short_rows(
+    of: Accumulator,
+    inputs: tuple[str, ...],
+    output: str,
+    width: int = WARP,
+    lanes: int = 1,
+    vectors: bool = True,
+    stage: str = "whole",
+) -> Template:
+    """As ``reduce_rows`` for rows of up to ``SHORT`` elements: a warp for each, or ``width`` threads of one; no shared memory.
 
-    Integer parameters: ``rows``, ``n``. Grid: ``short_rows_grid(rows)``.
+    Integer parameters: ``rows``, ``n``, ``step``. Grid: ``short_rows_grid(rows, width)``.
     """
-    fold = Fold(of, inputs, output, "whole")
+    fold = Fold(of, inputs, output, stage, lanes, vectors)
+    groups = [f"a{k}" for k in range(lanes)]
+    left = [
+        f"j = count * {lanes} + lane",
+        "if j < n:",
+        *(f"    {x}" for x in [*fold.load("at + j", "w"), fold.absorb("a0", "j", names="w")]),
+    ]
     return fold.template(
-        "reduce_short_rows",
+        f"reduce_short_rows{width}",
         f"""
-def NAME({", ".join(fold.parameters())}, rows, n):
-    lane = cuda.threadIdx.x % {WARP}
-    row = cuda.blockIdx.x * {WARPS} + cuda.threadIdx.x // {WARP}
-    if row < rows:  # the same for all of a warp, as shuffles demand
-        {indent(8, fold.start("a"))}
-        for i in range(lane, n, {WARP}):
-            {indent(12, [*fold.load("row * n + i"), fold.absorb("a", "i")])}
-        {indent(8, fold.shuffle("a", WARP))}
-        if lane == 0:
-            {indent(12, fold.store("a", "row"))}
+def NAME({", ".join(fold.parameters())}, rows, n, step):
+    lane = cuda.threadIdx.x % {width}
+    row = cuda.blockIdx.x * {BLOCK // width} + cuda.threadIdx.x // {width}
+    {indent(4, [line for group in groups for line in fold.start(group)])}
+    if row < rows:
+        at = row * step
+        count = {whole_vectors(lanes)}
+        for i in range(lane, count, {width}):
+            {indent(12, fold.load_lanes("at", "i") + fold.absorb_lanes(groups, "i"))}
+        {indent(8, left if lanes > 1 else [])}
+    {indent(4, fold.merge_tree(groups) + fold.shuffle("a0", width))}
+    if (lane == 0) & (row < rows):
+        {indent(8, fold.store("a0", "row"))}
 """,
     )
 
 
-def short_rows_grid(rows: int) -> tuple[int, ...]:
-    """Blocks for ``rows`` rows, one a warp."""
-    return (ceil_div(rows, WARPS),)
+def short_rows_grid(rows: int, width: int = WARP) -> tuple[int, ...]:
+    """Blocks for ``rows`` rows, each of ``width`` threads."""
+    return (ceil_div(rows, BLOCK // width),)
+
+
+def short_width(n: int, lanes: int) -> int:
+    """Threads for a short row: two vectors each, or more.
+
+    >>> short_width(1000, 4), short_width(16, 4), short_width(3, 1)
+    (32, 2, 2)
+    """
+    threads = 1
+    while threads < WARP and threads * 2 * lanes < n:
+        threads *= 2
+    return threads
 
 
 @cache
 def reduce_columns(of: Accumulator, inputs: tuple[str, ...], output: str, stage: str = "whole") -> Template:
-    """out[outer, column] = the fold of scalar(x0[outer, i, column], ...) over i, on contiguous data.
+    """out[outer, column] = the fold of scalar(x0[outer, i, column], ...) over i, with any steps.
 
     A warp reads 32 neighbouring columns of a row; the warps of a block take rows in turn and meet in shared memory.
     Partial results are (splits, outer, columns): to the merge, one column for each of their (outer, column).
 
     Integer parameters: ``first`` (the outer index of grid plane 0: a grid has at most 65535 planes), ``outers`` (their
-    number), ``rows``, ``columns``, ``share`` (rows a block takes, ``column_plan``). Grid: (tiles of 32 columns, splits,
-    planes).
+    number), ``rows``, ``columns``, ``share`` (rows a block takes, ``column_plan``), ``outer_step``, ``row_step`` and
+    ``column_step``. Grid: (tiles of 32 columns, splits, planes).
     """
     fold = Fold(of, inputs, output, stage)
+    steps = max(1, min(AHEAD, 2 * AHEAD // len(fold.inputs)))
+    ahead = [line for u in range(steps) for line in fold.load(f"at + (i + {u * WARPS}) * row_step", f"v{u}_")]
+    folded = [fold.absorb("a", f"i + {u * WARPS}", names=f"v{u}_") for u in range(steps)]
     return fold.template(
         "reduce_columns",
         f"""
-def NAME({", ".join(fold.parameters())}, first, outers, rows, columns, share):
+def NAME({", ".join(fold.parameters())}, first, outers, rows, columns, share, outer_step, row_step, column_step):
     lane = cuda.threadIdx.x % {WARP}
     warp = cuda.threadIdx.x // {WARP}
     outer = first + cuda.blockIdx.z
@@ -228,8 +325,15 @@ def NAME({", ".join(fold.parameters())}, first, outers, rows, columns, share):
     {indent(4, fold.shared(BLOCK))}
     {indent(4, fold.start("a"))}
     if column < columns:
-        for i in range(start + warp, min(start + share, rows), {WARPS}):
-            {indent(12, [*fold.load("(outer * rows + i) * columns + column"), fold.absorb("a", "i")])}
+        at = outer * outer_step + column * column_step
+        stop = min(start + share, rows)
+        i = start + warp
+        while i + {(steps - 1) * WARPS} < stop:
+            {indent(12, ahead + folded)}
+            i += {steps * WARPS}
+        while i < stop:
+            {indent(12, [*fold.load("at + i * row_step"), fold.absorb("a", "i")])}
+            i += {WARPS}
     {indent(4, fold.put(f"warp * {WARP} + lane", "a"))}
     cuda.syncthreads()
     if warp == 0:

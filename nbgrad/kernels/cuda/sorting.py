@@ -2,8 +2,8 @@
 
 NOTE [Radix passes]: a pass orders lines by one byte of their keys and keeps what was equal in its order. Tiles of a line count how
 often each byte comes (``count_bytes``); the sums of all counts before a tile's, over lines, bytes and tiles in this order, are the
-places at which its elements of each byte begin (``scan``); then every element moves (``move_bytes``). No atomics: places follow
-from counts alone.
+places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``). There
+are no atomics: places follow from counts alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from .access import Access
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = [
+    "BYTES",
     "CAPACITY",
+    "GREATEST",
     "SCANNED",
     "TILE",
     "count_bytes",
@@ -32,6 +34,7 @@ CAPACITY = 2048  # elements that a block sorts in shared memory
 STEPS = 8  # in which a warp reads its part of a tile, 32 neighbours at a time
 TILE = BLOCK * STEPS
 BYTES = 256
+GREATEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}  # keys, behind which there is none
 SCANNED = 8  # neighbours that a thread of a scan adds up
 
 

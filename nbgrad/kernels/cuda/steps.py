@@ -60,9 +60,9 @@ def work(offset: int = 0) -> Place:
     return Place("work", 0, offset)
 
 
-# NOTE [Errors on the device]: two int64s of the device. A thread that meets a wrong element writes there, if 0 is there: what is
-# wrong (the operation's number, never 0), then the element. A kernel that reads gives 0 in its place, one that writes has looked at
-# all elements before, and changes nothing. The program is told when it next waits for the device.
+# NOTE [Errors on the device]: two int64s of pinned memory that the device reaches. A thread that meets a wrong element writes
+# there, if 0 is there: what is wrong (a number of faults.py, never 0), then the element. A kernel that reads gives 0 in its place,
+# one that writes has looked at all elements before, and changes nothing. The program is told when it next waits for the device.
 ERRORS = Place("errors")
 
 
@@ -75,7 +75,7 @@ class Step(NamedTuple):
         tile: where ``grid`` is empty, elements of the first result that a block does.
         pointers: what the kernel's pointers point to, in their order.
         values: its numbers: constants, or ``Number``.
-        counts: its integers; ``ELEMENTS`` among them.
+        counts: its integers; ``ELEMENTS`` among them, and ``Number``.
         single: the same step by single elements, for memory that is not aligned to vectors; None where there are no vectors.
     """
 
@@ -83,7 +83,7 @@ class Step(NamedTuple):
     grid: tuple[int, ...]
     pointers: tuple[Place, ...]
     values: tuple[float | Number, ...] = ()
-    counts: tuple[int | Elements, ...] = ()
+    counts: tuple[int | Elements | Number, ...] = ()
     single: Step | None = None
     tile: int = 0
 

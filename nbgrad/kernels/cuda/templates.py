@@ -66,6 +66,7 @@ class Template:
         traffic: accesses that a thread is promised to issue; ``gates`` counts them in the PTX.
         index_bits: 32 where indices must stay in 32-bit arithmetic, 64 where they may divide.
         state: dtypes of a reduction's accumulators.
+        resident: blocks that a multiprocessor is to hold at least; 0: as many as other kernels of the dtype.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Template:
     traffic: Counter = field(default_factory=Counter)
     index_bits: int = 32
     state: tuple[str, ...] = ()
+    resident: int = 0
 
     @property
     def integers(self) -> int:

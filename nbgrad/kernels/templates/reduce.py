@@ -391,17 +391,17 @@ def column_loop(start, stop, args):
         n = min(TILE, width - column)
         base = data + outer * outer_step + column * SIZE
         out = at_out(target, (outer * width + column) * OUT_SIZE)
-        for i in range(n):
+        for i in few(n):
             hi[i] = wide(IDENTITY)
             lo[i] = wide(IDENTITY)
         for top in range(0, length, COLUMN_BLOCK):
             rows = min(COLUMN_BLOCK, length - top)
-            for i in range(n):
+            for i in few(n):
                 s[i] = wide(IDENTITY)
             take_rows(s, n, base + top * step, step, rows, rows // 8 if length >= 64 else 0)
-            for i in range(n):
+            for i in few(n):
                 hi[i], lo[i] = absorb(hi[i], lo[i], s[i])
-        for i in range(n):
+        for i in few(n):
             out[i] = result(hi[i], lo[i], times, over)
 
 
@@ -570,7 +570,7 @@ def variance_rows(start, stop, args):
         for i in range(length):
             away = float64(x[i]) - mean
             squares += away * away
-        out[row] = finish(squares, length - taken)
+        out[row] = finish(squares, float64(max(length - taken, 0)))
 
 
 def variance_columns(start, stop, args):
@@ -601,17 +601,17 @@ def variance_columns(start, stop, args):
                 away = float64(x[j]) - means[j]
                 squares[j] += away * away
         for j in range(n):
-            out[j] = finish(squares[j], length - taken)
+            out[j] = finish(squares[j], float64(max(length - taken, 0)))
 
 
 def variance_of(squares, freedom):
     """The variance; NaN or infinite where nothing is left after the correction."""
-    return squares / float64(max(freedom, 0))
+    return squares / freedom
 
 
 def deviation_of(squares, freedom):
     """The standard deviation."""
-    return sqrt(squares / float64(max(freedom, 0)))
+    return sqrt(squares / freedom)
 
 
 def arg_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:

@@ -2,6 +2,9 @@
 
 copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
 fill                   memory filled with a number, or with a sequence
+reduce                 folds of every monoid, variances
+scan                   scans, elements picked from a dimension and put into it
+softmax, losses        rows and columns that are folded, then mapped
 """
 
 from __future__ import annotations
@@ -9,12 +12,34 @@ from __future__ import annotations
 from . import (
     complex as _complex,
     copy as _copy,
+    counts as _counts,
     index_writers as _index_writers,
     indexing as _indexing,
     join as _join,
+    linalg as _linalg,
+    losses as _losses,
     masks as _masks,
+    reduce as _reduce,
+    scan as _scan,
     scatter as _scatter,
+    softmax as _softmax,
+    sort as _sort,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _index_writers, _indexing, _join, _masks, _scatter)
+_modules = (
+    _complex,
+    _copy,
+    _counts,
+    _index_writers,
+    _indexing,
+    _join,
+    _linalg,
+    _losses,
+    _masks,
+    _reduce,
+    _scan,
+    _scatter,
+    _softmax,
+    _sort,
+)

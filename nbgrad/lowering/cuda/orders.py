@@ -8,6 +8,7 @@ from ...kernels.cuda.moves import identity
 from ...kernels.cuda.sorting import (
     BYTES,
     CAPACITY,
+    GREATEST,
     SCANNED,
     count_bytes,
     move_bytes,
@@ -22,8 +23,6 @@ from ...kernels.cuda.templates import BLOCK, ceil_div
 from .work import Workspace
 
 __all__ = ["Keys", "scan_steps", "scan_tiles_step", "sort_steps", "sums_before"]
-
-GREATEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 
 
 class Keys:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from ....base.errors import KernelError
 
-__all__ = ["Event", "History", "Mark", "Stream", "Timeline", "merge"]
+__all__ = ["Event", "History", "Mark", "Stream", "Timeline"]
 
 Clock = dict[int, int]  # by the number of a stream
 Work = Callable[[], None]

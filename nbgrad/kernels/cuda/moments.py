@@ -1,0 +1,70 @@
+"""Accumulators of mean and variance: how many elements there were, their mean, and the sum of the squares around it, each of the
+last two with its rounding errors (NOTE [Carried sums] of ``kernels/monoids.py``).
+
+Two such triples become one without looking at elements again, so a row may be cut anywhere.
+
+Source: Welford, "Note on a method for calculating corrected sums of squares and products", 1962; Chan, Golub, LeVeque, "Updating
+formulae and a pairwise algorithm for computing sample variances", 1979.
+"""
+
+# ruff: noqa: F821  (where and finished are bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+from functools import cache
+
+from ..monoids import add_carried, carried_total, merge_carried
+from ..templates.reduce import deviation_of, variance_of
+from .accumulators import Accumulator
+
+__all__ = ["absorb_moments", "merge_moments", "variance_accumulator"]
+
+
+def element_of_moments(x):
+    """An element counts as itself. (Its name says that a kernel takes many registers: ``NEEDS_MORE`` of build.py.)"""
+    return x
+
+
+def absorb_moments(count, mean, mean_carry, squares, squares_carry, x):
+    """One element more."""
+    count = count + 1.0
+    away = (x - mean) - mean_carry
+    mean, mean_carry = add_carried(mean, mean_carry, away / count)
+    squares, squares_carry = add_carried(squares, squares_carry, away * ((x - mean) - mean_carry))
+    return count, mean, mean_carry, squares, squares_carry
+
+
+def merge_moments(
+    count, mean, mean_carry, squares, squares_carry, later, later_mean, later_mean_carry, later_squares, later_squares_carry
+):
+    """The elements of both."""
+    both = count + later
+    share = where(both > 0.0, later / both, 0.0)
+    apart = (later_mean - mean) + (later_mean_carry - mean_carry)
+    mean, mean_carry = add_carried(mean, mean_carry, apart * share)
+    squares, squares_carry = merge_carried(squares, squares_carry, later_squares, later_squares_carry)
+    squares, squares_carry = add_carried(squares, squares_carry, apart * apart * (count * share))
+    return both, mean, mean_carry, squares, squares_carry
+
+
+def finish_variance(count, mean, mean_carry, squares, squares_carry, freedom):
+    """What becomes of the sum of squares."""
+    return finished(carried_total(squares, squares_carry), freedom)
+
+
+@cache
+def variance_accumulator(name: str, dtype: str) -> Accumulator:
+    """The accumulators of a variance or deviation, whose value is the count less the correction."""
+    finished = {"variance": variance_of, "deviation": deviation_of}[name]
+    return Accumulator(
+        name,
+        dtype,
+        element_of_moments,
+        (dtype,) * 5,
+        (0.0,) * 5,
+        absorb_moments,
+        merge_moments,
+        finish_variance,
+        (("finished", finished),),
+        values=1,
+    )

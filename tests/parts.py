@@ -1,0 +1,67 @@
+"""Which cases a run takes, where all of them would take longer than anybody waits.
+
+NOTE [Parts]: tests over the whole table of operations, in each of many modes.
+  1. ``@pytest.mark.part(of, *which)``: a run takes those cases whose hash modulo ``of`` is among ``which``; with ``--slow`` all
+  2. the hash is of the operation (the parameter ``name``), else of the case's id: equal in every run, on every machine; what is
+     added to the table moves nothing else
+  3. tests, or values of a parameter (``alternating``), that are marked with every ``which`` share the operations out: each is seen
+     in one of the modes
+  4. who names cases, by an id or by ``-k``, gets them all: ``pytest tests -k softsign`` is every test of that operation
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+
+__all__ = ["alternating", "in_part", "take_part", "whole_tests_are_asked_for"]
+
+
+def alternating(*values: Any) -> list[Any]:
+    """Values of a parameter between which the operations alternate: a run takes every other one."""
+    return [pytest.param(value, marks=pytest.mark.part(2, k % 2)) for k, value in enumerate(values)]
+
+
+def in_part(marks: list[tuple[int, ...]], name: str) -> bool:
+    """Whether a run takes the case of that name.
+
+    Args:
+        marks: ``(of, *which)`` of each mark.
+    """
+    seen = zlib.crc32(name.encode())
+    return all(seen % of in which for of, *which in marks)
+
+
+def is_taken(item: pytest.Item) -> bool:
+    """Whether a run takes this case."""
+    marks = [mark.args for mark in item.iter_markers("part")]
+    if not marks:
+        return True
+    call = item.callspec  # type: ignore[attr-defined]
+    return in_part(marks, str(call.params.get("name", call.id)))
+
+
+def whole_tests_are_asked_for(config: Any) -> bool:
+    """Whether nobody named cases, nor asked for all."""
+    return not (config.getoption("--slow") or config.getoption("keyword") or any("[" in argument for argument in config.args))
+
+
+def take_part(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Remove what the run does not take, and return it.
+
+    Raises:
+        UsageError: of some test nothing is left.
+    """
+    left_out = [item for item in items if not is_taken(item)]
+    items[:] = [item for item in items if is_taken(item)]
+    empty = {function_of(item) for item in left_out} - {function_of(item) for item in items}
+    if empty:
+        raise pytest.UsageError(f"part: no case of {', '.join(sorted(empty))} is left. Hint: fewer parts, or another one.")
+    return left_out
+
+
+def function_of(item: pytest.Item) -> str:
+    """The id of a test without that of the case."""
+    return item.nodeid.partition("[")[0]
