@@ -74,6 +74,7 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
+from .methods.files import load as load, save as save
 from .methods.install import declare as declare
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (

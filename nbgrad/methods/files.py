@@ -13,7 +13,8 @@ from typing import Any, Callable
 
 from ..base.errors import ArgumentError, FileError
 from ..creation.casting import on_device
-from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, UntypedStorage, device as device_of, reading
+from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, device as device_of, reading
+from ..tensors.untyped import UntypedStorage
 
 __all__ = ["load", "save"]
 

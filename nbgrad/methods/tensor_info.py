@@ -8,7 +8,7 @@ from ..base.dtypes import DType, result_dtype
 from ..base.errors import ArgumentError, RangeError
 from ..base.size import Size, size_of
 from ..tensors.layout import broadcast_shapes as common_shape
-from ..tensors.storage import UntypedStorage
+from ..tensors.untyped import UntypedStorage
 from ..tensors.tensor import Tensor
 from .typed_constructors import CONSTRUCTOR_NAMES
 

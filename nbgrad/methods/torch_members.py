@@ -19,7 +19,8 @@ from ..dispatch.inplace_views import inplace_view
 from ..lowering.device import is_pinned
 from ..modes.overrides import functions_of
 from ..tensors.batch_levels import leave_graph
-from ..tensors.storage import UntypedStorage, wrap_array
+from ..tensors.storage import wrap_array
+from ..tensors.untyped import UntypedStorage
 from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor, new_tensor
 from .elements import apply_, fill_diagonal_, map2_, map_
