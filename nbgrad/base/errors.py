@@ -136,8 +136,7 @@ class OutOfMemoryError(NbgradError, MemoryError):
 
     def of(self, name: str) -> OutOfMemoryError:
         """The error under the name of what was called; it was found by what gives memory, which knows no operation."""
-        own, _, rest = str(self).partition(": ")
-        return OutOfMemoryError(f"{name}: {rest}") if own == "cuda" else self
+        return OutOfMemoryError(f"{name}: {str(self).partition(': ')[2]}")
 
 
 class LinAlgError(NbgradError):

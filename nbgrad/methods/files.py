@@ -38,12 +38,13 @@ HARMLESS: dict[str, tuple[str, ...]] = {
 }
 
 
-def save(obj: Any, f: Any, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
+def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
     """Write an object with the tensors in it, for ``load``.
 
     Args:
         obj: whatever can be pickled: a ``state_dict()``, a list, a module.
         f: a path, or a file that is open for writing bytes.
+        pickle_module: what pickles, instead of Python's ``pickle``.
 
     Raises:
         ArgumentError: neither.
@@ -56,26 +57,34 @@ def save(obj: Any, f: Any, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> No
     {'weight': tensor([1., 1.])}
     """
     if hasattr(f, "write"):
-        pickle.dump(obj, f, pickle_protocol)
+        pickle_module.dump(obj, f, pickle_protocol)
         return
     with open(path_of("save", f), "wb") as file:
-        pickle.dump(obj, file, pickle_protocol)
+        pickle_module.dump(obj, file, pickle_protocol)
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None
+) -> Any:
     """What ``save`` has written.
 
     Args:
         f: a path, or a file that is open for reading bytes.
         map_location: where tensors go: a device for all of them, a dict by the names of the devices that they were on, or torch's
             ``function(storage, name)``, which returns a device, or the storage for the CPU; None leaves each where it was.
-        weights_only: make tensors, numbers, strings and Python's containers alone. Without it a file can run any code.
+        pickle_module: what unpickles, instead of Python's ``pickle``; it knows no ``weights_only``.
+        weights_only: make tensors, numbers, strings and Python's containers alone, which is the default without a
+            ``pickle_module``. A file that may have more can run any code.
+        mmap: accepted for torch's sake: files are read.
 
     Raises:
         FileError: no such file, or something in it that ``weights_only`` does not make. DeviceError: a tensor was on a GPU that is
             not here. ArgumentError: another ``f`` or ``map_location``.
     """
-    kind = Harmless if weights_only else pickle.Unpickler
+    if weights_only and pickle_module is not None:
+        raise ArgumentError("load: weights_only=True does not go with a pickle_module. Hint: leave pickle_module out.")
+    harmless = pickle_module is None if weights_only is None else weights_only
+    kind = Harmless if harmless else (pickle_module or pickle).Unpickler
     before, reading.place = reading.place, placing(map_location)
     try:
         if hasattr(f, "read"):

@@ -7,14 +7,13 @@ with a Storage of its own over the same array: the same memory, another counter.
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
-from ..native.primitives import array_data
 
 __all__ = [
     "Storage",
@@ -28,6 +27,7 @@ __all__ = [
     "default_device",
     "defaults",
     "elsewhere",
+    "last_base",
     "located",
     "reading",
     "note_made",
@@ -253,6 +253,13 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     if traces:
         note_made(storage)
     return storage
+
+
+def last_base(array: Any) -> Any:
+    """What owns an array's memory, if it is no array; None if it is."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
 
 
 def note_made(storage: Storage) -> None:

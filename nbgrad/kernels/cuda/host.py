@@ -23,7 +23,7 @@ from .build import Kernel, Recipe
 from .presence import LIBRARY, has_driver
 from .templates import BLOCK
 
-__all__ = ["Gpu", "missing", "is_available", "without_tensors"]
+__all__ = ["Gpu", "missing", "is_available"]
 
 INSTALL = "Hint: pip install 'nbgrad[cuda]'."
 
@@ -34,13 +34,6 @@ def missing() -> str | None:
     The answer is sought once a process: driver and packages do not come and go.
     """
     return _missing(0)
-
-
-def without_tensors() -> str:
-    """Why no tensor can be on a GPU here: for the error of ``device="cuda"``, wherever it is said."""
-    reason = missing()
-    what = "kernels are compiled for CUDA (nbgrad.kernels.cuda), but the run time that holds tensors on a GPU is missing"
-    return what if reason is None else f"{what}; and here {reason.removeprefix('cuda: ').partition('. ')[0]}"
 
 
 def is_available() -> bool:
