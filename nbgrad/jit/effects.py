@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
-from ..base.dtypes import float64
+from ..base.dtypes import float64, int64
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
 from ..modes.numbers import FOLLOWED, Number, plain_number
@@ -106,11 +106,12 @@ def tensor_of(numbers: list[float], dtype: DType) -> Tensor:
 
 
 def number_tensor(x: float) -> Tensor:
-    """A number as a tensor of no dimension."""
-    return native.tensor(NUMBER.template, wrap_array(np.array([x])), 0, False, None)
+    """A float, or an int of 64 bits, as a tensor of no dimension."""
+    layout = SCALARS[type(x)]
+    return native.tensor(layout.template, wrap_array(np.array([x], layout.dtype.numpy)), 0, False, None)
 
 
-NUMBER = layout_of(float64, (), None, CPU)
+SCALARS = {float: layout_of(float64, (), None, CPU), int: layout_of(int64, (), None, CPU)}
 
 
 def has_hooks(leaf: Tensor) -> bool:

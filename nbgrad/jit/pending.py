@@ -14,11 +14,14 @@ from weakref import ref
 import numpy as np
 
 from ..graph.saved import count_write
-from ..native.plans import Plan
+from ..kernels.cpu.build import prepare
+from ..native.plans import LateRecord, Plan
 from ..tensors.storage import CPU, Storage
 from ..tensors.tensor import Tensor, native
 
 __all__ = ["Pending"]
+
+LARGE = 1 << 63
 
 
 class Place(NamedTuple):
@@ -73,7 +76,15 @@ class Pending:
         self.add(plan, tensors[:count], tensors[count:])
 
     def add(self, plan: Plan, outs: Sequence[Tensor], operands: Sequence[Any]) -> None:
-        """Note a launch."""
+        """Note a launch.
+
+        Raises:
+            OverflowError: of a number that native code would refuse.
+        """
+        if any(type(x) is int and not -LARGE <= x < LARGE for x in operands) and not any(
+            x.layout.dtype.differentiable for x in (*outs, *operands) if isinstance(x, Tensor)
+        ):
+            raise OverflowError("an int is larger than words of 64 bits.")
         places = [Place(x._storage_.array, x._offset_) if isinstance(x, Tensor) else x for x in (*outs, *operands)]
         self.launches.append(Launch(plan, places))
         for x in outs:
@@ -117,6 +128,8 @@ class Pending:
         self.unknown = {array for launch in left for array in launch.arrays(True)}
         if self.outer is not None:
             self.outer.run(wanted & self.outer.unknown)
+        records = [launch.plan.record for launch in chosen]
+        prepare(record.complete for record in records if type(record) is LateRecord and record.packed is None)
         for launch in reversed(chosen):
             self.changed |= launch.arrays(True)
             layouts = (*[template.layout for template in launch.plan.outs], *launch.plan.layouts)

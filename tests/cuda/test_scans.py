@@ -69,7 +69,11 @@ def test_sums_of_other_dtypes(dtype, cut):
         assert_same(found, expected)
     else:
         tolerance = 2.0**-6 if dtype == "bfloat16" else 2.0**-19
-        close(found.float() if dtype == "bfloat16" else found, (expected.float() if dtype == "bfloat16" else expected).numpy(), tolerance)
+        close(
+            found.float() if dtype == "bfloat16" else found,
+            (expected.float() if dtype == "bfloat16" else expected).numpy(),
+            tolerance,
+        )
 
 
 @pytest.mark.parametrize("lagged", [False, True])

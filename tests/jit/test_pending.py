@@ -257,3 +257,29 @@ def test_a_first_call_finds_no_kernel_that_its_program_does_not_use():
     environment = {**os.environ, "NBGRAD_CHECK": "0"}  # which looks for NaN by kernels
     done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, timeout=120, env=environment)
     assert done.stdout.strip() == "0", done.stderr
+
+
+TOGETHER = """
+import nbgrad
+from nbgrad.kernels.cpu import store
+
+together, emit_all = [], store.emit_all
+
+def counted(texts, count):
+    together.append(count)
+    return emit_all(texts, count)
+
+def choose(x):
+    return x.sin() if (x.square() + 1).cumsum(0).amax() > 3 else x.cos()
+
+store.emit_all = counted
+nbgrad.compile(choose, fullgraph=True)(nbgrad.tensor([1.0, 2.0]))
+print(together[0])
+"""
+
+
+def test_kernels_that_an_answer_needs_are_compiled_together(tmp_path):
+    """Those of all launches that it depends on, before the first of them runs."""
+    environment = {**os.environ, "NBGRAD_CHECK": "0", "NBGRAD_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True, timeout=120, env=environment)
+    assert done.stdout.strip() == "5", done.stderr

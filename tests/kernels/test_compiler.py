@@ -17,6 +17,7 @@ from nbgrad.kernels.codegen import guard_functions, scalar_function
 from nbgrad.kernels.cpu import build
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.kernels.templates.elementwise import elementwise_loop
+from nbgrad.kernels.templates.iterate import iterate
 from nbgrad.kernels.texts import run_text
 from nbgrad.ops.expr import scalar, symbol
 from tests.parts import alternating
@@ -74,6 +75,7 @@ def test_elementwise_kernels_have_numbas_bits(name, dtype, monkeypatch):
 # Bodies of ``for i in range(start, stop)``: integers m and n, floats x and y of dtype float32, results r (int64) and s (float64).
 # Each says what it is about.
 BODIES = {
+    "loops of few trips": "for k in few(m & 15):\n    r[i] += k * n\nfor k in one_by_one(2, 5):\n    s[i] += k * x",
     "arithmetic of integers": "r[i] = m * 3 + n - (m ^ n) * 2 + (m & n) - (m | 5) + -n + ~m",
     "quotients round down": "r[i] = m // n + m % n * 1000",
     "quotients by a constant": "r[i] = m // 7 + m % 7 * 100 + n // -3 + n % -3 * 10",
@@ -192,6 +194,22 @@ def test_numba_compiles_what_is_refused():
     pointers = (ctypes.c_void_p * 5)(None, r.ctypes.data, None, m.ctypes.data, n.ctypes.data)
     KERNEL(address)(ctypes.byref((ctypes.c_void_p * 2)()), None, 0, 3, pointers)
     assert r.tolist() == [5, 6, 7]
+
+
+def test_llvm_is_told_of_loops():
+    """Of few trips as kernels say it, and of loops around others; of plain loops nothing."""
+    body = "for k in few(m):\n    r[i] += k\nfor k in one_by_one(m):\n    r[i] += k\nfor k in range(m):\n    r[i] += k"
+    text = build.text_of(written(body, "told"), "told")
+    ways_back = [line for line in text.splitlines() if "!llvm.loop" in line]
+    assert len(ways_back) == len(set(ways_back)) == 3  # the loop around them, and two of three
+    assert text.count('"llvm.loop.interleave.count", i32 1') == text.count('"llvm.loop.vectorize.enable", i1 0') == 1
+    assert text.count('"llvm.loop.unroll.runtime.disable"') == 1
+
+
+def test_what_is_inlined_into_the_iterator_stands_in_one_place():
+    """Each loop of it takes LLVM long, and the first operation with strides waits for it."""
+    text = build.text_of(build.Program("iteration", iterate, None), "iteration")
+    assert text.count("store i8 ") == 1
 
 
 def test_two_texts_under_one_name_are_two_functions():

@@ -82,6 +82,7 @@ class Scope:
         layout: of data in the target's memory, in LLVM's words.
         widened: kinds of variables that more than one kind is assigned to, by function, kinds of its arguments and name.
         reached: loads and stores with the pointers that they go through; None: those may share memory.
+        loops: how many were begun.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Scope:
         self.target, self.source, self.dtype, self.of_constants = target, source, dtype, of_constants
         self.layout, self.widened = layout, dict[tuple, Kind]()
         self.reached: list[tuple[Any, Any]] | None = None
+        self.loops = 0
 
     def get_value_type(self, kind: Kind) -> Any:
         """LLVM's type of a kind, as the context that Numba gives to rules says it."""

@@ -18,6 +18,7 @@ from . import kinds
 from .arithmetic import Value, binary, convert, ir_of, kind_of, same_kind
 from .expressions import SIGNS, Expressions, Scope, Widened
 from .kinds import IntegerLiteral, Pointer, Refused
+from .loops import LOOPS, OUTER, Told, hinted
 
 __all__ = ["Statements"]
 
@@ -230,18 +231,25 @@ class Statements(Expressions):
         b.cbranch(ir_of(truth, kinds.boolean), body, after)
         b.position_at_end(body)
         self.looped(node.body, test, after)
-        b.position_at_end(after)
 
-    def looped(self, body: list[ast.stmt], again: Any, after: Any) -> None:
-        """The body of a loop."""
+    def looped(self, body: list[ast.stmt], test: Any, after: Any, told: Told = ()) -> None:
+        """The body of a loop, and the way back to its test."""
+        b, scope = self.b, self.scope
+        again = b.append_basic_block()
         self.loops.append((again, after))
+        scope.loops += 1
+        begun = scope.loops
         if self.block(body):
-            self.b.branch(again)
+            b.branch(again)
         self.loops.pop()
+        b.position_at_end(again)
+        hinted(b.branch(test), told or (OUTER if scope.loops > begun else ()))
+        b.position_at_end(after)
 
     def do_For(self, node) -> None:
         call = node.iter
-        if node.orelse or not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+        kind = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+        if node.orelse or kind not in LOOPS:
             raise Refused(f"for over {ast.unparse(call)}")
         bounds = [convert(self.b, self.number(each), kinds.int64) for each in call.args]
         first, last, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
@@ -249,7 +257,7 @@ class Statements(Expressions):
         place, left = self.memory(i64), self.memory(i64)
         b.store(ir_of(first, i64), place.ir)
         b.store(self.trips(first, last, step), left.ir)
-        test, body, more, after = (b.append_basic_block() for _ in range(4))
+        test, body, after = (b.append_basic_block() for _ in range(3))
         b.branch(test)
         b.position_at_end(test)
         count, now = b.load(left.ir), b.load(place.ir)
@@ -258,10 +266,7 @@ class Statements(Expressions):
         b.store(b.sub(count, ir.Constant(i64.llvm, 1), flags=("nsw",)), left.ir)
         b.store(b.add(now, ir_of(step, i64)), place.ir)
         self.assign_to(node.target, Value(i64, now))
-        self.looped(node.body, more, after)
-        b.position_at_end(more)
-        b.branch(test)
-        b.position_at_end(after)
+        self.looped(node.body, test, after, LOOPS[kind])
 
     def trips(self, first: Any, last: Any, step: Any) -> Any:
         """How often a loop runs, if that is positive."""

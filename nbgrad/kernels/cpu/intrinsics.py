@@ -137,4 +137,6 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "stack": stack,
         "run_kernel": run_kernel,
         "call_c": call_c,
+        "few": range,
+        "one_by_one": range,
     }

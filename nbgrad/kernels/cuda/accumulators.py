@@ -12,7 +12,7 @@ shuffle words, and a carry is dropped beside the part that is infinite, not besi
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
@@ -51,7 +51,7 @@ class Accumulator(NamedTuple):
     absorb: Function
     merge: Function
     finish: Function
-    names: tuple[tuple[str, Function], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
     indexed: bool = False
     values: int = 0
     pairs: bool = False

@@ -1,8 +1,8 @@
 """Scan kernel templates: what an accumulator has folded up to each element, along rows and along lines of columns.
 
 NOTE [Three passes]: a row that one block scans takes one kernel, stage ``"whole"``. A longer one is cut into parts: stage
-``"totals"`` folds each part, ``"offsets"`` scans what these give, and ``"carried"`` scans each part from there on. No thread waits for
-another block: the order depends on the shape alone.
+``"totals"`` folds each part, ``"offsets"`` scans what these give, and ``"carried"`` scans each part from there on. No thread waits
+for another block: the order depends on the shape alone.
 
 NOTE [Tiles of a scan]: a block reads ``TILE`` neighbours into shared memory, so that loads are of neighbours though each thread
 scans elements that follow each other; what threads have folded is scanned by doubling distances.
@@ -24,18 +24,7 @@ from .accumulators import Accumulator, accumulator, identity
 from .scores import logsumexp_accumulator
 from .templates import BLOCK, Template, ceil_div, compile_template, indent
 
-__all__ = [
-    "STAGES",
-    "Scan",
-    "parts_of",
-    "pick",
-    "place",
-    "scan_lines",
-    "scan_of",
-    "scan_rows",
-    "scan_tile",
-    "shift",
-]
+__all__ = ["STAGES", "Scan", "parts_of", "pick", "place", "scan_lines", "scan_of", "scan_rows", "scan_tile", "shift"]
 
 STAGES = ("whole", "totals", "offsets", "carried")
 
@@ -282,8 +271,8 @@ def scan_tile(scan: Scan, stage: str) -> int:
 def scan_rows(scan: Scan, inputs: tuple[str, ...], output: str, stage: str = "whole") -> Template:
     """out[row, i] = the fold of x[row, ..i], on contiguous rows: a block for each part of a row.
 
-    States of parts are (row, part). Integer parameters: ``n``, ``share`` elements a part (a multiple of ``scan_tile``), ``reverse``.
-    Grid: (rows, parts).
+    States of parts are (row, part). Integer parameters: ``n``, ``share`` elements a part (a multiple of ``scan_tile``),
+    ``reverse``. Grid: (rows, parts).
     """
     s, tile = Source(scan, inputs, output, stage), scan_tile(scan, stage)
     each, kind = tile // BLOCK, compute_dtype(scan.of.dtype)
@@ -421,5 +410,3 @@ def parts_of(n: int, most: int, least: int) -> tuple[int, int]:
     """``(parts, share)``: at most ``most`` parts of at least ``least`` elements, of which each share is a multiple."""
     share = ceil_div(ceil_div(n, most), least) * least
     return ceil_div(n, share), share
-
-

@@ -65,7 +65,7 @@ def move_to(walk, batch, which):
     """Bytes from an operand's first matrix to that of index ``batch``; ``walk``: address of the batch dimensions."""
     dims = word(walk, 0)
     moved = 0
-    for back in range(dims):
+    for back in one_by_one(dims):
         d = dims - 1 - back
         extent = word(walk, 1 + d)
         moved += batch % extent * word(walk, 1 + dims + 3 * d + which)
@@ -112,7 +112,7 @@ def begin(c, rows, columns, ldc, bias, step, down, present):
                 for j in range(columns):
                     to[i * ldc + j] = source[j]
             else:
-                for j in range(columns):
+                for j in one_by_one(columns):
                     to[i * ldc + j] = source[j * (step // SIZE)]
 
 
@@ -128,16 +128,16 @@ def multiply(record, a, b, c, m, n, k):
     x, y, to = at_T(a, 0), at_T(b, 0), at_T(c, 0)
     if word(record, 9) == 0:
         for i in range(m):
-            for j in range(n):
+            for j in few(n):
                 to[i * ldc + j] = ZERO
     for i in range(m):
         for l in range(k):
             value = x[i * row + l * step]
             if across == 1:
-                for j in range(n):
+                for j in few(n):
                     to[i * ldc + j] += value * y[l * down + j]
             else:
-                for j in range(n):
+                for j in one_by_one(n):
                     to[i * ldc + j] += value * y[l * down + j * across]
 
 
@@ -164,6 +164,8 @@ def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
     text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
     text = text.replace("ZERO", zero).replace("ONE", one)
+    if dtype[0] not in "fc":  # no BLAS takes the large ones
+        text = text.replace("few(", "range(").replace("one_by_one(", "range(")
     names = "begin", "multiply", "itemsize", "complex_call"
     *typed, complex_call = late_text(text, f"gemm {dtype}", {}, *names)
     call = complex_call if dtype.startswith("complex") else blas_call

@@ -28,36 +28,46 @@ BUFFERS = 196608  # bytes of all buffers: two of 16 bytes an element for every o
 
 
 def move(target, target_step, source, source_step, count, size):
-    """Copy ``count`` elements of ``size`` bytes between addresses, with steps in bytes."""
+    """Copy ``count`` elements of ``size`` bytes between addresses, with steps in bytes.
+
+    It is inlined, and takes LLVM long: benchmarks/test_graph_costs.py. So it stands in one place, and what is copied as it lies
+    is told to have ``few`` trips.
+    """
     if size == 4:
         to4, from4 = at_int32(target, 0), at_int32(source, 0)
         if target_step == 4 and source_step == 4:
-            for i in range(count):
+            for i in few(count):
                 to4[i] = from4[i]
         elif target_step == 4 and source_step == 0:
             value4 = from4[0]
-            for i in range(count):
+            for i in few(count):
                 to4[i] = value4
         elif target_step == -4 and source_step == 4:  # of a flip: stores ascend
             last4 = at_int32(target, 4 * (1 - count))
             for i in range(count):
                 last4[i] = from4[count - 1 - i]
+        elif target_step == 4:
+            for i in range(count):
+                to4[i] = at_int32(source, i * source_step)[0]
         else:
             for i in range(count):
                 at_int32(target, i * target_step)[0] = at_int32(source, i * source_step)[0]
     elif size == 8:
         to8, from8 = at_int64(target, 0), at_int64(source, 0)
         if target_step == 8 and source_step == 8:
-            for i in range(count):
+            for i in few(count):
                 to8[i] = from8[i]
         elif target_step == 8 and source_step == 0:
             value8 = from8[0]
-            for i in range(count):
+            for i in few(count):
                 to8[i] = value8
         elif target_step == -8 and source_step == 8:  # of a flip: stores ascend
             last8 = at_int64(target, 8 * (1 - count))
             for i in range(count):
                 last8[i] = from8[count - 1 - i]
+        elif target_step == 8:
+            for i in range(count):
+                to8[i] = at_int64(source, i * source_step)[0]
         else:
             for i in range(count):
                 at_int64(target, i * target_step)[0] = at_int64(source, i * source_step)[0]
@@ -65,10 +75,15 @@ def move(target, target_step, source, source_step, count, size):
         for i in range(count):
             at_uint8(target, i * target_step)[0] = at_uint8(source, i * source_step)[0]
     elif size == 2:
-        for i in range(count):
-            at_int16(target, i * target_step)[0] = at_int16(source, i * source_step)[0]
+        to2 = at_int16(target, 0)
+        if target_step == 2:
+            for i in range(count):
+                to2[i] = at_int16(source, i * source_step)[0]
+        else:
+            for i in range(count):
+                at_int16(target, i * target_step)[0] = at_int16(source, i * source_step)[0]
     else:
-        for i in range(count):
+        for i in few(count):
             at_int64(target, i * target_step)[0] = at_int64(source, i * source_step)[0]
             at_int64(target, i * target_step)[1] = at_int64(source, i * source_step)[1]
 
@@ -93,20 +108,18 @@ def walk(buffer, memory, scatter, position, count, size, dims, shape, strides, i
         rows = 0
         if last > 0 and i == 0 and extent < 8:
             rows = min(word(shape, last - 1) - word(index, last - 1), (count - done) // extent)
+        lines, there, here, length = 1, step, size, run
         if rows > 3:  # short rows, column by column
-            down = word(strides, last - 1)
-            for j in range(extent):
-                if scatter != 0:
-                    move(address + j * step, down, buffer + (done + j) * size, extent * size, rows, size)
-                else:
-                    move(buffer + (done + j) * size, extent * size, address + j * step, down, rows, size)
+            lines, there, here, length = extent, word(strides, last - 1), extent * size, rows
+        for j in one_by_one(lines):
+            near, far = buffer + (done + j) * size, address + j * step
+            if scatter != 0:
+                near, far = far, near
+            move(near, there if scatter != 0 else here, far, here if scatter != 0 else there, length, size)
+        if rows > 3:
             set_word(index, last - 1, word(index, last - 1) + rows - 1)
-            address += (rows - 1) * down
+            address += (rows - 1) * there
             run = rows * extent
-        elif scatter != 0:
-            move(address, step, buffer + done * size, size, run, size)
-        else:
-            move(buffer + done * size, size, address, step, run, size)
         done += run
         if done < count:
             # The run ended at the end of a row: carry into the outer dimensions.
@@ -166,53 +179,34 @@ def iterate(start, stop, args):
             row = position // extent
             column = position - row * extent
             count = min(count, extent - column)
-        for k in range(operands):
-            entry = record + 8 * (6 + 4 * k)
-            size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
-            memory = pointer_word(args, 1 + k)
-            raw = buffers + 2 * room * k
-            ready = raw + room
-            if k < outs:
-                if how == 0 and cast == 0:
-                    set_word(arguments, 1 + k, memory + position * size)
-                elif how == 3:
-                    set_word(arguments, 1 + k, locate(memory, row, column, dims, shape, shape + 8 * dims * (1 + k)))
-                else:
-                    set_word(arguments, 1 + k, ready)
-            elif how == 1:
-                if cast == 0:
-                    set_word(arguments, 1 + k, memory)
-                else:
-                    convert(cast, ready, memory, 1, pair)
-                    set_word(arguments, 1 + k, ready)
-            elif how >= 3:
-                set_word(arguments, 1 + k, locate(memory, row, column, dims, shape, shape + 8 * dims * (1 + k)))
-            else:
-                source = memory + position * size
-                if how == 2:
-                    walk(raw, memory, 0, position, count, size, dims, shape, shape + 8 * dims * (1 + k), index)
-                    source = raw
-                if cast == 0:
-                    set_word(arguments, 1 + k, source)
-                else:
-                    convert(cast, ready, source, count, pair)
-                    set_word(arguments, 1 + k, ready)
-        run_kernel(kernel, 0, count, arguments)
-        for k in range(outs):
-            entry = record + 8 * (6 + 4 * k)
-            size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
-            memory = pointer_word(args, 1 + k)
-            raw = buffers + 2 * room * k
-            ready = raw + room
-            if how == 0:
-                if cast != 0:
-                    convert(cast, memory + position * size, ready, count, pair)
-            elif how == 2:
-                source = ready
-                if cast != 0:
-                    convert(cast, raw, ready, count, pair)
-                    source = raw
-                walk(source, memory, 1, position, count, size, dims, shape, shape + 8 * dims * (1 + k), index)
+        for after in range(2):  # operands are gathered, results scattered
+            if after != 0:
+                run_kernel(kernel, 0, count, arguments)
+            for k in range(outs if after != 0 else operands):
+                entry = record + 8 * (6 + 4 * k)
+                size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
+                memory = pointer_word(args, 1 + k)
+                raw = buffers + 2 * room * k
+                ready = raw + room
+                strides = shape + 8 * dims * (1 + k)
+                given = ready  # to the kernel
+                if after != 0 and cast != 0:
+                    if how == 0:
+                        convert(cast, memory + position * size, ready, count, pair)
+                    elif how == 2:
+                        convert(cast, raw, ready, count, pair)
+                if how == 2 and (after != 0 or k >= outs):
+                    buffer = raw if after == 0 or cast != 0 else ready
+                    walk(buffer, memory, after, position, count, size, dims, shape, strides, index)
+                if after == 0:
+                    source = raw if how == 2 else memory if how == 1 else memory + position * size
+                    if how >= 3:
+                        given = locate(memory, row, column, dims, shape, strides)
+                    elif cast == 0 and (k >= outs or how == 0):
+                        given = source
+                    elif k >= outs:
+                        convert(cast, ready, source, 1 if how == 1 else count, pair)
+                    set_word(arguments, 1 + k, given)
         position += count
 
 

@@ -391,17 +391,17 @@ def column_loop(start, stop, args):
         n = min(TILE, width - column)
         base = data + outer * outer_step + column * SIZE
         out = at_out(target, (outer * width + column) * OUT_SIZE)
-        for i in range(n):
+        for i in few(n):
             hi[i] = wide(IDENTITY)
             lo[i] = wide(IDENTITY)
         for top in range(0, length, COLUMN_BLOCK):
             rows = min(COLUMN_BLOCK, length - top)
-            for i in range(n):
+            for i in few(n):
                 s[i] = wide(IDENTITY)
             take_rows(s, n, base + top * step, step, rows, rows // 8 if length >= 64 else 0)
-            for i in range(n):
+            for i in few(n):
                 hi[i], lo[i] = absorb(hi[i], lo[i], s[i])
-        for i in range(n):
+        for i in few(n):
             out[i] = result(hi[i], lo[i], times, over)
 
 
