@@ -21,7 +21,6 @@ from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS
-from ..ops.core import OPS, General
 from .general import general_recipes
 from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
 from .rows import row_recipes
@@ -29,7 +28,6 @@ from .scans import scan_recipes
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
-COMPOSED = ("power_norm", "halved_ends_sum")  # reductions without kernels of their own
 WHOLLY = ("sum", "argmax", "variance")  # reductions whose kernels are all there
 DIMS = 3  # of a strided kernel; fewer are padded in front by dimensions of size 1, more are rare after collapsing
 # Operations whose strided kernels a release carries.
@@ -56,10 +54,8 @@ def kernels() -> Iterator[Entry]:
 
 
 def skipped() -> Iterator[Skipped]:
-    """The elementwise operations and reductions of the table that have no kernel, with the reason."""
+    """The elementwise operations of the table that have no kernel, with the reason."""
     yield from skipped_operations()
-    for name in COMPOSED:
-        yield Skipped(name, "it is composed of reductions and elementwise kernels")
 
 
 def operation_kernels(operation: Operation) -> Iterator[Entry]:
