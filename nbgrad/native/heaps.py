@@ -32,6 +32,7 @@ call ends with ``MISALIGNED``, before anything was launched.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_native_id
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import Row, Words, bound, c_entry, c_function, entry, native, raw

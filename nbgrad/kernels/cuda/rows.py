@@ -239,7 +239,7 @@ def NAME({", ".join([*p.parameters(), "rows", "n", *p.integers()])}):
 
 @cache
 def map_columns(program: RowProgram, inputs: tuple[str, ...], output: str) -> Template:
-    """The same along the middle one of three dimensions, contiguous: 32 columns a block, whose warps take rows in turn.
+    """The same along the middle one of three dimensions, contiguous: 32 neighbours a block, whose warps take rows in turn.
 
     Integer parameters: ``first`` (the outer index of grid plane 0), ``n``, ``columns``, those of the program. Grid: (tiles of 32
     columns, 1, planes).
