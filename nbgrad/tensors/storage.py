@@ -7,14 +7,13 @@ with a Storage of its own over the same array: the same memory, another counter.
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
-from ..native.primitives import array_data
 
 __all__ = [
     "Storage",

@@ -49,8 +49,6 @@ class UntypedStorage:
     def tolist(self) -> list[int]:
         """The bytes."""
         if self.storage.device is not CPU:
-            from .gpu import bytes_of
-
             return bytes_of(self.storage).tolist()
         return self.storage.array.view(np.uint8).tolist()
 
