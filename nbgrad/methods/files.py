@@ -92,7 +92,7 @@ def read(kind: Callable, file: Any) -> Any:
         return kind(file).load()
     except (pickle.UnpicklingError, EOFError, UnicodeDecodeError) as error:
         raise FileError(
-            f"load: the file holds no pickle, or not all of it: {error}. Hint: it must be one of nbgrad.save."
+            f"load: the file holds no pickle, or a part of one: {error}. Hint: nbgrad.save writes such files."
         ) from None
 
 
