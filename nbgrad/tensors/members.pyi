@@ -13,8 +13,9 @@ from ..lowering.counts import Histogram
 from ..ops.expr import Operators
 from ..ops.reduce import Extrema, Extremum
 from .memory_format import MemoryFormat
-from .storage import Device, UntypedStorage
+from .storage import Device
 from .tensor import Tensor
+from .untyped import UntypedStorage
 
 Number: TypeAlias = _int | _float | _complex
 Array: TypeAlias = Tensor | np.ndarray[Any, Any]

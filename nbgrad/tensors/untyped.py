@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..native.primitives import array_data
+from .gpu import bytes_of
 from .storage import CPU, Storage
 
 __all__ = ["UntypedStorage"]
