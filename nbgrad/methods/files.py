@@ -38,12 +38,13 @@ HARMLESS: dict[str, tuple[str, ...]] = {
 }
 
 
-def save(obj: Any, f: Any, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
+def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
     """Write an object with the tensors in it, for ``load``.
 
     Args:
         obj: whatever can be pickled: a ``state_dict()``, a list, a module.
         f: a path, or a file that is open for writing bytes.
+        pickle_module: Python's ``pickle``, or what has its functions; ``pickle_protocol``: as ``pickle.dump`` takes it.
 
     Raises:
         ArgumentError: neither.
@@ -56,10 +57,10 @@ def save(obj: Any, f: Any, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> No
     {'weight': tensor([1., 1.])}
     """
     if hasattr(f, "write"):
-        pickle.dump(obj, f, pickle_protocol)
+        pickle_module.dump(obj, f, pickle_protocol)
         return
     with open(path_of("save", f), "wb") as file:
-        pickle.dump(obj, file, pickle_protocol)
+        pickle_module.dump(obj, file, pickle_protocol)
 
 
 def load(
