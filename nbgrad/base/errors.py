@@ -26,10 +26,12 @@ __all__ = [
     "DivisionError",
     "InplaceError",
     "CacheError",
+    "FileError",
     "GraphError",
     "KernelError",
     "NamingError",
     "NotSupportedError",
+    "OutOfMemoryError",
     "RangeError",
     "RootError",
     "UsageError",
@@ -131,6 +133,11 @@ class KernelError(NbgradError):
 
 class OutOfMemoryError(NbgradError, MemoryError):
     """A GPU has no memory left."""
+
+    def of(self, name: str) -> OutOfMemoryError:
+        """The error under the name of what was called; it was found by what gives memory, which knows no operation."""
+        own, _, rest = str(self).partition(": ")
+        return OutOfMemoryError(f"{name}: {rest}") if own == "cuda" else self
 
 
 class LinAlgError(NbgradError):

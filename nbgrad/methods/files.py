@@ -13,7 +13,8 @@ from typing import Any, Callable
 
 from ..base.errors import ArgumentError, FileError
 from ..creation.casting import on_device
-from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, UntypedStorage, device as device_of, reading
+from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, device as device_of, reading
+from ..tensors.untyped import UntypedStorage
 
 __all__ = ["load", "save"]
 
@@ -91,7 +92,7 @@ def read(kind: Callable, file: Any) -> Any:
         return kind(file).load()
     except (pickle.UnpicklingError, EOFError, UnicodeDecodeError) as error:
         raise FileError(
-            f"load: the file holds no pickle, or not all of it: {error}. Hint: it must be one of nbgrad.save."
+            f"load: the file holds no pickle, or a part of one: {error}. Hint: nbgrad.save writes such files."
         ) from None
 
 

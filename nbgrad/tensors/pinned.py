@@ -106,8 +106,8 @@ def from_driver(size: int) -> Block:
         try:
             return Block(found.allocate_pinned(size), size)
         except Exhausted:
-            if last or not release():
-                break
+            if not last:
+                release()
     raise OutOfMemoryError(
         f"pin_memory: the system gives no {size} bytes of pinned memory; {_held[1]} are in use. Hint: leave pin_memory out."
     )
