@@ -15,8 +15,8 @@ from ..base.errors import OutOfMemoryError
 from ..base.locks import new_rlock
 from ..kernels.cuda.driver import Card, Exhausted, card
 from ..native.heaps import class_bytes
-from .arrays import last_base
 from .choices import current
+from .storage import last_base
 
 __all__ = ["Pinned", "owner_of", "pinned_array", "release", "stats"]
 

@@ -21,6 +21,7 @@ __all__ = [
     "LENT",
     "Device",
     "device",
+    "last_base",
     "CPU",
     "STORAGE_TEMPLATE",
     "choose_default",
@@ -252,6 +253,13 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     if traces:
         note_made(storage)
     return storage
+
+
+def last_base(array: Any) -> Any:
+    """What owns an array's memory, if it is no array; None if it is."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
 
 
 def note_made(storage: Storage) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..native.primitives import array_data
-from .gpu import bytes_of
 from .storage import CPU, Storage
 
 __all__ = ["UntypedStorage"]
@@ -50,6 +49,8 @@ class UntypedStorage:
     def tolist(self) -> list[int]:
         """The bytes."""
         if self.storage.device is not CPU:
+            from .gpu import bytes_of
+
             return bytes_of(self.storage).tolist()
         return self.storage.array.view(np.uint8).tolist()
 
