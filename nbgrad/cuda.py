@@ -11,10 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .autograd import stream_walk as stream_walk
+from .autograd.graphed import make_graphed_callables
 from .base.errors import ArgumentError, OutOfMemoryError, RangeError
 from .creation.casting import on_device
 from .creation.generators import Generator, default_generator_on
 from .tensors.choices import current
+from .tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from .tensors.storage import device as device_named
 from .tensors.streams import (
     Event,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .tensors.heaps import HeapOfCard
 
 __all__ = [
+    "CUDAGraph",
     "DeviceProperties",
     "Event",
     "ExternalStream",
@@ -55,12 +58,16 @@ __all__ = [
     "get_rng_state",
     "get_rng_state_all",
     "get_stream_from_external",
+    "graph",
+    "graph_pool_handle",
     "host_fallbacks",
     "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

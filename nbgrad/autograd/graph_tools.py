@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 from ..base.calls import CALLS
 from ..base.compat import (
@@ -24,6 +24,7 @@ from ..graph.saved import saved_tensors_hooks
 from ..graph.task import GraphTask, Target, log_nodes, running_task, target
 from ..tensors import storage
 from ..tensors.tensor import Tensor, native
+from .offload import Offloaded
 
 __all__ = [
     "save_on_cpu",
@@ -39,7 +40,8 @@ class save_on_cpu(saved_tensors_hooks):  # torch's name
     """Inside, what is saved for backward is moved to the CPU, and back when it is needed; on the CPU it stays where it is.
 
     Args:
-        pin_memory: keep copies of their own, which a GPU could fetch without waiting.
+        pin_memory: keep copies of their own, which a GPU fetches without waiting: copies both ways are done beside the program's
+            work, and what was saved before a tensor is fetched with it (NOTE [Offloading] of offload.py).
         device_type: the kind of device that fetches them.
 
     >>> import nbgrad
@@ -53,16 +55,21 @@ class save_on_cpu(saved_tensors_hooks):  # torch's name
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         self.pin_memory, self.device_type = pin_memory, device_type
+        self.last: ReferenceType[Offloaded] | None = None
         super().__init__(self.pack, self.unpack)
 
-    def pack(self, tensor: Tensor) -> tuple[Any, Tensor]:
+    def pack(self, tensor: Tensor) -> tuple[Any, Tensor | Offloaded]:
         """The tensor's device, and the tensor on the CPU."""
+        if self.pin_memory and tensor.layout.memory is not None and not tensor.layout.special:
+            made = Offloaded(tensor, None if self.last is None else self.last())
+            self.last = ref(made)
+            return tensor.device, made
         return tensor.device, CALLS["clone"](tensor.detach()) if self.pin_memory else tensor.to("cpu")
 
-    def unpack(self, packed: tuple[Any, Tensor]) -> Tensor:
+    def unpack(self, packed: tuple[Any, Tensor | Offloaded]) -> Tensor:
         """The tensor on its device."""
         device, tensor = packed
-        return tensor.to(device)
+        return tensor.get() if isinstance(tensor, Offloaded) else tensor.to(device)
 
 
 # ---- hooks on several tensors --------------------------------------------------------------------------------------

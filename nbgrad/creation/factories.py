@@ -7,30 +7,34 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Iterator
 
 import numpy as np
 
+from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
+from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
 from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
-from ..modes.numbers import Number, plain
+from ..modes.numbers import FOLLOWED, Number, plain
+from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
+from ..ops.expr import symbol
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
-from ..tensors.memory_format import MemoryFormat, order_of, strides_of
+from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, strides_of
 from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, moved, on_device
@@ -82,7 +86,7 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     """
     size = layout.numel * layout.descr.itemsize
     if layout.memory is not None:
-        return allocated_there(layout, make, *args)
+        return allocated_there(op, layout, make, *args)
     try:
         if size > MOST_BYTES:
             raise MemoryError
@@ -92,13 +96,27 @@ def allocated(op: str, layout: Layout, make, *args) -> Tensor:
     return new_tensor(wrap_array(array), layout)
 
 
-def allocated_there(layout: Layout, make, *args) -> Tensor:
+def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
     """The same on a GPU."""
     from ..tensors import gpu
 
-    if make is np.empty:
-        return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
-    return gpu.upload(make(layout.numel, *args, dtype=layout.descr), layout)
+    try:
+        if make is np.empty:
+            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
+        (number,) = make(1, *args, dtype=layout.descr)
+        kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
+        return native.fresh(fill_plan(layout), kind(number))
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
+
+
+FILL = Formula("filled", (("x", False),), (symbol("x"),))
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def fill_plan(layout: Layout) -> Plan:
+    """The launch that fills a dense tensor with a number."""
+    return elementwise_plan(FILL, layout.dtype, (None,), (layout,))
 
 
 def empty_of(layout: Layout) -> Tensor:
@@ -361,14 +379,14 @@ def full(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value._number_("full", "fill_value")
     if is_followed(fill_value, requires_grad):
-        return of_number(full(size, 0.0, dtype=dtype, device=device), fill_value)
+        return of_number(full(size, fill_value.PYTHON(0), dtype=dtype, device=device), fill_value)
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
     return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
 
 
 def is_followed(value: Any, requires_grad: bool) -> bool:
     """Whether a number is one whose way into a tensor a capture writes down."""
-    return type(value) is Number and not requires_grad and value.is_followed()
+    return type(value) in FOLLOWED and not requires_grad and value.is_followed()
 
 
 def of_number(x: Tensor, number: Number) -> Tensor:
@@ -685,7 +703,7 @@ def tensor(
     if dtype is None and device is None and (out := of_alike(data)) is not None:
         return leaf("tensor", out if default_device() is CPU else there("tensor", out, default_device()), requires_grad)
     if is_followed(data, requires_grad):
-        return of_number(tensor(0.0, dtype=dtype, device=device), data)
+        return of_number(tensor(data.PYTHON(0), dtype=dtype, device=device), data)
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("tensor", device)
     if to is not CPU:
         return leaf("tensor", there("tensor", tensor(data, dtype=dtype, device=CPU), to), requires_grad)
@@ -702,6 +720,9 @@ def tensor(
         return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
+        if traces and is_watched(data):
+            made = data.detach().clone(memory_format=contiguous_format)
+            return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):
@@ -1030,7 +1051,9 @@ def full_like(
     if open_levels and is_batched(input):
         return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     if is_followed(fill_value, requires_grad):
-        return of_number(full_like(input, 0.0, dtype=dtype, device=device, memory_format=memory_format), fill_value)
+        return of_number(
+            full_like(input, fill_value.PYTHON(0), dtype=dtype, device=device, memory_format=memory_format), fill_value
+        )
     layout = layout_like("full_like", input, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", "fill_value", fill_value), layout.dtype)
     return leaf("full_like", new_full(layout, value), requires_grad)

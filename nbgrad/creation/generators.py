@@ -22,6 +22,7 @@ from ..base.grad_mode import traces
 from ..base.locks import new_lock
 from ..modes.traced import capture_of_thread, refuse_in_graph
 from ..tensors.arrays import array_of
+from ..tensors.choices import captures
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor
 from .casting import on_device
@@ -43,6 +44,13 @@ __all__ = [
 ]
 
 WORD = 1 << 64
+
+
+def refuse_in_capture() -> None:
+    """Refuse to draw where a GPU's work is captured by this thread: each replay would draw the same."""
+    from ..tensors.cuda_graphs import guard
+
+    guard("random")
 
 
 class Generator:
@@ -129,6 +137,8 @@ class Generator:
         """Seed and number of the next call, as the int64 words of a kernel."""
         if traces:
             refuse_in_graph("random numbers are drawn", "draw them outside, and give them to the function")
+        if captures and self._device is not CPU:
+            refuse_in_capture()
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD
@@ -136,6 +146,8 @@ class Generator:
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Seed and number of the next call, of ``count`` calls that nobody else draws; of none, what a call would be."""
+        if captures and self._device is not CPU:
+            refuse_in_capture()
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + count) % WORD

@@ -150,7 +150,7 @@ def progress(results: Iterator[Result], total: int, arch: str) -> Iterator[Resul
     try:
         from rich.progress import track
     except ImportError as error:
-        raise KernelError("cubins: the progress bar needs rich. Hint: pip install 'nbgrad[cuda]'.") from error
+        raise KernelError("cubins: the progress bar needs rich. Hint: pip install 'nbgrad[dev]'.") from error
     yield from track(results, f"kernels for {arch}", total=total)
 
 

@@ -24,6 +24,7 @@ from ..kernels.cuda.moves import (
     triangle,
 )
 from ..kernels.cuda.products import join_parts, multiply, rows_times_vector, shape_of
+from ..kernels.cuda.searches import bin_of, count_bins, find_members, find_one, insertion, rank_dtype, rank_source, ranked
 from ..kernels.cuda.sorting import GREATEST, count_bytes, move_bytes, scan_sums, scan_tiles, sort_lines, tile_sums
 from ..kernels.cuda.templates import array, index_source, strided
 from ..ops.core import OPS
@@ -36,7 +37,7 @@ BITS = tuple(map(bits_of, SIZES))
 
 def general_recipes() -> Iterator[Recipe]:
     """All of them."""
-    yield from itertools.chain(moves(), sequences(), indices(), orders(), products())
+    yield from itertools.chain(moves(), sequences(), indices(), orders(), searches(), products())
 
 
 def moves() -> Iterator[Recipe]:
@@ -121,6 +122,22 @@ def orders() -> Iterator[Recipe]:
         yield Recipe(scan_sums(dtype), identity, "int64")
         yield Recipe(tile_sums(dtype, dtype), identity, "int64")
         yield Recipe(scan_tiles(dtype, dtype), identity, "int64")
+
+
+def searches() -> Iterator[Recipe]:
+    """Ranks, places in sorted lines, members, bins."""
+    for dtype in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8"):
+        compute, key = compute_dtype(dtype), rank_dtype(dtype)
+        for largest, ndim in itertools.product((False, True), (1, 2)):
+            source = {**rank_source(dtype, largest), **index_source(64)}
+            yield Recipe(strided((array(dtype),), (key,), ndim, 64), ranked(dtype), compute, source)
+        for flag in (False, True):
+            yield Recipe(insertion(dtype, flag), ranked(dtype), compute, rank_source(dtype, True))
+            yield Recipe(find_members(dtype, key, flag), ranked(dtype), compute, rank_source(dtype, True))
+        for search in ("median", "mode"):
+            yield Recipe(find_one(key, search), identity, compute, rank_source(dtype, True))
+        if dtype.startswith("float"):
+            yield Recipe(count_bins(dtype, 3), bin_of, compute)
 
 
 def products() -> Iterator[Recipe]:

@@ -24,6 +24,8 @@ from ..kernels.templates.philox import DISTRIBUTIONS
 from ..ops.core import OPS, General
 from .general import general_recipes
 from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
+from .rows import row_recipes
+from .scans import scan_recipes
 
 __all__ = ["Entry", "kernels", "skipped", "operation_kernels", "copies", "reductions", "random_numbers", "entry"]
 
@@ -93,8 +95,8 @@ def copies() -> Iterator[Entry]:
 
 
 def general() -> Iterator[Entry]:
-    """Moves, indices, orders, products."""
-    for recipe in general_recipes():
+    """Moves, indices, orders, products; rows that are folded and mapped."""
+    for recipe in itertools.chain(general_recipes(), row_recipes(), scan_recipes()):
         yield Entry(recipe.name, recipe, gates_for(recipe.template, recipe.dtype, name=recipe.scalar.__name__))
 
 

@@ -154,8 +154,8 @@ def tile_step(move: Move, sizes: tuple, to: tuple, x: tuple, pointers: tuple[Pla
     if shared is None or across is None or to[inner] != 1 or min(sizes[inner], sizes[across]) < TILED_FROM:
         return None
     batch = [d for d in range(inner) if d != across]
-    walk = [[each[d] for d in batch] for each in (sizes, to, x)]
-    tiles = transpose_tiles(*walk, sizes=(sizes[inner], sizes[across]), out_step=to[across], x_step=x[inner])
+    counts, out_steps, x_steps = ([each[d] for d in batch] for each in (sizes, to, x))
+    tiles = transpose_tiles(counts, out_steps, x_steps, (sizes[inner], sizes[across]), to[across], x[inner])
     template = transpose(move.source, move.target, shared, tiles.ndim, bits)
     return Step(Recipe(template, move.scalar, move.dtype, index_source(bits)), tiles.grid, pointers, (), tuple(tiles.counts))
 

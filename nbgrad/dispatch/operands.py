@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, float32, float64, get_default_dtype, iinfo, int64, result_dtype, uint8
+from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
@@ -73,7 +73,7 @@ def with_numbers(op: Elementwise, operands: tuple) -> tuple:
         kinds = zip(operands, kinds_of(operands))
         dtype = dtype_of_kinds(op, tuple([x.PYTHON if isinstance(x, Number) else kind for x, kind in kinds]))
         dtype = dtype.to_real() if dtype.is_complex else dtype
-        if dtype in (float32, float64, int64):
+        if all(x.fits(dtype) for x in operands if isinstance(x, Number)):
             return tuple([x.cast(dtype) if isinstance(x, Number) and x.is_followed() else plain_number(x) for x in operands])
     return tuple(map(plain_number, operands))
 

@@ -31,7 +31,7 @@ from ..dispatch.launches import need
 from ..graph.edges import Edge, Node as GraphNode
 from ..graph.node import saved_values
 from ..modes.interpreters import Call, register
-from ..modes.numbers import ITEMS, Number, Whole
+from ..modes.numbers import ITEMS, SMALL, Number, Whole
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
 from ..tensors.storage import Storage
@@ -136,8 +136,9 @@ class Trace(Noticing):
         return twins[id(x)]
 
     def number(self, x: float, name: str, leaf: int) -> Number:
-        """A traced number in the place of an argument."""
-        return Number(x, self.input(number_tensor(x), name), self, frozenset((leaf,)))
+        """A traced number in the place of an argument; ints are of 31 bits."""
+        twin, sources = self.input(number_tensor(x), name), frozenset((leaf,))
+        return Whole(x, twin, self, sources, SMALL - 1) if type(x) is int else Number(x, twin, self, sources)
 
     def item(self, x: Tensor) -> Number | None:
         """The element of a tensor as a number that is followed: NOTE [Items] of modes/numbers.py. None where it is asked for."""

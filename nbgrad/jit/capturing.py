@@ -65,7 +65,7 @@ def captured(
     """The graph of a call, the leaves of its result, which of them are numbers, their histories, forms and structure, and effects.
 
     Args:
-        numbers: leaves that are floats, and inputs of the graph.
+        numbers: leaves that are floats or ints, and inputs of the graph.
         follow: whether what ``item`` reads is followed.
         states: what the function keeps in names; ``before``: how those were.
         selves: NOTE [Identities] of identities.py. seen: identities of objects that were there before.
@@ -120,6 +120,9 @@ def captured(
         except Exception as error:
             if active.items and not isinstance(error, (Postponed, Hosted)):
                 raise Fixed.by((ITEMS,)) from error
+            taken = [k for k in active.fixed if type(leaves[k]) is int]  # which may be why
+            if taken:
+                raise Fixed.by(taken) from error
             raise
         finally:
             if states is not None:
@@ -149,7 +152,7 @@ def captured(
         with enable_grad():  # where a result has a history, it has been recorded
             active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
         effects.note()
-        if effects.flags and any(form is not None and form.below for form in forms):
+        if (effects.flags or effects.flagged) and any(form is not None and form.below for form in forms):
             raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]

@@ -21,7 +21,7 @@ from .effects import Filling, Kept, Postponed, Raised
 from .handles import Handle, find_global, handle_of, is_module
 from .hints import Hints
 from .keys import key_of, key_of_tree, sharing
-from .leaves import NUMBER
+from .leaves import NUMBERS, is_word
 from .members import METHOD
 from .rebound import State
 from .rehearsals import in_modes, rehearsing
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Compiled", "compile"]
 
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
+MOST_BOUND = 64  # objects without a namespace that have compiled methods, and live as long as these
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
 NONE: frozenset[int] = frozenset()
 
@@ -61,9 +62,10 @@ class Compiled(AsItIs):
         self._variants_: dict[Any, list[Run]] = {}
         self._begin_()
         self._fixed_: dict[Any, frozenset[int]] = {}
+        self._taken_: dict[Any, frozenset[int]] = {}  # ints whose values it takes, by the structure of arguments
         self._postponed_: dict[Any, int] = {}
         self._count_, self._state_ = 0, State()
-        self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long
+        self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long; the latest last
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
 
@@ -86,6 +88,8 @@ class Compiled(AsItIs):
             found = Method(self, owner, kind)
             if not in_modes():
                 held[key] = found
+                if held is self._bound_ and len(held) > MOST_BOUND:
+                    held.pop(next(iter(tuple(held))), None)
         return found
 
     def __reduce__(self) -> Any:
@@ -150,11 +154,13 @@ class Compiled(AsItIs):
         leaves, tree = flatten((args, kwargs))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         try:
-            kinds = tuple([NUMBER if type(leaf) is float else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)])
+            shape = key_of_tree(tree)
+            taken = self._taken_.get(shape, NONE) if self._taken_ else NONE
+            numbers = frozenset([k for k, leaf in enumerate(leaves) if type(leaf) in NUMBERS and is_word(leaf) and k not in taken])
+            kinds = [NUMBERS[type(leaf)] if k in numbers else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)]
         except Foreign as error:
             return self._as_it_is_(error, args, kwargs)
-        loose = (key_of_tree(tree), kinds, sharing(tensors), mode.enabled, get_default_dtype())
-        numbers = frozenset([k for k, kind in enumerate(kinds) if kind is NUMBER])
+        loose = (shape, tuple(kinds), sharing(tensors), mode.enabled, get_default_dtype())
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
         key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
         if any(x.layout.special for x in tensors):
@@ -189,6 +195,10 @@ class Compiled(AsItIs):
                 try:
                     captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed)
                 except Fixed as error:
+                    wholes = {k for k in error.leaves if k != ITEMS and kinds[k] == NUMBERS[int]}
+                    if wholes:
+                        self._taken_[shape] = taken | wholes
+                        return self._dispatch_(args, kwargs)
                     return self._again_(loose, fixed | error.leaves, args, kwargs)
                 except Exception as error:  # of what takes floats alone, perhaps
                     if not numbers or isinstance(error, Kept):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
-from ..base.dtypes import float64
+from ..base.dtypes import float64, int64
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
 from ..modes.numbers import FOLLOWED, Number, plain_number
@@ -106,11 +106,12 @@ def tensor_of(numbers: list[float], dtype: DType) -> Tensor:
 
 
 def number_tensor(x: float) -> Tensor:
-    """A number as a tensor of no dimension."""
-    return native.tensor(NUMBER.template, wrap_array(np.array([x])), 0, False, None)
+    """A float, or an int of 64 bits, as a tensor of no dimension."""
+    layout = SCALARS[type(x)]
+    return native.tensor(layout.template, wrap_array(np.array([x], layout.dtype.numpy)), 0, False, None)
 
 
-NUMBER = layout_of(float64, (), None, CPU)
+SCALARS = {float: layout_of(float64, (), None, CPU), int: layout_of(int64, (), None, CPU)}
 
 
 def has_hooks(leaf: Tensor) -> bool:
@@ -177,6 +178,7 @@ class Effects:
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients;
             ``learned``: other tensors in which they do.
         flags: tensors (see ``Standin.owner``), whether they are cut off their history, whether they need gradients from then on.
+        flagged: whether the function has said anew of one that was there before whether it needs a gradient.
         cut: those that are cut off, by identity.
         exchanges: what names are to hold, and what lists are to be given, behind every run.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
@@ -189,7 +191,7 @@ class Effects:
         self.names: list[Any] = []
         self.exchanges: list[Exchange] = []
         self.flags: list[tuple[Any, bool, bool]] = []
-        self.cut: set[int] = set()
+        self.flagged, self.cut = False, set[int]()
         self.gradients: list[tuple[Any, Value | None]] = []
         self.writes: list[tuple[Value, Value, int]] = []
         self.standins: dict[int, Standin] = {}

@@ -31,6 +31,7 @@ from .names import Names, content_of, dict_of
 from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
 from .values import MOST
+from .warned import is_warner
 
 __all__ = ["Guards"]
 
@@ -115,6 +116,8 @@ class Guards(Names):
             yield from self.parts_of_reference(value)
             return
         self.note_outside(value)
+        if is_warner(value):
+            self.outside.append("warn")
         if isinstance(value, type):
             self.note_class(value)
             return

@@ -63,6 +63,7 @@ def shown(node: Node, values: dict, *tensors: Tensor, parts: tuple, sep: str, en
 
 
 SHOW = Control("show", shown, effect="host")
+SHOW.last = True
 
 
 # ---- functions of arrays -----------------------------------------------------------------------------------------------

@@ -74,6 +74,7 @@ class Control:
         changing: of loops ``changing(node)``: how many of the first inputs of its blocks, which all take its operands, change from
             trip to trip.
         waits: whether all that stands before it runs before it: what it changes may be what they read.
+        last: whether it runs at the end of a run, behind all that could stop that.
         plain: ``plain(node, tensors) -> results``: what ``run`` gives of plain tensors where nothing is recorded; None: ``run``.
         steps: ``steps(node, schedule)`` gives the steps that a run takes; None, or a function that gives None: a call of ``run``.
     """
@@ -81,7 +82,7 @@ class Control:
     kind = "control"
 
     def __init__(self, name: str, run: Callable, check: Callable[[Node], Iterator[str]] | None = None, effect: str = "pure"):
-        self.sized_by_values = self.waits = False
+        self.sized_by_values = self.waits = self.last = False
         self.name, self.run, self.check, self.effect = name, run, check, effect
         self.steps: Callable[[Node, Any], Any] | None = None
         self.plain: Callable[[Node, list], Sequence[Any]] | None = None

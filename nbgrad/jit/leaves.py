@@ -7,14 +7,21 @@ from types import FunctionType, MethodType
 from typing import Any, Iterator
 
 from ..base.nested import Tree
+from ..modes.numbers import SMALL
 from ..tensors.layout import Layout
 from .literals import type_text
 from .structures import Fields
 
-__all__ = ["NUMBER", "kind_text", "names_of_leaves", "paths_of_leaves"]
+__all__ = ["NUMBERS", "is_word", "kind_text", "names_of_leaves", "paths_of_leaves"]
 
-NUMBER = float, None  # the kind of floats that are words of programs: NOTE [Traced numbers] of modes/numbers.py
+# The kinds of numbers that are words of programs: NOTE [Traced numbers] of modes/numbers.py.
+NUMBERS: dict[type, tuple[type, None]] = {float: (float, None), int: (int, None)}
 HAS_MORE = 0x04  # of a code's flags: it takes *args
+
+
+def is_word(x: float) -> bool:
+    """Whether a number is a word of a program: a float, or an int of 31 bits."""
+    return type(x) is float or abs(x) < SMALL
 
 
 def paths_of_leaves(fn: Any, tree: Tree) -> list[str]:
@@ -70,6 +77,6 @@ def kind_text(kind: Any, other: str = "a") -> str:
         layout, flag, made_by = kind
         text = type_text(layout.plain(), flag)
         return text if made_by.__name__ == "Tensor" else f"{text} ({made_by.__name__})"
-    if kind == NUMBER:
-        return "float"
+    if kind in NUMBERS.values():
+        return str(kind[0].__name__)
     return str(kind[1]) if isinstance(kind, tuple) else f"{other} {type(kind).__name__}"

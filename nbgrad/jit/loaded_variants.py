@@ -25,7 +25,7 @@ from .graph import Graph
 from .guards import Guards
 from .ir import Value
 from .keys import key_of_tree
-from .leaves import NUMBER
+from .leaves import NUMBERS
 from .literals import Type
 from .parser import given_constants, parse
 from .program import Program
@@ -84,8 +84,8 @@ class LoadedVariant(Run):
         self.given, self.paths, self.tree = given, list(record["paths"]), read_tree(record["result"])
         self.guards, self.floats = Guards(None), [int(k) for k in record["floats"]]
         kinds = list(map(read_kind, record["kinds"]))
-        self.numbers = frozenset([k for k, kind in enumerate(kinds) if kind == NUMBER])
-        given_kinds = [kind for kind in kinds if isinstance(kind[0], Layout) or kind == NUMBER]
+        self.numbers = frozenset([k for k, kind in enumerate(kinds) if kind in NUMBERS.values()])
+        given_kinds = [kind for k, kind in enumerate(kinds) if isinstance(kind[0], Layout) or k in self.numbers]
         self.known, self.arrays = list[Tensor](), set[int]()
         graph = read_graph(file, record["graph"])
         outputs, found = iter(graph.outputs), record["leaves"]
@@ -103,7 +103,7 @@ class LoadedVariant(Run):
             self.read_history(file, history, leaves, results)
         self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)
         self.passes, self.leaves = bool(record["passes"]), dict.fromkeys(record["passed"])
-        flags = [kind != NUMBER and kind[1] for kind in given_kinds]
+        flags = [bool(kind[1]) for kind in given_kinds]
         flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in graph.constants]
         marks = tuple([int(flag) * (3 if self.passes else 1) for flag in flags])
         self.assemble(
@@ -117,9 +117,8 @@ class LoadedVariant(Run):
                 words,
                 list(outputs),
                 {id(graph.constants[k].data) for k in record["known"]},
-                record["tensors"],
+                tuple([kind[2] if isinstance(kind[0], Layout) else kind[0] for kind in given_kinds]),
                 Expected(self.guards.names, self.guards.cells, bool(record["enabled"]), marks),
-                frozenset([k for k, kind in enumerate(given_kinds) if kind == NUMBER]),
                 [None if form is None else Form(*form) for form in record["forms"]],
             )
         )

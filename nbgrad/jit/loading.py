@@ -17,7 +17,7 @@ from .costs import measured
 from .files import File, read_file, refuse
 from .ir import Value
 from .keys import key_of, key_of_tree, sharing
-from .leaves import NUMBER, kind_text
+from .leaves import NUMBERS, kind_text
 from .loaded_variants import LoadedVariant, read_variant
 from .replay import run_block, tensor_of
 from .runs import MISSED, Run
@@ -103,8 +103,9 @@ class Loaded(Compiled):
         super().clear()
         self._variants_ = {key: list(group) for key, group in self._saved_.items()}
         for key in self._saved_:
-            if fixed := frozenset([k for k, kind in enumerate(key[1]) if kind[0] is float and kind != NUMBER]):
-                self._fixed_[key[0], tuple([NUMBER if k in fixed else kind for k, kind in enumerate(key[1])]), *key[2:]] = fixed
+            if fixed := frozenset([k for k, kind in enumerate(key[1]) if kind[0] in NUMBERS and kind[1] is not None]):
+                kinds = [NUMBERS[kind[0]] if k in fixed else kind for k, kind in enumerate(key[1])]
+                self._fixed_[key[0], tuple(kinds), *key[2:]] = fixed
         self._count_ = self.limit
 
     def _eagerly_(self, group: list[Run], args: tuple, kwargs: dict) -> NoReturn:

@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Container
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -43,16 +44,17 @@ def rehearse(path: str) -> None:
     from .loading import load
 
     for variant in load(path).variants:
-        run(variant.program, variant.parts.numbers)
+        run(variant.program, variant.parts.kinds)
         if variant.backward is not None:
             for program in variant.backward.programs.values():
                 run(program)
     print("\n" + json.dumps(sorted(set(loader().keys()) - before)))
 
 
-def run(program: Any, floats: Container[int] = ()) -> None:
-    """Run a program on some numbers, as far as it goes with them; ``floats`` are inputs that are Python's."""
-    inputs = [0.5 if k in floats else numbers_in(value.layout) for k, value in enumerate(program.graph.inputs)]
+def run(program: Any, kinds: Sequence[type] = ()) -> None:
+    """Run a program on some numbers, as far as it goes with them; ``kinds`` are those of the first inputs, numbers among them."""
+    pairs = zip_longest(kinds, program.graph.inputs)
+    inputs = [0.5 if kind is float else 1 if kind is int else numbers_in(value.layout) for kind, value in pairs]
     try:
         outs = program.assembled.run(*inputs)
         if outs is not None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from ..base.grad_mode import traces
 from .rehearsals import rehearsing
+from .warned import put_back_warner, put_warner
 
 if TYPE_CHECKING:
     from .capture import Trace
@@ -138,6 +139,7 @@ def watching(trace: Trace | None = None) -> Iterator[None]:
                 sys.stderr = Watched(sys.stderr, warned=True)
             if type(logging.getLogRecordFactory()) is not Records:
                 logging.setLogRecordFactory(Records(logging.getLogRecordFactory()))
+            put_warner()
         yield
     finally:
         with lock:
@@ -154,3 +156,4 @@ def leave() -> None:
     factory: Any = logging.getLogRecordFactory()
     if type(factory) is Records:
         logging.setLogRecordFactory(factory.factory)
+    put_back_warner()

@@ -21,6 +21,8 @@ from ..tensors.tensor import Tensor, native
 
 __all__ = ["Pending"]
 
+LARGE = 1 << 63
+
 
 class Place(NamedTuple):
     """Where a tensor is."""
@@ -74,7 +76,15 @@ class Pending:
         self.add(plan, tensors[:count], tensors[count:])
 
     def add(self, plan: Plan, outs: Sequence[Tensor], operands: Sequence[Any]) -> None:
-        """Note a launch."""
+        """Note a launch.
+
+        Raises:
+            OverflowError: of a number that native code would refuse.
+        """
+        if any(type(x) is int and not -LARGE <= x < LARGE for x in operands) and not any(
+            x.layout.dtype.differentiable for x in (*outs, *operands) if isinstance(x, Tensor)
+        ):
+            raise OverflowError("an int is larger than words of 64 bits.")
         places = [Place(x._storage_.array, x._offset_) if isinstance(x, Tensor) else x for x in (*outs, *operands)]
         self.launches.append(Launch(plan, places))
         for x in outs:

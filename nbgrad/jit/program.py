@@ -47,7 +47,7 @@ class Program:
         given: how many of the inputs a call has; the others are found by whoever calls ``run``.
         saved: values of which the steps return what is needed to tell them, behind that.
         kept: values that the steps return behind those.
-        numbers: which of the inputs are Python's floats in a call.
+        kinds: classes of the first of the inputs, as a call has them: of tensors or numbers. Others are plain tensors.
         forms: of the first leaves: see forms.py. Those of the others follow from the values.
 
     Attributes:
@@ -71,7 +71,7 @@ class Program:
         given: int | None = None,
         kept: Iterable[Value] = (),
         saved: Iterable[Value] = (),
-        numbers: Container[int] = (),
+        kinds: Row[type] = (),
         forms: Row[Form | None] = (),
     ):
         self.cost, self.again = Cost(), list[Any]()
@@ -106,7 +106,7 @@ class Program:
             recorded,
             given,
             self.failed,
-            numbers,
+            kinds,
         )
 
     def place(self, value: Any, known: Container[int]) -> Returned:

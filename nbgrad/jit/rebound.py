@@ -17,16 +17,12 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Iterator, NoReturn, Sequence
 
-import numpy as np
-
-from ..base.dtypes import int64
 from ..base.nested import Tree, flatten
 from ..base.plain import PLAIN
 from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.overrides import has_function
-from ..tensors.layout import layout_of
-from ..tensors.storage import CPU, wrap_array
+from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
 from .effects import Filling, Postponed, has_hooks, is_leaf, number_tensor
 from .identities import compares_objects
@@ -43,7 +39,6 @@ __all__ = ["Appending", "State", "StateOf", "States", "states_of"]
 
 NUMBERS = (int, float)
 MOST_MEMBERS = 64  # of a deque whose members are inputs of a graph
-WHOLE = layout_of(int64, (), None, CPU)
 
 
 class StateOf:
@@ -71,21 +66,14 @@ class StateOf:
 
     def tensor(self, x: Any) -> Tensor | None:
         """What stands for a tensor or a number; None where it cannot."""
-        if self.kind is float:
-            return number_tensor(x)
-        if self.kind is int:
-            return whole_tensor(x) if -(1 << 63) <= x < 1 << 63 else None
+        if self.kind in NUMBERS:
+            return number_tensor(x) if self.kind is float or -(1 << 63) <= x < 1 << 63 else None
         return x if is_state(x) and requires_grad(x) is self.flag else None
 
 
 def is_plain(x: Any, value: Any) -> bool:
     """Whether a leaf is still that text, truth value or None."""
     return type(x) is type(value) and x == value
-
-
-def whole_tensor(x: int) -> Tensor:
-    """An integer as a tensor of no dimension."""
-    return native.tensor(WHOLE.template, wrap_array(np.array([x])), 0, False, None)
 
 
 def is_state(x: Any) -> bool:
@@ -217,7 +205,7 @@ def twin_of(trace: Trace, x: Any, name: str, source: StateOf) -> Any:
     assert trace.effects is not None
     trace.effects.sources.append(source)
     if type(x) is not Tensor:
-        twin = trace.input(number_tensor(x) if type(x) is float else whole_tensor(x), name)
+        twin = trace.input(number_tensor(x), name)
         return (Number if type(x) is float else Whole)(x, twin, trace, frozenset((ITEMS,)))
     storage = wrap_array(x._storage_.array.copy())
     return trace.input(native.tensor(x.layout.template, storage, x._offset_, source.flag, None), name)

@@ -23,6 +23,7 @@ from ..tensors.tensor import Tensor
 from .effects import number_tensor
 from .graph import Graph
 from .ir import Value
+from .leaves import NUMBERS
 from .program import RESULT, Program
 from .rehearsals import in_modes
 from .replay import run_block, tensor_of
@@ -64,7 +65,7 @@ class Recorder:
         originals: for results of the steps the value of the graph.
         live: the results that have a history.
         words: of the calls of generators, in the graph.
-        numbers: whether some inputs are Python's floats.
+        numbers: whether some inputs are Python's numbers.
 
     Attributes:
         results: of the steps, without what is saved.
@@ -116,9 +117,9 @@ class Recorder:
         results = outs[: self.program.count]
         if not mode.enabled or True not in self.history:
             return results
-        tensors = [*inputs[: self.count], *learned]
+        tensors: list[Any] = [*inputs[: self.count], *learned]
         if self.numbers:
-            tensors = [number_tensor(x) if type(x) is float else x for x in tensors]
+            tensors = [number_tensor(x) if type(x) in NUMBERS else x for x in tensors]
         edges = tuple([None if not x._needs_grad_ else x._edge_ or edge_for(x) for x in tensors])
         unsaved = self.unsaved
         if unsaved:

@@ -44,7 +44,7 @@ class Parts(NamedTuple):
         live, freed: values with a history: that a pass can go through, that a pass has used up.
         words: of calls of generators; ``saved``: for the backward pass. Both are returned behind everything else.
         known: identities of tensors that were there before the capture.
-        given: how many arguments are tensors, or ``numbers``, which of them are those: NOTE [Traced numbers] of modes/numbers.py.
+        kinds: classes of the arguments that are tensors, or numbers: NOTE [Traced numbers] of modes/numbers.py.
         expected: as of ``assemble`` of sequence.py.
         forms: of the leaves of the result: see forms.py.
     """
@@ -58,9 +58,8 @@ class Parts(NamedTuple):
     words: list[Value]
     saved: list[Value]
     known: set[int]
-    given: int
+    kinds: tuple[type, ...]
     expected: Expected
-    numbers: frozenset[int] = frozenset()
     forms: Sequence[Form | None] = ()
 
 
@@ -75,7 +74,7 @@ class Run:
         live: results with a history that a backward pass can go through; ``backward`` the program of that, or None.
         acts: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
-        numbers: leaves of the arguments that are floats, and words of the program; ``floats``: leaves of the result that are.
+        numbers: leaves of the arguments that are numbers, and words of the program; ``floats``: leaves of the result that are.
         asking: the first node that depends on values; None if the program asks for none.
         parts: what the program was made from.
         cost: what its capture took; ``given``: the structure of the arguments, ``paths``: where their leaves are.
@@ -139,10 +138,10 @@ class Run:
             recorded,
             set(parts.freed),
             parts.writes,
-            parts.given,
+            len(parts.kinds),
             parts.words,
             parts.saved,
-            parts.numbers,
+            parts.kinds,
             parts.forms,
         )
         window = self.program.schedule.window

@@ -147,7 +147,6 @@ class Record:
             "forms": variant.parts.forms,
             "freed": [numbers[value] for value in parts.freed],
             "known": [k for k, value in enumerate(parts.graph.constants) if id(value.data) in parts.known],
-            "tensors": parts.given,
             "acts": None if variant.acts is None else self.acts(),
             "history": self.history(results) if parts.live else None,
         }

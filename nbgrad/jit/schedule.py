@@ -16,7 +16,6 @@ from ..tensors.layout import Layout, contiguous_strides
 from .draws import RESERVE, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
 from .histories import OVERWRITE, STOP
-from .hosts import SHOW
 from .ir import Block, Control, Node, Value, values_in
 from .launches import launch, launch_of
 from .row_strips import row_strips_of
@@ -144,7 +143,7 @@ class Stages:
             stage = max(stage, self.answered)  # it may raise what the program does not, behind another answer
         if getattr(node.op, "waits", False):
             stage = max(stage, self.last + 1)
-        if node.op is SHOW:
+        if getattr(node.op, "last", False):
             stage = LAST
         elif node.op is GUARD or node.op.sized_by_values or getattr(node.op, "effect", "") == "host":
             self.answered = stage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Container, NamedTuple, Sequence as Row
+from typing import Any, Callable, NamedTuple, Sequence as Row
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .values import Changed
 
 __all__ = ["Assembled", "Expected", "assemble"]
 
+CODES: dict[type, str] = {float: "float64", int: "int64"}
 BLOCK, RESULTS, OPERANDS, CONSTANTS, WORDS, RETURNED = range(6)  # whose addresses are numbered, in this order
 
 
@@ -101,7 +102,7 @@ def assemble(
     recorded: Callable | None,
     given: int | None = None,
     failed: Callable | None = None,
-    floats: Container[int] = (),
+    kinds: Row[type] = (),
 ) -> Assembled:
     """Make the native function of a schedule.
 
@@ -111,7 +112,7 @@ def assemble(
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
         given: how many of the inputs a call has; None: all.
-        floats: which of the inputs are Python's floats in a call.
+        kinds: classes of the first of the inputs, as a call has them; the others are plain tensors.
         failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
     prepare(find for step in schedule.steps if isinstance(step, Launch) for find in step.finders())
@@ -153,12 +154,14 @@ def assemble(
             hosts.append(step)
             gives_lock = True
     count, known = len(schedule.steps), len(addresses.owners)
+    layouts, kinds = [value.layout for value in inputs], (*kinds, *[Tensor] * (len(inputs) - len(kinds)))
     code = pack_words(plan.size, count, known, int(gives_lock), len(inputs) if given is None else given, *words) + tail
     room = ALIGNED + table + plan.size
     call, run = native.sequence(
         code,
         tuple(templates),
-        tuple([NUMBER_CODES["float64"] if k in floats else value.layout for k, value in enumerate(inputs)]),
+        tuple([NUMBER_CODES[CODES[kind]] if kind in CODES else layout for layout, kind in zip(layouts, kinds)]),
+        tuple(kinds),
         tuple(data),
         tuple(
             [
@@ -244,7 +247,7 @@ def host_of(
                 owner: Any = [x for made in held[arrays:] for x in made]
             else:
                 owner = (None, results, operands, constants)[kind]
-            if kind == OPERANDS and type(owner[k]) is float:
+            if kind == OPERANDS and type(owner[k]) in CODES:
                 given[value] = number_tensor(owner[k])
                 continue
             given[value] = native.tensor(template, owner[k]._storage_, owner[k]._offset_ + offset, False, None)

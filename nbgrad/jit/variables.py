@@ -287,14 +287,16 @@ class Variables:
             )
 
     def copied(self, x: Tensor) -> Tensor:
-        """A tensor like an argument: a leaf, or in its place of the graph, on a copy of its storage."""
+        """A tensor of an argument's class: a leaf, or in its place of the graph, on a copy of its storage."""
         if id(x._storage_) not in self.copies:
             need((x,))
             copy = wrap_array(x._storage_.array.copy())
             self.copies[id(x._storage_)] = x._storage_, copy
             self.given.add(id(copy.array))
         storage = self.copies[id(x._storage_)][1]
-        made = native.tensor(x.layout.plain().template, storage, x._offset_, bool(x.requires_grad), None)
+        made: Tensor = native.tensor(x.layout.plain().template, storage, x._offset_, bool(x.requires_grad), None)
+        if type(x) is not Tensor:
+            made.__class__ = type(x)
         return made
 
 

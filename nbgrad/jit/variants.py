@@ -24,7 +24,7 @@ from .graph import Graph
 from .guards import Guards
 from .identities import identities, selves
 from .ir import Value, values_in
-from .leaves import paths_of_leaves
+from .leaves import NUMBERS, paths_of_leaves
 from .lines import line_of
 from .passes import owners, recorded_owners, simplify
 from .rebound import State, States, states_of
@@ -53,6 +53,7 @@ class Variant(Run):
         self.guards = Guards(fn, *others, *kinds_in(tree))
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
+        self.require_values(leaves, numbers)
         self.before = Before(self.guards)
         try:
             self.capture(fn, leaves, tree, numbers, follow, kept)
@@ -62,6 +63,17 @@ class Variant(Run):
             else:  # the function's own
                 self.before.release()
             raise
+
+    def require_values(self, leaves: list, numbers: frozenset[int]) -> None:
+        """Take numbers by their values where the program may ask for their exact class (``type(x) is int``).
+
+        Raises:
+            Fixed: it may.
+        """
+        words = self.guards.words
+        asked = [k for k in numbers if "type" in words and type(leaves[k]).__name__ in words]
+        if asked:
+            raise Fixed.by(asked)
 
     def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, kept: State) -> None:
         """Run the function, and make a program of what is seen.
@@ -144,7 +156,7 @@ class Variant(Run):
         if "live" in histories:
             marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
             inputs = [
-                *[number_tensor(x) if type(x) is float else x for x in given],
+                *[number_tensor(x) if type(x) in NUMBERS else x for x in given],
                 *[source.find(tuple(given)) for source in effects.sources],
             ]
             live_outputs = [x for x, mark in zip(graph.outputs, marks) if mark == "live"]
@@ -182,9 +194,8 @@ class Variant(Run):
                 words_of(graph) if live else [],
                 saved,
                 there,
-                len(given),
+                tuple(map(type, given)),
                 Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words),
-                frozenset([k for k, x in enumerate(given) if type(x) is float]),
                 forms,
             )
         )

@@ -33,6 +33,8 @@ __all__ = [
     "first_greatest",
     "first_smallest",
     "greater_float",
+    "last_greatest",
+    "last_smallest",
     "merge_carried",
     "smaller_float",
 ]
@@ -133,6 +135,18 @@ def first_greatest(x, i, y, j):
 def first_smallest(x, i, y, j):
     """The smaller of two and its position: NaN is the smallest, of equals the first."""
     later = (y < x) | ((y != y) & (x == x)) | (((y == x) | ((y != y) & (x != x))) & (j < i))
+    return where(later, y, x), where_index(later, j, i)
+
+
+def last_greatest(x, i, y, j):
+    """As ``first_greatest``, of equals the later one: the second operand."""
+    later = (y >= x) | (y != y)
+    return where(later, y, x), where_index(later, j, i)
+
+
+def last_smallest(x, i, y, j):
+    """As ``first_smallest``, of equals the later one: the second operand."""
+    later = (y <= x) | (y != y)
     return where(later, y, x), where_index(later, j, i)
 
 

@@ -34,13 +34,24 @@ def scan_kernel(name: str, source: str, out: str, by_columns: bool) -> int:
     return address(Program(f"scan_{name}", loop, None))
 
 
+def scan_split(name: str, x: Layout, dim: int) -> tuple[int, int, int]:
+    """``[outer, length, width]`` of an operand that is scanned."""
+    return split_at(x.shape, wrap({"sum": "cumsum", "product": "cumprod"}.get(name, name), dim, x.ndim))
+
+
 def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, reverse: bool) -> GeneralPlan:
     """The launch of a scan over contiguous operands."""
     x = layouts[0]
-    split = split_at(x.shape, wrap({"sum": "cumsum", "product": "cumprod"}.get(name, name), dim, x.ndim))
+    split = scan_split(name, x, dim)
     by_columns = split[2] > 1
     code = scan_kernel(name, x.dtype.compute, out.dtype.compute, by_columns)
     return GeneralPlan(split_launch(code, split, len(layouts), by_columns, int(reverse)), (out.template,), layouts)
+
+
+def scan_call(op, x: Layout, attributes: dict) -> tuple[str, tuple[Layout], int, Layout]:
+    """The kernel of a running sum or product, its operands, dimension and result."""
+    name = op.name.removeprefix("scan_") + ("_before" if attributes.get("exclusive") else "")
+    return name, (x,), attributes["dim"], x.like(x.dtype if x.dtype.differentiable else int64)
 
 
 @lowering("scan_sum", "scan_product")
@@ -50,9 +61,7 @@ def _scan(op, layouts, attributes):
         return steps
     if not runs_as_it_lies(x):
         return arranged_call
-    name = op.name.removeprefix("scan_") + ("_before" if attributes.get("exclusive") else "")
-    out = x.like(x.dtype if x.dtype.differentiable else int64)
-    return scan_plan(name, layouts, attributes["dim"], out, attributes["reverse"])
+    return scan_plan(*scan_call(op, x, attributes), attributes["reverse"])
 
 
 @lowering("recurrence")
@@ -79,11 +88,16 @@ def running_plan(x: Layout, dim: int, largest: bool, values: bool) -> GeneralPla
     return GeneralPlan(split_launch(code, split, 1, split[2] > 1, outs=len(outs)), outs, (x,))
 
 
+def require_running_order(x: Layout) -> None:
+    """Refuse what has no extremum."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
+
+
 @lowering("running_indices")
 def _running_indices(op, layouts, attributes):
     (x,) = layouts
-    if x.dtype.is_complex:
-        raise DTypeError(f"cummax: complex numbers have no order, got {x.dtype}.")
+    require_running_order(x)
     return running_plan(x, attributes["dim"], attributes["largest"], False) if runs_as_it_lies(x) else arranged_call
 
 
@@ -104,11 +118,8 @@ def _shift(op, layouts, attributes):
     return GeneralPlan(record, (x.like().template,), layouts)
 
 
-@lowering("pick", "place")
-def _pick(op, layouts, attributes):
-    x, index = layouts
-    if not (x.contiguous and index.contiguous):
-        return arranged_call
+def pick_split(op, x: Layout, index: Layout, attributes: dict) -> tuple[tuple[int, int, int], int, Layout]:
+    """``([outer, length, width], count, result)`` of ``pick`` or ``place``: so many indices along the dimension."""
     dim = wrap(op.name, attributes["dim"], x.ndim)
     if op.name == "place" and x.shape != index.shape:
         raise ShapeError(f"place: values {list(x.shape)} and index {list(index.shape)} must have one shape.")
@@ -117,13 +128,22 @@ def _pick(op, layouts, attributes):
         shape = (*shape[:dim], attributes["size"], *shape[dim + 1 :])
     outer, count, width = split_at(index.shape, dim)
     length = split_at(x.shape if op.name == "pick" else shape, dim)[1]
-    record = split_launch(mover(op.name, _BITS[x.dtype.itemsize]), (outer, length, width), 2, False, 0, count)
     if op.name == "pick" and not attributes["keepdim"]:
         shape = (*shape[:dim], *shape[dim + 1 :])
-    return GeneralPlan(record, (x.like(None, shape).template,), layouts)
+    return (outer, length, width), count, x.like(None, shape)
 
 
-@lowering("shared_pick", style="run")
+@lowering("pick", "place")
+def _pick(op, layouts, attributes):
+    x, index = layouts
+    if not (x.contiguous and index.contiguous):
+        return arranged_call
+    split, count, out = pick_split(op, x, index, attributes)
+    record = split_launch(mover(op.name, _BITS[x.dtype.itemsize]), split, 2, False, 0, count)
+    return GeneralPlan(record, (out.template,), layouts)
+
+
+@lowering("shared_pick", style="run", device=None)
 def _shared_pick(op, tensors, attributes):
     return CALLS["pick"](*tensors, attributes["dim"], False)
 
@@ -131,14 +151,19 @@ def _shared_pick(op, tensors, attributes):
 # ---- running logarithms of sums ---------------------------------------------------------------------------------------
 
 
+def running_dim(x: Layout, dim: int) -> int:
+    """The dimension along which logarithms of sums run."""
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"logcumsumexp: x is {x.dtype}, expected a floating dtype.")
+    return wrap("logcumsumexp", dim, x.ndim)
+
+
 @lowering("running_logsumexp", style="run")
 def _running_logsumexp(op, tensors, attributes):
     (x,) = tensors
     if x.layout.dtype.is_complex:
         return complex_running_logsumexp(x, attributes["dim"])
-    if not x.layout.dtype.is_floating_point:
-        raise DTypeError(f"logcumsumexp: x is {x.layout.dtype}, expected a floating dtype.")
-    dim, dtype = wrap("logcumsumexp", attributes["dim"], x.layout.ndim), x.layout.dtype
+    dim, dtype = running_dim(x.layout, attributes["dim"]), x.layout.dtype
     (x,) = arranged((x,))
     out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
     return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import float32, get_default_dtype
@@ -48,51 +49,63 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     return GeneralPlan(record, (out.template,), layouts)
 
 
-@lowering("softmax", "log_softmax")
-def _softmax(op, layouts, attributes):
-    x, dtype = layouts[0], attributes["dtype"]
+def softmax_split(op, layouts: tuple[Layout, ...], attributes: dict) -> tuple[int, int, int] | Callable:
+    """How a call splits its operands, of one shape; steps where they are converted first."""
+    x, dtype = layouts[0], attributes.get("dtype")
     if dtype is not None and dtype is not x.dtype:
         return converted_first(dtype)
-    if not x.dtype.is_floating_point:
+    if x.shape != layouts[-1].shape:
+        raise ShapeError(f"{op.name}: shapes {list(x.shape)} and {list(layouts[-1].shape)} must be equal.")
+    if len(layouts) == 1 and not x.dtype.is_floating_point:
         raise DTypeError(f"{op.name}: expected a floating tensor, got {x.dtype}. Hint: pass dtype=nbgrad.float32.")
-    dim = wrap(op.name, attributes["dim"], x.ndim)
-    if not runs_as_it_lies(x):
+    return split_at(x.shape, wrap(op.name, attributes["dim"], x.ndim))
+
+
+@lowering("softmax", "log_softmax", "softmax_backward", "log_softmax_backward")
+def _softmax(op, layouts, attributes):
+    split = softmax_split(op, layouts, attributes)
+    if not isinstance(split, tuple):
+        return split
+    if not all(map(runs_as_it_lies, layouts)):
         return arranged_call
-    return family_plan(op.name, layouts, split_at(x.shape, dim), x.like())
+    return family_plan(op.name, layouts, split, layouts[0].like())
 
 
-@lowering("softmax_backward", "log_softmax_backward")
-def _backward(op, layouts, attributes):
-    x, y = layouts
-    if x.shape != y.shape:
-        raise ShapeError(f"{op.name}: shapes {list(x.shape)} and {list(y.shape)} must be equal.")
-    if not (runs_as_it_lies(x) and runs_as_it_lies(y)):
-        return arranged_call
-    return family_plan(op.name, layouts, split_at(x.shape, wrap(op.name, attributes["dim"], x.ndim)), x.like())
-
-
-@lowering("standardise", "standardise_backward")
-def _standardise(op, layouts, attributes):
+def standardise_split(op, layouts: tuple[Layout, ...], attributes: dict) -> tuple[int, int, int]:
+    """How a call splits its operands, of one shape."""
     x, last = layouts[0], layouts[-1]
     if x.shape != last.shape:
         raise ShapeError(f"{op.public}: shapes {list(x.shape)} and {list(last.shape)} must be equal.")
     if not x.dtype.is_floating_point:
         raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
+    split = x.ndim - attributes["count"]
+    return math.prod(x.shape[:split]), math.prod(x.shape[split:]), 1
+
+
+@lowering("standardise", "standardise_backward")
+def _standardise(op, layouts, attributes):
+    split = standardise_split(op, layouts, attributes)
     if not all(map(runs_as_it_lies, layouts)):
         return arranged_call
-    split = x.ndim - attributes["count"]
-    return family_plan(op.name, layouts, (math.prod(x.shape[:split]), math.prod(x.shape[split:]), 1), x.like(), attributes["eps"])
+    return family_plan(op.name, layouts, split, layouts[0].like(), attributes["eps"])
 
 
-@lowering("logsumexp")
-def _logsumexp(op, layouts, attributes):
-    x = layouts[0]
+def logsumexp_dims(x: Layout, attributes: dict) -> tuple[tuple[int, ...], Layout] | Callable:
+    """The dimensions of a call, and the layout of its result; steps of what is not floating."""
     if x.dtype.is_complex:
         return complex_logsumexp
     if not x.dtype.is_floating_point:  # the default dtype may be another one at the next call
         return lambda op, tensors, attributes: CALLS[op.name](CALLS["to_dtype"](tensors[0], get_default_dtype()), **attributes)
     dims = reduced_dims("logsumexp", x.ndim, attributes["dim"])
-    out = x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
+    return dims, x.like(None, kept_shape(x.shape, dims, attributes["keepdim"]))
+
+
+@lowering("logsumexp")
+def _logsumexp(op, layouts, attributes):
+    x, found = layouts[0], logsumexp_dims(layouts[0], attributes)
+    if not isinstance(found, tuple):
+        return found
+    dims, out = found
     neighbours = dims == tuple(range(dims[0], dims[-1] + 1)) if dims else True
     if not (runs_as_it_lies(x) and neighbours) or 0 in x.shape:
         return lambda op, tensors, attributes: arranged(tensors[0], dims, out)

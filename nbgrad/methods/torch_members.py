@@ -13,13 +13,15 @@ from ..base.dtypes import int64
 from ..base.errors import ArgumentError, DeviceError, ShapeError
 from ..base.grad_mode import traces
 from ..base.size import Size
+from ..creation.casting import on_device
 from ..creation.factories import empty, empty_strided, tensor
 from ..dispatch.inplace_views import inplace_view
+from ..lowering.device import is_pinned
 from ..modes.overrides import functions_of
 from ..tensors.batch_levels import leave_graph
-from ..tensors.storage import UntypedStorage
+from ..tensors.storage import UntypedStorage, wrap_array
 from ..tensors.streams import record_stream
-from ..tensors.tensor import Tensor
+from ..tensors.tensor import Tensor, new_tensor
 from .elements import apply_, fill_diagonal_, map2_, map_
 from .inplace_functions import inplace_functions
 from .install import FUNCTIONS
@@ -50,12 +52,24 @@ def is_set_to(x: Tensor, other: Tensor) -> bool:
 
 
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
-    """Memory that a GPU could fetch from without waiting.
+    """The tensor in pinned memory, from which a GPU fetches while the program goes on; itself where it is there.
+
+    Args:
+        device: which GPU it is for: any of them reaches it.
 
     Raises:
-        DeviceError: always: there is no GPU that tensors can be on.
+        DeviceError: there is no GPU, or the tensor is on one. OutOfMemoryError: the system gives no such memory.
     """
-    raise DeviceError("pin_memory: there is no accelerator that memory could be pinned for. Hint: leave it out.")
+    if x.layout.memory is not None:
+        raise DeviceError(f"pin_memory: the tensor is on {x.layout.device}, expected one on the CPU. Hint: x.cpu().pin_memory().")
+    on_device("pin_memory", "cuda" if device is None else device)
+    if is_pinned(x):
+        return x
+    from ..tensors.pinned import pinned_array
+
+    layout = x.layout if x.layout.dense else x.layout.like()
+    array = pinned_array(layout.numel * layout.dtype.itemsize).view(layout.descr)
+    return CALLS["copy_"](new_tensor(wrap_array(array), layout.plain()), x)
 
 
 def share_memory_(x: Tensor) -> Tensor:
@@ -202,7 +216,7 @@ METHODS: dict[str, Callable] = {
     "const_data_ptr": Tensor.data_ptr,
     "is_signed": is_signed,
     "is_nonzero": is_nonzero,
-    "is_pinned": answer(False, "False: memory is never pinned."),
+    "is_pinned": is_pinned,
     "is_shared": answer(False, "False: see ``share_memory_``."),
     "is_distributed": answer(False, "False, as of all tensors."),
     "to_dense": to_dense,

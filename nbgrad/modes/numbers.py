@@ -1,18 +1,20 @@
-"""Numbers that a capture follows: floats among the arguments of a captured function, and what it computes of them.
+"""Numbers that a capture follows: those among the arguments of a captured function, and what it computes of them.
 
-NOTE [Traced numbers]: a float argument of a captured function is an input of the graph, a float64 without dimensions. The function
-sees a ``Number``, which says that it is a float. What Python's operators compute of it is written down, like calls of tensors.
-Where it meets an operation it becomes a tensor of the dtype in which the operation takes a number, rounded once, as the number
-would be; so another number is another word, and no other program. Powers, and functions of ``math``, are steps in Python. What is
-compared, or asked for its truth or its whole part, is a value that the program asks for: NOTE [Values asked for] of jit/values.py.
-Whoever needs the number itself (``float``, NumPy, texts, keys, whatever takes no tensor) fixes the arguments that it comes from:
-the capture begins again with these as they are, and the program holds for these values alone. Behind its capture a number is a
-float, and nothing else.
+NOTE [Traced numbers]: a float argument of a captured function is an input of the graph, a float64 without dimensions; an int of 31
+bits is an int64. The function sees a ``Number`` or a ``Whole``, which says that it is a float or an int. What Python's operators
+compute of it is written down, like calls of tensors. Where it meets an operation it becomes a tensor of the dtype in which the
+operation takes a number, rounded once, as the number would be; so another number is another word, and no other program. Powers, and
+functions of ``math``, are steps in Python. Where a float is compared, or its truth or whole part is taken, the program asks for
+that value: NOTE [Values asked for] of jit/values.py. Whoever needs the number itself (``float``, NumPy, texts, keys,
+whatever takes no tensor; of an int indices, exponents and counts, and comparisons of itself) fixes the arguments it comes from: the
+capture begins again with these as they are, and the program holds for these values alone. Behind its capture a number is a float or
+an int, and nothing else.
 
 NOTE [Items]: what ``item`` reads of a floating tensor in a compiled function is such a number, too: a step that ends with
 ``return loss.item()`` is one program. It comes from no argument, so where the number itself is needed the program asks for it.
 Its value is computed in the capture only where somebody looks. What it reads of an integer one is a ``Whole``. Python's integers
-have no bounds: what is computed of one is written down as long as the numbers are small, which the program asks for, too.
+have no bounds: what is computed of one is written down as long as the numbers are small, which the program asks for, too, where it
+does not follow from what is computed of an argument.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ from typing import Any, Callable
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, float64, int64
+from ..base.dtypes import DType, float32, float64, int32, int64
 from ..base.grad_mode import capture_of_thread, traces
 from ..tensors.tensor import Tensor
 from .number_functions import function, written
 
-__all__ = ["FOLLOWED", "ITEMS", "Number", "Whole", "function_of", "plain", "plain_number", "value_of"]
+__all__ = ["FOLLOWED", "ITEMS", "SMALL", "Number", "Whole", "function_of", "plain", "plain_number", "value_of"]
 
 ITEMS = -1  # among the sources of a number: it comes from an element of a tensor, not from an argument alone
 EXACT = 1 << 53  # integers beyond are no floats
 SMALL = 1 << 31  # products of integers up to it are integers of 64 bits
+MOST = 1 << 62  # of which an operation gives integers of 64 bits
+BOUNDS: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.add, "mul": operator.mul}
 VALUELESS = (str, bytes, type(None), tuple, list, dict, set, type)  # what no number equals
 
 
@@ -72,6 +76,10 @@ class Number:
     def is_asked(self) -> bool:
         """Whether an answer about it may be a guard: bodies of loops and branches have none."""
         return self.is_followed() and capture_of_thread() is self.capture
+
+    def fits(self, dtype: DType) -> bool:
+        """Whether it may be a tensor of a dtype in the place of a number of it."""
+        return dtype in (float32, float64)
 
     def cast(self, dtype: DType) -> Any:
         """It as a tensor of a dtype; as a number where that would not be the same."""
@@ -208,25 +216,45 @@ class Number:
 
 
 class Whole(Number):
-    """An int that ``item`` has read: NOTE [Items]. Its tensor is one of int64."""
+    """An int among the arguments, or that ``item`` has read: NOTE [Items]. Its tensor is one of int64.
 
-    __slots__ = ()
+    Args:
+        bound: what its absolute value does not exceed in any run of the program; None if nobody knows.
+    """
+
+    __slots__ = ("bound",)
     PYTHON = int
+
+    def __init__(self, known: int | None, tensor: Tensor, capture: Any, sources: frozenset[int], bound: int | None = None):
+        super().__init__(known, tensor, capture, sources)
+        self.bound = bound
 
     def __float__(self) -> float:
         return float(int(self))
 
     def __int__(self) -> int:
-        if self.capture in traces:
-            self.capture.ask("item", self.tensor)
-        return int(self.value)
+        return int(super().__float__())
 
     __index__ = __trunc__ = __int__
 
+    def is_argument(self) -> bool:
+        """Whether it is an argument itself, of which programs make modes and counts."""
+        return ITEMS not in self.sources and id(self.tensor) in self.capture.inputs
+
     def is_within(self, bound: int) -> bool:
         """Whether it is so small, now and in every run of the program."""
+        if self.bound is not None and self.bound <= bound:
+            return self.is_followed()
         small = self.is_asked() and -bound <= self.value <= bound
         return small and bool(CALLS["logical_and"](CALLS["ge"](self.tensor, -bound), CALLS["le"](self.tensor, bound)))
+
+    def is_word(self) -> bool:
+        """Whether what is computed of it is no larger than integers of 64 bits, now and in every run of the program."""
+        return self.is_followed() if self.bound is not None else self.is_within(SMALL)
+
+    def fits(self, dtype: DType) -> bool:
+        """Whether it may be a tensor of a dtype in the place of a number of it."""
+        return dtype in (float32, float64, int64) or dtype is int32 and self.bound is not None and self.bound < SMALL
 
     def as_float(self) -> Any:
         """It as a number that is a float, if it is exactly one; else the int."""
@@ -251,12 +279,21 @@ class Whole(Number):
             if type(one) is int or type(two) is int and abs(two) > EXACT:  # integers are divided exactly
                 one, two = int(self), plain_number(other)
             return compute(two, one) if reflected else compute(one, two)
+        bound = self.bound_with(name, other)
         small = kind is Whole and other.is_within(SMALL) or kind in (int, bool) and abs(other) <= SMALL
-        if not small or not self.is_within(SMALL):
+        if bound is None and (not small or not self.is_within(SMALL)) or not self.is_followed():
             one, two = int(self), plain_number(other)
             return compute(two, one) if reflected else compute(one, two)
         x, y = (other, self) if reflected else (self, other)
-        return Whole(compute(value_of(x), value_of(y)), CALLS[name](operand_of(x), operand_of(y)), self.capture, self.sources)
+        sources = self.sources | other.sources if kind is Whole else self.sources
+        made = CALLS[name](operand_of(x), operand_of(y))
+        return Whole(compute(value_of(x), value_of(y)), made, self.capture, sources, bound)
+
+    def bound_with(self, name: str, other: Any) -> int | None:
+        """The bound of ``self name other``; None if it is not known, or not of 64 bits."""
+        one, two = self.bound, other.bound if type(other) is Whole else abs(other) if type(other) in (int, bool) else None
+        found = None if one is None or two is None else BOUNDS[name](one, two)
+        return found if found is not None and found <= MOST else None
 
     __add__, __radd__ = partialmethod(combined, "add", operator.add), partialmethod(combined, "add", operator.add, reflected=True)
     __sub__, __rsub__ = partialmethod(combined, "sub", operator.sub), partialmethod(combined, "sub", operator.sub, reflected=True)
@@ -266,17 +303,17 @@ class Whole(Number):
 
     def signed(self, name: str, compute: Callable) -> Any:
         """A change of its sign."""
-        if not self.is_within(SMALL):
+        if not self.is_word():
             return compute(int(self))
-        return Whole(compute(self.value), CALLS[name](self.tensor), self.capture, self.sources)
+        return Whole(compute(self.value), CALLS[name](self.tensor), self.capture, self.sources, self.bound)
 
     __neg__, __abs__ = partialmethod(signed, "neg", operator.neg), partialmethod(signed, "abs", abs)
 
     def divided(self, name: str, compute: Callable, other: Any) -> Any:
         """The whole part of a quotient, or what remains, where the divisor is a positive number that is known."""
-        if type(other) is int and 0 < other <= SMALL and self.is_within(SMALL):
+        if type(other) is int and 0 < other <= SMALL and self.is_word():
             value = None if self.known is None else compute(self.known, other)
-            return Whole(value, CALLS[name](self.tensor, other), self.capture, self.sources)
+            return Whole(value, CALLS[name](self.tensor, other), self.capture, self.sources, self.bound and max(self.bound, other))
         return NotImplemented if isinstance(other, Tensor) else compute(int(self), plain_number(other))
 
     __floordiv__ = partialmethod(divided, "floor_divide", operator.floordiv)
@@ -287,6 +324,8 @@ class Whole(Number):
         kind = type(other)
         if isinstance(other, VALUELESS):
             return compute(self.value, other)
+        if self.is_argument() and not isinstance(other, Tensor):
+            return compute(int(self), plain_number(other))
         if kind in (Number, float):
             return compute(self.as_float(), other)
         if kind not in (Whole, int, bool) or kind is int and abs(other) >= 1 << 63 or not self.is_asked():

@@ -11,7 +11,8 @@ context; 4 bytes in use, 5 the most that ever were, 6 blocks in use, 7 requests,
 other streams have used, a chain that waits; 10 address of ``cuLaunchKernel``, 11 of ``cuCtxSetCurrent``, or 0 where there is one
 context; 12 address of the error words (NOTE [Errors on the device] of kernels/cuda/steps.py); 13 launches; 14 bytes asked for that
 are in use; 15 the bit of the current stream, 0 while the process has used no stream but default ones; 16 the most bytes asked for
-that ever were in use at once, 17 all that ever were asked for; 18 the plan for which memory is asked, for errors, or 0.
+that ever were in use at once, 17 all that ever were asked for; 18 the plan for which memory is asked, for errors, or 0;
+19 whether the thread captures its work.
 
 A block has words of its own, on the host: 0 the next of its chain, 1 its address, 2 its bytes, 3 the head of the list to which it
 goes, 4 the heap's words, 5 the bits of other streams than the list's that have used it, 6 bytes asked for.
@@ -30,8 +31,8 @@ call ends with ``MISALIGNED``, before anything was launched.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from threading import get_native_id
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import Row, Words, bound, c_entry, c_function, entry, native, raw
@@ -74,7 +75,7 @@ CLASSES = 8 + 8 * 36
 HEAP_WORDS = 24
 THREAD, LISTS, STREAM, CONTEXT, USED, PEAK, BLOCKS, REQUESTS, MISSES = 0, 1, 2, 3, 4, 5, 6, 7, 8
 WAITING, LAUNCH, SET_CONTEXT, ERRORS, LAUNCHES, ASKED, MINE = 9, 10, 11, 12, 13, 14, 15
-PEAK_ASKED, ASKED_EVER, ASKER = 16, 17, 18
+PEAK_ASKED, ASKED_EVER, ASKER, CAPTURING = 16, 17, 18, 19
 NEXT, ADDRESS, BYTES, LIST, OF_HEAP, SHARED, ASKED_FOR = 0, 8, 16, 24, 32, 40, 48  # of a block, in bytes
 BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
@@ -97,16 +98,18 @@ class Heap:
         kind: the type DeviceMemory.
         ask: ``ask(bytes)``: memory that no list could give.
         enter: ``enter()``: write down the current stream of this thread.
+        seen: ``seen(tensor, written)``: a launch of a capture uses it.
     """
 
-    __slots__ = ("words", "kind", "ask", "enter")
+    __slots__ = ("words", "kind", "ask", "enter", "seen")
     words: bytes
     kind: type
     ask: Callable
     enter: Callable
+    seen: Callable
 
-    def __init__(self, words, kind, ask, enter):
-        self.words, self.kind, self.ask, self.enter = words, kind, ask, enter
+    def __init__(self, words, kind, ask, enter, seen):
+        self.words, self.kind, self.ask, self.enter, self.seen = words, kind, ask, enter, seen
 
     def request(self, size) -> object:
         """Memory of so many bytes."""
@@ -278,20 +281,21 @@ def adopt(kind: type, address, size) -> object:
 # ---- streams -------------------------------------------------------------------------------------------------------------
 
 
-@entry(python=lambda heap, stream, lists, mine: write_words(heap, stream, lists, mine, threading.get_native_id()))
-def choose_stream(heap: Heap, stream, lists, mine) -> None:
-    """Write down the current stream of this thread, the lists of it, and its bit: NOTE [Heap words]."""
+@entry(python=lambda heap, stream, lists, mine, capturing: write_words(heap, stream, lists, mine, capturing, get_native_id()))
+def choose_stream(heap: Heap, stream, lists, mine, capturing) -> None:
+    """Write down the current stream of this thread, the lists of it, its bit, and whether there is a capture: NOTE [Heap words]."""
     facts = words_of(heap.words)
     facts[STREAM] = int(stream)
     facts[LISTS] = int(lists)
     facts[MINE] = int(mine)
+    facts[CAPTURING] = int(capturing)
     facts[THREAD] = thread_number()
 
 
-def write_words(heap: Heap, stream: int, lists: int, mine: int, thread: int) -> None:
+def write_words(heap: Heap, stream: int, lists: int, mine: int, capturing: int, thread: int) -> None:
     """``choose_stream`` in Python."""
     facts: Any = heap.words
-    facts[STREAM], facts[LISTS], facts[MINE], facts[THREAD] = stream, lists, mine, thread
+    facts[STREAM], facts[LISTS], facts[MINE], facts[CAPTURING], facts[THREAD] = stream, lists, mine, capturing, thread
 
 
 @entry(python=lambda memory, lists, bit: memory.use(lists, bit))
@@ -314,19 +318,26 @@ def use(memory: int, lists: int, bit: int) -> None:
             put_int64(block + SHARED, get_int64(block + SHARED) | bit)
 
 
-def use_plainly(facts: Any, tensors: tuple) -> None:
+def use_plainly(heap: Heap, tensors: tuple, written: bool) -> None:
     """``note_uses`` in Python."""
+    facts: Any = heap.words
     for x in tensors:
         if getattr(x, "_storage_", None) is not None and x.layout.memory is not None:
             x._storage_.array.use(facts[LISTS], facts[MINE])
+            if facts[CAPTURING]:
+                heap.seen(x, written)
 
 
 @native(cold=True, python=use_plainly)
-def note_uses(facts: Words, tensors: Row) -> None:
-    """Note that the current stream uses the memory of tensors."""
+def note_uses(heap: Heap, tensors: Row, written: bool) -> None:
+    """Note that the current stream uses the memory of tensors, or writes to it."""
+    facts = words_of(heap.words)
+    lists, mine, capturing = facts[LISTS], facts[MINE], facts[CAPTURING]
     for x in tensors:
         if isinstance(x, Tensor) and x.layout.memory is not None:
-            use(address_of_object(x._storage_.array), facts[LISTS], facts[MINE])
+            use(address_of_object(x._storage_.array), lists, mine)
+            if capturing != 0:
+                heap.seen(x, written)
 
 
 # ---- launches ------------------------------------------------------------------------------------------------------------
@@ -352,8 +363,9 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
         base = array_data(workspace)
         entered(heap)  # another thread may have had its turn meanwhile
     if facts[MINE] != 0:
-        note_uses(facts, outs)
-        note_uses(facts, operands)
+        note_uses(heap, outs, True)
+        note_uses(heap, operands, False)
+        entered(heap)
     stream = facts[STREAM]
     cells, places = words(128), words(128)
     at, steps = first + 2, record[first + 1]

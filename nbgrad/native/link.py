@@ -210,6 +210,7 @@ class Functions:
         code: bytes,
         outs: tuple,
         layouts: tuple,
+        kinds: tuple,
         constants: tuple,
         hosts: tuple,
         size: int,
@@ -229,7 +230,7 @@ class Functions:
             code: NOTE [Sequence words] of sequences.py.
             size: bytes of a block.
         """
-        own = outs, layouts, constants, hosts, pack_words(size), np.dtype(np.uint8)
+        own = outs, layouts, kinds, constants, hosts, pack_words(size), np.dtype(np.uint8)
         owner = Sequence(code, *own, names, cells, objects, pack_words(*flags), special, slow, recorded, mode, stopped)
         return self.method(owner), self.method(owner, "run")
 

@@ -35,6 +35,7 @@ __all__ = [
     "give_lock",
     "hide",
     "imag_part",
+    "is_small",
     "keep",
     "kept",
     "load",
@@ -325,6 +326,20 @@ def real_part(x: object) -> float:
 def imag_part(x: object) -> float:
     """The imaginary part of a number."""
     return complex(x).imag
+
+
+@primitive("""  %over = alloca i32
+  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %x, ptr %over)
+  %least = icmp sgt i64 %v, -2147483648
+  %most = icmp slt i64 %v, 2147483648
+  %low = load i32, ptr %over
+  %none = icmp eq i32 %low, 0
+  %inside = and i1 %least, %most
+  %small = and i1 %inside, %none
+  ret i1 %small""")
+def is_small(x: object) -> bool:
+    """Whether an int is less than 2**31, and so is its opposite."""
+    return -(1 << 31) < int(x) < 1 << 31  # type: ignore[call-overload]
 
 
 @primitive(

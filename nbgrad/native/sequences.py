@@ -28,11 +28,12 @@ from .calls import recording
 from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .places import note_write
-from .primitives import address_of_bytes, array_data, get_int64, new_array, owns_memory, put_int64, words, words_of
+from .primitives import address_of_bytes, array_data, get_int64, is_small, new_array, owns_memory, put_int64, words, words_of
 from .recording import flows
 from .repeats import launch_step, repeat_step
 
 if TYPE_CHECKING:
+    from ..graph.node import Node
     from ..tensors.tensor import Meta, Tensor
 
 __all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "are_bare", "count_writes", "may_write"]
@@ -50,6 +51,7 @@ class Sequence:
         words: the steps: NOTE [Sequence words].
         outs: for every result the template of its layout.
         layouts: for every operand its layout; a number's code (``NUMBER_CODES``) for a Python number.
+        kinds: for every operand its class; ints have at most 31 bits.
         constants: tensors that the steps read beside the operands.
         constant_layouts: their layouts.
         hosts: ``host(block, results, held, operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
@@ -74,6 +76,7 @@ class Sequence:
         "words",
         "outs",
         "layouts",
+        "kinds",
         "constants",
         "constant_layouts",
         "hosts",
@@ -93,6 +96,7 @@ class Sequence:
     words: bytes
     outs: tuple
     layouts: tuple
+    kinds: tuple
     constants: tuple
     constant_layouts: tuple
     hosts: tuple
@@ -110,9 +114,26 @@ class Sequence:
     stopped: Callable
 
     def __init__(
-        self, words, outs, layouts, constants, hosts, size, descr, names, cells, objects, flags, special, slow, recorded, mode, end
+        self,
+        words,
+        outs,
+        layouts,
+        kinds,
+        constants,
+        hosts,
+        size,
+        descr,
+        names,
+        cells,
+        objects,
+        flags,
+        special,
+        slow,
+        recorded,
+        mode,
+        end,
     ):
-        self.words, self.outs, self.layouts, self.constants, self.hosts = words, outs, layouts, constants, hosts
+        self.words, self.outs, self.layouts, self.kinds, self.constants, self.hosts = words, outs, layouts, kinds, constants, hosts
         self.constant_layouts = tuple([x.layout for x in constants])
         self.block, self.size, self.descr = {}, size, descr
         self.names, self.cells, self.objects, self.flags = names, cells, objects, flags
@@ -126,13 +147,15 @@ class Sequence:
         flags, wrong = words_of(self.flags), 0
         for k in range(len(operands)):
             x = operands[k]
+            if type(x) is not self.kinds[k]:
+                return self.slow(*operands)
             if isinstance(x, Tensor):
                 if not hasattr(x, "layout") or x.layout is not self.layouts[k]:
                     return self.slow(*operands)
                 wrong = wrong | (flows(x) ^ (flags[1 + k] & 1))
                 if flags[1 + k] & 2 != 0 and not is_bare(x):
                     return self.slow(*operands)
-            elif type(x) is not float or type(self.layouts[k]) is not int:
+            elif type(x) is int and not is_small(x):
                 return self.slow(*operands)
         for k in range(len(self.constants)):
             constant: Tensor = self.constants[k]
@@ -215,7 +238,21 @@ def meets(sequence: Sequence, operands: Row, flags: Words) -> bool:
 def is_bare(x: Tensor) -> bool:
     """Whether a tensor is a leaf without hooks."""
     meta: Meta | None = x._meta_
-    return x._edge_ is None and x._needs_grad_ is True and (meta is None or (meta.hooks is None and meta.post_hooks is None))
+    if x._edge_ is not None or x._needs_grad_ is not True:
+        return False
+    if meta is None:
+        return True
+    return meta.hooks is None and meta.post_hooks is None and (meta.accumulator is None or not has_node_hooks(meta))
+
+
+@native(cold=True)
+def has_node_hooks(meta: Meta) -> bool:
+    """Whether a leaf's AccumulateGrad has hooks."""
+    found = meta.accumulator()
+    if found is None:
+        return False
+    node: Node = found
+    return node._meta_ is not None
 
 
 @entry

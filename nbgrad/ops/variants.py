@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from ..base.calls import CALLS
 from ..base.dtypes import bool_
 from ..base.errors import ArgumentError, DTypeError, RangeError
 from .core import OPS, composite, elementwise
@@ -249,6 +250,8 @@ def pow_(op):
 
     def pow(input, exponent):
         """input to the power exponent; either may be a number."""
+        if isinstance(exponent, int) and type(exponent) is not bool:
+            exponent = exponent.__index__()  # of what a capture follows the int itself, which says what is computed
         kind = type(exponent)
         if kind is bool and is_bool(input) and hasattr(input, "layout"):  # no number to compute with, but a truth value
             return either(input, not exponent)
@@ -475,7 +478,7 @@ def copy(op):
     write = op("copy")
 
     def copy(input, src, non_blocking=False):
-        """Write src into input, converted and broadcast."""
-        return write(input, src)
+        """Write src into input, converted and broadcast; copies between devices need not be done then, if non_blocking."""
+        return CALLS["copy_from"](input, src) if non_blocking else write(input, src)
 
     return copy

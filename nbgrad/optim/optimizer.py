@@ -206,8 +206,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a ``state_dict`` of an optimizer with groups of the same sizes; it is copied.
 
-        Tensors go to the device of their parameter, floating ones to its dtype, too. Options that a group of ``state_dict`` does not
-        name stay as they are, and an error leaves all as it was.
+        Tensors go to the device of their parameter, floating ones to its dtype, too. Options that a group of ``state_dict`` does
+        not name stay as they are, and an error leaves all as it was.
 
         Raises:
             ShapeError: the groups differ in number or size.

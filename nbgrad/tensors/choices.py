@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT", "Choice", "StreamOfCard", "Streams", "begin_streams", "current", "opened", "when_used"]
+__all__ = ["DEFAULT", "Choice", "StreamOfCard", "Streams", "begin_streams", "captures", "current", "opened", "when_used"]
 
 
 class StreamOfCard(NamedTuple):
@@ -63,6 +63,7 @@ class Streams(threading.local):
 
     index = 0  # the current GPU
     choice = DEFAULT
+    capture: Any = None  # the ``Capture`` that this thread is in: tensors/cuda_graphs.py
 
 
 current = Streams()
@@ -71,6 +72,7 @@ current = Streams()
 when_used: list[Callable[[], None]] = []
 _begun: list[None] = []
 
+captures: list[Any] = []  # those of all threads
 opened: list[Any] = []  # the heaps of all GPUs that are in use: ``HeapOfCard``
 
 

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .heaps import heap_on
+from ..kernels.cuda.driver import Card
+from ..native.handle import native
+from . import pinned
+from .choices import begun
+from .heaps import HeapOfCard, heap_on
 from .layout import Layout
 from .storage import Device, Storage, note_made
 from .tensor import Tensor, new_tensor
 
-__all__ = ["bytes_of", "copied", "download", "larger", "storage_of", "stored", "upload"]
+__all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "storage_of", "stored", "upload"]
 
 
 def storage_of(device: Device, nbytes: int) -> Storage:
@@ -23,33 +27,96 @@ def storage_of(device: Device, nbytes: int) -> Storage:
     return storage
 
 
-def upload(array: np.ndarray, layout: Layout) -> Tensor:
-    """A new tensor of a dense layout on a GPU, with the elements of a contiguous array in their order in memory."""
-    assert layout.device.index is not None
-    found = heap_on(layout.device.index)
-    storage = storage_of(layout.device, array.nbytes)
-    if array.nbytes:
-        found.card.upload(storage.array.address, array, found.stream())
+def upload(array: np.ndarray, layout: Layout, non_blocking: bool = False) -> Tensor:
+    """A new tensor of a dense layout on a GPU, with the elements of a contiguous array in their order in memory.
+
+    Args:
+        non_blocking: an array in pinned memory need not have been read when this returns. One in pageable memory has been, always.
+    """
+    storage = stored(array, layout.device, non_blocking)
     note_made(storage)
     return new_tensor(storage, layout)
 
 
-def download(x: Tensor) -> np.ndarray:
-    """The bytes from a tensor's first element to its last, as an array, when all work before is done."""
-    layout = x.layout
-    assert layout.device.index is not None
-    found, dtype = heap_on(layout.device.index), layout.dtype
-    array = np.empty(extent(layout) * dtype.itemsize, np.uint8)
-    if array.nbytes:
-        found.card.download(array, x._storage_.array.address + x._offset_, found.stream())
+def download(x: Tensor, non_blocking: bool = False) -> np.ndarray:
+    """The bytes from a tensor's first element to its last, as an array, when all work before is done.
+
+    Args:
+        non_blocking: they need not be there when this returns; the array is pinned then.
+    """
+    nbytes = extent(x.layout) * x.layout.dtype.itemsize
+    array = pinned.pinned_array(nbytes) if non_blocking else np.empty(nbytes, np.uint8)
+    fetch(x, array, non_blocking)
     return array
+
+
+def fetch(x: Tensor, array: np.ndarray, non_blocking: bool) -> None:
+    """Copy the bytes from a tensor's first element on to a contiguous array; without ``non_blocking``, they are there then.
+
+    Args:
+        non_blocking: has a meaning for pinned memory alone.
+    """
+    if not array.nbytes:
+        return
+    found = heap_on(number_of(x.layout.device))
+    if not non_blocking or pinned.owner_of(array) is None:
+        found.card.ask_guard("read")
+    stream = used_by_current(found, x._storage_)
+    found.card.download(array, x._storage_.array.address + x._offset_, stream)
+    settled(found, array, stream, non_blocking)
+
+
+def settled(found: HeapOfCard, array: np.ndarray, stream: int, non_blocking: bool) -> None:
+    """Wait for a copy from or to an array, unless it is pinned and nobody needs to: then note that it runs."""
+    owner = pinned.owner_of(array) if non_blocking else None
+    if owner is None:
+        found.card.wait(stream)
+    else:
+        owner.use(found.card, stream)
+
+
+def used_by_current(found: HeapOfCard, storage: Storage) -> int:
+    """The current stream of a GPU, which is noted to use a storage: NOTE [Blocks of other streams] of native/heaps.py."""
+    stream = found.current()
+    if begun():
+        native.note_use(storage.array, stream.lists, stream.bit)
+    return stream.handle
+
+
+def between(x: Tensor, layout: Layout) -> Tensor:
+    """A copy of a tensor on another GPU, in a dense layout like its own.
+
+    The copy is work of the source's current stream. It waits for the target's, whose memory it writes to, and that one for it.
+    """
+    here, there = heap_on(number_of(x.layout.device)), heap_on(number_of(layout.device))
+    nbytes = layout.numel * layout.dtype.itemsize
+    storage = storage_of(layout.device, nbytes)
+    if nbytes:
+        stream, target = used_by_current(here, x._storage_), there.stream()
+        behind(here.card, stream, there.card, target)
+        there.card.copy_from(here.card, storage.array.address, x._storage_.array.address + x._offset_, nbytes, stream)
+        behind(there.card, target, here.card, stream)
+    return new_tensor(storage, layout)
+
+
+def behind(card: Card, stream: int, other: Card, first: int) -> None:
+    """Let a stream wait for what another GPU's has got so far."""
+    event = other.take_event()
+    other.record(event, first)
+    card.let_wait(stream, event)
+    other.give_event(event)
+
+
+# ---- storages ---------------------------------------------------------------------------------------------------------
 
 
 def bytes_of(storage: Storage) -> np.ndarray:
     """A copy of all that a storage on a GPU holds, when all work before is done."""
     found, array = heap_on(number_of(storage.device)), np.empty(storage.array.nbytes, np.uint8)
     if array.nbytes:
-        found.card.download(array, storage.array.address, found.stream())
+        stream = used_by_current(found, storage)
+        found.card.download(array, storage.array.address, stream)
+        found.card.wait(stream)
     return array
 
 
@@ -71,14 +138,19 @@ def copy_bytes(source: Storage, target: Storage) -> None:
     """Copy all that a storage holds to the beginning of another one of its GPU."""
     found = heap_on(number_of(source.device))
     if source.array.nbytes:
-        found.card.copy(target.array.address, source.array.address, source.array.nbytes, found.stream())
+        found.card.copy(target.array.address, source.array.address, source.array.nbytes, used_by_current(found, source))
 
 
-def stored(array: np.ndarray, device: Device) -> Storage:
-    """A storage on a GPU with the bytes of a contiguous array."""
+def stored(array: np.ndarray, device: Device, non_blocking: bool = False) -> Storage:
+    """A storage on a GPU with the bytes of a contiguous array; see ``upload``."""
     found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes)
     if array.nbytes:
-        found.card.upload(storage.array.address, array, found.stream())
+        stream, owner = found.stream(), pinned.owner_of(array)
+        if owner is None:
+            found.card.ask_guard("copy")
+        found.card.upload(storage.array.address, array, stream)
+        if owner is not None:  # what is not pinned has been read
+            settled(found, array, stream, non_blocking)
     return storage
 
 

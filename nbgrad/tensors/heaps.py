@@ -18,7 +18,7 @@ from ..native.device_memory import PlainMemory, device_memory_type
 from ..native.handle import native
 from ..native.heaps import CLASSES, HEAP_WORDS, Heap, class_bytes
 from ..native.objects import BYTES_ITEMS
-from .choices import Choice, StreamOfCard, begun, current, opened, when_used
+from .choices import Choice, StreamOfCard, begun, captures, current, opened, when_used
 from .storage import Device
 from .waiting import MOST_BITS, Waiting
 
@@ -71,9 +71,10 @@ class HeapOfCard:
         self.words[heaps.ERRORS] = self.card.errors
         self.words[heaps.LAUNCH] = function_address("cuLaunchKernel")
         self.words[heaps.SET_CONTEXT] = function_address("cuCtxSetCurrent")
-        self.heap = Heap(memory, kind, self.ask if compiled else self.ask_plainly, self.enter)
+        self.heap = Heap(memory, kind, self.ask if compiled else self.ask_plainly, self.enter, self.seen)
         self.request = native.requester(self.heap) if compiled else self.heap.request
-        self.freed: dict[tuple[int, int], list[int]] = {}  # of plain memory, by stream and size
+        self.freed: dict[tuple[int, int, int], list[int]] = {}  # of plain memory, by stream, lists and size
+        self.retired: list[Any] = []  # lists of captures that are over
         self.default = self.stream_of(self.card.stream.handle)
         self.waiting = Waiting(self.card, self.heap, self.streams)
         self.reserved = self.most_reserved = self.segments = self.given = self.retries = self.failures = 0
@@ -89,11 +90,16 @@ class HeapOfCard:
         """
         self.card.require_process()
         stream = self.current()
-        native.choose_stream(self.heap, stream.handle, stream.lists, stream.bit if begun() else 0)
+        native.choose_stream(self.heap, stream.handle, stream.lists, stream.bit if begun() else 0, current.capture is not None)
 
     def current(self) -> StreamOfCard:
         """This thread's current stream."""
-        return current.choice.of.get(self.index) or self.default
+        stream = current.choice.of.get(self.index) or self.default
+        return stream if current.capture is None else current.capture.private(self, stream)
+
+    def seen(self, x: Any, written: bool) -> None:
+        """A launch of a capture uses a tensor."""
+        current.capture.note(x, written)
 
     def stream(self) -> int:
         """Its handle."""
@@ -114,12 +120,16 @@ class HeapOfCard:
 
     def ask(self, nbytes: int) -> Any:
         """Memory that no list could give, from the driver."""
-        if begun() and self.waiting.poll():
+        if begun() and not captures and self.waiting.poll():
             return self.request(nbytes)
         size, stream = class_size(nbytes), self.current()
         asker, self.words[heaps.ASKER] = self.words[heaps.ASKER], 0
-        address = self.from_driver(size, nbytes, stream.handle, asker)
+        address = self.from_driver(size, nbytes, self.giving(stream), asker)
         return native.take(self.heap, address, size, nbytes, stream.lists)
+
+    def giving(self, stream: StreamOfCard) -> int:
+        """The stream for which the driver is asked: a capture gets memory that is there already, and no part of it."""
+        return self.default.handle if current.capture is not None else stream.handle
 
     def from_driver(self, size: int, nbytes: int, stream: int, asker: int) -> int:
         """A block from the driver; if it has none, after everything that is kept went back to it.
@@ -144,8 +154,9 @@ class HeapOfCard:
                 return address
             except Exhausted:
                 kept = self.reserved - self.words[heaps.USED]
-                if last or not self.release():
+                if last or captures:
                     break
+                self.release()
                 self.retries += 1
         self.failures += 1
         raise self.exhausted(nbytes, kept, asker)
@@ -169,12 +180,15 @@ class HeapOfCard:
             for k in range(CLASSES):
                 while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
                     self.give_back(address)
-        for (stream, _), addresses in tuple(self.freed.items()):
+        for lists in self.retired:
+            for k in range(CLASSES):
+                while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
+                    self.give_back(address)
+        for (stream, _, _), addresses in tuple(self.freed.items()):
             while addresses:
                 self.card.settle(stream)
                 self.give_back(addresses.pop())
-        if self.segments != before:
-            self.card.trim()
+        self.card.trim()
         return before - self.segments
 
     def give_back(self, address: int) -> None:
@@ -188,14 +202,14 @@ class HeapOfCard:
         """Memory, in Python."""
         self.enter()
         size, stream = class_size(nbytes), self.current()
-        if begun():
+        if begun() and not captures:
             self.waiting.poll()
-        kept = self.freed.setdefault((stream.handle, size), [])
+        kept = self.freed.setdefault((self.giving(stream), stream.lists, size), [])
         words = self.words
         asker, words[heaps.ASKER] = words[heaps.ASKER], 0
         words[heaps.REQUESTS] += 1
         words[heaps.MISSES] += not kept
-        address = kept.pop() if kept else self.from_driver(size, nbytes, stream.handle, asker)
+        address = kept.pop() if kept else self.from_driver(size, nbytes, self.giving(stream), asker)
         words[heaps.USED] += size
         words[heaps.ASKED] += nbytes
         words[heaps.ASKED_EVER] += nbytes

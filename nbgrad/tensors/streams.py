@@ -324,6 +324,7 @@ class Event:
         """Wait until all that the event means is done."""
         if self.card is not None:
             self.card.wait_for(self.handle)
+            self.card.look()
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds from this event to another one.

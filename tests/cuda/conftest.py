@@ -268,5 +268,5 @@ def compiler():
         try:
             version(package)
         except PackageNotFoundError:
-            pytest.skip(f"{package} is not installed: pip install 'nbgrad[cuda]'")
+            pytest.skip(f"{package} is not installed: pip install 'nbgrad[cuda,dev]'")
     return build.build

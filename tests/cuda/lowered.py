@@ -15,7 +15,7 @@ from nbgrad.lowering import cuda as _registers  # noqa: F401
 from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of
-from nbgrad.tensors.storage import wrap_array
+from nbgrad.tensors.storage import CPU, wrap_array
 from nbgrad.tensors.tensor import Tensor, new_tensor
 
 
@@ -34,7 +34,9 @@ def launches(name, *tensors, **attributes):
     op = OPS[name]
     function, names = CUDA_LOWERINGS.get(name) or CUDA_LOWERINGS[FOLD]
     declared = {key: p.default for key, p in op.signature.parameters.items() if key not in op.operands}
-    attributes = {**{key: value for key, value in declared.items() if value is not inspect.Parameter.empty}, **attributes}
+    defaults = {key: value for key, value in declared.items() if value is not inspect.Parameter.empty}
+    given = {**defaults, **attributes}
+    attributes = {key: given[key] for key in (*declared, *given) if key in given}  # in the declaration's order
     if "keepdim" in declared:
         attributes.setdefault("keepdim", False)
     layouts = tuple(map(layouts_in, tensors))
@@ -91,4 +93,4 @@ def sample(shape, dtype="float32", seed=0, low=-50, high=50) -> Tensor:
 
 def layout(shape, dtype="float32", strides=None):
     """A layout."""
-    return layout_of(getattr(nbgrad, dtype), tuple(shape), strides)
+    return layout_of(getattr(nbgrad, dtype), tuple(shape), strides, CPU)

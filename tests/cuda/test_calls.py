@@ -558,3 +558,61 @@ def test_copies_between_devices(calls, wait):
             except Exception as error:
                 assert error.number == codes.LAUNCH_FAILED
         assert "does not wait for it" in calls.driver.fault
+
+
+# ---- memory of the host that kernels reach -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cuMemHostAlloc", "cuMemAllocHost"])
+def test_pinned_memory_in_kernels(calls, name):
+    """Both devices reach it, at the address that the host has; it says of itself what it is."""
+    address = calls.made(name, 64, *([0] if name == "cuMemHostAlloc" else []))
+    view = np.frombuffer((ctypes.c_char * 64).from_address(address), np.float32)
+    view[:] = numbers()
+    assert calls.made("cuMemHostGetDevicePointer", address, 0) == address
+    assert calls.made("cuMemHostGetFlags", address, kind=ctypes.c_uint) == 3
+    for device in range(2):
+        stream, kernel = calls.use(device).stream(), calls.kernel()
+        out = calls.empty(64, stream, device)
+        calls.multiply(kernel, out, address, address, stream)
+        np.testing.assert_array_equal(calls.download(out, stream), numbers() ** 2)
+        calls.multiply(kernel, address, address, address, stream)
+        calls.cuStreamSynchronize(stream)
+        np.testing.assert_array_equal(view, numbers() ** 2)
+        view[:] = numbers()
+    calls.cuMemFreeHost(address)
+    calls.refuses(codes.INVALID_VALUE, calls.cuMemHostGetDevicePointer, ctypes.addressof(ctypes.c_uint64()), address, 0)
+
+
+def test_what_pointers_say(calls):
+    """Kind of memory, device, beginning and size; of what is not known, nothing."""
+    stream, pinned, x = calls.use(1).stream(), calls.pinned(), numbers()
+    memory = calls.empty(100, stream, 1)
+
+    def told(address):
+        kinds, cells = (ctypes.c_int * 4)(2, 9, 11, 12), [ctypes.c_uint64() for _ in range(4)]
+        places = (ctypes.c_uint64 * 4)(*map(ctypes.addressof, cells))
+        calls.cuPointerGetAttributes(4, ctypes.addressof(kinds), ctypes.addressof(places), address)
+        return cells[0].value, ctypes.c_int(cells[1].value & 0xFFFFFFFF).value, cells[2].value, cells[3].value
+
+    assert told(memory + 8) == (codes.DEVICE_MEMORY, 1, memory, 100)
+    assert told(pinned.ctypes.data + 4) == (codes.HOST_MEMORY, 0, pinned.ctypes.data, 64)
+    assert told(x.ctypes.data) == (0, -2, 0, 0)
+    base, size = ctypes.c_uint64(), ctypes.c_size_t()
+    calls.cuMemGetAddressRange(ctypes.addressof(base), ctypes.addressof(size), memory + 99)
+    assert (base.value, size.value) == (memory, 100)
+    calls.refuses(codes.NOT_FOUND, calls.cuMemGetAddressRange, None, None, x.ctypes.data)
+
+
+def test_functions_of_the_host_come_in_order(calls):
+    """Behind what the stream had to do, not before."""
+    stream, seen, pinned = calls.stream(), [], calls.pinned()
+    memory = calls.upload(numbers(), stream)
+    calls.cuMemcpyDtoHAsync(pinned.ctypes.data, memory, 64, stream)
+    note = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda data: seen.append((data, pinned.copy())))
+    calls.cuLaunchHostFunc(stream, ctypes.cast(note, ctypes.c_void_p).value, 77)
+    assert not seen
+    calls.cuStreamSynchronize(stream)
+    ((data, found),) = seen
+    assert data == 77
+    np.testing.assert_array_equal(found, numbers())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import threading
 
 import numpy as np
@@ -318,3 +319,62 @@ def test_what_a_capture_tells_of_itself(calls, program):
     calls.cuGraphGetNodes(graph, ctypes.addressof(found), ctypes.addressof(cells[5]))
     assert list(found) == [ctypes.c_uint64.from_address(nodes).value]
     end(calls, p.a)
+
+
+def test_a_capture_goes_on_in_a_graph(calls, program):
+    """Into a graph that is there already, behind nodes that are named; a stream may be moved to others."""
+    p, graph = program, calls.made("cuGraphCreate", 0)
+    begun = ctypes.c_uint64()
+
+    def tip():
+        cells = [ctypes.c_uint64() for _ in range(6)]
+        calls.cuStreamGetCaptureInfo(p.a, *map(ctypes.addressof, cells))
+        return (ctypes.c_uint64 * cells[5].value).from_address(cells[3].value)[:]
+
+    calls.cuStreamBeginCaptureToGraph(p.a, graph, None, None, 0, codes.GLOBAL)
+    p.product(p.out, p.x, p.y, p.a)
+    nodes = (ctypes.c_uint64 * 1)(*tip())
+    calls.cuStreamEndCapture(p.a, ctypes.addressof(begun))
+    assert begun.value == graph
+    calls.cuStreamBeginCaptureToGraph(p.a, graph, ctypes.addressof(nodes), None, 1, codes.GLOBAL)
+    p.product(p.out, p.out, p.y, p.a)
+    calls.cuStreamUpdateCaptureDependencies(p.a, ctypes.addressof(nodes), None, 1, 0)
+    assert len(tip()) == 2
+    calls.cuStreamEndCapture(p.a, ctypes.addressof(begun))
+    made = calls.made("cuGraphInstantiate", graph, 0)
+    calls.cuGraphLaunch(made, p.a)
+    np.testing.assert_array_equal(calls.download(p.out, p.a), numbers() * numbers(2) ** 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_are_replayed(calls, program, seed):
+    """Products on three streams that wait for each other where they must: in each launch what NumPy finds one after the other."""
+    p, drawn = program, random.Random(seed)
+    streams = [p.a, p.b, calls.stream()]
+    memory = [calls.upload(np.ones(N, np.float32), p.a) for _ in range(4)]
+    values, factor = [np.ones(N) for _ in memory], p.x
+    calls.cuMemcpyHtoDAsync(factor, (1 + numbers() / 64).ctypes.data, 64, p.a)
+    calls.cuStreamSynchronize(p.a)
+    factors = (1 + numbers() / 64).astype(np.float64)
+    begin(calls, p.a)
+    for stream in streams[1:]:
+        calls.cuStreamWaitEvent(stream, event(calls, p.a), 0)
+    users = [{p.a} for _ in memory]  # streams that touched memory since it was last written, that one included
+    for _ in range(20):
+        on, out, x = drawn.choice(streams), drawn.randrange(4), drawn.randrange(4)
+        for other in (users[out] | users[x]) - {on}:
+            calls.cuStreamWaitEvent(on, event(calls, other), 0)
+        p.product(memory[out], memory[x], factor, on)
+        users[x].add(on)
+        users[out] = {on}
+        values[out] = values[x] * factors
+    for stream in streams[1:]:
+        calls.cuStreamWaitEvent(p.a, event(calls, stream), 0)
+    made = end(calls, p.a)
+    calls.driver.recover(seed)
+    for _ in range(3):
+        for each in memory:
+            calls.cuMemsetD32Async(each, 0x3F800000, N, p.a)  # 1.0
+        calls.cuGraphLaunch(made, p.a)
+    for each, value in zip(memory, values):
+        np.testing.assert_allclose(calls.download(each, p.a), value, rtol=1e-5)

@@ -480,6 +480,21 @@ def test_the_runtime_library_is_not_played(gpu):
 
 
 @emulated
+def test_names_mean_what_they_meant(gpu):
+    """Where CUDA has changed an entry point's parameters, the caller's version chooses; names of versions are found, too."""
+    from cuda.bindings import driver
+
+    def address(name, version):
+        error, found, _ = driver.cuGetProcAddress(name, version, 0)
+        assert error == driver.CUresult.CUDA_SUCCESS
+        return found
+
+    for name in (b"cuStreamGetCaptureInfo", b"cuStreamUpdateCaptureDependencies"):
+        assert address(name, 12000) != address(name, 13000)
+    assert address(b"cuMemcpyHtoDAsync", 12000) == address(b"cuMemcpyHtoDAsync_v2", 13000)
+
+
+@emulated
 def test_refused_calls_tell_why(gpu):
     """The text of an error has the reason that a real driver keeps to itself."""
     from cuda.bindings import driver

@@ -10,7 +10,7 @@ import pytest
 from nbgrad.base.errors import KernelError, NotSupportedError
 from nbgrad.cubins import table
 from nbgrad.cubins.operations import named
-from nbgrad.kernels.cuda import random, reductions, simt, templates
+from nbgrad.kernels.cuda import random, reductions, simt, sorting, templates
 from nbgrad.kernels.cuda.access import Access, compute_dtype
 from nbgrad.kernels.cuda.accumulators import accumulator
 from nbgrad.kernels.cuda.build import Recipe
@@ -330,6 +330,15 @@ def drawn(distribution):
     return Recipe(template, table.identity, WORD, source), random.random_grid(n, WORD), [np.zeros(n, np.float32), 0.0, 1.0, n, 5, 7]
 
 
+def counted(key):
+    """How often each byte comes up in keys: lanes that have the same find each other."""
+    n = sorting.TILE + 77
+    keys = np.random.default_rng(5).integers(-300, 300, n).astype(key)
+    tiles = sorting.tiles_of(n)
+    recipe = Recipe(sorting.count_bytes(key), table.identity, "int64")
+    return recipe, (tiles,), [np.zeros(sorting.BYTES * tiles, np.int32), keys, n, tiles, 0, 0]
+
+
 KERNELS = {
     **{f"{name} {dtype}": (flat, name, dtype) for name, dtype in (
         ("mul", "float32"), ("mul", "float64"), ("mul", "float16"), ("mul", "bfloat16"), ("mul", "complex64"), ("add", "int32"),
@@ -344,6 +353,7 @@ KERNELS = {
     )},
     "transposed float32": (transposed, "float32"), "transposed int8": (transposed, "int8"),
     "uniform": (drawn, "uniform"), "normal": (drawn, "normal"),
+    "bytes of int16": (counted, "int16"), "bytes of int64": (counted, "int64"),
 }  # fmt: skip
 
 

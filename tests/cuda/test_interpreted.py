@@ -499,7 +499,8 @@ def test_planted_mutations_are_caught(check, old, new):
 
 def test_names_mean_something_to_every_target():
     """What a template may say of ``cuda`` and of indices is the same on a GPU, on the emulated device and to the interpreter."""
-    uses = (access.Access("load", "float32"), access.Access("store", "int64", 2))
+    uses = [access.Access("load", "float32"), access.Access("store", "int64", 2)]
+    uses += [access.Access(direction, "int64") for direction in ("add", "max", "put")]
     ptx, emulated = ptx_names("float32", uses, ("int64",)), emulated_names("float32", uses, ("int64",), Needs(), True)
     interpreted = simt.simt_names("float32", uses, ("int64",))
     assert set(ptx) == set(emulated) == set(interpreted) - set(numpy_prims("float32")) - {"complex"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -520,6 +521,29 @@ def test_memory_that_arguments_share_with_what_is_written():
         return log, memory.tolist()
 
     assert run(compile) == run(lambda fn: fn)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("register", ["register_hook", "register_prehook"])
+def test_hooks_of_accumulators_are_called_every_time(register, count):
+    """Those of a leaf's AccumulateGrad, registered before the capture, or behind some calls."""
+    w, log = wave(2).requires_grad_(), []
+
+    def fn(x):
+        (w * x).sum().backward()
+
+    call = compile(fn)
+    for _ in range(count):
+        call(wave(2))
+    node = w.expand_as(w).grad_fn.next_functions[0][0]
+    handle = getattr(node, register)(lambda *given: log.append(given))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for _ in range(3):
+            call(wave(2))
+        handle.remove()
+        call(wave(2))
+    assert len(log) == 3
 
 
 def test_hooks_from_outside_are_called_every_time():

@@ -97,7 +97,7 @@ def test_the_guards_of_a_variant_are_told():
     compiled = nbgrad.compile(fn, fullgraph=True)
     compiled(nbgrad.ones(2), "plus", rest=[1, nbgrad.ones(2)])
     (variant,) = compiled.explain().variants
-    assert variant.arguments == {"x": "float32[2]", "how": "'plus'", "rest[0]": "1", "rest[1]": "float32[2]"}
+    assert variant.arguments == {"x": "float32[2]", "how": "'plus'", "rest[0]": "int", "rest[1]": "float32[2]"}
     assert variant.modes == ("grad mode on", "default dtype float32")
     assert variant.names == {"SCALE": "2.0"}
     (answer,) = variant.answers
@@ -193,9 +193,9 @@ def test_why_a_function_runs_as_it_is_is_told_with_the_line():
 
 def test_what_changed_at_the_limit_is_told():
     """Values of arguments, here."""
-    compiled = nbgrad.compile(lambda x, k: x * k, limit=1)
+    compiled = nbgrad.compile(lambda x, k: x[k], limit=1)
     with pytest.warns(UserWarning, match="was captured 1 times"):
-        for k in range(3):
+        for k in range(2):
             compiled(nbgrad.ones(2), k)
     assert compiled.explain().full == "layouts, flags or values of arguments"
     assert len(compiled.explain().variants) == 1

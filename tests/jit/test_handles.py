@@ -10,6 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
+from nbgrad.jit.compile import MOST_BOUND
 
 pytestmark = pytest.mark.filterwarnings("ignore:compile.*(was captured|runs as it is|values that the program)")
 
@@ -225,3 +226,26 @@ def test_threads_may_wait_for_each_other():
 
     in_threads(lambda: found.append(meeting(nbgrad.ones(1)).item()), 2)
     assert found == [2.0, 2.0]
+
+
+def test_few_objects_with_slots_alone_are_kept():
+    """They have no room for their compiled methods, which hold them."""
+
+    class Scaled:
+        __slots__ = ("w", "__weakref__")
+
+        def __init__(self, w):
+            self.w = w
+
+        @nbgrad.compile
+        def scaled(self, x):
+            return x * self.w
+
+    made = []
+    for k in range(MOST_BOUND + 6):
+        each = Scaled(float(k))
+        assert each.scaled(nbgrad.ones(2)).tolist() == [k, k]
+        made.append(weakref.ref(each))
+    del each
+    gc.collect()
+    assert [x() is None for x in made] == [True] * 6 + [False] * MOST_BOUND

@@ -151,19 +151,19 @@ def test_a_training_step_by_hand():
 
 
 def test_numbers_in_trees():
-    """Floats in tuples, lists and dicts are numbers; other values in them are not."""
+    """Floats and ints in tuples, lists and dicts are numbers; other values in them are not."""
     f = nbgrad.compile(lambda x, tree: x * tree["a"] + tree["b"][0] * tree["b"][1], fullgraph=True)
-    for a, b, c in ((0.5, 2.0, 3), (0.25, 1.5, 3)):
+    for a, b, c in ((0.5, 2.0, 3), (0.25, 1.5, 3), (0.5, 2.0, 4)):
         assert_close(f(X, {"a": a, "b": (b, c)}), X * a + b * c)
     assert len(f.variants) == 1
-    f(X, {"a": 0.5, "b": (2.0, 4)})
+    f(X, {"a": 0.5, "b": (2.0, True)})
     assert len(f.variants) == 2
 
 
-def test_bools_ints_and_strings_are_known_by_value():
+def test_bools_and_strings_are_known_by_value():
     """Other plain arguments are compared, and an int is no float."""
     f = nbgrad.compile(lambda x, a: x if a == "same" else x * a)
-    for a in (1, 2, True, "same", 1.0, 2.5, 3.0):
+    for a in (1, 2, True, False, "same", 1.0, 2.5, 3.0):
         f(X, a)
     assert len(f.variants) == 5
 

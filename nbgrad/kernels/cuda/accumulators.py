@@ -12,7 +12,7 @@ shuffle words, and a carry is dropped beside the part that is infinite, not besi
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
@@ -39,6 +39,7 @@ class Accumulator(NamedTuple):
         finish: ``(*state, *values) -> result``.
         names: what these functions mention.
         indexed: whether ``absorb`` is told the element's index along the reduced dimension.
+        pairs: whether ``absorb`` is given all operands of an element, not the term that they make.
         values: how many operands by value ``finish`` takes: the count of the elements, where something becomes of the total.
     """
 
@@ -50,9 +51,10 @@ class Accumulator(NamedTuple):
     absorb: Function
     merge: Function
     finish: Function
-    names: tuple[tuple[str, Function], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
     indexed: bool = False
     values: int = 0
+    pairs: bool = False
 
     def source(self) -> dict:
         """The names that a reduction template takes from its accumulator."""

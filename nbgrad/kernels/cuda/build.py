@@ -296,7 +296,15 @@ def fingerprint(function: Function, names: Mapping, seen: set | None = None) -> 
 def toolchain() -> tuple[str, ...]:
     """What stands between a source and its cubin: our code generators, and the compilers' versions."""
     folder = Path(__file__).parent
-    own = ("intrinsics.py", "memory.py", "entry.py", "build.py", "access.py", "gates.py")  # what is stored has passed these gates
+    own = (
+        "intrinsics.py",
+        "memory.py",
+        "entry.py",
+        "build.py",
+        "linker.py",
+        "access.py",
+        "gates.py",
+    )  # what is stored has passed these gates
     files = [*(folder / name for name in own), *sorted((folder.parent / "compiler").glob("*.py")), Path(prims.__file__)]
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return (*digests, *map(installed_version, ("llvmlite", "nvidia-nvjitlink")))

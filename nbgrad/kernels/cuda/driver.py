@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -144,6 +145,13 @@ class Card:
             self.noted[0], self.noted[1] = 0, 0
             raise fault_error(number, element)
 
+    guard: Callable[[str], None] | None = None
+
+    def ask_guard(self, what: str) -> None:
+        """Ask whether something may be done that no capture can have: tensors/cuda_graphs.py."""
+        if self.guard is not None:
+            self.guard(what)
+
     def activate(self) -> None:
         """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
         self.require_process()
@@ -199,23 +207,40 @@ class Card:
         free, total = check("mem_get_info", bindings().cuMemGetInfo())
         return int(free), int(total)
 
+    def allocate_pinned(self, nbytes: int) -> Any:
+        """Memory of the host that GPUs fetch from, as cuda.core's buffer.
+
+        Raises:
+            Exhausted: there is none.
+        """
+        self.activate()
+        try:
+            return import_core().LegacyPinnedMemoryResource().allocate(nbytes)
+        except Exception as error:  # cuda.core raises a type of its own
+            if "OUT_OF_MEMORY" in str(error):
+                raise Exhausted from None
+            raise
+
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
-        """Copy a contiguous array to the GPU. The array is free when this returns."""
+        """Copy a contiguous array to the GPU. In pageable memory it is free when this returns, in pinned memory when it is done."""
         self.activate()
         driver = bindings()
         check("to", driver.cuMemcpyHtoDAsync(address, array.ctypes.data, array.nbytes, stream))
 
     def download(self, array: np.ndarray, address: int, stream: int) -> None:
-        """Copy from the GPU to a contiguous array, when all work before it is done."""
+        """Copy from the GPU to a contiguous array, when all work before it is done. One in pinned memory is not waited for."""
         self.activate()
-        driver = bindings()
-        check("cpu", driver.cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
-        self.wait(stream)
+        check("cpu", bindings().cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
 
     def copy(self, to: int, address: int, nbytes: int, stream: int) -> None:
         """Copy on the GPU."""
         self.activate()
         check("copy", bindings().cuMemcpyDtoDAsync(to, address, nbytes, stream))
+
+    def copy_from(self, other: Card, to: int, address: int, nbytes: int, stream: int) -> None:
+        """Copy from another GPU, on a stream of that one."""
+        other.activate()
+        check("to", bindings().cuMemcpyPeerAsync(to, self.context, address, other.context, nbytes, stream))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
         """Set bytes."""
@@ -229,11 +254,13 @@ class Card:
 
     def settle(self, stream: int) -> None:
         """Wait until a stream has nothing to do."""
+        self.ask_guard("wait")
         self.activate()
         check("synchronize", bindings().cuStreamSynchronize(stream))
 
     def finish(self) -> None:
         """Wait until the GPU has nothing to do, and ``look``."""
+        self.ask_guard("wait")
         self.activate()
         check("synchronize", bindings().cuCtxSynchronize())
         self.look()
@@ -300,6 +327,7 @@ class Card:
 
     def wait_for(self, event: int) -> None:
         """Wait until what an event means is done."""
+        self.ask_guard("wait")
         self.activate()
         check("Event.synchronize", bindings().cuEventSynchronize(event))
 
@@ -308,6 +336,42 @@ class Card:
         self.activate()
         return float(check("Event.elapsed_time", bindings().cuEventElapsedTime(first, last)))
 
+    # ---- captures ------------------------------------------------------------------------------------------------------
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether the work of a stream is captured, and not done."""
+        self.activate()
+        return int(check("is_current_stream_capturing", bindings().cuStreamIsCapturing(stream))) != 0
+
+    def begin_capture(self, stream: int, mode: int) -> None:
+        """Have the work of a stream captured, in one of the driver's modes."""
+        self.activate()
+        driver = bindings()
+        check("capture_begin", driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode(mode)))
+
+    def end_capture(self, stream: int) -> int:
+        """The graph of what was captured."""
+        self.activate()
+        return int(check("capture_end", bindings().cuStreamEndCapture(stream)))
+
+    def executable(self, graph: int) -> int:
+        """What can be launched of a graph."""
+        self.activate()
+        return int(check("capture_end", bindings().cuGraphInstantiate(graph, 0)))
+
+    def drop_graph(self, graph: int, executable: int) -> None:
+        """Let go of them; either may be 0."""
+        self.activate()
+        if graph:
+            check("reset", bindings().cuGraphDestroy(graph))
+        if executable:
+            check("reset", bindings().cuGraphExecDestroy(executable))
+
+    def replay(self, executable: int, stream: int) -> None:
+        """Launch a graph."""
+        self.activate()
+        check("replay", bindings().cuGraphLaunch(executable, stream))
+
     # ---- kernels -------------------------------------------------------------------------------------------------------
 
     def kernel(self, recipe: Recipe) -> int:
@@ -315,6 +379,7 @@ class Card:
         key = recipe.key(self.arch)
         found = self._kernels.get(key)
         if found is None:
+            self.ask_guard("kernel")
             self.activate()
             built = self.build(recipe)
             loaded = import_core().ObjectCode.from_cubin(built.cubin).get_kernel(built.name)

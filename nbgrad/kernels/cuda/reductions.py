@@ -106,7 +106,8 @@ class Fold:
         if self.joins:
             return self.merge(group, loaded)
         place = [index] if self.of.indexed else []
-        arguments = [*self.names(group), *place, f"scalar({', '.join(loaded)})"]
+        elements = loaded if self.of.pairs else [f"scalar({', '.join(loaded)})"]
+        arguments = [*self.names(group), *place, *elements]
         return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
 
     def absorb_lanes(self, groups: Sequence[str], i: str) -> list[str]:

@@ -15,10 +15,10 @@ from typing import Any
 from ..compiler import kinds
 from ..templates.keys import KEY_CONSTANTS, KEY_TYPES
 from ..templates.select import missing_of, rank_of
-from .access import Access, Function, compute_dtype
+from .access import Access, Function, compute_dtype, itemsize
 from .templates import BLOCK, Template, compile_template, indent
 
-__all__ = ["bin_of", "count_bins", "find_members", "find_one", "insertion", "rank_source", "ranked"]
+__all__ = ["bin_of", "count_bins", "find_members", "find_one", "insertion", "rank_dtype", "rank_source", "ranked"]
 
 
 def ranked_float(x):
@@ -34,6 +34,12 @@ def ranked_whole(x):
 def ranked(dtype: str) -> Function:
     """The scalar function that gives an element's rank."""
     return ranked_float if compute_dtype(dtype) in KEY_TYPES else ranked_whole
+
+
+def rank_dtype(dtype: str) -> str:
+    """The dtype of ranks in memory."""
+    compute = compute_dtype(dtype)
+    return KEY_TYPES[compute] if compute in KEY_TYPES else "int64" if itemsize(dtype) == 8 else "int32"
 
 
 def rank_source(dtype: str, largest: bool) -> dict[str, Any]:

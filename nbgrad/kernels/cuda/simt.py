@@ -97,6 +97,23 @@ def store_access(access: Access, compute: str) -> Function:
     return store
 
 
+def change_access(access: Access, compute: str) -> Function:
+    """The interpreter's ``add_int64`` and ``max_int64``."""
+    combine = np.add if access.direction == "add" else np.maximum
+
+    def change(pointer, i, value):
+        span = pointer.span(i, 1)
+        pointer.array[span] = combine(pointer.array[span], convert(value, access.dtype))
+
+    return change
+
+
+def note_error(errors, number, element):
+    """The interpreter's: unless something was noted before."""
+    if not errors.array[0]:
+        errors.array[:2] = number, element
+
+
 def convert(value, dtype: str):
     """``value`` as the GPU stores it: halves by way of float32, integers wrapped, a complex's real part to a real."""
     target = dtype_of(dtype)
@@ -113,12 +130,14 @@ def convert(value, dtype: str):
 
 def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ...] = ()) -> dict:
     """What ``intrinsics.cuda_prims`` is for the GPU."""
-    compute, makers = compute_dtype(dtype), {"load": load_access, "store": store_access}
+    compute, makers = compute_dtype(dtype), {"load": load_access, "store": store_access, "put": store_access}
+    makers |= {"add": change_access, "max": change_access}
     prims = numpy_prims(prims_dtype(dtype))
     return {
         **prims,
         "complex": complex_number(compute),
         "cuda": Machine(),
+        "note_error": note_error,
         "where_index": prims["where"],
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
@@ -161,7 +180,7 @@ class Shared:
 
 
 class Thread(greenlet):
-    """``waits`` is None, ("barrier",) or ("shuffle", value, distance): what the thread stopped at."""
+    """``waits`` is None, ("barrier",), ("shuffle", value, distance) or ("match", value): what the thread stopped at."""
 
     def start(self, index, block, block_shape, grid, shared):
         self.index, self.block, self.block_shape, self.grid = index, block, block_shape, grid
@@ -191,6 +210,12 @@ class Machine:
         if mask != 0xFFFFFFFF:
             raise KernelError(f"simt: shuffle with mask {mask:#x}; only whole warps shuffle here.")
         return getcurrent().wait("shuffle", value, distance)
+
+    def match_any(self, value):
+        return getcurrent().wait("match", int(value) & 0xFFFFFFFF)
+
+    def popcount(self, lanes):
+        return (int(lanes) & 0xFFFFFFFF).bit_count()
 
     def _shared_array(self, size, dtype):
         thread = getcurrent()  # the n-th array of every thread of a block is the same one
@@ -242,7 +267,7 @@ def run_block(threads: list[Thread], args: Sequence) -> None:
         thread.switch(*args)
     while alive := [t for t in threads if not t.dead]:
         warps = [threads[w : w + WARP] for w in range(0, len(threads), WARP)]
-        ready = [t for warp in warps if meet_shuffle(warp) for t in warp] or meet_barrier(threads)
+        ready = [t for warp in warps if meet_shuffle(warp) or meet_match(warp) for t in warp] or meet_barrier(threads)
         if not ready:
             stuck = sorted({(t.waits or ("exited",))[0] for t in threads if not t.dead})
             raise KernelError(f"simt: deadlock: {len(alive)} of {len(threads)} threads wait, at {stuck}.")
@@ -258,6 +283,15 @@ def meet_shuffle(warp: list[Thread]) -> bool:
     for lane, thread in enumerate(warp):
         source = lane + thread.waits[2]
         thread.answer = warp[source if source < len(warp) else lane].waits[1]
+    return True
+
+
+def meet_match(warp: list[Thread]) -> bool:
+    """Tell each lane which ones have its value, if all of ``warp`` ask for that."""
+    if not all(t.waits and t.waits[0] == "match" for t in warp):
+        return False
+    for thread in warp:
+        thread.answer = sum(1 << lane for lane, other in enumerate(warp) if other.waits[1] == thread.waits[1])
     return True
 
 

@@ -3,6 +3,8 @@
 copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
 fill                   memory filled with a number, or with a sequence
 reduce                 folds of every monoid, variances
+scan                   scans, elements picked from a dimension and put into it
+softmax, losses        rows and columns that are folded, then mapped
 """
 
 from __future__ import annotations
@@ -15,11 +17,29 @@ from . import (
     indexing as _indexing,
     join as _join,
     linalg as _linalg,
+    losses as _losses,
     masks as _masks,
     reduce as _reduce,
+    scan as _scan,
     scatter as _scatter,
+    softmax as _softmax,
     sort as _sort,
 )
 
 __all__: list[str] = []
-_modules = (_complex, _copy, _counts, _index_writers, _indexing, _join, _linalg, _masks, _reduce, _scatter, _sort)
+_modules = (
+    _complex,
+    _copy,
+    _counts,
+    _index_writers,
+    _indexing,
+    _join,
+    _linalg,
+    _losses,
+    _masks,
+    _reduce,
+    _scan,
+    _scatter,
+    _softmax,
+    _sort,
+)

@@ -31,8 +31,6 @@ from .work import Workspace
 
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]
 
-# The operations whose folds are the reductions of writes.
-FOLDED = {"add": "sum", "or": "amax", "amax": "amax", "amin": "amin", "prod": "prod"}
 CHUNKS = 32, 1024  # sorted positions that a thread folds: at least, at most
 
 
@@ -203,13 +201,13 @@ def write_steps(target: Layout, walk: Walk, values: Values, reduction: str, guar
 
     Args:
         values: of the target's dtype, without lazy bits.
-        reduction: "set", or one of FOLDED.
+        reduction: "set", or the operation whose fold combines: sum, amax, amin, prod. Truth values are summed by amax.
         guarded: nothing is written if an index is out of range.
     """
     if not math.prod(walk.shape):
         return []
-    if reduction == "add" and target.dtype is bool_:
-        reduction = "or"
+    if reduction == "sum" and target.dtype is bool_:
+        reduction = "amax"
     parts, steps = split(walk), list[Step | None]()
     count = math.prod(walk.shape[d] for d in parts.indexed)
     keys = space.take(count * itemsize(parts.dtype))
@@ -325,15 +323,15 @@ def fold_steps(
     ]
     sizes, told = collapse(shape, strides)
     dtype = "uint8" if target.dtype is bool_ else target.dtype.name
-    of = accumulator(OPS[FOLDED[reduction]], compute_dtype(dtype))
+    of = accumulator(OPS[reduction], compute_dtype(dtype))
     rows = chunks * columns
     heads, tails = ([space.take(rows * itemsize(each)) for each in of.state] for _ in range(2))
     flags = [flag] if flag is not None else []
     counts = (rows, count, parts.none, parts.unit, x_step, columns, size, *strided_args(sizes, told))
-    source, guarded = {**of.source(), **index_source(64)}, flag is not None
-    first = Recipe(fold_segments(of, dtype, parts.dtype, order, len(sizes), guarded), identity, of.dtype, source)
+    names, guarded = {**of.source(), **index_source(64)}, flag is not None
+    first = Recipe(fold_segments(of, dtype, parts.dtype, order, len(sizes), guarded), identity, of.dtype, names)
     found.append(Step(first, strided_grid(rows), (out(), place, sorted_keys, places, *heads, *tails, *flags), (), counts))
     if chunks > 1:
-        second = Recipe(merge_segments(of, dtype, parts.dtype, len(sizes), guarded), identity, of.dtype, source)
+        second = Recipe(merge_segments(of, dtype, parts.dtype, len(sizes), guarded), identity, of.dtype, names)
         found.append(Step(second, strided_grid(rows), (out(), sorted_keys, *heads, *tails, *flags), (), counts))
     return found

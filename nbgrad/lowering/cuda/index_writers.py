@@ -61,9 +61,9 @@ def written(target: Layout, write: Write, guarded: bool, space: Workspace) -> li
     """The steps of one write into the first result, which has the target's elements."""
     steps, place, values = list[Step | None](), write.place, write.values
     if not isinstance(values, Layout):
-        values, number = layout_of(target.dtype, (), None, target.device), values
-        place = space.take(target.dtype.itemsize)
-        steps.append(constant_step(values, number, place))
+        single, place = layout_of(target.dtype, (), None, target.device), space.take(target.dtype.itemsize)
+        steps.append(constant_step(single, values, place))
+        values = single
     elif values.dtype is not target.dtype or values.conj or values.neg:
         wanted, source = values.like(target.dtype), place
         place = space.take(wanted.numel * wanted.dtype.itemsize)
@@ -155,7 +155,7 @@ def written_through_copy(op, x, others: tuple, attributes: dict) -> None:
 def _index_write(op, x, others, attributes, first):
     (values,) = others
     check_same_dtype("index_put", "values", x, values, "are", True)
-    reduction = "add" if attributes["accumulate"] else "set"
+    reduction = "sum" if attributes["accumulate"] else "set"
     return Write(point_walk("index_put", x, attributes["indices"], first + 1), values, operand(first), reduction)
 
 
@@ -186,7 +186,7 @@ def _scatter_src(op, x, others, attributes, first):
 
 @writer("scatter_add_src", tensors=("index",))
 def _scatter_add(op, x, others, attributes, first):
-    return scattered(op, x, others, attributes, first, "add")
+    return scattered(op, x, others, attributes, first, "sum")
 
 
 @writer("scatter_value", tensors=("index",))
@@ -209,7 +209,7 @@ def slices(op, x: Layout, others: tuple, attributes: dict, first: int, reduction
 
 @writer("index_add_source", tensors=("index",))
 def _index_add(op, x, others, attributes, first):
-    return slices(op, x, others, attributes, first, "add")
+    return slices(op, x, others, attributes, first, "sum")
 
 
 @writer("index_copy_source", tensors=("index",))
@@ -238,7 +238,7 @@ def _put(op, layouts, attributes):
     if source.shape != index.shape:
         return put_in_steps
     walk = flat("put", target, index, operand(2), False)
-    write = Write(walk, source, operand(1), "add" if attributes["accumulate"] else "set")
+    write = Write(walk, source, operand(1), "sum" if attributes["accumulate"] else "set")
     return copied_and_written(x, target, [write])
 
 

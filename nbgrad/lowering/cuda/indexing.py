@@ -96,7 +96,7 @@ def _take(op, layouts, attributes):
 # ---- cotangents --------------------------------------------------------------------------------------------------------
 
 
-def zeros_and(target: Layout, g: Layout, walk: Walk, reduction: str = "add") -> tuple[tuple[Layout, ...], Steps]:
+def zeros_and(target: Layout, g: Layout, walk: Walk, reduction: str = "sum") -> tuple[tuple[Layout, ...], Steps]:
     """Zeros with the elements of operand 0 written, or added, along a walk."""
     space, steps = Workspace(), [zeros_step(target.numel * target.dtype.itemsize, target.dtype.itemsize)]
     values = Values(g, operand())

@@ -10,10 +10,9 @@ from ...dispatch.device_copies import Move, move_step
 from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of, identity
-from ...kernels.cuda.searches import find_one, rank_source, ranked
+from ...kernels.cuda.searches import find_one, rank_dtype, rank_source, ranked
 from ...kernels.cuda.steps import Place, Step, Steps, operand, out
 from ...kernels.cuda.templates import array, collapse, index_source, strided, strided_args, strided_grid
-from ...kernels.templates.keys import KEY_TYPES
 from ...ops.reduce import kept_shape
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout, contiguous_strides
@@ -26,12 +25,6 @@ __all__ = ["Sorted", "sorted_lines"]
 HALF_BITS = {"bfloat16": 32, "float16": 32}  # ranks are those of the float32
 
 
-def key_dtype(dtype: str) -> str:
-    """The dtype of ranks in memory."""
-    compute = compute_dtype(dtype)
-    return KEY_TYPES[compute] if compute in KEY_TYPES else "int64" if itemsize(dtype) == 8 else "int32"
-
-
 class Sorted:
     """The steps of a sort of lines along a dimension, and where the results are.
 
@@ -42,7 +35,7 @@ class Sorted:
 
     def __init__(self, x: Layout, dim: int, descending: bool, space: Workspace, order: Place | None, keeps: bool):
         self.n = x.shape[dim] if x.ndim else 1
-        self.lines, self.key = x.numel // self.n if self.n else 0, key_dtype(x.dtype.name)
+        self.lines, self.key = x.numel // self.n if self.n else 0, rank_dtype(x.dtype.name)
         ranks = space.take(x.numel * itemsize(self.key))
         self.order = space.take(8 * x.numel) if order is None else order
         self.keys = space.take(x.numel * itemsize(self.key)) if keeps else None

@@ -7,10 +7,12 @@
     check.py     what an access may touch, and who else touched it
     names.py     what the names of a template mean here
     entry.py     how a thread is called
-    device.py    memory, and launches
+    memory.py    what is allocated where, and the table in which kernels look that up
+    guard.py     the devices' memory, out of the host's reach
+    device.py    launches
     timeline.py  what is queued on streams, and in which order it is done
     library.py   a shared library that Python writes
-    driver.py    CUDA's driver, as that library: what cuda.core calls
+    driver/      CUDA's driver, as that library: what cuda.core and our launches call
 
-It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/architecture.md``.
+It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/cuda.md``.
 """

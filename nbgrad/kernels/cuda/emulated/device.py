@@ -1,4 +1,4 @@
-"""Memory of the emulated device, and launches on it."""
+"""Launches on the emulated device."""
 
 from __future__ import annotations
 

@@ -88,6 +88,10 @@ class Captures(Allocations):
 
     @entry("pppnu")
     def cuStreamUpdateCaptureDependencies(self, handle, nodes, edges, count, flags):
+        self.move_capture(handle, nodes, count, flags)
+
+    @entry("ppnu", "cuStreamUpdateCaptureDependencies_v1")
+    def move_capture(self, handle, nodes, count, flags):
         stream = self.stream(handle)
         capture = stream.capture
         if not isinstance(capture, Capture):
@@ -129,7 +133,7 @@ class Captures(Allocations):
                 if allocation.alive:
                     self.give_back(allocation)
 
-    @entry("ppn")
+    @entry("ppn", "cuGraphInstantiate", "cuGraphInstantiateWithFlags")
     def cuGraphInstantiate(self, out, handle, flags):
         graph = self.thing(handle, Graph)
         if any(each.graph is graph for each in self.captures):

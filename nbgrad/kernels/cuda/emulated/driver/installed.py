@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Installed"]
 
+# What a name meant before a version of CUDA, where its parameters were others.
+CHANGED = {
+    "cuStreamGetCaptureInfo": (12030, "cuStreamGetCaptureInfo_v2"),
+    "cuStreamUpdateCaptureDependencies": (12030, "cuStreamUpdateCaptureDependencies_v1"),
+}
 MOST_ENTRIES = 1024  # names that may be asked for
 
 
@@ -47,7 +52,8 @@ class Installed:
         if name.startswith("cuGetProcAddress"):
             out[0] = self.address
             return codes.SUCCESS
-        out[0] = self.jump(name)
+        since, older = CHANGED.get(name, (0, ""))
+        out[0] = self.jump(older if version < since else name)
         put(ctypes.c_int, status, 0)
         return codes.SUCCESS
 
@@ -91,7 +97,7 @@ def entry_point(installed: Installed, name: str, found: Entry) -> Callable[..., 
             except Refused as refused:
                 driver.refused, driver.reason = refused.number, f"{name}: {refused.reason}" if refused.reason else name
                 return refused.number
-            except Exception:  # a fault of ours: ctypes would print it, and let the call succeed
+            except BaseException:  # a fault of ours, or an interrupt: ctypes would print it, and give whatever number is there
                 driver.reason = f"{name}: {traceback.format_exc()}"
                 print(driver.reason, file=sys.stderr)
                 return codes.UNKNOWN

@@ -1,0 +1,57 @@
+"""Kernels that fold rows and map them, of representative dtypes and lengths: softmax and its family, losses by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..kernels.cuda.access import compute_dtype
+from ..kernels.cuda.accumulators import Accumulator, identity
+from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_mean, valid_share
+from ..kernels.cuda.reductions import lanes_for, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.rows import map_columns, map_rows, row_shape
+from ..kernels.cuda.scores import logsumexp_accumulator, program_of
+
+__all__ = ["row_recipes"]
+
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+FAMILY = {
+    "softmax": 1, "log_softmax": 1, "softmax_backward": 2, "log_softmax_backward": 2, "standardise": 1, "standardise_backward": 2,
+}  # fmt: skip
+LENGTHS = (10, 33, 1024, 1031, 4096, 8192, 32768)
+
+
+def row_recipes() -> Iterator[Recipe]:
+    """All of them."""
+    for dtype in DTYPES:
+        compute = compute_dtype(dtype)
+        for name, operands in FAMILY.items():
+            yield from programs(name, dtype, operands)
+            program, names = program_of(name, compute), (dtype,) * operands
+            if not name.startswith("standardise"):
+                yield Recipe(map_columns(program, names, dtype), program.of.term, program.of.dtype, program.source())
+        for name in ("cross_entropy_rows", "cross_entropy_rows_backward"):
+            yield from programs(name, dtype, 1)
+        for template in (nll_rows(dtype), nll_rows_backward(dtype)):
+            yield Recipe(template, identity, compute)
+        for template in (valid_mean(dtype), valid_share(dtype)):
+            yield Recipe(template, identity, compute, counted(compute).source())
+        yield from folded(logsumexp_accumulator(compute), dtype)
+
+
+def programs(name: str, dtype: str, operands: int) -> Iterator[Recipe]:
+    """A program over rows of several lengths."""
+    program, names = program_of(name, compute_dtype(dtype)), (dtype,) * operands
+    for shape in {row_shape(n, names, program.of.dtype): None for n in LENGTHS}:
+        for vectors in (True, False) if shape.lanes > 1 else (True,):
+            template = map_rows(program, names, dtype, shape, vectors)
+            yield Recipe(template, program.of.term, program.of.dtype, program.source())
+
+
+def folded(of: Accumulator, dtype: str) -> Iterator[Recipe]:
+    """A reduction over rows and columns."""
+    lanes = lanes_for(of, (dtype,))
+    made = [reduce_rows(of, (dtype,), dtype, stage) for stage in ("whole", "partial", "merge")]
+    made += [reduce_columns(of, (dtype,), dtype, stage) for stage in ("whole", "partial", "merge")]
+    for template in (*made, reduce_short_rows(of, (dtype,), dtype, 32, lanes)):
+        yield Recipe(template, of.term, of.dtype, of.source())

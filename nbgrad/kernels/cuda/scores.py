@@ -1,0 +1,234 @@
+"""The programs of softmax, its family, and losses by class: what a row is folded to, and what becomes of its elements.
+
+A row of scores is folded to its greatest score and the sum of the exponentials of all, relative to that one, in a single pass; the
+sum carries its rounding errors. See NOTE [Infinite maxima] of ``kernels/templates/softmax.py``.
+"""
+
+# ruff: noqa: F821  (exp, log, fabs, where, INF and NAN are bound by instantiate)
+# mypy: disable-error-code="name-defined"
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from ...ops.core import OPS
+from ..monoids import add_carried, carried_total, merge_carried
+from ..scalars import FUNCTIONS
+from ..templates.softmax import below, finite_or_zero, larger
+from .accumulators import Accumulator, accumulator
+from .moments import absorb_moments, element_of_moments, merge_moments
+from .rows import RowProgram
+
+__all__ = ["logsumexp_accumulator", "program_of"]
+
+NAMES = (("exp", FUNCTIONS["exp"]), ("log", FUNCTIONS["log"]), ("INF", math.inf), ("NAN", math.nan))
+
+
+# ---- scores ------------------------------------------------------------------------------------------------------------
+
+
+def element_of_scores(x):
+    """A score counts as itself."""
+    return x
+
+
+def absorb_score(top, total, carry, x):
+    """One score more: it adds its exponential, or all others shrink."""
+    small = exp(-fabs(where(x == top, 0.0, x - top)))
+    lower = x <= top
+    total, carry = where(lower, total, total * small), where(lower, carry, carry * small)
+    total, carry = add_carried(total, carry, where(lower, small, 1.0))
+    return larger(x, top), total, carry
+
+
+def merge_scores(top, total, carry, later_top, later_total, later_carry):
+    """The scores of both."""
+    small = exp(-fabs(where(later_top == top, 0.0, later_top - top)))
+    lower = later_top <= top
+    own, other = where(lower, 1.0, small), where(lower, small, 1.0)
+    total, carry = merge_carried(total * own, carry * own, later_total * other, later_carry * other)
+    return larger(later_top, top), total, carry
+
+
+def settled(top, total, carry):
+    """``(m, total)``: the greatest score where it is finite, else 0, and the sum of the exponentials relative to that."""
+    return finite_or_zero(top), where(fabs(top) == INF, exp(top), carried_total(total, carry))
+
+
+def finish_logsumexp(top, total, carry):
+    """The logarithm of the sum of exponentials."""
+    m, whole = settled(top, total, carry)
+    return m + log(whole)
+
+
+@cache
+def logsumexp_accumulator(dtype: str) -> Accumulator:
+    """The accumulators of scores."""
+    return Accumulator(
+        "logsumexp",
+        dtype,
+        element_of_scores,
+        (dtype,) * 3,
+        (-math.inf, 0.0, 0.0),
+        absorb_score,
+        merge_scores,
+        finish_logsumexp,
+        NAMES,
+    )
+
+
+def softmax_numbers(top, total, carry):
+    """The greatest score, and by what exponentials are multiplied."""
+    return where(fabs(top) == INF, NAN, top), 1.0 / carried_total(total, carry)
+
+
+def softmax_of(x, m, scale):
+    """An element's share."""
+    return exp(x - m) * scale
+
+
+def log_softmax_numbers(top, total, carry):
+    """The greatest score, and the logarithm of the sum."""
+    return where(fabs(top) == INF, NAN, top), log(carried_total(total, carry))
+
+
+def log_softmax_of(x, m, shift):
+    """The logarithm of an element's share."""
+    return below(x, m, shift)
+
+
+# ---- cotangents --------------------------------------------------------------------------------------------------------
+
+
+def product_of(g, y):
+    """A cotangent times the result."""
+    return g * y
+
+
+def first_of(g, y):
+    """A cotangent."""
+    return g
+
+
+def total_number(total, carry):
+    """The sum."""
+    return carried_total(total, carry)
+
+
+def softmax_cotangent(g, y, dot):
+    """Of a score, from that of its share."""
+    return (g - dot) * y
+
+
+def log_softmax_cotangent(g, y, total):
+    """Of a score, from that of its logarithmic share."""
+    return g - exp(y) * total
+
+
+# ---- standardised rows -------------------------------------------------------------------------------------------------
+
+
+def standardise_numbers(count, mean, mean_carry, squares, squares_carry, n, eps):
+    """The mean in two numbers, and 1 over the deviation."""
+    return mean, mean_carry, 1.0 / sqrt(carried_total(squares, squares_carry) / n + eps)
+
+
+def standardised(x, mean, mean_carry, r):
+    """An element in deviations from the mean."""
+    return below(x, mean, mean_carry) * r
+
+
+def absorb_pair(count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry, g, x):
+    """A cotangent and its element more: moments of elements, mean of cotangents, products of both around their means."""
+    away = (g - other) - other_carry
+    count, mean, mean_carry, squares, squares_carry = absorb_moments(count, mean, mean_carry, squares, squares_carry, x)
+    other, other_carry = add_carried(other, other_carry, away / count)
+    joint, joint_carry = add_carried(joint, joint_carry, away * ((x - mean) - mean_carry))
+    return count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry
+
+
+def merge_pairs(
+    count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry,
+    later, later_mean, later_mean_carry, later_squares, later_squares_carry,
+    later_other, later_other_carry, later_joint, later_joint_carry,
+):  # fmt: skip
+    """The pairs of both."""
+    both = count + later
+    share = where(both > 0.0, later / both, 0.0)
+    apart = (later_mean - mean) + (later_mean_carry - mean_carry)
+    others_apart = (later_other - other) + (later_other_carry - other_carry)
+    joint, joint_carry = merge_carried(joint, joint_carry, later_joint, later_joint_carry)
+    joint, joint_carry = add_carried(joint, joint_carry, apart * others_apart * (count * share))
+    other, other_carry = add_carried(other, other_carry, others_apart * share)
+    count, mean, mean_carry, squares, squares_carry = merge_moments(
+        count, mean, mean_carry, squares, squares_carry, later, later_mean, later_mean_carry, later_squares, later_squares_carry
+    )
+    return count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry
+
+
+def standardise_cotangent_numbers(count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry, n, eps):
+    """The mean in two numbers, 1 over the deviation, the mean cotangent, and how cotangents follow elements."""
+    r = 1.0 / sqrt(carried_total(squares, squares_carry) / n + eps)
+    return mean, mean_carry, r, other + other_carry, carried_total(joint, joint_carry) / n * r * r
+
+
+def standardise_cotangent(g, x, mean, mean_carry, r, shift, slope):
+    """Of an element, from that of the standardised one."""
+    return r * below(g, shift, slope * below(x, mean, mean_carry))
+
+
+# ---- losses by class ---------------------------------------------------------------------------------------------------
+
+
+def cross_entropy_number(top, total, carry, target, picked, ignore, classes):
+    """The loss of a row: 0 where its target is ignored, NaN where that is no class."""
+    m, whole = settled(top, total, carry)
+    loss = (m - picked) + log(whole)
+    return where((target >= 0) & (target < classes) & (target != ignore), loss, where(target == ignore, 0.0, NAN))
+
+
+def cross_entropy_numbers(top, total, carry, target, g, ignore, classes):
+    """The greatest score, what exponentials are multiplied by, the row's cotangent, the target; -1 where it counts for nothing."""
+    m, whole = settled(top, total, carry)
+    counts = (target >= 0) & (target < classes) & (target != ignore)
+    return m, g / whole, g, where_index(counts, target, -1)
+
+
+def cross_entropy_cotangent(x, i, m, scale, g, target):
+    """Of a score."""
+    share = exp(x - m) * scale
+    return where(target < 0, 0.0, where(i == target, share - g, share))
+
+
+@cache
+def program_of(name: str, dtype: str) -> RowProgram:
+    """The program of an operation in a compute dtype."""
+    scores = logsumexp_accumulator(dtype)._replace(name=name)
+    if name == "softmax":
+        return RowProgram(scores, softmax_numbers, (dtype,) * 2, softmax_of)
+    if name == "log_softmax":
+        return RowProgram(scores, log_softmax_numbers, (dtype,) * 2, log_softmax_of)
+    if name == "cross_entropy_rows":
+        return RowProgram(scores, cross_entropy_number, (dtype,), None, ("int64",), integers=2, picks=True)
+    if name == "cross_entropy_rows_backward":
+        kinds = (dtype, dtype, dtype, "int64")
+        return RowProgram(scores, cross_entropy_numbers, kinds, cross_entropy_cotangent, ("int64", ""), integers=2, indexed=True)
+    if name in ("softmax_backward", "log_softmax_backward"):
+        soft = name == "softmax_backward"
+        of = accumulator(OPS["sum"], dtype)._replace(name=name, term=product_of if soft else first_of)
+        return RowProgram(of, total_number, (dtype,), softmax_cotangent if soft else log_softmax_cotangent, names=NAMES)
+    pairs = name == "standardise_backward"
+    of = Accumulator(
+        name,
+        dtype,
+        element_of_moments,
+        (dtype,) * (9 if pairs else 5),
+        (0.0,) * (9 if pairs else 5),
+        absorb_pair if pairs else absorb_moments,
+        merge_pairs if pairs else merge_moments,
+        element_of_moments,
+        pairs=pairs,
+    )
+    if pairs:
+        return RowProgram(of, standardise_cotangent_numbers, (dtype,) * 5, standardise_cotangent, values=2)
+    return RowProgram(of, standardise_numbers, (dtype,) * 3, standardised, values=2)
