@@ -107,7 +107,7 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
         kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
         return native.fresh(fill_plan(layout), kind(number))
     except OutOfMemoryError as error:
-        raise error.of(op) from None
+        raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
 
 
 FILL = Formula("filled", (("x", False),), (symbol("x"),))

@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from ..base.errors import ArgumentError, FileError
+from ..base.errors import ArgumentError, FileError, NotSupportedError
 from ..creation.casting import on_device
 from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, device as device_of, reading
 from ..tensors.untyped import UntypedStorage
@@ -44,7 +44,7 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = p
     Args:
         obj: whatever can be pickled: a ``state_dict()``, a list, a module.
         f: a path, or a file that is open for writing bytes.
-        pickle_module: what pickles, instead of Python's ``pickle``.
+        pickle_module: Python's ``pickle``, or what has its functions; ``pickle_protocol``: as ``pickle.dump`` takes it.
 
     Raises:
         ArgumentError: neither.
@@ -64,7 +64,7 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = p
 
 
 def load(
-    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool = True, mmap: bool | None = None
 ) -> Any:
     """What ``save`` has written.
 
@@ -72,19 +72,18 @@ def load(
         f: a path, or a file that is open for reading bytes.
         map_location: where tensors go: a device for all of them, a dict by the names of the devices that they were on, or torch's
             ``function(storage, name)``, which returns a device, or the storage for the CPU; None leaves each where it was.
-        pickle_module: what unpickles, instead of Python's ``pickle``; it knows no ``weights_only``.
-        weights_only: make tensors, numbers, strings and Python's containers alone, which is the default without a
-            ``pickle_module``. A file that may have more can run any code.
-        mmap: accepted for torch's sake: files are read.
+        pickle_module: Python's ``pickle``, or None.
+        weights_only: make tensors, numbers, strings and Python's containers alone. Without it a file can run any code.
+        mmap: False, or None: the file is read at once.
 
     Raises:
         FileError: no such file, or something in it that ``weights_only`` does not make. DeviceError: a tensor was on a GPU that is
-            not here. ArgumentError: another ``f`` or ``map_location``.
+            not here. ArgumentError: another ``f`` or ``map_location``. NotSupportedError: another ``pickle_module``, ``mmap=True``.
     """
-    if weights_only and pickle_module is not None:
-        raise ArgumentError("load: weights_only=True does not go with a pickle_module. Hint: leave pickle_module out.")
-    harmless = pickle_module is None if weights_only is None else weights_only
-    kind = Harmless if harmless else (pickle_module or pickle).Unpickler
+    if pickle_module not in (None, pickle) or mmap:
+        what = "mmap=True" if mmap else f"pickle_module={pickle_module!r}"
+        raise NotSupportedError(f"load: {what} is not supported; files are read at once, by Python's pickle. Hint: leave it out.")
+    kind = Harmless if weights_only else pickle.Unpickler
     before, reading.place = reading.place, placing(map_location)
     try:
         if hasattr(f, "read"):

@@ -21,6 +21,7 @@ __all__ = [
     "LENT",
     "Device",
     "device",
+    "last_base",
     "CPU",
     "STORAGE_TEMPLATE",
     "choose_default",

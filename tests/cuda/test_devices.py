@@ -1,4 +1,4 @@
-"""Devices: where tensors are made, go and are kept, what is said of GPUs, and what is refused; on the emulated device."""
+"""Devices: where tensors are made, go and are kept, what is said of GPUs, and what is refused; emulated, in a child."""
 
 from __future__ import annotations
 

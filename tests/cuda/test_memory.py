@@ -1,4 +1,4 @@
-"""Memory of GPUs: what is counted, kept and given back, what happens without it; pinned memory. On the emulated device."""
+"""Memory of GPUs: what is counted, kept and given back, what happens without it; pinned memory. Emulated, in a child."""
 
 from __future__ import annotations
 
