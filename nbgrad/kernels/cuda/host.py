@@ -1,7 +1,6 @@
 """Memory, launches, streams, events and graphs on a GPU, through cuda.core alone. Importing this needs no GPU.
 
-Tests run the kernels by this, and nothing else does yet: the run time that holds tensors on a GPU is missing. The functions of this
-folder that say how many blocks a launch has, and which arguments (``strided_args``, ``*_grid``, ``*_plan``), are for it, too.
+Tests run single kernels by this; tensors on a GPU have ``driver.py``. What keeps either from working is said here.
 
 Nothing may be built on the way of a launch: a kernel and its ``LaunchConfig`` are looked up, arguments are plain ints (cuda.core
 passes an int as 64 bits, which suits pointers and counts alike), and memory comes from the driver's stream-ordered pool, never
@@ -23,7 +22,7 @@ from .build import Kernel, Recipe
 from .presence import LIBRARY, has_driver
 from .templates import BLOCK
 
-__all__ = ["Gpu", "missing", "is_available", "without_tensors"]
+__all__ = ["Gpu", "missing", "is_available"]
 
 INSTALL = "Hint: pip install 'nbgrad[cuda]'."
 
@@ -34,13 +33,6 @@ def missing() -> str | None:
     The answer is sought once a process: driver and packages do not come and go.
     """
     return _missing(0)
-
-
-def without_tensors() -> str:
-    """Why no tensor can be on a GPU here: for the error of ``device="cuda"``, wherever it is said."""
-    reason = missing()
-    what = "kernels are compiled for CUDA (nbgrad.kernels.cuda), but the run time that holds tensors on a GPU is missing"
-    return what if reason is None else f"{what}; and here {reason.removeprefix('cuda: ').partition('. ')[0]}"
 
 
 def is_available() -> bool:
