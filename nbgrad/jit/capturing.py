@@ -152,7 +152,7 @@ def captured(
         with enable_grad():  # where a result has a history, it has been recorded
             active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
         effects.note()
-        if effects.flags and any(form is not None and form.below for form in forms):
+        if (effects.flags or effects.flagged) and any(form is not None and form.below for form in forms):
             raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
         active.graph.outputs += effects.values()
         active.graph.outputs += [value for _, value, _ in effects.writes]

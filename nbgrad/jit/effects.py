@@ -178,6 +178,7 @@ class Effects:
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients;
             ``learned``: other tensors in which they do.
         flags: tensors (see ``Standin.owner``), whether they are cut off their history, whether they need gradients from then on.
+        flagged: whether the function has said anew of one that was there before whether it needs a gradient.
         cut: those that are cut off, by identity.
         exchanges: what names are to hold, and what lists are to be given, behind every run.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
@@ -190,7 +191,7 @@ class Effects:
         self.names: list[Any] = []
         self.exchanges: list[Exchange] = []
         self.flags: list[tuple[Any, bool, bool]] = []
-        self.cut: set[int] = set()
+        self.flagged, self.cut = False, set[int]()
         self.gradients: list[tuple[Any, Value | None]] = []
         self.writes: list[tuple[Value, Value, int]] = []
         self.standins: dict[int, Standin] = {}

@@ -68,6 +68,11 @@ class Noticing(Presence):
         if self.effects is not None:
             self.effects.note_detached(x)
 
+    def note_flag_set(self, x: Tensor) -> None:
+        """The function says anew whether a tensor needs a gradient."""
+        if self.effects is not None and id(x) in self.effects.standins:
+            self.effects.flagged = True
+
     def note_gradient_set(self, x: Tensor) -> None:
         """The function exchanges the gradient of a tensor."""
         if self.effects is not None:

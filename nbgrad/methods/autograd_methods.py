@@ -21,7 +21,7 @@ from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_lea
 from ..graph.node import Node, node_meta, visible_node
 from ..graph.task import target
 from ..modes import inference, overrides
-from ..modes.traced import note_detached, note_gradient_read, note_gradient_set, note_history_asked
+from ..modes.traced import note_detached, note_flag_set, note_gradient_read, note_gradient_set, note_history_asked
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
 from ..views import base_of, is_view, note_view_made_leaf
 from . import pickling, printing, random
@@ -83,6 +83,8 @@ def set_requires_grad(x: Tensor, value: bool) -> None:
         inference.require_ordinary("requires_grad", x)
         if unusual:
             note_leaf(x)
+    if traces and requires_grad(x) is not value:
+        note_flag_set(x)
     if value:
         x._needs_grad_ = True  # a view becomes a leaf of its own, even if its base makes it require grad already
         if is_view(x):

@@ -6,7 +6,7 @@ compute of it is written down, like calls of tensors. Where it meets an operatio
 operation takes a number, rounded once, as the number would be; so another number is another word, and no other program. Powers, and
 functions of ``math``, are steps in Python. Where a float is compared, or its truth or whole part is taken, the program asks for
 that value: NOTE [Values asked for] of jit/values.py. Whoever needs the number itself (``float``, NumPy, texts, keys,
-whatever takes no tensor; of an int comparisons, indices, exponents and counts, too) fixes the arguments that it comes from: the
+whatever takes no tensor; of an int indices, exponents and counts, and comparisons of itself) fixes the arguments it comes from: the
 capture begins again with these as they are, and the program holds for these values alone. Behind its capture a number is a float or
 an int, and nothing else.
 
@@ -237,6 +237,10 @@ class Whole(Number):
 
     __index__ = __trunc__ = __int__
 
+    def is_argument(self) -> bool:
+        """Whether it is an argument itself, of which programs make modes and counts."""
+        return ITEMS not in self.sources and id(self.tensor) in self.capture.inputs
+
     def is_within(self, bound: int) -> bool:
         """Whether it is so small, now and in every run of the program."""
         if self.bound is not None and self.bound <= bound:
@@ -320,7 +324,7 @@ class Whole(Number):
         kind = type(other)
         if isinstance(other, VALUELESS):
             return compute(self.value, other)
-        if ITEMS not in self.sources and not isinstance(other, Tensor):
+        if self.is_argument() and not isinstance(other, Tensor):
             return compute(int(self), plain_number(other))
         if kind in (Number, float):
             return compute(self.as_float(), other)

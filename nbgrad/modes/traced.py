@@ -24,6 +24,7 @@ __all__ = [
     "is_watched",
     "mark",
     "note_detached",
+    "note_flag_set",
     "note_gradient_read",
     "note_gradient_set",
     "note_history_asked",
@@ -89,6 +90,13 @@ def note_detached(x: Tensor) -> None:
     capture = capture_of_thread()
     if capture is not None:
         capture.note_detached(x)
+
+
+def note_flag_set(x: Tensor) -> None:
+    """A program says anew whether a tensor needs a gradient."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_flag_set(x)
 
 
 def note_gradient_set(x: Tensor) -> None:

@@ -31,8 +31,8 @@ call ends with ``MISALIGNED``, before anything was launched.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from threading import get_native_id
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import Row, Words, bound, c_entry, c_function, entry, native, raw
@@ -281,7 +281,7 @@ def adopt(kind: type, address, size) -> object:
 # ---- streams -------------------------------------------------------------------------------------------------------------
 
 
-@entry(python=lambda heap, *words: write_words(heap, *words, threading.get_native_id()))
+@entry(python=lambda heap, stream, lists, mine, capturing: write_words(heap, stream, lists, mine, capturing, get_native_id()))
 def choose_stream(heap: Heap, stream, lists, mine, capturing) -> None:
     """Write down the current stream of this thread, the lists of it, its bit, and whether there is a capture: NOTE [Heap words]."""
     facts = words_of(heap.words)

@@ -122,3 +122,19 @@ def test_state_that_is_differentiated():
         expected = expected - 0.1 * x
         assert_close(compiled(x), expected)
         assert_close(held["h"], expected)
+
+
+@pytest.mark.filterwarnings("ignore:compile.*runs as it is")
+def test_views_between_two_flags():
+    """A view that was taken while its base needed no gradient has no history behind it, whatever the flag is in the end."""
+
+    def fn(x):
+        x.requires_grad_(False)
+        view = x[:1]
+        x.requires_grad_()
+        return view
+
+    x, compiled = nbgrad.ones(2, 3, requires_grad=True), nbgrad.compile(fn)
+    for _ in range(2):
+        got, want = compiled(x), fn(x)
+        assert got.is_leaf is want.is_leaf and got.requires_grad is want.requires_grad and got.grad_fn is want.grad_fn

@@ -85,6 +85,13 @@ def test_who_takes_the_int_has_the_value(fn):
     agree(fn, nbgrad.ones(2, 3), wholes=(0, 1, 0, 1), variants=2)
 
 
+def test_comparisons_of_what_is_computed_are_guards_on_the_answer():
+    """Every tenth step is another program, and no step is one of its own."""
+    agree(lambda x, i: x * 2 if (i + 1) % 3 == 0 else x, X, wholes=tuple(range(12)), variants=2)
+    agree(lambda x, i: x * 2 if i % 3 else x, X, wholes=tuple(range(12)), variants=2)
+    agree(lambda x, i: x * 2 if i // 4 < 1 else x, X, wholes=tuple(range(12)), variants=2)
+
+
 def test_powers_of_integers_keep_their_error():
     """A negative exponent of integers is refused as it is eagerly."""
     f = nbgrad.compile(lambda x, i: x**i)

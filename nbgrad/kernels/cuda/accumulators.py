@@ -12,7 +12,7 @@ shuffle words, and a carry is dropped beside the part that is infinite, not besi
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...base.dtypes import dtype_of
 from ...base.errors import KernelError
@@ -51,7 +51,7 @@ class Accumulator(NamedTuple):
     absorb: Function
     merge: Function
     finish: Function
-    names: tuple[tuple[str, Function], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
     indexed: bool = False
     values: int = 0
     pairs: bool = False
@@ -156,7 +156,7 @@ def folds(op: General, dtype: str) -> bool:
     if kind.is_complex:
         return bool(MONOIDS[op.monoid].operator) and (term is None or term.boolean)
     if not kind.is_floating_point:
-        return term.boolean if term is not None else op.gives != "floating"
+        return term.boolean or op.near if term is not None else op.gives != "floating"
     return True
 
 

@@ -2,8 +2,8 @@
 
 NOTE [Tiles of a product]: 256 threads compute sixteen times as many rows and columns of the result as each of them does
 (``Shape``), each thread every sixteenth, so that loads from shared memory never meet in a bank and stores are of neighbours. Tiles
-of the operands are DEPTH deep; a long sum over few tiles is split among blocks, whose parts are added up by ``join_parts``. Integers
-wrap around in 64 bits, half types add up in float32. Sums go in an order that the shapes alone decide.
+of the operands are DEPTH deep; a long sum over few tiles is split among blocks, whose parts are added up by ``join_parts``.
+Integers wrap around in 64 bits, half types add up in float32. Sums go in an order that the shapes alone decide.
 """
 
 from __future__ import annotations

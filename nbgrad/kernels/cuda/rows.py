@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
@@ -29,7 +29,8 @@ class RowProgram(NamedTuple):
         numbers: ``(*state, *sides, *values, *integers) -> numbers``: what the map needs to know; with ``picks`` the element at the
             first side comes behind the sides.
         kinds: dtypes of these numbers, each a compute dtype.
-        mapped: ``(*elements, *numbers) -> result``; with ``indexed`` the element's place in the row is before the numbers. None: the
+        mapped: ``(*elements, *numbers) -> result``; with ``indexed`` the element's place in the row is before the numbers. None:
+        the
             first number is the one result of the row.
         sides: dtypes of operands that have an element a row; "" for the row's own.
         values, integers: how many numbers and counts ``numbers`` is given.
@@ -45,7 +46,7 @@ class RowProgram(NamedTuple):
     integers: int = 0
     indexed: bool = False
     picks: bool = False
-    names: tuple[tuple[str, Function], ...] = ()
+    names: tuple[tuple[str, Any], ...] = ()
 
     def source(self) -> dict:
         """The names that the templates take."""
@@ -238,7 +239,7 @@ def NAME({", ".join([*p.parameters(), "rows", "n", *p.integers()])}):
 
 @cache
 def map_columns(program: RowProgram, inputs: tuple[str, ...], output: str) -> Template:
-    """The same along the middle one of three dimensions, contiguous: 32 neighbouring columns a block, whose warps take rows in turn.
+    """The same along the middle one of three dimensions, contiguous: 32 neighbours a block, whose warps take rows in turn.
 
     Integer parameters: ``first`` (the outer index of grid plane 0), ``n``, ``columns``, those of the program. Grid: (tiles of 32
     columns, 1, planes).

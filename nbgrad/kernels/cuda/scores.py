@@ -139,7 +139,7 @@ def standardised(x, mean, mean_carry, r):
 
 
 def absorb_pair(count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry, g, x):
-    """A cotangent and its element more: moments of elements, the mean of cotangents, and the products of both around their means."""
+    """A cotangent and its element more: moments of elements, mean of cotangents, products of both around their means."""
     away = (g - other) - other_carry
     count, mean, mean_carry, squares, squares_carry = absorb_moments(count, mean, mean_carry, squares, squares_carry, x)
     other, other_carry = add_carried(other, other_carry, away / count)
@@ -149,7 +149,8 @@ def absorb_pair(count, mean, mean_carry, squares, squares_carry, other, other_ca
 
 def merge_pairs(
     count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry,
-    later, later_mean, later_mean_carry, later_squares, later_squares_carry, later_other, later_other_carry, later_joint, later_joint_carry,
+    later, later_mean, later_mean_carry, later_squares, later_squares_carry,
+    later_other, later_other_carry, later_joint, later_joint_carry,
 ):  # fmt: skip
     """The pairs of both."""
     both = count + later
@@ -187,7 +188,7 @@ def cross_entropy_number(top, total, carry, target, picked, ignore, classes):
 
 
 def cross_entropy_numbers(top, total, carry, target, g, ignore, classes):
-    """The greatest score, by what exponentials are multiplied, the row's cotangent and the target; -1 where it counts for nothing."""
+    """The greatest score, what exponentials are multiplied by, the row's cotangent, the target; -1 where it counts for nothing."""
     m, whole = settled(top, total, carry)
     counts = (target >= 0) & (target < classes) & (target != ignore)
     return m, g / whole, g, where_index(counts, target, -1)

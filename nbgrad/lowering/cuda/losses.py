@@ -45,7 +45,8 @@ def scores_steps(name: str, x: Layout, target: Layout, ignore: int, before: tupl
         return (out,), Steps(())
     workspace = Workspace()
     places, steps = gapless((x, target), workspace, len(before))
-    integers, sides = (ignore, classes, 1), places[1:]
+    integers: tuple[int, ...] = (ignore, classes, 1)
+    sides = places[1:]
     for g in before:
         place, step = operand(0), g.strides[0]
         if g.dtype is not x.dtype or g.neg:
