@@ -38,11 +38,12 @@ from .base.dtypes import (
 )
 from .base.errors import (
     ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DeviceError as DeviceError,
-    DimError as DimError, DivisionError as DivisionError, GradError as GradError, GraphError as GraphError,
+    DimError as DimError, DivisionError as DivisionError, FileError as FileError, GradError as GradError, GraphError as GraphError,
     InplaceError as InplaceError, KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError,
     NamingError as NamingError, NbgradError as NbgradError, NotSupportedError as NotSupportedError, NumberError as NumberError,
-    OperatorError as OperatorError, RangeError as RangeError, RootError as RootError, ShapeError as ShapeError,
-    SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
+    OperatorError as OperatorError, OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError,
+    ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
+    require_callable as require_callable,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
@@ -74,6 +75,7 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
+from .methods.files import load as load, save as save
 from .methods.install import declare as declare
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (

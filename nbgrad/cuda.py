@@ -15,6 +15,7 @@ from .autograd.graphed import make_graphed_callables
 from .base.errors import ArgumentError, OutOfMemoryError, RangeError
 from .creation.casting import on_device
 from .creation.generators import Generator, default_generator_on
+from .kernels.cuda.presence import has_driver
 from .tensors.choices import current
 from .tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from .tensors.storage import device as device_named
@@ -106,8 +107,6 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many GPUs tensors can be on."""
-    from .kernels.cuda.presence import has_driver
-
     if not has_driver():
         return 0
     from .kernels.cuda.driver import count

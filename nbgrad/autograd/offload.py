@@ -112,7 +112,7 @@ class Offloaded:
         from ..tensors.gpu import storage_of
 
         if self.fetched is None:
-            storage, copy = storage_of(self.layout.device, self.array.nbytes), None
+            storage, copy = storage_of(self.layout.device, self.array.nbytes, "save_on_cpu"), None
             if self.array.nbytes:
                 stream = self.begin()
                 self.heap.card.upload(storage.array.address, self.array, stream)

@@ -26,10 +26,12 @@ __all__ = [
     "DivisionError",
     "InplaceError",
     "CacheError",
+    "FileError",
     "GraphError",
     "KernelError",
     "NamingError",
     "NotSupportedError",
+    "OutOfMemoryError",
     "RangeError",
     "RootError",
     "UsageError",
@@ -129,8 +131,16 @@ class KernelError(NbgradError):
     """A kernel that cannot be built or launched."""
 
 
+FINDER = "cuda"  # of what no operation is known to have asked for
+
+
 class OutOfMemoryError(NbgradError, MemoryError):
     """A GPU has no memory left."""
+
+    def of(self, name: str) -> OutOfMemoryError:
+        """The error under the name of what was called; it was found by what gives memory, which knows no operation."""
+        own, _, rest = str(self).partition(": ")
+        return OutOfMemoryError(f"{name}: {rest}") if own == FINDER else self
 
 
 class LinAlgError(NbgradError):

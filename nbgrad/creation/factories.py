@@ -102,7 +102,7 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
 
     try:
         if make is np.empty:
-            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize), layout)
+            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
         (number,) = make(1, *args, dtype=layout.descr)
         kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
         return native.fresh(fill_plan(layout), kind(number))

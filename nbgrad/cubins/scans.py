@@ -8,7 +8,8 @@ from ..kernels.cuda.access import compute_dtype
 from ..kernels.cuda.accumulators import identity
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.moves import bits_of
-from ..kernels.cuda.scans import STAGES, pick, place, scan_lines, scan_of, scan_rows, shift
+from ..kernels.cuda.picks import pick, place, shift
+from ..kernels.cuda.scans import STAGES, scan_lines, scan_of, scan_rows
 
 __all__ = ["scan_recipes"]
 

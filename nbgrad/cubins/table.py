@@ -21,7 +21,6 @@ from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS
-from ..ops.core import OPS, General
 from .general import general_recipes
 from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
 from .rows import row_recipes
@@ -55,12 +54,8 @@ def kernels() -> Iterator[Entry]:
 
 
 def skipped() -> Iterator[Skipped]:
-    """The elementwise operations and reductions of the table that have no kernel, with the reason."""
+    """The elementwise operations of the table that have no kernel, with the reason."""
     yield from skipped_operations()
-    for op in OPS.values():
-        if isinstance(op, General) and op.formula.__module__.endswith(".reduce"):
-            if not op.monoid and op.name not in ("sum_over", "trace", "variance", "deviation"):  # sums, and their kernels
-                yield Skipped(op.name, "no monoid folds it: it is composed of reductions and elementwise kernels")
 
 
 def operation_kernels(operation: Operation) -> Iterator[Entry]:

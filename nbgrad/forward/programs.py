@@ -334,7 +334,9 @@ def constant_maker(x: Tensor) -> Step:
         NoProgram: it shows that memory otherwise than it was filled.
     """
     layout, elements = x.layout, x._storage_.array
-    if layout.special or not layout.dense or layout.conj or layout.neg or not elements.size or elements.dtype != layout.descr:
+    if layout.memory is not None or layout.special or not layout.dense or layout.conj or layout.neg:
+        raise NoProgram
+    if not elements.size or elements.dtype != layout.descr:
         raise NoProgram
     if layout.numel <= FEW:
         return Step("{out} = {0}", [Bound(x)])

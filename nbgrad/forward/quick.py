@@ -42,6 +42,7 @@ from ..modes.interpreters import Call, QuickCalls, is_marked, quick_calls
 from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
+from ..tensors.arrays import values_of
 from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import apart
 from ..tensors.tensor import Tensor, native
@@ -687,7 +688,7 @@ def same_bits(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors have one layout and the same elements."""
     if x.layout is not y.layout or x.layout.conj or x.layout.neg:
         return False
-    return x.detach().numpy().tobytes() == y.detach().numpy().tobytes()
+    return values_of(x).tobytes() == values_of(y).tobytes()
 
 
 def long_call(op: Any, operands: tuple, attributes: dict, level: DualLevel) -> Any:

@@ -2,8 +2,9 @@
 
 NOTE [Identities]: a captured function sees other tensors in the place of its arguments, on copies of their memory. Where it
 compares objects (``x is w``, ``x in ws``, ``state[x]``) an argument that is one of the tensors it names must be that tensor in
-the capture as well; such a program holds for calls where the same arguments are the same variables. What names hold that is a
-program's state is another tensor in every call, and is not exchanged by functions that compare objects.
+the capture as well; such a program holds for calls where the same arguments are the same variables, and the same arguments are one
+tensor. What names hold that is a program's state is another tensor in every call, and is not exchanged by functions that compare
+objects.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..tensors.tensor import Tensor
 if TYPE_CHECKING:
     from .guards import Guards
 
-__all__ = ["Identity", "compares_keys", "compares_objects", "comparisons", "identities", "selves"]
+__all__ = ["Identity", "Ones", "compares_keys", "compares_objects", "comparisons", "identities", "ones", "selves"]
 
 OBJECTS = frozenset({"is", "id"})
 KEYS = OBJECTS | {"in", "index", "count", "remove", "hash"}
@@ -40,6 +41,24 @@ class Identity(NamedTuple):
     def holds(self, inputs: Sequence[Any]) -> bool:
         """Whether that is so in a call."""
         return self.place < len(inputs) and (inputs[self.place] is self.tensor) is self.same
+
+
+class Ones(NamedTuple):
+    """Which arguments are one tensor.
+
+    Attributes:
+        places: of tensors among the tensors and numbers that a program is given; ``first``: for each the first place of the same.
+    """
+
+    places: tuple[int, ...]
+    first: tuple[int, ...]
+
+    def holds(self, inputs: Sequence[Any]) -> bool:
+        """Whether that is so in a call."""
+        seen = dict[int, int]()
+        if self.places[-1] >= len(inputs):
+            return False
+        return self.first == tuple([seen.setdefault(id(inputs[place]), place) for place in self.places])
 
 
 @functools.lru_cache(maxsize=1024)
@@ -83,12 +102,22 @@ def compares_keys(guards: Guards) -> bool:
     return not guards.words.isdisjoint(KEYS) or any(isinstance(key, Tensor) for key in guards.names[1::3])
 
 
+def ones(guards: Guards, inputs: Sequence[Any]) -> tuple[Ones, ...]:
+    """Which arguments must be one tensor, and which must not, in calls of a program that was captured with these."""
+    places = [k for k, x in enumerate(inputs) if isinstance(x, Tensor)]
+    if len(places) < 2 or not compares_keys(guards):
+        return ()
+    tensors = [inputs[k] for k in places]
+    first = [places[next(j for j, y in enumerate(tensors) if y is x)] for x in tensors]
+    return (Ones(tuple(places), tuple(first)),)
+
+
 def identities(guards: Guards, inputs: Sequence[Any]) -> tuple[Identity, ...]:
-    """What must hold in calls of a program that was captured with these tensors and numbers."""
+    """Which arguments must be tensors that the program names, and which must not, in calls of a program captured with these."""
     if not guards.tensors or not compares_keys(guards):
         return ()
-    pairs = [(k, x, y) for k, x in enumerate(inputs) if isinstance(x, Tensor) for y in guards.tensors]
-    return tuple([Identity(k, y, x is y) for k, x, y in pairs if x.layout is y.layout and (x is y or not is_among(x, guards))])
+    found = [(k, x, y) for k, x in enumerate(inputs) if isinstance(x, Tensor) for y in guards.tensors]
+    return tuple([Identity(k, y, x is y) for k, x, y in found if x.layout is y.layout and (x is y or not is_among(x, guards))])
 
 
 def is_among(x: Tensor, guards: Guards) -> bool:

@@ -23,6 +23,7 @@ from .files import File
 from .forms import Form
 from .graph import Graph
 from .guards import Guards
+from .identities import Ones
 from .ir import Value
 from .keys import key_of_tree
 from .leaves import NUMBERS
@@ -98,7 +99,8 @@ class LoadedVariant(Run):
         history = record["history"]
         self.calls = graph, leaves
         self.graph, self.originals, self.words = graph, dict[Value, Value](), list[Value]()
-        self.backward, self.learned, self.once, self.identities = None, [], False, ()
+        self.backward, self.learned, self.once = None, [], False
+        self.identities = [Ones(tuple(map(int, places)), tuple(map(int, first))) for places, first in record["ones"]]
         if history is not None:
             self.read_history(file, history, leaves, results)
         self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)

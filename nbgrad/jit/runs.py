@@ -17,7 +17,7 @@ from .flags import flags_of, meets
 from .forms import Form
 from .graph import Graph
 from .guards import Guards
-from .identities import Identity
+from .identities import Identity, Ones
 from .ir import Value
 from .program import Program
 from .rebound import State
@@ -83,7 +83,7 @@ class Run:
         once: whether its capture has changed something that its runs do not: it is of that call alone.
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
         state: of the function; ``lock``: that of it, None of a program that exchanges none.
-        identities: arguments that must be, or must not be, variables of the function.
+        identities: arguments that must be, or must not be, variables of the function, or one tensor.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
@@ -106,7 +106,7 @@ class Run:
     passes: bool
     leaves: dict[int, None]
     state: State
-    identities: Sequence[Identity]
+    identities: Sequence[Identity | Ones]
     learned: list[Tensor]
 
     def assemble(self, parts: Parts) -> None:

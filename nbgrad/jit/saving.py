@@ -28,6 +28,7 @@ from .equality import difference
 from .files import write_file
 from .graph import Graph
 from .handles import Handle
+from .identities import Identity, Ones
 from .ir import Block, Value
 from .joint import layout_for
 from .literals import bytes_of, is_inline, type_text
@@ -146,6 +147,7 @@ class Record:
             "live": [numbers[value] for value in parts.live],
             "forms": variant.parts.forms,
             "freed": [numbers[value] for value in parts.freed],
+            "ones": [list(map(list, each)) for each in variant.identities if isinstance(each, Ones)],
             "known": [k for k, value in enumerate(parts.graph.constants) if id(value.data) in parts.known],
             "acts": None if variant.acts is None else self.acts(),
             "history": self.history(results) if parts.live else None,
@@ -248,7 +250,7 @@ def make_usual(variant: Run, backward: Backward) -> None:
 def refusals(variant: Run) -> Iterator[GraphError]:
     """Why a file cannot hold a variant."""
     acts, parts = variant.acts, variant.parts
-    if any(each.same for each in variant.identities):
+    if any(each.same for each in variant.identities if isinstance(each, Identity)):
         yield cannot("an argument that is a variable of the function, too", "give it another tensor")
     if acts is not None:
         sources = [source.leaf for source in acts.sources if isinstance(source, GradientOf)]

@@ -22,7 +22,7 @@ from .flags import flags_of, meets, needs_gradient
 from .forms import Form
 from .graph import Graph
 from .guards import Guards
-from .identities import identities, selves
+from .identities import identities, ones, selves
 from .ir import Value, values_in
 from .leaves import NUMBERS, paths_of_leaves
 from .lines import line_of
@@ -148,7 +148,7 @@ class Variant(Run):
         variables = effects.trace.variables
         self.known, self.arrays = list(variables.known.values()), set(variables.foreign)
         given = self.inputs(leaves)
-        self.identities = identities(self.guards, given)
+        self.identities = (*identities(self.guards, given), *ones(self.guards, given))
         targets = {target for target, _, _ in effects.writes}
         there = {id(x) for x in (*self.known, *known)}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()

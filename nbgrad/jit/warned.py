@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import warnings
 from threading import get_ident
-from types import FrameType
+from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from ..base.grad_mode import traces
@@ -131,7 +131,9 @@ WARN.last = True
 
 def is_warner(value: Any) -> bool:
     """Whether something that a program names is ``warnings.warn`` itself, which nobody exchanges."""
-    return getattr(value, "__module__", None) in ("_warnings", "warnings") and getattr(value, "__name__", "") in BY_NAME
+    if not isinstance(value, (BuiltinFunctionType, FunctionType)):
+        return False
+    return value.__module__ in ("_warnings", "warnings") and value.__name__ in BY_NAME
 
 
 def put_warner() -> None:

@@ -9,9 +9,8 @@ from ..base.grad_mode import mode, special, traces
 from ..dispatch.lowerings import lowering
 from ..dispatch.writes import change
 from ..graph.edges import requires_grad
-from ..tensors.arrays import last_base
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import Device, wrap_array
+from ..tensors.storage import Device, last_base, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace
 

@@ -96,7 +96,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
     return out if layout.contiguous else CALLS["clone_like"](out, layout)
 
 
-@lowering("dropout_mask", style="run")
+@lowering("dropout_mask", style="run", device=None)
 def _dropout_mask(op, tensors, attributes):
     layout, keep = layout_like("dropout", tensors[0]), attributes["keep"]
     if not layout.dtype.differentiable:

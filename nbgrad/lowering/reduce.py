@@ -565,14 +565,14 @@ def reordered(op, x: Tensor, dims: tuple[int, ...], attributes: dict) -> Tensor:
     return CALLS["view_shape"](CALLS[op.name](y, **{**attributes, "dim": last, "keepdim": False}), shape)
 
 
-@lowering("power_norm", style="run")
+@lowering("power_norm", style="run", device=None)
 def _power_norm(op, tensors, attributes):
     x, p = tensors[0], attributes["p"]
     total = CALLS["sum"](CALLS["pow"](CALLS["abs"](x), p), attributes["dim"], attributes["keepdim"])
     return CALLS["pow"](total, 1 / p)
 
 
-@lowering("halved_ends_sum", style="run")
+@lowering("halved_ends_sum", style="run", device=None)
 def _halved_ends_sum(op, tensors, attributes):
     x, dim = tensors[0], attributes["dim"]
     size = x.layout.shape[dim]

@@ -11,9 +11,10 @@ import pickle
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from ..base.errors import ArgumentError, FileError
+from ..base.errors import ArgumentError, FileError, NotSupportedError
 from ..creation.casting import on_device
-from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, UntypedStorage, device as device_of, reading
+from ..tensors.storage import CPU, STORAGE_TEMPLATE, Device, device as device_of, reading
+from ..tensors.untyped import UntypedStorage
 
 __all__ = ["load", "save"]
 
@@ -37,12 +38,13 @@ HARMLESS: dict[str, tuple[str, ...]] = {
 }
 
 
-def save(obj: Any, f: Any, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
+def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
     """Write an object with the tensors in it, for ``load``.
 
     Args:
         obj: whatever can be pickled: a ``state_dict()``, a list, a module.
         f: a path, or a file that is open for writing bytes.
+        pickle_module: Python's ``pickle``, or what has its functions; ``pickle_protocol``: as ``pickle.dump`` takes it.
 
     Raises:
         ArgumentError: neither.
@@ -55,25 +57,32 @@ def save(obj: Any, f: Any, pickle_protocol: int = pickle.HIGHEST_PROTOCOL) -> No
     {'weight': tensor([1., 1.])}
     """
     if hasattr(f, "write"):
-        pickle.dump(obj, f, pickle_protocol)
+        pickle_module.dump(obj, f, pickle_protocol)
         return
     with open(path_of("save", f), "wb") as file:
-        pickle.dump(obj, file, pickle_protocol)
+        pickle_module.dump(obj, file, pickle_protocol)
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
+def load(
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool = True, mmap: bool | None = None
+) -> Any:
     """What ``save`` has written.
 
     Args:
         f: a path, or a file that is open for reading bytes.
         map_location: where tensors go: a device for all of them, a dict by the names of the devices that they were on, or torch's
             ``function(storage, name)``, which returns a device, or the storage for the CPU; None leaves each where it was.
+        pickle_module: Python's ``pickle``, or None.
         weights_only: make tensors, numbers, strings and Python's containers alone. Without it a file can run any code.
+        mmap: False, or None: the file is read at once.
 
     Raises:
         FileError: no such file, or something in it that ``weights_only`` does not make. DeviceError: a tensor was on a GPU that is
-            not here. ArgumentError: another ``f`` or ``map_location``.
+            not here. ArgumentError: another ``f`` or ``map_location``. NotSupportedError: another ``pickle_module``, ``mmap=True``.
     """
+    if pickle_module not in (None, pickle) or mmap:
+        what = "mmap=True" if mmap else f"pickle_module={pickle_module!r}"
+        raise NotSupportedError(f"load: {what} is not supported; files are read at once, by Python's pickle. Hint: leave it out.")
     kind = Harmless if weights_only else pickle.Unpickler
     before, reading.place = reading.place, placing(map_location)
     try:
@@ -91,7 +100,7 @@ def read(kind: Callable, file: Any) -> Any:
         return kind(file).load()
     except (pickle.UnpicklingError, EOFError, UnicodeDecodeError) as error:
         raise FileError(
-            f"load: the file holds no pickle, or not all of it: {error}. Hint: it must be one of nbgrad.save."
+            f"load: the file holds no pickle, or a part of one: {error}. Hint: nbgrad.save writes such files."
         ) from None
 
 

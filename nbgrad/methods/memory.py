@@ -27,8 +27,9 @@ from ..tensors.memory_format import (
     strides_agree,
     strides_of,
 )
-from ..tensors.storage import CPU, IN_INFERENCE_MODE, Exchanged, Storage, UntypedStorage, unwatched
+from ..tensors.storage import CPU, IN_INFERENCE_MODE, Exchanged, Storage, unwatched
 from ..tensors.tensor import ASK, Tensor, native, put_layout
+from ..tensors.untyped import UntypedStorage
 from ..views import check_inplace, is_view
 
 __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_data"]

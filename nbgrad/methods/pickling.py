@@ -63,7 +63,7 @@ def stored(data: np.ndarray, device: Device) -> Storage:
     """Bytes on a GPU."""
     from ..tensors.gpu import stored
 
-    return stored(data, device)
+    return stored(data, device, "load")
 
 
 def copied(storage: Storage) -> Storage:

@@ -302,10 +302,8 @@ def randperm(
         raise RangeError(f"randperm: {n - 1} does not fit {layout.dtype}.")
     # The order of random keys of 64 bits; equal ones (1 in 10**7 for a million) keep theirs.
     keys = draw("integers", layout_of(int64, layout.shape, None, layout.device), generator, 0, 0)
-    if open_levels or is_traced(keys):
-        return CALLS["to_dtype"](CALLS["argsort"](keys, 0), layout.dtype)
-    order = np.argsort(values_of(keys), kind="stable").astype(layout.descr)
-    return leaf("randperm", tensor_of(order, keys, layout.dtype), requires_grad)
+    order = CALLS["to_dtype"](CALLS["argsort"](keys, 0, False, True), layout.dtype)
+    return order if open_levels or is_traced(keys) else leaf("randperm", order, requires_grad)
 
 
 # ---- from parameters -----------------------------------------------------------------------------------------------
@@ -461,16 +459,24 @@ def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Gen
     if num_samples <= 0 or (not replacement and num_samples > layout.shape[-1]):
         raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. Hint: replacement=True.")
     trace: Any = capture_of_thread() if traces else None
-    if trace is None:
+    weights = None
+    if layout.memory is not None:
+        from ..lowering.cuda.random import chosen_on_gpu, weights_on_gpu
+
+        weights = weights_on_gpu(x.detach())
+    elif trace is None:
         multinomial_weights(x)  # refuses what no numbers are drawn by
     rows = layout.numel // layout.shape[-1]
     if replacement:
         numbers = drawn("uniform", layout_of(float64, (rows, num_samples), None, layout.device), generator, 0.0, 1.0)
     else:
         numbers = drawn("exponential", layout_of(float64, (rows, layout.shape[-1]), None, layout.device), generator, 1.0, 0.0)
+    if weights is not None:
+        found = chosen_on_gpu(weights, numbers, num_samples, replacement)
+        return CALLS["reshape"](found, (*layout.shape[:-1], num_samples))
     if trace is None:
         return chosen_indices(x, numbers, num_samples, replacement)
-    found: Tensor = trace.call_python(chosen_indices, (x.detach(), numbers), {"count": num_samples, "replacement": replacement})
+    found = trace.call_python(chosen_indices, (x.detach(), numbers), {"count": num_samples, "replacement": replacement})
     return found
 
 

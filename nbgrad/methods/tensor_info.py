@@ -8,8 +8,8 @@ from ..base.dtypes import DType, result_dtype
 from ..base.errors import ArgumentError, RangeError
 from ..base.size import Size, size_of
 from ..tensors.layout import broadcast_shapes as common_shape
-from ..tensors.storage import UntypedStorage
 from ..tensors.tensor import Tensor
+from ..tensors.untyped import UntypedStorage
 from .typed_constructors import CONSTRUCTOR_NAMES
 
 __all__ = [

@@ -19,9 +19,10 @@ from ..dispatch.inplace_views import inplace_view
 from ..lowering.device import is_pinned
 from ..modes.overrides import functions_of
 from ..tensors.batch_levels import leave_graph
-from ..tensors.storage import UntypedStorage, wrap_array
+from ..tensors.storage import wrap_array
 from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor, new_tensor
+from ..tensors.untyped import UntypedStorage
 from .elements import apply_, fill_diagonal_, map2_, map_
 from .inplace_functions import inplace_functions
 from .install import FUNCTIONS

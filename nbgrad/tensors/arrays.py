@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..base.dtypes import DType, dtype_of
@@ -14,7 +12,7 @@ from .layout import layout_of
 from .storage import wrap_array
 from .tensor import Tensor, new_tensor
 
-__all__ = ["array_from_gpu", "array_of", "last_base", "limits_of", "tensor_of", "typed", "values_of"]
+__all__ = ["array_from_gpu", "array_of", "limits_of", "tensor_of", "typed", "values_of"]
 
 
 def array_of(x: Tensor) -> np.ndarray:
@@ -63,13 +61,6 @@ def array_from_gpu(x: Tensor) -> np.ndarray:
     from .gpu import download
 
     return strided_array(x, download(x), 0)
-
-
-def last_base(array: Any) -> Any:
-    """What owns an array's memory, if it is no array; None if it is."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return array
 
 
 def limits_of(x: Tensor) -> tuple[int, int]:

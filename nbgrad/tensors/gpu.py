@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import OutOfMemoryError
 from ..kernels.cuda.driver import Card
 from ..native.handle import native
 from . import pinned
@@ -18,11 +19,17 @@ from .tensor import Tensor, new_tensor
 __all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "storage_of", "stored", "upload"]
 
 
-def storage_of(device: Device, nbytes: int) -> Storage:
-    """A storage of so many bytes on a GPU, which nobody has written to."""
-    assert device.index is not None
+def storage_of(device: Device, nbytes: int, op: str) -> Storage:
+    """A storage of so many bytes on a GPU, which nobody has written to; ``op``: whose errors are raised.
+
+    Raises:
+        OutOfMemoryError: there is no memory.
+    """
     storage = Storage()
-    storage.array, storage.version = heap_on(device.index).request(nbytes), 0
+    try:
+        storage.array, storage.version = heap_on(number_of(device)).request(nbytes), 0
+    except OutOfMemoryError as error:
+        raise error.of(op) from None
     storage.device, storage.writable = device, True
     return storage
 
@@ -33,7 +40,7 @@ def upload(array: np.ndarray, layout: Layout, non_blocking: bool = False) -> Ten
     Args:
         non_blocking: an array in pinned memory need not have been read when this returns. One in pageable memory has been, always.
     """
-    storage = stored(array, layout.device, non_blocking)
+    storage = stored(array, layout.device, "to", non_blocking)
     note_made(storage)
     return new_tensor(storage, layout)
 
@@ -90,7 +97,7 @@ def between(x: Tensor, layout: Layout) -> Tensor:
     """
     here, there = heap_on(number_of(x.layout.device)), heap_on(number_of(layout.device))
     nbytes = layout.numel * layout.dtype.itemsize
-    storage = storage_of(layout.device, nbytes)
+    storage = storage_of(layout.device, nbytes, "to")
     if nbytes:
         stream, target = used_by_current(here, x._storage_), there.stream()
         behind(here.card, stream, there.card, target)
@@ -122,14 +129,14 @@ def bytes_of(storage: Storage) -> np.ndarray:
 
 def copied(storage: Storage) -> Storage:
     """A storage on a copy of the memory, of its GPU."""
-    new = storage_of(storage.device, storage.array.nbytes)
+    new = storage_of(storage.device, storage.array.nbytes, "deepcopy")
     copy_bytes(storage, new)
     return new
 
 
 def larger(storage: Storage, nbytes: int) -> Any:
     """More memory, which begins with what a storage has."""
-    new = storage_of(storage.device, nbytes)
+    new = storage_of(storage.device, nbytes, "resize_")
     copy_bytes(storage, new)
     return new.array
 
@@ -141,9 +148,9 @@ def copy_bytes(source: Storage, target: Storage) -> None:
         found.card.copy(target.array.address, source.array.address, source.array.nbytes, used_by_current(found, source))
 
 
-def stored(array: np.ndarray, device: Device, non_blocking: bool = False) -> Storage:
+def stored(array: np.ndarray, device: Device, op: str, non_blocking: bool = False) -> Storage:
     """A storage on a GPU with the bytes of a contiguous array; see ``upload``."""
-    found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes)
+    found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes, op)
     if array.nbytes:
         stream, owner = found.stream(), pinned.owner_of(array)
         if owner is None:

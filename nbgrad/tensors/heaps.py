@@ -166,8 +166,8 @@ class HeapOfCard:
         free, total = self.card.room()
         room = f"{free} of {total} are free" if self.limit is None else f"the process may have {self.limit}"
         return OutOfMemoryError(
-            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]}, "
-            f"{kept} were kept for new ones and have been given back, {room}. "
+            f"{name_of(asker)}: {nbytes} bytes on cuda:{self.index} are not to be had: tensors have {self.words[heaps.ASKED]} "
+            f"bytes, {kept} were kept for new ones and have been given back, {room}. "
             "Hint: smaller batches, nbgrad.checkpoint, or del of what is not needed."
         )
 
@@ -188,6 +188,8 @@ class HeapOfCard:
             while addresses:
                 self.card.settle(stream)
                 self.give_back(addresses.pop())
+        for stream in tuple(self.lists):
+            self.card.settle(stream)  # what was freed there is free then
         self.card.trim()
         return before - self.segments
 

@@ -13,8 +13,9 @@ from ..lowering.counts import Histogram
 from ..ops.expr import Operators
 from ..ops.reduce import Extrema, Extremum
 from .memory_format import MemoryFormat
-from .storage import Device, UntypedStorage
+from .storage import Device
 from .tensor import Tensor
+from .untyped import UntypedStorage
 
 Number: TypeAlias = _int | _float | _complex
 Array: TypeAlias = Tensor | np.ndarray[Any, Any]
@@ -266,7 +267,8 @@ class Members(Operators):
         """The tensor itself if its elements lie in the order of the memory format, row by row by default, else a copy that has
         it."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Self:
-        """In place: Write src into input, converted and broadcast. See ``copy``."""
+        """In place: Write src into input, converted and broadcast; copies between devices need not be done then, if non_blocking.
+        See ``copy``."""
     def copysign(self, other: Operand) -> Tensor: """The magnitude of x with the sign of y."""
     def copysign_(self, other: Operand) -> Self: """In place: The magnitude of x with the sign of y. See ``copysign``."""
     def corrcoef(self) -> Tensor: """Correlation coefficients of variables in rows and observations in columns."""
@@ -279,7 +281,7 @@ class Members(Operators):
         """Number of elements that are not zero."""
     def cov(self, *, correction: Number = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
         """The covariance matrix of variables in rows and observations in columns."""
-    def cpu(self) -> Tensor: """The tensor on the CPU; itself if it is there."""
+    def cpu(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor on the CPU; itself if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The vector product along a dimension of size 3, by default the first such."""
     def cuda(self, device: Device | str | None = None, non_blocking: _bool = False) -> Tensor: """The tensor on a GPU."""
@@ -478,7 +480,7 @@ class Members(Operators):
     @property
     def is_nested(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
     def is_nonzero(self) -> _bool: """Whether the one element is not 0."""
-    def is_pinned(self) -> _bool: """False: memory is never pinned."""
+    def is_pinned(self) -> _bool: """Whether a tensor is in pinned memory, from which and to which copies need not be waited for."""
     @property
     def is_quantized(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
     def is_same_size(self, other: Tensor) -> _bool: """Whether both have the same shape."""
@@ -660,25 +662,25 @@ class Members(Operators):
     def new_empty(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
                   device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
                   pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
-        """``nbgrad.empty`` with the dtype of this tensor unless another is given."""
+        """``nbgrad.empty`` with the dtype of this tensor, and on its device, unless others are given."""
     def new_empty_strided(self, size: Ints, stride: Ints, *, dtype: DType | None = None, device: Device | str | None = None,
                           requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
-        """``nbgrad.empty_strided`` with the dtype of this tensor unless another is given."""
+        """``nbgrad.empty_strided`` with the dtype of this tensor, and on its device, unless others are given."""
     def new_full(self, size: _int | Sequence[_int], fill_value: Operand, *, dtype: DTypeLike | None = None,
                  device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
                  pin_memory: _bool = False) -> Tensor:
-        """``nbgrad.full`` with the dtype of this tensor unless another is given."""
+        """``nbgrad.full`` with the dtype of this tensor, and on its device, unless others are given."""
     def new_ones(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
                  device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
                  pin_memory: _bool = False) -> Tensor:
-        """``nbgrad.ones`` with the dtype of this tensor unless another is given."""
+        """``nbgrad.ones`` with the dtype of this tensor, and on its device, unless others are given."""
     def new_tensor(self, data: Any, *, dtype: DTypeLike | None = None, device: Device | str | None = None,
                    requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
-        """``nbgrad.tensor`` with the dtype of this tensor unless another is given."""
+        """``nbgrad.tensor`` with the dtype of this tensor, and on its device, unless others are given."""
     def new_zeros(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
                   device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
                   pin_memory: _bool = False) -> Tensor:
-        """``nbgrad.zeros`` with the dtype of this tensor unless another is given."""
+        """``nbgrad.zeros`` with the dtype of this tensor, and on its device, unless others are given."""
     def nextafter(self, other: Tensor) -> Tensor:
         """The next number after input in the direction of other: its derivative by input is 1, 0 where both are equal, by other
         0."""
@@ -703,7 +705,8 @@ class Members(Operators):
     def output_nr(self) -> _int: """Which result of its ``grad_fn`` the tensor is."""
     def permute(self, *dims: Ints | None) -> Tensor:
         """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
-    def pin_memory(self, device: Device | str | None = None) -> Tensor: """Memory that a GPU could fetch from without waiting."""
+    def pin_memory(self, device: Device | str | None = None) -> Tensor:
+        """The tensor in pinned memory, from which a GPU fetches while the program goes on; itself where it is there."""
     def pinverse(self, rcond: Number = 1e-15) -> Tensor: """See ``linalg.pinverse``."""
     def polygamma(self, n: _int) -> Tensor: """The n-th derivative of digamma."""
     def polygamma_(self, n: _int) -> Self: """In place: polygamma_of."""
@@ -735,7 +738,8 @@ class Members(Operators):
     """The real parts: a view of a complex tensor, a real tensor itself."""
     def reciprocal(self) -> Tensor: """1 / x."""
     def reciprocal_(self) -> Self: """In place: 1 / x. See ``reciprocal``."""
-    def record_stream(self, stream: Any) -> None: """Accepted for torch's sake: memory on the CPU waits for no stream."""
+    def record_stream(self, stream: Any) -> None:
+        """Note that a stream uses a tensor's memory: it is not given to another one before that stream has done what it has now."""
     def register_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(g)`` with the gradient of the tensor in every pass; a tensor returned replaces it."""
     def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:

@@ -15,8 +15,8 @@ from ..base.errors import OutOfMemoryError
 from ..base.locks import new_rlock
 from ..kernels.cuda.driver import Card, Exhausted, card
 from ..native.heaps import class_bytes
-from .arrays import last_base
 from .choices import current
+from .storage import last_base
 
 __all__ = ["Pinned", "owner_of", "pinned_array", "release", "stats"]
 
@@ -106,8 +106,8 @@ def from_driver(size: int) -> Block:
         try:
             return Block(found.allocate_pinned(size), size)
         except Exhausted:
-            if last or not release():
-                break
+            if not last:
+                release()
     raise OutOfMemoryError(
         f"pin_memory: the system gives no {size} bytes of pinned memory; {_held[1]} are in use. Hint: leave pin_memory out."
     )

@@ -7,14 +7,13 @@ with a Storage of its own over the same array: the same memory, another counter.
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
-from ..native.primitives import array_data
 
 __all__ = [
     "Storage",
@@ -22,6 +21,7 @@ __all__ = [
     "LENT",
     "Device",
     "device",
+    "last_base",
     "CPU",
     "STORAGE_TEMPLATE",
     "choose_default",
@@ -30,7 +30,6 @@ __all__ = [
     "elsewhere",
     "located",
     "reading",
-    "UntypedStorage",
     "note_made",
     "unwatched",
     "wrap_array",
@@ -235,63 +234,6 @@ class Storage:
             guards.pop(self, ignored)(self)
 
 
-class UntypedStorage:
-    """The memory behind a tensor, as bytes: shared by its views and aliases. Two of the same memory are equal.
-
-    >>> import nbgrad
-    >>> x = nbgrad.zeros(4)
-    >>> x[1:].untyped_storage() == x.untyped_storage(), x[1:].untyped_storage().nbytes()
-    (True, 16)
-    """
-
-    __slots__ = ("storage",)
-
-    def __init__(self, storage: Storage):
-        self.storage = storage
-
-    def nbytes(self) -> int:
-        """How many bytes there are."""
-        return self.storage.array.nbytes
-
-    size = __len__ = nbytes
-
-    def data_ptr(self) -> int:
-        """Address of the first byte."""
-        return array_data(self.storage.array)
-
-    @property
-    def device(self) -> Any:
-        """Where it is."""
-        return self.storage.device
-
-    @property
-    def _cdata(self) -> int:
-        return id(self.storage)
-
-    def tolist(self) -> list[int]:
-        """The bytes."""
-        if self.storage.device is not CPU:
-            from .gpu import bytes_of
-
-            return bytes_of(self.storage).tolist()
-        return self.storage.array.view(np.uint8).tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
-
-    def __hash__(self) -> int:
-        return hash(self.data_ptr())
-
-    def __repr__(self) -> str:
-        return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"
-
-
 # Called with a guarded storage before it is written to: NOTE [Copy before write] in autograd/graph_tools.py.
 guards: WeakKeyDictionary[Storage, Callable[[Storage], None]] = WeakKeyDictionary()
 
@@ -311,6 +253,13 @@ def wrap_array(array: np.ndarray, writable: bool | str = True) -> Storage:
     if traces:
         note_made(storage)
     return storage
+
+
+def last_base(array: Any) -> Any:
+    """What owns an array's memory, if it is no array; None if it is."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
 
 
 def note_made(storage: Storage) -> None:

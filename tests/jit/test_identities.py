@@ -128,3 +128,30 @@ def test_state_in_a_dict_by_parameter(inside):
             compiled(nbgrad.ones(2 + k % 2))
         results.append([p.tolist() for p in (*ps, *square.values())])
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda a, b: a * 2 if a is b else b * 3,
+        lambda a, b: a * 2 if len({a, b}) == 1 else b * 3,
+        lambda a, b: {a: a, b: b * 3}[a],
+        lambda a, b: a * 2 if id(a) == id(b) else b * 3,
+    ],
+)
+def test_arguments_that_are_one_tensor(fn, tmp_path):
+    """Two arguments in one call, one tensor in the next: what a function asks of them is asked in every call."""
+    x, y = nbgrad.ones(2), nbgrad.full((2,), 5.0)
+    compiled = nbgrad.compile(fn, fullgraph=True)
+    for f in (compiled, nbgrad.jit.load(saved(compiled, [(x, y), (x, x)], tmp_path / "f"))):
+        for a, b in ((x, y), (x, y), (x, x), (y, y), (x, y), (y, x)):
+            assert f(a, b).tolist() == fn(a, b).tolist()
+    assert len(compiled.variants) == 2
+
+
+def saved(compiled, calls, path):
+    """The file of a function behind some calls."""
+    for args in calls:
+        compiled(*args)
+    nbgrad.jit.save(compiled, path)
+    return path

@@ -1,6 +1,6 @@
 """What LLVM is told of loops. It writes one several times: with several trips at a time, with fewer, and trip by trip.
 
-NOTE [Loops of few trips]: that takes time, some 10 ms a loop, and pays where there are many trips. Kernels say where there are not:
+NOTE [Loops of few trips]: that takes time, and pays where there are many trips. Kernels say where there are not:
 ``for i in few(n)``, vectors but one at a time, and ``for i in one_by_one(n)``, which is for what runs rarely. Both are ``range`` to
 whoever else reads them. What is around another loop is never written several times. See benchmarks/test_graph_costs.py.
 """

@@ -4,6 +4,12 @@
     templates.py     loop skeletons around a scalar function: elementwise, strided
     accumulators.py  how a reduction's monoid is held: carried sums, parts of complex numbers, positions
     reductions.py    the skeletons that fold rows and columns with them
+    moments.py       means and variances, as accumulators
+    rows.py          the skeletons that fold rows, or columns, and then map their elements
+    scores.py        what softmax, its family, standardised rows and losses by class are to those
+    losses.py        elements at targets, means over the rows that count
+    scans.py         the skeletons that fold up to each element
+    picks.py         elements moved along a dimension
     memory.py        loads and stores as instructions
     intrinsics.py    what templates' names mean to a GPU
     entry.py         how a GPU calls a kernel

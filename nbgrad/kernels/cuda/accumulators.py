@@ -156,7 +156,7 @@ def folds(op: General, dtype: str) -> bool:
     if kind.is_complex:
         return bool(MONOIDS[op.monoid].operator) and (term is None or term.boolean)
     if not kind.is_floating_point:
-        return term.boolean if term is not None else op.gives != "floating"
+        return term.boolean or op.near if term is not None else op.gives != "floating"
     return True
 
 

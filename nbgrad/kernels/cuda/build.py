@@ -123,8 +123,13 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
 
 
-# Scalar functions of float64 that need more registers than four resident blocks leave them: how many blocks do.
-NEEDS_MORE = {"weighted_logits_difference_jvp_x_y_p": 3, "element_of_moments": 2}
+# Scalar functions that need more registers than four resident blocks leave them: by dtype, how many blocks do. Threads of scores
+# and moments hold their elements beside accumulators.
+NEEDS_MORE = {
+    "weighted_logits_difference_jvp_x_y_p": {"float64": 3},
+    "element_of_scores": {"float32": 3, "float64": 3},
+    "element_of_moments": {"float32": 3, "float64": 2},
+}
 
 
 def blocks_resident(dtype: str, name: str = "") -> int:
@@ -135,9 +140,7 @@ def blocks_resident(dtype: str, name: str = "") -> int:
     Args:
         name: of the scalar function.
     """
-    if dtype == "float64" and name in NEEDS_MORE:
-        return NEEDS_MORE[name]
-    return 2 if dtype == "complex128" else 4
+    return NEEDS_MORE.get(name, {}).get(dtype, 2 if dtype == "complex128" else 4)
 
 
 def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:

@@ -24,7 +24,7 @@ from .accumulators import Accumulator, accumulator, identity
 from .scores import logsumexp_accumulator
 from .templates import BLOCK, Template, ceil_div, compile_template, indent
 
-__all__ = ["STAGES", "Scan", "parts_of", "pick", "place", "scan_lines", "scan_of", "scan_rows", "scan_tile", "shift"]
+__all__ = ["STAGES", "Scan", "parts_of", "scan_lines", "scan_of", "scan_rows", "scan_tile"]
 
 STAGES = ("whole", "totals", "offsets", "carried")
 
@@ -352,58 +352,6 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
 def at_lines() -> list[str]:
     """Lines that make ``at``, where the element ``low + t`` of a row is."""
     return ["at = row + low + t", "if reverse != 0:", "    at = row + n - 1 - low - t"]
-
-
-# ---- moves along a dimension -------------------------------------------------------------------------------------------
-
-
-def move_template(name: str, dtype: str, parameters: str, pointers: tuple[str, ...], lines: list[str]) -> Template:
-    """A thread for each of ``n`` elements ``i``."""
-    accesses = frozenset((Access("load", dtype), Access("store", dtype), Access("load", "int64", exact=True)))
-    function = compile_template(
-        f"{name}_{dtype}",
-        f"""
-def NAME({parameters}):
-    i = cuda.blockIdx.x * {BLOCK} + cuda.threadIdx.x
-    if i < n:
-        {indent(8, lines)}
-""",
-    )
-    return Template(f"{name}_{dtype}", function, pointers, 0, accesses, Counter(), 64)
-
-
-@cache
-def shift(dtype: str) -> Template:
-    """Elements moved by ``by`` along the middle one of three dimensions; zeros come in. Counts: ``n length width by``."""
-    lines = [
-        "r = i // width % length - by",
-        "if (r >= 0) & (r < length):",
-        f"    {Access('store', dtype).name}(out0, i, {Access('load', dtype).name}(x0, i - by * width))",
-        "else:",
-        f"    {Access('store', dtype).name}(out0, i, 0)",
-    ]
-    return move_template("shift", dtype, "out0, x0, n, length, width, by", (dtype, dtype), lines)
-
-
-INDEX = [
-    "column = i % width",
-    "outer = i // width // count",
-    f"at = (outer * length + {Access('load', 'int64', exact=True).name}(index, i)) * width + column",
-]
-
-
-@cache
-def pick(dtype: str) -> Template:
-    """out[outer, k, column] = x[outer, index[outer, k, column], column]. Counts: ``n length width count``."""
-    lines = [*INDEX, f"{Access('store', dtype).name}(out0, i, {Access('load', dtype).name}(x0, at))"]
-    return move_template("pick", dtype, "out0, x0, index, n, length, width, count", (dtype, dtype, "int64"), lines)
-
-
-@cache
-def place(dtype: str) -> Template:
-    """The transpose of ``pick``, into memory that holds zeros; no index may come twice."""
-    lines = [*INDEX, f"{Access('store', dtype).name}(out0, at, {Access('load', dtype).name}(x0, i))"]
-    return move_template("place", dtype, "out0, x0, index, n, length, width, count", (dtype, dtype, "int64"), lines)
 
 
 def parts_of(n: int, most: int, least: int) -> tuple[int, int]:

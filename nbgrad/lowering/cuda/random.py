@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from ...base.calls import CALLS
+from ...base.dtypes import float64
+from ...base.errors import RangeError
+from ...creation.factories import arange
 from ...dispatch.device_plans import device_record
 from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.random import random_fill, random_grid, random_source
 from ...kernels.cuda.steps import Number, Step, Steps, out
 from ...tensors.layout import Layout
+from ...tensors.tensor import Tensor
 
-__all__ = ["random_on_gpu"]
+__all__ = ["chosen_on_gpu", "random_on_gpu", "weights_on_gpu"]
 
 
 def nothing(x):
@@ -23,3 +28,31 @@ def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...]) -> 
     recipe = Recipe(random_fill(distribution, dtype), nothing, dtype, random_source(distribution, dtype))
     step = Step(recipe, random_grid(layout.numel, dtype), (out(),), (Number(2), Number(3)), (layout.numel, Number(0), Number(1)))
     return GeneralPlan(device_record(Steps((step,)), (layout,), codes), (layout.template,), (None,) * 4)
+
+
+def weights_on_gpu(x: Tensor) -> Tensor:
+    """The weights in float64, a row each. The program waits once, for whether there are any to choose by.
+
+    Raises:
+        RangeError: there are none.
+    """
+    weights = CALLS["contiguous_copy"](CALLS["to_dtype"](x, float64))
+    weights = CALLS["view_shape"](weights, (-1, x.layout.shape[-1]))
+    good = CALLS["logical_and"](CALLS["isfinite"](weights), CALLS["ge"](weights, 0.0))
+    some = CALLS["any"](CALLS["gt"](weights, 0.0), 1, True)
+    if not CALLS["all"](CALLS["logical_and"](good, some), None, False).item():
+        raise RangeError("multinomial: weights must be finite and >= 0, and one in each row > 0.")
+    return weights
+
+
+def chosen_on_gpu(weights: Tensor, numbers: Tensor, count: int, replacement: bool) -> Tensor:
+    """The indices that random numbers choose by weights, a row each: as ``chosen_indices`` of methods/random.py."""
+    size = weights.layout.shape[1]
+    if not replacement:
+        order = CALLS["argsort"](CALLS["neg"](CALLS["div"](weights, numbers)), 1, False, True)
+        return CALLS["slice"](order, 1, 0, count)
+    totals = CALLS["scan_sum"](weights, 1, None, False)
+    found = CALLS["insertion_places"](totals, CALLS["mul"](numbers, CALLS["slice"](totals, 1, size - 1, size)), True)
+    # The product may round up to the total, beyond the last index that has a weight.
+    places = arange(size, device=weights.layout.device)
+    return CALLS["minimum"](found, CALLS["amax"](CALLS["mul"](places, CALLS["gt"](weights, 0.0)), 1, True))

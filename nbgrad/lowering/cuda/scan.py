@@ -12,7 +12,8 @@ from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import identity
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of
-from ...kernels.cuda.scans import Scan, parts_of, pick, place, scan_lines, scan_of, scan_rows, scan_tile, shift
+from ...kernels.cuda.picks import pick, place, shift
+from ...kernels.cuda.scans import Scan, parts_of, scan_lines, scan_of, scan_rows, scan_tile
 from ...kernels.cuda.steps import Place, Step, Steps, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
 from ...ops.shapes import wrap
