@@ -451,6 +451,59 @@ def test_nothing_asks_whether_it_runs_on_cuda():
     assert not {name: lines for name, path in outside.items() if (lines := branches_on_cuda(path))}
 
 
+# Modules that ask whether memory is a GPU's, each group with what it decides. Hot paths are not among them: a plan knows.
+ASK_FOR_THE_DEVICE = {
+    "native.launches native.heaps tensors.layout": "what makes results: one load and comparison",
+    "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace lowering.cuda.registry": (
+        "which lowering; which operands may come together"
+    ),
+    "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
+    "composites.index_writes composites.positions composites.subscript forward.programs jit.ir": (
+        "what is prepared of calls: kernels of the CPU alone"
+    ),
+    "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
+    "methods.memory methods.torch_members jit.saving jit.literals": "doors: what leaves a tensor, or comes in",
+    "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
+    "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
+        "streams, which the CPU has none of; where NaN is looked for"
+    ),
+}
+
+
+def asks_for_the_device(path: Path) -> bool:
+    """Whether a module compares ``memory`` of a layout with None, or a device with the CPU."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+            if left.endswith(".memory") and left != "loop.memory" and right == "None" or "CPU" in (left, right):
+                return True
+    return False
+
+
+def test_where_the_device_is_asked_for():
+    """In the modules of the table, and in all of them."""
+    known = {name for names in ASK_FOR_THE_DEVICE for name in names.split()}
+    asking = {name for name, path in modules().items() if not name.startswith("kernels.cuda") and asks_for_the_device(path)}
+    assert not asking - known, "a device is an interface: or do they belong to one of the groups?"
+    assert not known - asking, "these do not ask"
+
+
+def test_layouts_are_told_their_device():
+    """``layout_of`` has no default for it, and nobody hands it another way than fourth or by name."""
+    from nbgrad.tensors.layout import layout_of
+
+    assert inspect.signature(layout_of).parameters["device"].default is inspect.Parameter.empty
+    short = [
+        f"{name}:{node.lineno}"
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "layout_of"
+        if len(node.args) < 4 and not any(isinstance(x, ast.Starred) for x in node.args)
+        if not {"device", None} & {keyword.arg for keyword in node.keywords}
+    ]
+    assert not short
+
+
 def public_members() -> Iterator[tuple[str, object]]:
     """Functions and classes of the public names, and the public methods of Tensor."""
     for name in sorted(vars(nbgrad)):

@@ -55,6 +55,7 @@ ACCEPTED = {
     "nn.functional.rrelu_": "generator: as rrelu, it takes none",
     "nn.Hardtanh": "min_value and max_value were the names before min_val and max_val",
     "while_loop": "what is carried is one tree, as JAX has it; torch spreads a tuple of tensors over arguments",
+    "save": "a pickle of protocol 2 spells bytes as text",
     "compile": "what chooses among compilers, and their options; there is one",
     "func.jacrev": "_preallocate_and_copy is a way to save memory in torch",
 }

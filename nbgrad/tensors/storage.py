@@ -28,6 +28,7 @@ __all__ = [
     "default_device",
     "defaults",
     "elsewhere",
+    "last_base",
     "located",
     "reading",
     "note_made",
