@@ -1,7 +1,6 @@
 """Memory, launches, streams, events and graphs on a GPU, through cuda.core alone. Importing this needs no GPU.
 
-Tests run the kernels by this, and nothing else does yet: the run time that holds tensors on a GPU is missing. The functions of this
-folder that say how many blocks a launch has, and which arguments (``strided_args``, ``*_grid``, ``*_plan``), are for it, too.
+Tests run single kernels by this; tensors on a GPU have ``driver.py``. What keeps either from working is said here.
 
 Nothing may be built on the way of a launch: a kernel and its ``LaunchConfig`` are looked up, arguments are plain ints (cuda.core
 passes an int as 64 bits, which suits pointers and counts alike), and memory comes from the driver's stream-ordered pool, never
