@@ -786,7 +786,7 @@ def matrix_power(A, n):
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:  # which depends on A, with derivatives of 0
-        return scalar.where(factories.full((), True), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A)
+        return scalar.where(factories.full((), True, device=A.device), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A)
     power, out = A, None
     while n:
         if n & 1:
