@@ -10,6 +10,7 @@ objects.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from dis import Instruction, get_instructions
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
@@ -103,8 +104,12 @@ def compares_keys(guards: Guards) -> bool:
 
 
 def ones(guards: Guards, inputs: Sequence[Any]) -> tuple[Ones, ...]:
-    """Which arguments must be one tensor, and which must not, in calls of a program that was captured with these."""
-    places = [k for k, x in enumerate(inputs) if isinstance(x, Tensor)]
+    """Which arguments must be one tensor, and which must not, in calls of a program that was captured with these.
+
+    Those of different layouts never are, and a program's arguments have its layouts.
+    """
+    layouts = Counter([x.layout for x in inputs if isinstance(x, Tensor)])
+    places = [k for k, x in enumerate(inputs) if isinstance(x, Tensor) and layouts[x.layout] > 1]
     if len(places) < 2 or not compares_keys(guards):
         return ()
     tensors = [inputs[k] for k in places]

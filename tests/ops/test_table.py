@@ -51,7 +51,7 @@ def test_general_declarations_name_what_there_is(name):
     parameters = tuple(op.signature.parameters)
     assert op.variadic or parameters[: len(op.operands)] == op.operands, f"operands={op.operands}, the formula has {parameters}"
     known = {"g", "out", *op.operands, *parameters}
-    known |= {f"{operand}_{fact}" for operand in op.operands for fact in ("shape", "dtype", "shapes", "dtypes")}
+    known |= {f"{operand}_{fact}" for operand in op.operands for fact in ("shape", "dtype", "layout", "shapes", "dtypes")}
     assert set(op.vjps) <= set(op.operands), f"{name}: cotangents of {[*op.vjps]}, expected of {op.operands}"
     if op.outputs == 1:
         for operand, formula in op.vjps.items():

@@ -165,6 +165,7 @@ through("as_strided_within", "as_strided_from")
 through("clone_like", "as_strided_from")
 row("reshape_copy", np.reshape, REAL, case((2, 3), shape=(3, 2)))
 row("contiguous_copy", np.copy, REAL, case((2, 3)), case(()))
+row("to_device", lambda x, device: x, REAL, case((2, 3), device=nbgrad.device("cpu")))
 row("to_dtype", lambda x, dtype: x, REAL, case((2, 3), dtype=nbgrad.float64))
 
 # ---- spellings -------------------------------------------------------------------------------------------------------
