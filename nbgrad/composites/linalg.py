@@ -786,7 +786,8 @@ def matrix_power(A, n):
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:  # which depends on A, with derivatives of 0
-        return scalar.where(factories.full((), True, device=A.device), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A)
+        one = factories.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+        return scalar.where(factories.full((), True, device=A.device), one, A)
     power, out = A, None
     while n:
         if n & 1:
