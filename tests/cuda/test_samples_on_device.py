@@ -32,6 +32,7 @@ NO_VALUES = {
     ("neg_view", "bool"): "truth values have no negative; what is seen of it is no value",
     **dict.fromkeys([("valid_mean", "bool"), ("valid_share", "bool")], "losses are floating"),
 }
+ELSEWHERE = ("to_device", "valid_mean")  # it goes where it is told; the report beside the mean is the CPU's
 on_device = pytest.mark.skipif(not config.EMULATED, reason="runs in the child of test_samples_in_a_child")
 
 
@@ -96,8 +97,7 @@ class Case:
         self.outs = run(row, self.here, call)
         self.there = [there(x) for x in self.here]
         self.got = run_there(row, self.there, call)
-        # The report beside the mean is the CPU's, which nobody waits for.
-        self.on_gpu = any(isinstance(x, nbgrad.Tensor) for x in flatten(self.there)) and row.name != "valid_mean"
+        self.on_gpu = any(isinstance(x, nbgrad.Tensor) for x in flatten(self.there)) and row.name not in ELSEWHERE
 
     def compare(self) -> None:
         """Assert that the results are alike."""
@@ -214,7 +214,7 @@ def test_tangents(name, dtype):
                 pushed.append([unpack_dual(x).tangent for x in call_of(case.row, duals, case.call) if isinstance(x, nbgrad.Tensor)])
         assert len(pushed[0]) == len(pushed[1])
         for got, want in zip(*pushed):
-            agree(got, want, dtype, f"tangent of {name}{case.call} in {dtype}")
+            agree(got, want, dtype, f"tangent of {name}{case.call} in {dtype}", case.on_gpu)
 
 
 def dual(x, move):
