@@ -43,18 +43,14 @@ def run_without(script: str) -> str:
     return found.stdout
 
 
-def test_no_driver_is_seen_quickly():
-    """``is_available`` is False, in less than 5 ms, and loads nothing of CUDA."""
+def test_no_driver_is_seen_without_loading_anything():
+    """``is_available`` is False, and nothing of CUDA is imported to say so."""
     script = """
-import sys, time, nbgrad
-nbgrad.cuda
-before = time.perf_counter()
+import sys, nbgrad
 assert not nbgrad.cuda.is_available() and nbgrad.cuda.device_count() == 0 and not nbgrad.cuda.is_initialized()
-took = time.perf_counter() - before
-assert not [name for name in sys.modules if name.startswith(("cuda", "nbgrad.kernels.cuda.driver"))]
-print(took < 0.005)
+print([name for name in sys.modules if name.startswith(("cuda", "nbgrad.kernels.cuda.driver"))])
 """
-    assert run_without(script) == "True\n"
+    assert run_without(script) == "[]\n"
 
 
 def test_a_driver_without_the_extra_is_told_what_to_install():
