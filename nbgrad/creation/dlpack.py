@@ -20,28 +20,24 @@ from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, new_tensor
+from .capsules import BFLOAT, PLAIN, VERSIONED, is_valid, pointer_of
 from .casting import moved, on_device
 from .numpy_exchange import from_numpy
 
 __all__ = ["from_dlpack", "install_dlpack"]
 
 CPU_DEVICE, GPU = (1, 0), 2  # kDLCPU, number 0; kDLCUDA
-INT, BFLOAT = 0, 4  # element type codes: kDLInt, kDLBfloat
+INT = 0  # kDLInt, the code of an element type
 # Where the code lies: in DLTensor after data, device and ndim; a versioned capsule has version, context, deleter and
 # flags before.
 CODE_AT, VERSIONED_CODE_AT = 20, 52
 
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-_is_valid = ctypes.pythonapi.PyCapsule_IsValid
-_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-
 
 def element_code(capsule) -> ctypes.c_uint8:
     """The code of the element type in an unused capsule, to be read or written."""
-    for name, at in ((b"dltensor", CODE_AT), (b"dltensor_versioned", VERSIONED_CODE_AT)):
-        if _is_valid(capsule, name):
-            return ctypes.c_uint8.from_address(_get_pointer(capsule, name) + at)
+    for name, at in ((PLAIN, CODE_AT), (VERSIONED, VERSIONED_CODE_AT)):
+        if is_valid(capsule, name):
+            return ctypes.c_uint8.from_address(pointer_of(capsule, name) + at)
     raise ArgumentError("from_dlpack: the capsule is no DLPack capsule, or was used before.")
 
 

@@ -22,15 +22,14 @@ from ..tensors.heaps import heap_on, memory_type
 from ..tensors.layout import layout_of
 from ..tensors.storage import Storage, device as device_of, note_made
 from ..tensors.tensor import Tensor, native, new_tensor
+from .capsules import BFLOAT, NAMES, PLAIN, VERSIONED, is_valid, pointer_of
 
 __all__ = ["from_array_interface", "from_gpu_capsule", "gpu_capsule", "interface_of"]
 
 CUDA, VERSION = 2, (1, 0)
 READ_ONLY, COPIED = 1, 2  # flags of a versioned capsule
-PLAIN_NAME, VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
-USED = {PLAIN_NAME: b"used_dltensor", VERSIONED_NAME: b"used_dltensor_versioned"}
+USED = {PLAIN: b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # by NumPy's kinds
-BFLOAT = 4
 
 
 class DLTensor(ctypes.Structure):
@@ -72,10 +71,6 @@ class Versioned(ctypes.Structure):
     ]
 
 
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-_is_valid = ctypes.pythonapi.PyCapsule_IsValid
-_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
 _rename = ctypes.pythonapi.PyCapsule_SetName
 _rename.restype, _rename.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
 _new = ctypes.pythonapi.PyCapsule_New
@@ -97,7 +92,7 @@ def _delete(managed: int) -> None:
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _destroy(capsule: int) -> None:
     """Called for a capsule that dies; one that nobody has taken gives its memory back."""
-    for name in (PLAIN_NAME, VERSIONED_NAME):
+    for name in NAMES:
         if _dying_is_valid(capsule, name):
             _lent.pop(_dying_pointer(capsule, name), None)
 
@@ -139,7 +134,7 @@ def gpu_capsule(x: Tensor, stream: Any, max_version: tuple[int, int] | None, cop
     managed.deleter = ctypes.cast(_delete, ctypes.c_void_p).value
     address = ctypes.addressof(managed)
     _lent[address] = managed, shape, strides, storage.array
-    return _new(address, VERSIONED_NAME if versioned else PLAIN_NAME, ctypes.cast(_destroy, ctypes.c_void_p).value)
+    return _new(address, VERSIONED if versioned else PLAIN, ctypes.cast(_destroy, ctypes.c_void_p).value)
 
 
 def interface_of(x: Tensor) -> dict[str, Any]:
@@ -200,16 +195,16 @@ def from_gpu_capsule(exporter: Any) -> Tensor:
         capsule = exporter.__dlpack__(stream=stream, max_version=VERSION)
     except TypeError:  # a library from before version 1
         capsule = exporter.__dlpack__(stream=stream)
-    name = next((each for each in (VERSIONED_NAME, PLAIN_NAME) if _is_valid(capsule, each)), None)
+    name = next((each for each in NAMES if is_valid(capsule, each)), None)
     if name is None:
         raise ArgumentError("from_dlpack: the capsule is no DLPack capsule, or was used before.")
-    address = _pointer_of(capsule, name)
-    managed: Any = (Versioned if name == VERSIONED_NAME else Managed).from_address(address)
+    address = pointer_of(capsule, name)
+    managed: Any = (Versioned if name == VERSIONED else Managed).from_address(address)
     described = managed.tensor
     dtype = dtype_in(described.code, described.bits, described.lanes)
     shape = tuple(described.shape[: described.ndim])
     strides = tuple(described.strides[: described.ndim]) if described.strides else None
-    read_only = name == VERSIONED_NAME and bool(managed.flags & READ_ONLY)
+    read_only = name == VERSIONED and bool(managed.flags & READ_ONLY)
     _rename(capsule, USED[name])
     owner = Taken(None, address, managed.deleter)
     return over(owner, (described.data or 0) + described.byte_offset, dtype, shape, strides, device, read_only)
@@ -295,16 +290,15 @@ def order(device: Any, theirs: int, first: bool) -> None:
     Args:
         theirs: 1 the legacy default stream, 2 the thread's default one, else a handle; ``first``: whether ours waits.
     """
-    found, driver = heap_on(device.index), bindings()
-    found.card.activate()
-    ours = found.stream()
+    found = heap_on(device.index)
+    card, ours = found.card, found.stream()
     waits, runs = (ours, theirs) if first else (theirs, ours)
     if waits == runs:
         return
-    event = check("stream", driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))
-    check("stream", driver.cuEventRecord(event, runs))
-    check("stream", driver.cuStreamWaitEvent(waits, event, 0))
-    check("stream", driver.cuEventDestroy(event))
+    event = card.take_event()
+    card.record(event, runs)
+    card.let_wait(waits, event)
+    card.give_event(event)
 
 
 def card_of(address: int) -> int:

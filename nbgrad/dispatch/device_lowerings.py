@@ -25,15 +25,9 @@ __all__ = ["are_on_gpu", "fallbacks", "lowered_on_gpu", "run_anywhere"]
 fallbacks: Counter[str] = Counter()
 
 
-def are_on_gpu(layouts: Iterable[Any]) -> bool:
-    """Whether a layout among these, also in sequences, is a GPU's."""
-    for x in layouts:
-        if type(x) is Layout:
-            if x.memory is not None:
-                return True
-        elif type(x) is tuple and are_on_gpu(x):
-            return True
-    return False
+def are_on_gpu(values: Iterable[Any]) -> bool:
+    """Whether a layout among these, of a tensor too, also in sequences, is a GPU's."""
+    return any(layout.memory is not None for layout in layouts_within(values))
 
 
 def layouts_within(values: Iterable[Any]) -> Iterator[Layout]:
@@ -102,15 +96,8 @@ def run_anywhere(op: General, run: Callable) -> Callable:
         return run
 
     def anywhere(op: General, tensors: tuple, attributes: dict) -> Any:
-        for x in tensors:
-            if isinstance(x, Tensor):
-                if x.layout.memory is not None:
-                    return run_on_gpu(op, tensors, attributes)
-            elif are_on_gpu(layouts_within((x,))):
-                return run_on_gpu(op, tensors, attributes)
-        if are_on_gpu(layouts_within(attributes.values())):
-            return run_on_gpu(op, tensors, attributes)
-        return run(op, tensors, attributes)
+        there = are_on_gpu(tensors) or are_on_gpu(attributes.values())
+        return (run_on_gpu if there else run)(op, tensors, attributes)
 
     return anywhere
 
@@ -121,17 +108,8 @@ def run_on_gpu(op: General, tensors: tuple, attributes: dict) -> Any:
         tensors = tuple([to_host(x) for x in tensors])
         attributes = {name: to_host(value) for name, value in attributes.items()}
         return CALLS[op.name].plain(*tensors, **attributes)
-    found = found_lowering(op)
-    if found is None:
-        return on_host(op, tensors, attributes)
-    style, lower = found
-    if style == "run":
-        return lower(op, tensors, attributes)
-    layouts = tuple([x.layout if isinstance(x, Tensor) else tuple([y.layout for y in x]) for x in tensors])
-    made = lowered_on_gpu(op, layouts, attributes)
-    if callable(made):
-        return made(op, tensors, attributes)
-    return native.fresh(made, *[y for x in tensors for y in ((x,) if isinstance(x, Tensor) else x)])
+    found = found_lowering(op)  # of several steps, as on the CPU
+    return (on_host if found is None else found[1])(op, tensors, attributes)
 
 
 def on_host(op: General, tensors: tuple, attributes: dict) -> Any:

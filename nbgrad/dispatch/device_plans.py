@@ -20,7 +20,7 @@ from ..kernels.cuda.steps import Elements, Number, Place, Step, Steps
 from ..kernels.cuda.templates import BLOCK
 from ..kernels.late import Code
 from ..native import heaps
-from ..native.plans import LATE, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
+from ..native.plans import LATE, NEVER, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
 from ..tensors.layout import Layout
 from .formulas import Formula
 from .lowerings import GeneralPlan
@@ -28,7 +28,6 @@ from .lowerings import GeneralPlan
 __all__ = ["device_plan", "elementwise_on_device"]
 
 P = TypeVar("P", bound=Plan)
-NEVER = 1 << 62
 
 
 def device_plan(outs: tuple[Layout, ...], layouts: tuple[Layout | None, ...], steps: Steps) -> GeneralPlan:
@@ -55,13 +54,13 @@ def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]
     def complete() -> bytes:
         found = [word.__index__() for word in words]
         return DeviceRecord.by(
-            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found)), partial(refused, steps, outs)
+            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found)), partial(refused, steps, outs, codes)
         )
 
     return LateRecord.by(content, complete, (0, ON_DEVICE, NEVER), True)
 
 
-def refused(steps: Steps, outs: tuple[Layout, ...], plan: Plan, code: int) -> None:
+def refused(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...], plan: Plan, code: int) -> None:
     """Give a plan the record of its steps by single elements, or raise what the driver said.
 
     Raises:
@@ -70,15 +69,7 @@ def refused(steps: Steps, outs: tuple[Layout, ...], plan: Plan, code: int) -> No
     if code != heaps.MISALIGNED:
         raise failure(steps.steps[-1].recipe.name, code)
     by_single = Steps(tuple(step.single or step for step in steps.steps), steps.workspace)
-    record = plan.record
-    count = record_words(record)[4]
-    codes = record_words(record)[8 : 8 + count]
     plan.record = device_record(by_single, outs, codes).complete()
-
-
-def record_words(record: bytes) -> tuple[int, ...]:
-    """The words of a record."""
-    return struct.unpack(f"{len(record) // 8}q", record[: len(record) & -8])
 
 
 def step_words(step: Step, gpu: int, outs: int) -> list[int | Code]:

@@ -7,12 +7,11 @@ rounds first.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 from ..base.dtypes import DType, bool_
 from ..kernels.cuda.build import Recipe
-from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, operand, out, work
+from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, Workspace, operand, out
 from ..kernels.cuda.templates import (
     BLOCK,
     Operand,
@@ -27,15 +26,13 @@ from ..kernels.cuda.templates import (
     strided_grid,
 )
 from ..kernels.cuda.vectors import lanes_for
+from ..ops.shapes import expanded
 from ..tensors.layout import Layout, layout_of
-from .device_copies import copy_step, one_step
+from .device_copies import copy_step, index_bits, one_step, with_single
 from .device_formulas import Bound, Operation, bound
 from .formulas import Formula, is_single
 
 __all__ = ["elementwise_steps"]
-
-WIDE = 1 << 31  # elements from which indices take 64 bits
-ALIGNED = 256  # bytes between parts of a workspace
 
 
 class Given(NamedTuple):
@@ -54,7 +51,7 @@ def elementwise_steps(
     exact: tuple[str, ...] | None = None,
 ) -> Steps:
     """The steps of ``elementwise_plan`` with these arguments."""
-    first, before, size = outs[0], list[Step](), 0
+    first, before, space = outs[0], list[Step](), Workspace()
     if is_copy(formula) and operands[0] is not None and not inplace and formula.predicates == (False,) and exact is None:
         return one_step(copy_step(operands[0], first))
     half = compute if exact is not None and compute.compute != compute.name and compute is not bool_ else None
@@ -63,14 +60,14 @@ def elementwise_steps(
         place = out(k) if k < inplace else operand(k - inplace)
         target = None if x is None else converted_first(x, compute, half, formula.params[k][0] in (exact or ()))
         if x is not None and target is not None:
-            before += one_step(copy_step(x, target, place, work(size))).steps
-            place, x = work(size), target
-            size += -(-target.numel * target.dtype.itemsize // ALIGNED) * ALIGNED
+            copied = space.take(target.numel * target.dtype.itemsize)
+            before += one_step(copy_step(x, target, place, copied)).steps
+            place, x = copied, target
         given.append(Given(x, place))
     many = first.numel != 1
     kinds = tuple([kind_of(x.layout, boolean, compute, many) for x, (_, boolean) in zip(given, formula.params)])
     made = bound(formula.name, formula, compute.name, kinds, tuple([x.dtype.name for x in outs]), inplace)
-    return Steps((*before, launch_of(made, given, outs, compute)), size)
+    return Steps((*before, launch_of(made, given, outs, compute)), space.size)
 
 
 def converted_first(x: Layout, compute: DType, half: DType | None, whole: bool) -> Layout | None:
@@ -119,23 +116,15 @@ def number_values(at: int, compute: DType) -> tuple[Number, ...]:
     return (Number(at), Number(at, compute.itemsize // 2)) if compute.is_complex else (Number(at),)
 
 
-@cache
-def contiguous_recipes(operation: Operation) -> tuple[Recipe, Recipe, int]:
-    """The kernels of an operation on contiguous memory: by vectors, and by single elements; elements of a vector."""
-    arrays = [x.dtype for x in operation.inputs if x.kind == "array"]
-    lanes = lanes_for(operation.scalar, operation.dtype, arrays, operation.outputs)
-    vectors, singles = (
-        Recipe(elementwise(operation.inputs, operation.outputs, operation.into, width), operation.scalar, operation.dtype)
-        for width in (lanes, 1)
-    )
-    return vectors, singles, lanes
-
-
 def contiguous_step(operation: Operation, pointers: tuple[Place, ...], values: tuple[Number, ...]) -> Step:
     """The launch on contiguous memory, of any number of elements."""
-    vectors, singles, lanes = contiguous_recipes(operation)
-    one = Step(singles, (), pointers, values, (ELEMENTS,), tile=BLOCK)
-    return one if lanes == 1 else Step(vectors, (), pointers, values, (ELEMENTS,), one, BLOCK * lanes)
+
+    def made(lanes: int) -> Step:
+        template = elementwise(operation.inputs, operation.outputs, operation.into, lanes)
+        return Step(Recipe(template, operation.scalar, operation.dtype), (), pointers, values, (ELEMENTS,), tile=BLOCK * lanes)
+
+    arrays = [x.dtype for x in operation.inputs if x.kind == "array"]
+    return with_single(made, lanes_for(operation.scalar, operation.dtype, arrays, operation.outputs))
 
 
 def strided_step(
@@ -146,10 +135,9 @@ def strided_step(
     Args:
         layouts: of what the kernel's pointers point to; ``first``: of the first result, whose shape all broadcast to.
     """
-    shape, steps = in_memory_order(first, [broadcast_strides(x, first.shape) for x in layouts])
+    shape, steps = in_memory_order(first, [expanded(x, first.shape)[1] for x in layouts])
     sizes, walked = collapse(shape, steps)
-    reach = max([1 + sum((size - 1) * abs(step) for size, step in zip(sizes, each)) for each in walked])
-    bits = 32 if max(reach, first.numel) < WIDE else 64
+    bits = index_bits(sizes, *walked)
     template = strided(operation.inputs, operation.outputs, len(sizes), bits, operation.into)
     recipe = Recipe(template, operation.scalar, operation.dtype, index_source(bits))
     return Step(recipe, strided_grid(first.numel), pointers, values, (first.numel, *strided_args(sizes, walked)))
@@ -161,12 +149,6 @@ def in_memory_order(first: Layout, steps: list[tuple[int, ...]]) -> tuple[tuple[
         return first.shape, steps
     order = sorted(range(first.ndim), key=lambda d: (-abs(first.strides[d]), d))
     return tuple([first.shape[d] for d in order]), [tuple([each[d] for d in order]) for each in steps]
-
-
-def broadcast_strides(x: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of an operand that broadcasts to a shape."""
-    own = [0 if size == 1 else step for size, step in zip(x.shape, x.strides)]
-    return (*(0,) * (len(shape) - x.ndim), *own)
 
 
 def is_copy(formula: Formula) -> bool:

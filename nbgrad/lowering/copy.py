@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, complex128, int16, int32, int64, uint8
@@ -16,7 +19,7 @@ from ..kernels.templates.scan import repeat_loop
 from ..native.plans import pack_record
 from ..ops.expr import symbol
 from ..tensors.layout import Layout, layout_of
-from ..tensors.tensor import native, new_tensor
+from ..tensors.tensor import Tensor, native, new_tensor
 
 __all__ = ["converted_layout", "copy_plan"]
 
@@ -107,14 +110,18 @@ def _clone_like(op, layouts, attributes):
         return copy_plan(layouts[0], target)
     if target.expanded or not target.numel:
         return copy_plan(layouts[0], target.like())
-    return into_gaps
+    return partial(into_gaps, copy_plan)
 
 
-def into_gaps(op, tensors, attributes):
-    """A copy with strides that leave gaps, as a detached slice has them: in memory that reaches as far as they do."""
+def into_gaps(plan_of: Callable[[Layout, Layout], GeneralPlan], op: Any, tensors: tuple, attributes: dict) -> Tensor:
+    """A copy with strides that leave gaps, as a detached slice has them: in memory that reaches as far as they do.
+
+    Args:
+        plan_of: of the launch that writes the elements of one layout into another.
+    """
     layout, source = attributes["layout"], tensors[0]
     extent = 1 + sum((size - 1) * stride for size, stride in zip(layout.shape, layout.strides))
-    memory = CALLS["new_full"](layout_of(layout.dtype, (extent,), None, layout.device), 0)
+    memory = CALLS["new_full"](layout.like(None, (extent,)), 0)
     copy = new_tensor(memory._storage_, layout)
-    native.into(copy_plan(source.layout, layout), copy, source)
+    native.into(plan_of(source.layout, layout), copy, source)
     return copy

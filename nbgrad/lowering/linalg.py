@@ -12,7 +12,7 @@ other loops, and where another layout lets batches be folded into one product of
 from __future__ import annotations
 
 import struct
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_, float32, float64
@@ -315,26 +315,41 @@ def copied(layouts: tuple[Layout, ...]) -> Callable:
 
 @lowering("matmul", "mm", "bmm", "mv", "dot", "gemm")
 def _matmul(op, layouts, attributes):
-    x, y = layouts
-    if op.ranks:
-        check_ranks(op, x, y)
-    product = product_of(op.name, x, y, attributes.get("transpose_x", False), attributes.get("transpose_y", False))
+    product, x = product_in(op, layouts, attributes), layouts[0]
     if x.dtype.compute != x.dtype.name or is_lazy(layouts):
         return in_steps
     return product_plan(product, x.dtype, layouts) or copied(layouts)
 
 
+def product_in(op: Any, layouts: tuple[Layout, ...], attributes: dict) -> Product:
+    """The product that an operation of two operands is."""
+    x, y = layouts
+    if op.ranks:
+        check_ranks(op, x, y)
+    return product_of(op.name, x, y, attributes.get("transpose_x", False), attributes.get("transpose_y", False))
+
+
 @lowering("gemm_bias")
 def _gemm_bias(op, layouts, attributes):
+    product, (x, _, bias) = product_with_bias(layouts, attributes), layouts
+    if x.dtype.compute != x.dtype.name or is_lazy(layouts):
+        return in_steps
+    return product_plan(product, x.dtype, layouts, bias) or in_steps
+
+
+def product_with_bias(layouts: tuple[Layout, ...], attributes: dict) -> Product:
+    """The product of a linear layer.
+
+    Raises:
+        ShapeError: the bias is not one number a column.
+    """
     x, y, bias = layouts
     product = product_of("linear", x, y, False, attributes["transpose_y"])
     columns = product.right.columns
     check_pair("linear", x, bias)
     if bias.shape not in ((columns,), (1,)):
         raise ShapeError(f"linear: bias has shape {list(bias.shape)}, expected [{columns}].")
-    if x.dtype.compute != x.dtype.name or is_lazy(layouts):
-        return in_steps
-    return product_plan(product, x.dtype, layouts, bias) or in_steps
+    return product
 
 
 def gives_same_bits(op, layouts: tuple[Layout, ...], others: tuple[Layout, ...], attributes: dict) -> bool:

@@ -122,7 +122,7 @@ class HeapOfCard:
         """Memory that no list could give, from the driver."""
         if begun() and not captures and self.waiting.poll():
             return self.request(nbytes)
-        size, stream = class_size(nbytes), self.current()
+        size, stream = class_bytes(nbytes), self.current()
         asker, self.words[heaps.ASKER] = self.words[heaps.ASKER], 0
         address = self.from_driver(size, nbytes, self.giving(stream), asker)
         return native.take(self.heap, address, size, nbytes, stream.lists)
@@ -203,7 +203,7 @@ class HeapOfCard:
     def ask_plainly(self, nbytes: int) -> PlainMemory:
         """Memory, in Python."""
         self.enter()
-        size, stream = class_size(nbytes), self.current()
+        size, stream = class_bytes(nbytes), self.current()
         if begun() and not captures:
             self.waiting.poll()
         kept = self.freed.setdefault((self.giving(stream), stream.lists, size), [])
@@ -239,11 +239,6 @@ def name_of(asker: int) -> str:
         return str(op.public)
     refused = getattr(getattr(plan, "record", None), "refused", None)
     return "cuda" if refused is None else str(refused.args[0].steps[-1].recipe.name)
-
-
-def class_size(nbytes: int) -> int:
-    """Bytes of the block that a request gets."""
-    return class_bytes(nbytes)
 
 
 @cache

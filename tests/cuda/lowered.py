@@ -9,10 +9,11 @@ import numpy as np
 
 import nbgrad
 from nbgrad.dispatch.lowerings import FOLD
+from nbgrad.graph.saved import tensors_in
 from nbgrad.kernels.cuda.emulated.device import Device, run_steps
 from nbgrad.kernels.cuda.faults import fault_error
 from nbgrad.lowering import cuda as _registers  # noqa: F401
-from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
+from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in
 from nbgrad.ops.core import OPS
 from nbgrad.tensors.layout import layout_of
 from nbgrad.tensors.storage import CPU, wrap_array
@@ -41,7 +42,7 @@ def launches(name, *tensors, **attributes):
         attributes.setdefault("keepdim", False)
     layouts = tuple(map(layouts_in, tensors))
     told = {key: layouts_in(value) if key in names else value for key, value in attributes.items()}
-    return function(op, layouts, told), list(tensors_within((*tensors, *(attributes[name] for name in names))))
+    return function(op, layouts, told), list(tensors_in((*tensors, *(attributes[name] for name in names))))
 
 
 def run_all(outs, steps, operands, seed=0, before=None):

@@ -28,7 +28,8 @@ else:
 
     import nbgrad
     from nbgrad.creation import gpu_exchange
-    from nbgrad.creation.gpu_exchange import PLAIN_NAME, READ_ONLY, VERSIONED_NAME
+    from nbgrad.creation.capsules import PLAIN, VERSIONED, is_valid, pointer_of
+    from nbgrad.creation.gpu_exchange import READ_ONLY
 
     DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64")
 
@@ -134,9 +135,9 @@ else:
         y.add_(1)
         assert x.cpu().sum().item() == 3 and y.data_ptr() != x.data_ptr()
         capsule = x.__dlpack__(max_version=(1, 0), copy=True)
-        address = gpu_exchange._pointer_of(capsule, VERSIONED_NAME)
+        address = pointer_of(capsule, VERSIONED)
         assert gpu_exchange.Versioned.from_address(address).flags == gpu_exchange.COPIED
-        assert READ_ONLY != gpu_exchange.COPIED and not gpu_exchange._is_valid(capsule, PLAIN_NAME)
+        assert READ_ONLY != gpu_exchange.COPIED and not is_valid(capsule, PLAIN)
 
     def test_other_devices():
         """Memory of the second GPU stays there; a device that is asked for takes a copy, unless that is forbidden."""

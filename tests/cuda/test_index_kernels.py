@@ -238,11 +238,11 @@ def test_writes_into_parts(name):
 
 def in_place(name, x, *others, **attributes):
     """The in-place form on the emulated device: the errors, and what lies in memory then."""
+    from nbgrad.graph.saved import tensors_in
     from nbgrad.kernels.cuda.emulated.device import Device, run_steps
-    from nbgrad.kernels.cuda.steps import Place, Step, Steps
+    from nbgrad.kernels.cuda.steps import Place, Step, Steps, Workspace
     from nbgrad.lowering.cuda import index_writers
-    from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in, tensors_within
-    from nbgrad.lowering.cuda.work import Workspace
+    from nbgrad.lowering.cuda.registry import CUDA_LOWERINGS, layouts_in
     from nbgrad.ops.core import OPS
     from tests.cuda.lowered import memory_of
 
@@ -258,7 +258,7 @@ def in_place(name, x, *others, **attributes):
     from nbgrad.dispatch.device_copies import copy_step
 
     steps.append(copy_step(x.layout.like(shape=memory.shape), x.layout.like(shape=memory.shape)))
-    operands = [memory, *map(memory_of, tensors_within((*others, *(attributes[k] for k in names))))]
+    operands = [memory, *map(memory_of, tensors_in((*others, *(attributes[k] for k in names))))]
     errors = run_steps(Steps(tuple(steps), space.size), [result], operands, Device())
     return errors, result
 

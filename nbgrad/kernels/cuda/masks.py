@@ -50,9 +50,6 @@ def positions(source: str, ndim: int, apart: bool) -> Template:
         name,
         f"""
 def NAME({", ".join(outs)}, x0, starts, n, total{sizes}):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
-    thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
     {indent(4, ranked_lines(load.name, start.name))}
     for k in range({SCANNED}):
         i = first + k
@@ -68,8 +65,11 @@ def NAME({", ".join(outs)}, x0, starts, n, total{sizes}):
 
 
 def ranked_lines(load: str, start: str) -> list[str]:
-    """Lines that make ``before``: how many elements before a thread's first one count."""
+    """Lines that make ``first``, a thread's first element, and ``before``: how many elements before it count."""
     return [
+        f"sums = cuda.shared.array({2 * BLOCK}, STATE0)",
+        "thread = cuda.threadIdx.x",
+        f"first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}",
         "total_of = 0",
         f"for k in range({SCANNED}):",
         "    if first + k < n:",
@@ -101,9 +101,6 @@ def spread(dtype: str, other: str, checked: bool) -> Template:
         name,
         f"""
 def NAME({", ".join([*given, *counts])}):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
-    thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
     fits = {f"{start.name}(starts, tiles) <= room" if checked else "True"}
     {indent(4, ranked_lines(mask.name, start.name))}
     for k in range({SCANNED}):
@@ -133,9 +130,6 @@ def pack(dtype: str) -> Template:
         name,
         f"""
 def NAME(out0, x0, starts, x1, n, room):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
-    thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
     {indent(4, ranked_lines(mask.name, start.name))}
     for k in range({SCANNED}):
         i = first + k

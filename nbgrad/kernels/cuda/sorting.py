@@ -105,6 +105,20 @@ def NAME(order, {"sorted, " * keeps}keys, lines, n, width):
     return Template(name, function, pointers, 0, accesses, Counter([load, store]), 64, (key, "int32"))
 
 
+# Where a thread is, and counts of each warp's bytes, which are 0.
+TILE_OF_BYTES = (
+    f"found = cuda.shared.array({WARPS * (BYTES + 1)}, STATE0)",
+    "thread = cuda.threadIdx.x",
+    f"lane = thread % {WARP}",
+    f"warp = thread // {WARP}",
+    "line = cuda.blockIdx.x // tiles",
+    "tile = cuda.blockIdx.x - line * tiles",
+    f"for t in range(thread, {WARPS * (BYTES + 1)}, {BLOCK}):",
+    "    found[t] = 0",
+    "cuda.syncthreads()",
+)
+
+
 def digit_lines(key: str) -> list[str]:
     """Lines that load the elements of a warp's step ``s`` and their byte; behind the line's end it is a byte that none has."""
     return [
@@ -133,15 +147,7 @@ def count_bytes(key: str, counts: str = "int32") -> Template:
         name,
         f"""
 def NAME(counts, keys, n, tiles, shift, flip):
-    found = cuda.shared.array({WARPS * (BYTES + 1)}, STATE0)
-    thread = cuda.threadIdx.x
-    lane = thread % {WARP}
-    warp = thread // {WARP}
-    line = cuda.blockIdx.x // tiles
-    tile = cuda.blockIdx.x - line * tiles
-    for t in range(thread, {WARPS * (BYTES + 1)}, {BLOCK}):
-        found[t] = 0
-    cuda.syncthreads()
+    {indent(4, TILE_OF_BYTES)}
     for s in range({STEPS}):
         {indent(8, digit_lines(key))}
         if before == 0:
@@ -203,15 +209,7 @@ def move_bytes(key: str, source: str, order: str, keeps: bool, counts: str = "in
         name,
         f"""
 def NAME({", ".join(given)}, n, tiles, shift, flip):
-    found = cuda.shared.array({WARPS * (BYTES + 1)}, STATE0)
-    thread = cuda.threadIdx.x
-    lane = thread % {WARP}
-    warp = thread // {WARP}
-    line = cuda.blockIdx.x // tiles
-    tile = cuda.blockIdx.x - line * tiles
-    for t in range(thread, {WARPS * (BYTES + 1)}, {BLOCK}):
-        found[t] = 0
-    cuda.syncthreads()
+    {indent(4, TILE_OF_BYTES)}
     {indent(4, ranks)}
     total = {start.name}(starts, (line * {BYTES} + thread) * tiles + tile)
     for w in range({WARPS}):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .build import Recipe
 
-__all__ = ["ELEMENTS", "ERRORS", "Elements", "Number", "Place", "Step", "Steps", "operand", "out", "work"]
+__all__ = ["ELEMENTS", "ERRORS", "Elements", "Number", "Place", "Step", "Steps", "Workspace", "operand", "out", "work"]
 
 
 class Place(NamedTuple):
@@ -58,6 +58,26 @@ def operand(at: int = 0, offset: int = 0) -> Place:
 def work(offset: int = 0) -> Place:
     """Memory that lives as long as the steps of one call; multiples of 256 bytes are aligned to as much."""
     return Place("work", 0, offset)
+
+
+ALIGNED = 256  # bytes between parts of a workspace
+
+
+class Workspace:
+    """Parts of a workspace, as they are taken.
+
+    Attributes:
+        size: bytes taken so far.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def take(self, nbytes: int) -> Place:
+        """A part of so many bytes."""
+        place = work(self.size)
+        self.size += -(-nbytes // ALIGNED) * ALIGNED
+        return place
 
 
 # NOTE [Errors on the device]: two int64s of pinned memory that the device reaches. A thread that meets a wrong element writes

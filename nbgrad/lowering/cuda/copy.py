@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ...base.calls import CALLS
-from ...dispatch.device_copies import copy_step, one_step, reach_of
+from functools import partial
+
+from ...dispatch.device_copies import copy_step, one_step
 from ...dispatch.device_plans import device_plan
-from ...tensors.layout import layout_of
-from ...tensors.tensor import native, new_tensor
-from ..copy import converted_layout
+from ...dispatch.lowerings import GeneralPlan
+from ...tensors.layout import Layout
+from ..copy import converted_layout, into_gaps
 from .registry import lowering
 
 __all__: list[str] = []
@@ -29,16 +30,11 @@ def _to_dtype(op, layouts, attributes):
 def _clone_like(op, layouts, attributes):
     target = attributes["layout"]
     if not target.dense and not target.expanded and target.numel:
-        return into_gaps
+        return partial(into_gaps, copy_plan)
     target = target if target.dense else target.like()
     return (target,), one_step(copy_step(layouts[0], target))
 
 
-def into_gaps(op, tensors, attributes):
-    """A copy with strides that leave gaps, in memory that reaches as far as they do."""
-    layout, source = attributes["layout"], tensors[0]
-    extent = 1 + reach_of(layout.shape, layout.strides)
-    memory = CALLS["new_full"](layout_of(layout.dtype, (extent,), None, layout.device), 0)
-    copy = new_tensor(memory._storage_, layout)
-    native.into(device_plan((layout,), (source.layout,), one_step(copy_step(source.layout, layout))), copy, source)
-    return copy
+def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
+    """The launch that writes the elements of one layout into another."""
+    return device_plan((target,), (source,), one_step(copy_step(source, target)))

@@ -13,7 +13,7 @@ from ...dispatch.device_plans import device_plan
 from ...kernels.cuda.access import compute_dtype
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.searches import bin_of, count_bins, find_members, insertion, rank_source, ranked
-from ...kernels.cuda.steps import Place, Step, Steps, operand, out
+from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out
 from ...kernels.cuda.templates import strided_grid
 from ...tensors.layout import Layout
 from ...tensors.tensor import native
@@ -21,7 +21,6 @@ from ..counts import interval
 from .fill import number_step, zeros_step
 from .registry import lowering
 from .sort import Sorted
-from .work import Workspace
 
 __all__: list[str] = []
 

@@ -19,7 +19,7 @@ from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, put
 from ...kernels.cuda.moves import bits_of, identity
-from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, operand, out
+from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand, out
 from ...kernels.cuda.templates import collapse, index_source, strided_args, strided_grid
 from ...ops import shapes
 from ...ops.core import OPS
@@ -27,7 +27,6 @@ from ...tensors.layout import Layout, broadcast_shapes, layout_of
 from ..index_walks import IndexWalk, points_walk, range_text
 from .fill import number_step
 from .orders import Keys, sort_steps
-from .work import Workspace
 
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]
 

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from ...base.bounded import keep
 from ...base.dtypes import DType
+from ...dispatch.arguments import hashable
 from ...dispatch.device_copies import copy_step
 from ...dispatch.device_plans import device_plan
-from ...kernels.cuda.steps import Place, Step, Steps, operand
+from ...graph.saved import tensors_in
+from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand
 from ...tensors.arrays import values_of
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU, wrap_array
@@ -20,8 +22,7 @@ from ..index_writers import WRITERS_ON_GPU, check_fill, check_rows, check_same_d
 from .fill import constant_step
 from .index_walks import Values, Walk, point_walk, write_steps
 from .indexing import along, flat, rows
-from .registry import hashable, layouts_in, lowering, on_one_device, tensors_within
-from .work import Workspace
+from .registry import layouts_in, lowering, on_one_device
 
 __all__ = ["Write", "copied_and_written", "number_of", "writer"]
 
@@ -129,13 +130,13 @@ def in_place(function: Callable, names: tuple[str, ...], op, x, others: tuple, a
             plan = False
         else:
             steps = written(target, function(op, target, layouts, told, 0), True, space)
-            given = tuple(y.layout for y in tensors_within((*others, *(attributes[name] for name in names))))
+            given = tuple(y.layout for y in tensors_in((*others, *(attributes[name] for name in names))))
             plan = device_plan((target,), given, Steps(tuple(steps), space.size)) if steps else None
         keep(_plans, key, plan)
     if plan is False:
         written_through_copy(op, x, tuple(others), attributes)
     elif plan is not None:
-        native.into(plan, x, *tensors_within((*others, *(attributes[name] for name in names))))
+        native.into(plan, x, *tensors_in((*others, *(attributes[name] for name in names))))
 
 
 def written_through_copy(op, x, others: tuple, attributes: dict) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from ...base.calls import CALLS
-from ...base.errors import ShapeError
 from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import accumulator
 from ...kernels.cuda.build import Recipe
@@ -16,7 +15,7 @@ from ...kernels.cuda.templates import WARPS, ceil_div, collapse, index_source, s
 from ...ops.core import OPS
 from ...ops.shapes import expanded
 from ...tensors.layout import Layout, layout_of
-from ..linalg import Product, check_pair, check_ranks, product_of
+from ..linalg import Product, product_in, product_with_bias
 from .registry import lowering
 
 __all__ = ["product_steps"]
@@ -122,10 +121,7 @@ def in_copies(op, tensors, attributes):
 
 @lowering("matmul", "mm", "bmm", "mv", "dot", "gemm")
 def _matmul(op, layouts, attributes):
-    x, y = layouts
-    if op.ranks:
-        check_ranks(op, x, y)
-    product = product_of(op.name, x, y, attributes.get("transpose_x", False), attributes.get("transpose_y", False))
+    product, (x, y) = product_in(op, layouts, attributes), layouts
     if x.neg or y.neg:
         return in_copies
     return (layout_of(x.dtype, product.shape, None, x.device),), product_steps(product, x, y)
@@ -133,12 +129,7 @@ def _matmul(op, layouts, attributes):
 
 @lowering("gemm_bias")
 def _gemm_bias(op, layouts, attributes):
-    x, y, bias = layouts
-    product = product_of("linear", x, y, False, attributes["transpose_y"])
-    columns = product.right.columns
-    check_pair("linear", x, bias)
-    if bias.shape not in ((columns,), (1,)):
-        raise ShapeError(f"linear: bias has shape {list(bias.shape)}, expected [{columns}].")
+    product, (x, y, bias) = product_with_bias(layouts, attributes), layouts
     if any(each.neg for each in layouts) or bias.conj:
         return in_copies
     return (layout_of(x.dtype, product.shape, None, x.device),), product_steps(product, x, y, bias)

@@ -18,7 +18,7 @@ from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_mean, valid_share
 from ...kernels.cuda.scores import program_of
-from ...kernels.cuda.steps import ERRORS, Step, Steps, operand, out as result
+from ...kernels.cuda.steps import ERRORS, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU
@@ -27,7 +27,6 @@ from ..losses import check_scores
 from .fill import zeros_step
 from .registry import lowering
 from .softmax import gapless, row_steps
-from .work import Workspace
 
 __all__ = ["valid_mean_steps"]
 

@@ -20,7 +20,7 @@ from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.masks import nonzero, nonzero_complex, pack, positions, spread, truth
 from ...kernels.cuda.moves import bits_of
 from ...kernels.cuda.sorting import SCANNED
-from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, operand, out
+from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand, out
 from ...kernels.cuda.templates import BLOCK, ceil_div
 from ...ops.shapes import expanded
 from ...tensors.layout import Layout, broadcast_shapes, layout_of
@@ -29,7 +29,6 @@ from ..index_writers import WRITERS_ON_GPU, check_same_dtype
 from .index_writers import target_of
 from .orders import sums_before
 from .registry import lowering
-from .work import Workspace
 
 __all__ = ["finder_on_gpu"]
 

@@ -18,9 +18,8 @@ from ...kernels.cuda.sorting import (
     tile_sums,
     tiles_of,
 )
-from ...kernels.cuda.steps import Place, Step
+from ...kernels.cuda.steps import Place, Step, Workspace
 from ...kernels.cuda.templates import BLOCK, ceil_div
-from .work import Workspace
 
 __all__ = ["Keys", "scan_steps", "scan_tiles_step", "sort_steps", "sums_before"]
 

@@ -27,13 +27,12 @@ from ...kernels.cuda.reductions import (
     short_rows_grid,
     short_width,
 )
-from ...kernels.cuda.steps import Place, Step, Steps, operand, out as result
+from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...ops.core import General
 from ...tensors.layout import Layout, layout_of
 from ..reduce import FoldWalk, extremum_dims, folded, merged, summed_over, traced_sum, variance_dims, walk_of
 from .registry import lowering
-from .work import Workspace
 
 __all__ = ["Folding", "fold_steps", "kept_first", "memory_name"]
 

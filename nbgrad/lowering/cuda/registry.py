@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Callable
 
 from ...base.bounded import keep
 from ...base.calls import CALLS
-from ...base.dtypes import DType
 from ...dispatch import lowerings
+from ...dispatch.arguments import hashable
 from ...dispatch.device_plans import device_plan
+from ...graph.saved import tensors_in
 from ...tensors.storage import Device
 from ...tensors.tensor import Tensor, native
 
-__all__ = ["CUDA_LOWERINGS", "hashable", "layouts_in", "lowering", "on_one_device", "tensors_within"]
+__all__ = ["CUDA_LOWERINGS", "layouts_in", "lowering", "on_one_device"]
 
 # ``{operation: (lowering, the attributes that hold tensors)}``.
 CUDA_LOWERINGS: dict[str, tuple[Callable, tuple[str, ...]]] = {}
@@ -47,21 +48,18 @@ def run_planned(function: Callable, names: tuple[str, ...], op, tensors: tuple, 
     tensors, attributes = on_one_device(tensors, attributes, names)
     told = {name: layouts_in(value) if name in names else value for name, value in attributes.items()}
     key = (op.name, tuple(map(layouts_in, tensors)), *((type(value), value) for value in map(hashable, told.values())))
-    made = _plans.get(key)
+    made, flat = _plans.get(key), tensors_in((*tensors, *(attributes[name] for name in names)))
     if made is None:
         made = function(op, key[1], told)
         if not callable(made):
-            flat = tensors_within((*tensors, *(attributes[name] for name in names)))
             made = device_plan(made[0], tuple(x.layout for x in flat), made[1])
         keep(_plans, key, made)
-    if callable(made):
-        return made(op, tensors, attributes)
-    return native.fresh(made, *tensors_within((*tensors, *(attributes[name] for name in names))))
+    return made(op, tensors, attributes) if callable(made) else native.fresh(made, *flat)
 
 
 def on_one_device(tensors: tuple, attributes: dict, names: Iterable[str]) -> tuple[tuple, dict]:
     """The operands, and the attributes that hold tensors: single numbers of the CPU go to the GPU of the others first."""
-    found = list(tensors_within((*tensors, *(attributes[name] for name in names))))
+    found = tensors_in((*tensors, *(attributes[name] for name in names)))
     if all(x.layout.memory is not None for x in found):
         return tensors, attributes
     device: Device = next(x.layout.device for x in found if x.layout.memory is not None)
@@ -81,17 +79,3 @@ def layouts_in(value: Any) -> Any:
     if isinstance(value, (tuple, list)) and any(isinstance(x, Tensor) for x in value):
         return tuple(map(layouts_in, value))
     return value
-
-
-def tensors_within(values: Iterable) -> Iterator[Tensor]:
-    """The tensors among values, also in sequences."""
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from (x for x in value if isinstance(x, Tensor))
-
-
-def hashable(value: Any) -> Any:
-    """A list as a tuple; a dtype as it is."""
-    return tuple(map(hashable, value)) if isinstance(value, (list, tuple)) and not isinstance(value, DType) else value

@@ -14,7 +14,7 @@ from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of
 from ...kernels.cuda.picks import pick, place, shift
 from ...kernels.cuda.scans import Scan, parts_of, scan_lines, scan_of, scan_rows, scan_tile
-from ...kernels.cuda.steps import Place, Step, Steps, out as result
+from ...kernels.cuda.steps import Place, Step, Steps, Workspace, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout
@@ -24,7 +24,6 @@ from .fill import zeros_step
 from .reduce import memory_name
 from .registry import lowering
 from .softmax import gapless
-from .work import Workspace
 
 __all__ = ["scan_steps"]
 

@@ -9,13 +9,12 @@ from ...kernels.cuda.access import compute_dtype
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.rows import RowProgram, map_columns, map_rows, row_shape, rows_grid
 from ...kernels.cuda.scores import logsumexp_accumulator, program_of
-from ...kernels.cuda.steps import Place, Step, Steps, operand, out as result
+from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...tensors.layout import Layout
 from ..softmax import logsumexp_dims, softmax_split, standardise_split
 from .reduce import MOST_PLANES, fold_steps
 from .registry import lowering
-from .work import Workspace
 
 __all__ = ["gapless", "row_steps"]
 

@@ -11,14 +11,13 @@ from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of, identity
 from ...kernels.cuda.searches import find_one, rank_dtype, rank_source, ranked
-from ...kernels.cuda.steps import Place, Step, Steps, operand, out
+from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out
 from ...kernels.cuda.templates import array, collapse, index_source, strided, strided_args, strided_grid
 from ...ops.reduce import kept_shape
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout, contiguous_strides
 from .orders import Keys, sort_steps
 from .registry import lowering
-from .work import Workspace
 
 __all__ = ["Sorted", "sorted_lines"]
 
