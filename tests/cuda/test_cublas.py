@@ -16,7 +16,7 @@ from nbgrad.base.errors import ArgumentError, GraphError, KernelError
 from nbgrad.kernels.cuda import cublas, libraries
 from nbgrad.native.heaps import LAUNCHES
 
-from .emulation import in_a_child, on_gpus
+from .emulation import in_a_child, on_gpus, played, two_gpus, without_gpus
 
 if config.EMULATED:
     from nbgrad.kernels.cuda.emulated import cublas as emulated
@@ -29,7 +29,6 @@ def is_there() -> bool:
     return cublas.blas() is not None
 
 
-played = pytest.mark.skipif(not config.EMULATED, reason="of the played library alone")
 # Of the largest possible sum of magnitudes: the rounding of float32 sums, or of what they are rounded to.
 CLOSE = {"float32": 1e-6, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3, "complex64": 2e-6, "complex128": 2e-14}
 
@@ -43,7 +42,7 @@ def usual():
     nbgrad.set_float32_matmul_precision("highest")
 
 
-@pytest.mark.skipif(nbgrad.cuda.is_available(), reason="this process has GPUs")
+@without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.early
 @pytest.mark.parametrize("native", ["1", "0"])
@@ -361,8 +360,7 @@ def test_a_library_that_is_too_old_is_named_and_not_used():
     assert cublas.blas() is not None
 
 
-@on_gpus
-@played
+@two_gpus
 def test_two_gpus():
     """Each has its own handle of the library, and its own products."""
     (x, a), (y, b) = numbers((5, 6)), numbers((6, 7), seed=1)
