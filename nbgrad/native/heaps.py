@@ -25,8 +25,9 @@ reached puts the blocks into their lists (``tensors/waiting.py``). So nothing is
 NOTE [Device records]: a record (NOTE [Plan record]) with the flag ON_DEVICE has these parameters: 0 bytes of workspace, 1 number of
 steps, then the steps. A step: 0 words that it takes, 1 kernel, 2 to 4 blocks (0 along x: as many as ``tile`` needs for the elements
 of the first result), 5 threads of a block, 6 shared memory, 7 tile, 8 the bits of addresses that must be 0, 9 how many parameters,
-then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. Where addresses are not aligned the
-call ends with ``MISALIGNED``, before anything was launched.
+then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. A table, one parameter of many words,
+is written like these: words are one behind the other. Where addresses are not aligned the call ends with ``MISALIGNED``, before
+anything was launched.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ NEXT, ADDRESS, BYTES, LIST, OF_HEAP, SHARED, ASKED_FOR = 0, 8, 16, 24, 32, 40, 4
 BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
 STEP_WORDS = 10  # in front of the parameters
-MOST_PARAMETERS = 128
+MOST_PARAMETERS = 512  # those of 8 bytes that CUDA takes: 4,096 bytes
 TENSOR, NUMBER, WORK, WORD, UNITS, ERROR = 0, 1, 2, 3, 4, 5  # what a parameter may be
 MISALIGNED = -1
 TOO_MANY = "launch: a kernel takes too many parameters."
@@ -367,7 +368,7 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
         note_uses(heap, operands, False)
         entered(heap)
     stream = facts[STREAM]
-    cells, places = words(128), words(128)
+    cells, places = words(512), words(512)
     at, steps = first + 2, record[first + 1]
     for _step in range(steps):
         count, low = record[at + 9], 0
