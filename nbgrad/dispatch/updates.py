@@ -90,11 +90,13 @@ def fused_updates(
     """
     captured = bool(traces) and capture_of_thread() is not None
     many = list[Row]()
-    for row in rows:
-        if captured or together is False or row[0][0].layout.memory is None:
-            fused_update(rule, *row, scalars)
+    for outs, ins in rows:
+        if captured or outs[0].layout.memory is None:
+            fused_update(rule, outs, ins, scalars)
+        elif together is False:
+            single_update(rule, outs, ins, scalars, singles, compute)
         else:
-            many.append(row)
+            many.append((outs, ins))
     if many:
         run_together(rule, many, scalars, singles, compute)
 
@@ -116,8 +118,8 @@ def run_together(
             check_output(x)
         write(*outs, *numbers, *[x for k in members for x in tensors[k][outputs:]])
     for k in alone:
-        outputs_of, inputs_of = rows[k]
-        single_update(rule, outputs_of, inputs_of, scalars, singles, compute)
+        written, read = rows[k]
+        single_update(rule, written, read, scalars, singles, compute)
 
 
 def share_memory(rows: list[Row]) -> bool:

@@ -239,11 +239,13 @@ def test_options_that_exclude_each_other():
 @on_gpus
 @pytest.mark.parametrize("options", ADAM)
 @pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW])
-def test_steps_counted_on_the_gpu(kind, options):
+@pytest.mark.parametrize("foreach", [None, False])
+def test_steps_counted_on_the_gpu(kind, options, foreach):
     """The same numbers as with steps counted on the host, to a rounding; the count is a tensor."""
-    found, there = stepped(kind, parameters(SHAPES, "cuda"), 5, capturable=True, **options)
-    expected, _ = stepped(kind, parameters(SHAPES, "cpu"), 5, **options)
-    assert_near(found, expected, 2e-6)
+    for dtype, rounding in ((nbgrad.float64, 1e-12), (nbgrad.bfloat16, 4e-2), (nbgrad.float32, 2e-6)):
+        found, there = stepped(kind, parameters(SHAPES, "cuda", dtype), 5, capturable=True, foreach=foreach, **options)
+        expected, _ = stepped(kind, parameters(SHAPES, "cpu", dtype), 5, **options)
+        assert_near(found, expected, rounding)
     steps = [there.state[p]["step"] for p in found]
     assert {(step.item(), step.dtype, str(step.device)) for step in steps} == {(5.0, nbgrad.float32, "cuda:0")}
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from .accumulators import Accumulator
+from .reductions import Fold
 from .steps import Place
-from .templates import BLOCK, Operand, Signature, Template, ceil_div, compile_template, indent
+from .templates import BLOCK, WARPS, Operand, Signature, Template, ceil_div, compile_template, indent
 
-__all__ = ["FEW_ROWS", "blocks_of", "elementwise_rows", "most_rows", "table_of"]
+__all__ = ["FEW_ROWS", "FOLDED", "blocks_of", "elementwise_rows", "fold_rows", "most_rows", "table_of"]
 
 PARAMETERS = 512  # words of a launch's parameters, at most
 VECTORS = 4  # that a thread takes one after the other: finding the row costs a block about as much as one of them
+FOLDED = 16  # of a fold, whose blocks have to meet
 FEW_ROWS = 16  # a table of so many rows is an eighth of the largest
 NEVER = (1 << 62) - 1  # the first block of a row that is not there
 
@@ -28,9 +31,9 @@ def most_rows(pointers: int, numbers: int) -> int:
     return (PARAMETERS - 2 * numbers) // (2 + pointers)
 
 
-def blocks_of(n: int, lanes: int) -> int:
-    """The blocks that do a row of ``n`` elements."""
-    return ceil_div(n, BLOCK * VECTORS * lanes)
+def blocks_of(n: int, lanes: int, vectors: int = VECTORS) -> int:
+    """The blocks that do a row of ``n`` elements, so many vectors a thread."""
+    return ceil_div(n, BLOCK * vectors * lanes)
 
 
 def table_of(rows: Sequence[tuple[int, int, Sequence[Place]]], size: int) -> tuple[int | Place, ...]:
@@ -45,6 +48,24 @@ def table_of(rows: Sequence[tuple[int, int, Sequence[Place]]], size: int) -> tup
     for k in range(pointers):
         words += [*(places[k] for _, _, places in rows), *[0] * missing]
     return tuple(words)
+
+
+def found_row(rows: int, pointers: Sequence[str], vectors: int) -> list[str]:
+    """Lines that find the row of a block: how many elements it has, where they are, and the first vector that is the block's."""
+    return [
+        "block = cuda.blockIdx.x",
+        "row = 0",
+        f"above = {rows}",
+        "while above - row > 1:",
+        "    middle = (row + above) // 2",
+        "    if table[middle] <= block:",
+        "        row = middle",
+        "    else:",
+        "        above = middle",
+        f"n = table[{rows} + row]",
+        f"tile = (block - table[row]) * {BLOCK * vectors}",
+        *(f"{pointer} = pointer_of(table[{(2 + k) * rows} + row])" for k, pointer in enumerate(pointers)),
+    ]
 
 
 @cache
@@ -63,24 +84,12 @@ def elementwise_rows(
     signature = Signature(inputs, outputs, into)
     pointers = list(signature.pointers)
     name = f"rows{rows}_{signature.label}_x{lanes}"
-    found = [f"{pointer} = pointer_of(table[{(2 + k) * rows} + row])" for k, pointer in enumerate(pointers)]
     whole = signature.body(lanes, [lambda pointer: "i"])
     function = compile_template(
         name,
         f"""
 def NAME({", ".join([*signature.values, "table"])}):
-    block = cuda.blockIdx.x
-    row = 0
-    above = {rows}
-    while above - row > 1:
-        middle = (row + above) // 2
-        if table[middle] <= block:
-            row = middle
-        else:
-            above = middle
-    n = table[{rows} + row]
-    tile = (block - table[row]) * {BLOCK * VECTORS}
-    {indent(4, [*found, *signature.load_singles()])}
+    {indent(4, found_row(rows, pointers, VECTORS) + signature.load_singles())}
     if (tile + {BLOCK * VECTORS}) * {lanes} <= n:
         for u in range({VECTORS}):
             i = tile + u * {BLOCK} + cuda.threadIdx.x
@@ -101,4 +110,38 @@ def NAME({", ".join([*signature.values, "table"])}):
         index_bits=64,
         resident=3 if len(pointers) > 3 else 0,  # Adam of halves would spill 16 bytes, of float64 with amsgrad 32
         table=words,
+    )
+
+
+@cache
+def fold_rows(of: Accumulator, dtype: str, rows: int, lanes: int, by_vectors: bool = True) -> Template:
+    """Every block's share of the fold of all elements of many tensors, as accumulators: NOTE [Reduction stages].
+
+    Args:
+        of: the accumulator; bind ``**of.source()``.
+        dtype: of the tensors; ``rows``: of the table, as ``elementwise_rows``' for one pointer.
+        lanes, by_vectors: as of ``reduce_rows``.
+
+    Integer parameters: ``first``, where the accumulators of the first block go.
+    """
+    fold = Fold(of, (dtype,), dtype, "partial", lanes, by_vectors)
+    groups, outs = [f"a{k}" for k in range(lanes)], [f"out{s}" for s in fold.width]
+    return fold.template(
+        f"fold_rows{rows}",
+        f"""
+def NAME({", ".join([*outs, "first", "table"])}):
+    thread = cuda.threadIdx.x
+    {indent(4, found_row(rows, ["x0"], FOLDED))}
+    {indent(4, fold.shared(WARPS))}
+    {indent(4, [line for group in groups for line in fold.start(group)])}
+    if (tile + {BLOCK * FOLDED}) * {lanes} <= n:
+        for u in range({FOLDED}):
+            i = tile + u * {BLOCK} + thread
+            {indent(12, fold.load_lanes("0", "i") + fold.absorb_lanes(groups, "i"))}
+    else:
+        for j in range(tile * {lanes} + thread, n, {BLOCK}):
+            {indent(12, [*fold.load("j", "w"), fold.absorb("a0", "j", names="w")])}
+    {indent(4, fold.end(groups, "first + block"))}
+""",
+        3 * rows,
     )
