@@ -71,6 +71,7 @@ __all__ = [
     "take",
 ]
 
+LARGEST = 1 << 47  # bytes, which no GPU has: what is larger is asked of the driver, whatever the lists hold
 SMALL, STEP = 4096, 512  # bytes up to which size classes are so far apart; above there are eight an octave
 CLASSES = 8 + 8 * 36
 HEAP_WORDS = 24
@@ -125,6 +126,8 @@ def class_of(size: int) -> int:
     """The size class of a request."""
     if size <= SMALL:
         return 0 if size <= STEP else (size - 1) // STEP
+    if size > LARGEST:
+        return CLASSES - 1
     eighth, number = SMALL // 8, 0
     while size > 16 * eighth:
         eighth = eighth * 2
@@ -137,6 +140,8 @@ def class_bytes(size: int) -> int:
     """Bytes of the blocks that a request of this size gets."""
     if size <= SMALL:
         return STEP if size <= STEP else (size + STEP - 1) // STEP * STEP
+    if size > LARGEST:
+        return size
     eighth = SMALL // 8
     while size > 16 * eighth:
         eighth = eighth * 2

@@ -205,6 +205,16 @@ class CUDAGraph:
 
     Args:
         keep_graph: keep the driver's graph, for ``raw_cuda_graph``, beside what is launched.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     x, total = nbgrad.ones(2, device="cuda"), nbgrad.zeros(2, device="cuda")
+    ...     total += x  # loads the kernel
+    ...     g = nbgrad.cuda.CUDAGraph()
+    ...     with nbgrad.cuda.graph(g):
+    ...         total += x
+    ...     g.replay()
+    ...     assert total.tolist() == [2.0, 2.0]
     """
 
     __slots__ = (

@@ -27,7 +27,7 @@ class Entry(NamedTuple):
         function: what it does, of the driver and them.
         harmless: whether it succeeds on a device on which something went wrong.
         frees: whether it does what it is for even then, and fails afterwards.
-        unsafe: whether captures keep their threads from calling it: see ``Captures.check_unsafe``.
+        unsafe: whether captures keep their threads from calling it: see ``State.check_unsafe``.
     """
 
     kinds: tuple[Any, ...]
