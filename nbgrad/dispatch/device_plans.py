@@ -20,7 +20,18 @@ from ..kernels.cuda.steps import Call, Elements, Held, Lacking, Made, Number, Pl
 from ..kernels.cuda.templates import BLOCK
 from ..kernels.late import Code
 from ..native import heaps
-from ..native.plans import LATE, NEVER, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
+from ..native.plans import (
+    LATE,
+    MOST_IN_TABLES,
+    MOST_OPERANDS,
+    NEVER,
+    NUMBER_CODES,
+    ON_DEVICE,
+    DeviceRecord,
+    LateRecord,
+    Plan,
+    pack_record,
+)
 from ..tensors.layout import Layout
 from .formulas import Formula
 from .lowerings import GeneralPlan
@@ -44,12 +55,13 @@ def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]
     """
     gpu = outs[0].device.index
     assert gpu is not None
+    most = MOST_IN_TABLES if any(isinstance(step, Step) and step.table for step in steps.steps) else MOST_OPERANDS
     words: list[int | Code] = [steps.workspace, len(steps.steps)]
     for step in steps.steps:
         words += call_words(step, gpu, len(outs)) if isinstance(step, Call) else step_words(step, gpu, len(outs))
     known = [0 if type(word) is Code else word for word in words]
     head = (1, 1, len(outs), codes)
-    content = pack_record(0, *head, LATE, struct.pack(f"{len(known)}q", *known), NEVER)
+    content = pack_record(0, *head, LATE, struct.pack(f"{len(known)}q", *known), NEVER, most)
 
     def complete() -> bytes:
         try:
@@ -58,7 +70,7 @@ def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]
             assert steps.instead is not None
             return device_record(steps.instead, outs, codes).complete()
         return DeviceRecord.by(
-            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found)), partial(refused, steps, outs, codes)
+            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found), most=most), partial(refused, steps, outs, codes)
         )
 
     return LateRecord.by(content, complete, (0, ON_DEVICE, NEVER), True)
@@ -92,6 +104,8 @@ def step_words(step: Step, gpu: int, outs: int) -> list[int | Code]:
         parameters += value_words(value, recipe, outs)
     for count in step.counts:
         parameters += count_words(count, outs)
+    for word in step.table:
+        parameters += count_words(word, outs)
     words = [code_of(recipe, gpu), *grid, BLOCK, 0, step.tile, step.alignment - 1, len(parameters) // 3, *parameters]
     return [len(words) + 1, *words]
 
@@ -127,8 +141,10 @@ def place_words(place: Place, outs: int) -> tuple[int, int, int]:
     return heaps.TENSOR, 1 + place.at + (outs if place.kind == "operand" else 0), place.offset
 
 
-def count_words(count: int | Elements | Number, outs: int) -> tuple[int, int, int]:
-    """An integer, as a parameter."""
+def count_words(count: int | Elements | Number | Place, outs: int) -> tuple[int, int, int]:
+    """An integer, as a parameter; of a place the address."""
+    if isinstance(count, Place):
+        return place_words(count, outs)
     if isinstance(count, Number):
         return heaps.NUMBER, 1 + outs + count.at, count.offset
     return (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)

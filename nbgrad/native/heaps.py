@@ -25,10 +25,10 @@ reached puts the blocks into their lists (``tensors/waiting.py``). So nothing is
 NOTE [Device records]: a record (NOTE [Plan record]) with the flag ON_DEVICE has these parameters: 0 bytes of workspace, 1 number of
 steps, then the steps. A step: 0 words that it takes, 1 kernel, 2 to 4 blocks (0 along x: as many as ``tile`` needs for the elements
 of the first result), 5 threads of a block, 6 shared memory, 7 tile, 8 the bits of addresses that must be 0, 9 how many parameters,
-then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. Where addresses are not aligned the
-call ends with ``MISALIGNED``, before anything was launched. A step of ``CALL`` blocks calls a function of a library, which stands
-in the place of the kernel, with its parameters as words; those that it does not take hold anything. What it gives, if it is not 0,
-is taken from ``REFUSED``.
+then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. A table, one parameter of many words,
+is written like these: words are one behind the other. Where addresses are not aligned the call ends with ``MISALIGNED``, before
+anything was launched. A step of ``CALL`` blocks calls a function of a library, which stands in the place of the kernel, with its
+parameters as words; those that it does not take hold anything. What it gives, if it is not 0, is taken from ``REFUSED``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ NEXT, ADDRESS, BYTES, LIST, OF_HEAP, SHARED, ASKED_FOR = 0, 8, 16, 24, 32, 40, 4
 BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
 STEP_WORDS = 10  # in front of the parameters
-MOST_PARAMETERS = 128
+MOST_PARAMETERS = 512  # those of 8 bytes that CUDA takes: 4,096 bytes
 # What a parameter may be; HELD: where the address of a tensor's memory stands.
 TENSOR, NUMBER, WORK, WORD, UNITS, ERROR, STREAM_OF_CALL, HELD = 0, 1, 2, 3, 4, 5, 6, 7
 MISALIGNED, REFUSED = -1, -1000
@@ -377,7 +377,7 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
         note_uses(heap, operands, False)
         entered(heap)
     stream = facts[STREAM]
-    cells, places = words(128), words(128)
+    cells, places = words(512), words(512)
     at, steps = first + 2, record[first + 1]
     for _step in range(steps):
         count, low = record[at + 9], 0

@@ -244,7 +244,7 @@ def test_precise_path_of_a_complex_function(machine):
 def drawn(machine, distribution, dtype, n, a, b, seed=0, call=0):
     template, out = random.random_fill(distribution, dtype), np.zeros(n, dtype)
     source, grid = random.random_source(distribution, dtype), random.random_grid(n, dtype)
-    machine.run(template, table.identity, dtype, grid, out, a, b, n, seed, call, **source)
+    machine.run(template, table.identity, dtype, grid, out, a, b, n, seed, call, 0, **source)
     return out
 
 

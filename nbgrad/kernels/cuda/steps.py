@@ -114,7 +114,8 @@ class Step(NamedTuple):
         tile: where ``grid`` is empty, elements of the first result that a block does.
         pointers: what the kernel's pointers point to, in their order.
         values: its numbers: constants, or ``Number``.
-        counts: its integers; ``ELEMENTS`` among them, and ``Number``.
+        counts: its integers; ``ELEMENTS`` among them, ``Number``, and places, for their addresses.
+        table: words of its table: integers, and where memory is.
         single: the same step by single elements, for memory that is not aligned to vectors; None where there are no vectors.
     """
 
@@ -122,9 +123,10 @@ class Step(NamedTuple):
     grid: tuple[int, ...]
     pointers: tuple[Place, ...]
     values: tuple[float | Number, ...] = ()
-    counts: tuple[int | Elements | Number, ...] = ()
+    counts: tuple[int | Elements | Number | Place, ...] = ()
     single: Step | None = None
     tile: int = 0
+    table: tuple[int | Place, ...] = ()
 
     @property
     def name(self) -> str:
