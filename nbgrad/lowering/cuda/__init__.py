@@ -5,6 +5,8 @@ fill                   memory filled with a number, or with a sequence
 reduce                 folds of every monoid, variances
 scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
+linalg, blas_products  products of matrices, by kernels of ours or by cuBLASLt
+solvers                decompositions and systems, by cuSOLVER where it is
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from . import (
     scan as _scan,
     scatter as _scatter,
     softmax as _softmax,
+    solvers as _solvers,
     sort as _sort,
 )
 
@@ -41,5 +44,6 @@ _modules = (
     _scan,
     _scatter,
     _softmax,
+    _solvers,
     _sort,
 )
