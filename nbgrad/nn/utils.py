@@ -125,11 +125,11 @@ def _total_norm(grads: list[Any], p: float) -> Any:
 
 def _norms_together(grads: list[Any], p: float) -> list[Any]:
     """The norm of all gradients of each device and dtype, in few launches; nothing where one is on the CPU, or of other orders."""
-    op = "norm1" if p == 1 else "norm2" if p == 2 else None
+    op = "norm1" if p == 1 else "norm2" if p == 2 else ""
     groups = defaultdict[tuple, list[Any]](list)
     for grad in grads:
         x = nbgrad.view_as_real(grad.resolve_conj()) if grad.is_complex() and p == 2 else grad
-        if op is None or traces or not x.is_cuda or not x.is_floating_point():
+        if not op or traces or not x.is_cuda or not x.is_floating_point():
             return []
         if x.numel():
             groups[x.device, x.dtype].append(x if x.layout.dense and not x.layout.neg else x.contiguous())
