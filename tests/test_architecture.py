@@ -40,7 +40,7 @@ LAYERS = (
     ("forward", "directions of differentiation, and what tensors know of them"),
     ("autograd", "backward and grad, Functions, forward mode, checks of derivatives"),
     ("methods", "what hangs on Tensor and on the package"),
-    ("_C anomaly cache cuda debug", "what users look at, and switch on"),
+    ("_C anomaly backends cache cuda debug", "what users look at, and switch on"),
     ("profiling", "what ran, and how long"),
     ("recomputing", "saved tensors that are computed again"),
     ("func", "functions of functions: maps, derivatives"),

@@ -27,7 +27,8 @@ steps, then the steps. A step: 0 words that it takes, 1 kernel, 2 to 4 blocks (0
 of the first result), 5 threads of a block, 6 shared memory, 7 tile, 8 the bits of addresses that must be 0, 9 how many parameters,
 then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. A table, one parameter of many words,
 is written like these: words are one behind the other. Where addresses are not aligned the call ends with ``MISALIGNED``, before
-anything was launched.
+anything was launched. A step of ``CALL`` blocks calls a function of a library, which stands in the place of the kernel, with its
+parameters as words; those that it does not take hold anything. What it gives, if it is not 0, is taken from ``REFUSED``.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from .primitives import (
     array_data,
     call_eleven,
     call_one,
+    call_sixteen,
     get_int64,
     put_int64,
     thread_number,
@@ -83,8 +85,10 @@ BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
 STEP_WORDS = 10  # in front of the parameters
 MOST_PARAMETERS = 512  # those of 8 bytes that CUDA takes: 4,096 bytes
-TENSOR, NUMBER, WORK, WORD, UNITS, ERROR = 0, 1, 2, 3, 4, 5  # what a parameter may be
-MISALIGNED = -1
+# What a parameter may be; HELD: where the address of a tensor's memory stands.
+TENSOR, NUMBER, WORK, WORD, UNITS, ERROR, STREAM_OF_CALL, HELD = 0, 1, 2, 3, 4, 5, 6, 7
+MISALIGNED, REFUSED = -1, -1000
+CALL = -1
 TOO_MANY = "launch: a kernel takes too many parameters."
 
 malloc, free = c_function("malloc", 1, "i64"), c_function("free", 1, "void")
@@ -394,6 +398,11 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
                 cells[k] = units
             elif kind == ERROR:
                 cells[k] = facts[ERRORS]
+            elif kind == STREAM_OF_CALL:
+                cells[k] = stream
+            elif kind == HELD:
+                cells[k] = address_of(pointers) + 8 * value
+                low = low | pointers[value]
             else:
                 cells[k] = value
         if low & record[at + 8] != 0:
@@ -404,7 +413,12 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
             blocks = (units + tile - 1) // tile
         if facts[SET_CONTEXT] != 0:
             call_one(facts[SET_CONTEXT], facts[CONTEXT])
-        if blocks != 0:
+        if blocks == CALL:
+            facts[LAUNCHES] = facts[LAUNCHES] + 1
+            said = call_sixteen(record[at + 1], cells)
+            if said != 0:
+                return REFUSED - said
+        elif blocks != 0:
             code = call_eleven(
                 facts[LAUNCH],
                 record[at + 1],

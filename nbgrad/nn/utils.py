@@ -132,7 +132,7 @@ def _norms_together(grads: list[Any], p: float) -> list[Any]:
             return []
         if x.numel():
             groups[x.device, x.dtype].append(x if x.layout.dense and not x.layout.neg else x.contiguous())
-    if not groups:
+    if op is None or not groups:
         return []
     from ..lowering.cuda.tables import folded_together
 

@@ -321,7 +321,7 @@ def run_steps(steps: Steps, outs: Sequence[np.ndarray], operands: Sequence[Any],
         return memory.address + place.offset
 
     try:
-        for step in steps.steps:
+        for step in steps.kernels:
             recipe = step.recipe
             kernel = kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source, device.checked)
             pointers = [address(place) for place in step.pointers]

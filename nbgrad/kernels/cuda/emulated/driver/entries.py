@@ -6,17 +6,9 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["ENTRIES", "KINDS", "Entry", "Refused", "entry", "put", "put_handle"]
+from ...libraries import KINDS
 
-KINDS = {
-    "p": ctypes.c_void_p,
-    "i": ctypes.c_int,
-    "u": ctypes.c_uint,
-    "n": ctypes.c_size_t,
-    "s": ctypes.c_char_p,
-    "c": ctypes.c_ubyte,
-    "h": ctypes.c_ushort,
-}
+__all__ = ["ENTRIES", "KINDS", "Entry", "Refused", "entry", "put", "put_handle"]
 
 
 class Entry(NamedTuple):
