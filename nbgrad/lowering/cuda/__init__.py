@@ -5,6 +5,7 @@ fill                   memory filled with a number, or with a sequence
 reduce                 folds of every monoid, variances
 scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
+standardise            rows with mean 0 and variance 1, their weights and biases, and all cotangents
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from . import (
     scatter as _scatter,
     softmax as _softmax,
     sort as _sort,
+    standardise as _standardise,
 )
 
 __all__: list[str] = []
@@ -42,4 +44,5 @@ _modules = (
     _scatter,
     _softmax,
     _sort,
+    _standardise,
 )
