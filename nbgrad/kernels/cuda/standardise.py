@@ -20,7 +20,8 @@ from .templates import BLOCK, WARP, Template, compile_template, indent
 __all__ = ["HeldRow", "held_row", "held_rows"]
 
 MOST_HELD = 128  # bytes of one operand that a thread may hold
-REGISTERS = 40  # that a thread needs beside the numbers it holds
+MOST_SUMS = 96  # registers of all that a thread holds where it adds up, too: sm_80 has none to spare
+BESIDE = 56  # registers that a thread needs beside the numbers it holds, and addresses of their vectors
 
 
 class HeldRow(NamedTuple):
@@ -43,11 +44,16 @@ class HeldRow(NamedTuple):
         """Rows that a block has at a time."""
         return BLOCK // self.width
 
+    def registers(self, rows: Rows, compute: str) -> int:
+        """Registers that a thread holds numbers in: of rows, their cotangents, and the sums."""
+        return self.held * self.lanes * (1 + rows.backward + rows.sums) * itemsize(compute) // 4
 
-def held_row(n: int, inner: int, dtypes: tuple[str, ...]) -> HeldRow | None:
+
+def held_row(n: int, inner: int, dtypes: tuple[str, ...], rows: Rows) -> HeldRow | None:
     """The shape for rows of ``n`` elements, in channels of ``inner``; None for rows that are too long to be held.
 
-    >>> held_row(768, 1, ("float32",)), held_row(768, 1, ("bfloat16",)), held_row(8193, 1, ("float32",))
+    >>> rows = Rows(False, True)
+    >>> held_row(768, 1, ("float32",), rows), held_row(768, 1, ("bfloat16",), rows), held_row(8193, 1, ("float32",), rows)
     (HeldRow(width=128, held=2, lanes=4, even=True), HeldRow(width=64, held=2, lanes=8, even=True), None)
     """
     lanes = vector_lanes(dtypes)
@@ -56,10 +62,10 @@ def held_row(n: int, inner: int, dtypes: tuple[str, ...]) -> HeldRow | None:
     vectors, width = n // lanes, 1
     while width < BLOCK and 2 * width <= vectors:
         width *= 2
-    held = -(-vectors // width)
-    if held * lanes * itemsize(compute_dtype(dtypes[0])) > MOST_HELD:
-        return None
-    return HeldRow(width, held, lanes, inner % lanes == 0)
+    compute = compute_dtype(dtypes[0])
+    row = HeldRow(width, -(-vectors // width), lanes, inner % lanes == 0)
+    too_long = row.held * lanes * itemsize(compute) > MOST_HELD or rows.sums and row.registers(rows, compute) > MOST_SUMS
+    return None if too_long else row
 
 
 class Source:
@@ -68,7 +74,6 @@ class Source:
     def __init__(self, rows: Rows, dtype: str, weight: str, row: HeldRow, vectors: bool):
         self.rows, self.dtype, self.weight, self.row, self.vectors = rows, dtype, weight, row, vectors and row.lanes > 1
         self.compute = compute_dtype(dtype)
-        self.sums = rows.backward and bool(rows.scale)
         self.accesses: set[Access] = set()
 
     def access(self, direction: str, dtype: str, lanes: int = 1) -> str:
@@ -127,14 +132,18 @@ class Source:
             made.append(self.load(f"x{u}", "x", self.dtype, "at", i))
             if self.rows.backward:
                 made.append(self.load(f"g{u}", "g", self.dtype, "at", i))
-                made += self.load_scale(f"w{u}", "w", i) if self.rows.scale else []
         return made
 
     def added(self, totals: dict, shared: str) -> list[str]:
         """Add up what the threads of a row have found; ``totals``: name and term of each lane."""
         width, lanes = self.row.width, range(self.row.lanes)
         made = [f"{name} = 0.0" for name in totals]
-        made += self.each(lambda u, i: [f"{name} = {name} + {term(u, k)}" for k in lanes for name, term in totals.items()])
+        made += self.each(
+            lambda u, i: [
+                *self.weights(u, i, "slope" in totals),
+                *(f"{name} = {name} + {term(u, k)}" for k in lanes for name, term in totals.items()),
+            ]
+        )
         if width == 1:
             return made
         inside = min(width, WARP)
@@ -147,6 +156,10 @@ class Source:
             places = [f"{shared}{k}[which * {width // inside} + {w}]" for w in range(width // inside)]
             made.append(f"{name} = {' + '.join(places)}")
         return made
+
+    def weights(self, u: int, i: str, needed: bool) -> list[str]:
+        """Load the weights of a vector, if there are any; twice a row, since they are near, and would take registers."""
+        return self.load_scale(f"w{u}", "w", i) if self.rows.scale and needed else []
 
     def given(self, u: int, k: int) -> str:
         """The cotangent of an element of the standardised row."""
@@ -185,7 +198,7 @@ class Source:
         """What becomes of a vector, and what it adds to the sums of the block."""
         lanes = range(self.row.lanes)
         if not self.rows.backward:
-            before = self.load_scale(f"w{u}", "w", i) if self.rows.scale else []
+            before = self.weights(u, i, True)
             before += self.load_scale(f"b{u}", "b", i) if self.rows.biased else []
             ends = [
                 f" * {self.lane('w', u, k)}" * bool(self.rows.scale) + f" + {self.lane('b', u, k)}" * self.rows.biased
@@ -193,8 +206,9 @@ class Source:
             ]
             return [*before, *self.store([f"{self.settled(u, k)} * r{end}" for k, end in enumerate(ends)], i)]
         shift = " - shift" if self.rows.centred else ""
-        made = self.store([f"r * (({self.given(u, k)}{shift}) - slope * {self.settled(u, k)})" for k in lanes], i)
-        if self.sums:
+        made = self.weights(u, i, True)
+        made += self.store([f"r * (({self.given(u, k)}{shift}) - slope * {self.settled(u, k)})" for k in lanes], i)
+        if self.rows.sums:
             made += [f"dw{u}_{k} = dw{u}_{k} + {self.lane('g', u, k)} * ({self.settled(u, k)} * r)" for k in lanes]
             made += [f"db{u}_{k} = db{u}_{k} + {self.lane('g', u, k)}" for k in lanes] * self.rows.biased
         return made
@@ -241,12 +255,12 @@ def held_rows(rows: Rows, dtype: str, weight: str, row: HeldRow, vectors: bool =
     weight ``samples`` and ``share``, samples of a part. Grid: a block for as many rows as it has at once; or (parts, groups).
     """
     s = Source(rows, dtype, weight, row, vectors)
-    sums = [f"sums{k}" for k in range(1 + rows.biased)] if s.sums else []
+    sums = [f"sums{k}" for k in range(rows.sums)]
     scale = ["w"] * bool(rows.scale) + ["b"] * (rows.biased and not rows.backward)
     parameters = ["out0", *sums, *["g"] * rows.backward, "x", *scale, "length", "eps", "rows", "n", "groups", "inner"]
-    parameters += ["samples", "share"] if s.sums else []
+    parameters += ["samples", "share"] if sums else []
     shift = row.lanes.bit_length() - 1
-    if s.sums:
+    if sums:
         again = [] if rows.centred else ["cuda.syncthreads()"]  # before the next row's numbers are shared
         body = f"""
     first = cuda.blockIdx.y * n
@@ -287,7 +301,7 @@ def NAME({", ".join(parameters)}):
 """,
     )
     pointers = (dtype, *[s.compute] * len(sums), *[dtype] * (1 + rows.backward), *[weight] * len(scale))
-    numbers = row.held * row.lanes * (1 + rows.backward * (2 if rows.scale else 1) + len(sums)) * itemsize(s.compute) // 4
-    resident = next((blocks for blocks in (4, 3, 2) if numbers + REGISTERS <= 65536 // (blocks * BLOCK)), 1)
+    needed = row.registers(rows, s.compute) + 4 * row.held * (1 + rows.backward) + BESIDE * (2 if s.compute == "float64" else 1)
+    resident = next((blocks for blocks in (4, 3, 2) if needed <= 65536 // (blocks * BLOCK)), 1)
     traffic = Counter([Access("load", dtype, row.lanes), Access("store", dtype, row.lanes)] if s.vectors else [])
     return Template(name, function, pointers, 2, frozenset(s.accesses), traffic, 64, (s.compute,), resident)

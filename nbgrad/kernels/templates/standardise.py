@@ -36,6 +36,11 @@ class Rows(NamedTuple):
     scale: str = ""
     biased: bool = False
 
+    @property
+    def sums(self) -> int:
+        """How many sums cotangents leave: those of a weight, of a bias."""
+        return 1 + self.biased if self.backward and self.scale else 0
+
 
 HEAD = """
 def kernel(start, stop, args):
@@ -149,8 +154,7 @@ def backward(rows: Rows) -> str:
 @cache
 def standardise_loop(rows: Rows, dtype: str) -> Callable:
     """``kernel(start, stop, args)``. Pointers: results, then operands, as the operations of ops/standardise.py have them."""
-    parts = rows.backward and bool(rows.scale)
-    outs = 1 + (1 + rows.biased if parts else 0)
+    parts, outs = rows.sums > 0, 1 + rows.sums
     base = f"{'row' if parts else 'unit'} * length * SIZE"
     names = (["g", "x"] if rows.backward else ["x"]) + ["w"] * bool(rows.scale) + ["b"] * (rows.biased and not rows.backward)
     offsets = {"w": "first", "b": "first"}

@@ -53,7 +53,7 @@ def _standardise(op, layouts, attributes):
     if len({x.dtype for x in layouts[1 + rows.backward :]}) > 1:  # weight and bias
         return scaled_call
     dtypes = dtypes_of(layouts, rows)
-    row = held_row(split.length, split.inner if scale else 1, dtypes)
+    row = held_row(split.length, split.inner if scale else 1, dtypes, rows)
     if row is not None:
         places, before = gapless(layouts, workspace)
         return (out,), Steps((*before, held_step(rows, split, row, dtypes, [result(), *places], eps)), workspace.size)
@@ -90,7 +90,7 @@ def _cotangents(op, layouts, attributes):
     split, workspace = split_rows(op, layouts, attributes), Workspace()
     rows = Rows(True, bool(attributes["centred"]), split.scale, bool(attributes["biased"]))
     dtypes = dtypes_of(layouts, rows)
-    row = held_row(split.length, split.inner, dtypes) if layouts[0].numel and split.inner == 1 else None
+    row = held_row(split.length, split.inner, dtypes, rows) if layouts[0].numel and split.inner == 1 else None
     if row is None:
         return in_steps
     share = ceil_div(split.samples, max(1, BLOCKS // split.groups))
