@@ -12,13 +12,12 @@ import pytest
 
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.base import config
 from nbgrad.base.calls import CALLS
 from nbgrad.ops.core import OPS, Elementwise
 from tests.samples import SAMPLES
 from tests.samples.checking import as_tuple, close, flatten, run, tensors, to_tensor, waves
 
-from .emulation import in_a_child
+from .emulation import in_a_child, on_gpus, without_gpus
 
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None)
 DIFFERENTIABLE = [name for name in ROWS if SAMPLES[name].differentiable and "gradient" not in SAMPLES[name].unlike]
@@ -33,10 +32,9 @@ NO_VALUES = {
     **dict.fromkeys([("valid_mean", "bool"), ("valid_share", "bool")], "losses are floating"),
 }
 ELSEWHERE = ("to_device", "valid_mean")  # it goes where it is told; the report beside the mean is the CPU's
-on_device = pytest.mark.skipif(not config.EMULATED, reason="runs in the child of test_samples_in_a_child")
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.early
 def test_samples_in_a_child(request):
@@ -172,7 +170,7 @@ def quiet():
         yield
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds(*DTYPES))
 @pytest.mark.parametrize("name", ROWS)
 def test_values(name, dtype):
@@ -181,7 +179,7 @@ def test_values(name, dtype):
         case.compare()
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float32", "float64", "bfloat16", "complex128"))
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients(name, dtype):
@@ -191,7 +189,7 @@ def test_gradients(name, dtype):
             agree(got, want, dtype, f"gradient of {name}{case.call} in {dtype}")
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float64", "complex128"))
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_order(name, dtype):
@@ -201,7 +199,7 @@ def test_second_order(name, dtype):
             agree(got, want, dtype, f"second order of {name}{case.call} in {dtype}")
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float64", "complex64"))
 @pytest.mark.parametrize("name", SMOOTH)
 def test_tangents(name, dtype):
@@ -226,7 +224,7 @@ def dual(x, move):
     return make_dual(x.detach(), move(cotangent(x, 0.7)))
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float32", "float64", "int64"))
 @pytest.mark.parametrize("name", INPLACE)
 def test_in_place(name, dtype):

@@ -12,6 +12,7 @@
     device.py    launches
     timeline.py  what is queued on streams, and in which order it is done
     library.py   a shared library that Python writes
+    cublas.py    cuBLASLt, as a library of Python's functions, for tests
     driver/      CUDA's driver, as that library: what cuda.core and our launches call
 
 It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/cuda.md``.
