@@ -268,7 +268,6 @@ TABLES = {
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
-    ("kernels.templates.softmax", "(STANDARDISE, STANDARDISE_BACKWARD)"): "names of kernels",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
     ("methods.inplace_functions", "ALSO_FUNCTIONS"): "torch's choice; most are in-place forms of no operation, or of variants",
     ("methods.numpy_protocol", "ADAPTED"): "NumPy's functions whose arguments mean something else",
