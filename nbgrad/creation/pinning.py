@@ -26,9 +26,7 @@ def require_host(op: str, layout: Layout, device: Any = None) -> None:
         DeviceError: a layout on a GPU; or no GPU that fetches from there.
     """
     if layout.memory is not None:
-        raise DeviceError(
-            f"{op}: the tensor is on {layout.device}, expected one on the CPU, whose memory can be pinned. Hint: x.cpu().pin_memory()."
-        )
+        raise DeviceError(f"{op}: the tensor is on {layout.device}, expected one on the CPU. Hint: x.cpu().pin_memory().")
     on_device(op, "cuda" if device is None else device)
 
 
