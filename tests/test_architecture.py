@@ -458,7 +458,7 @@ ASK_FOR_THE_DEVICE = {
         "which lowering; which operands may come together"
     ),
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.subscript forward.programs jit.ir": (
+    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs jit.ir": (
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "

@@ -11,7 +11,7 @@ from functools import lru_cache
 from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bool_
-from ..base.errors import DivisionError
+from ..base.errors import DivisionError, NbgradError
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.faults import fault_number
 from ..kernels.cuda.masks import nonzero, note_zeros
@@ -23,25 +23,28 @@ from ..tensors.tensor import Tensor, native
 from .device_copies import copy_step, one_step
 from .device_plans import device_plan
 
-__all__ = ["divide_unless_zero", "note_zero_divisors"]
+__all__ = ["divide_unless_zero", "note_zero_divisors", "note_zeros_as"]
 
 
 def note_zero_divisors(divisor: Tensor, dtype: DType, text: str) -> None:
     """Have elements that are 0 in the dtype of a division noted, under the text of its error."""
     x = native.alias(divisor)
-    if x.layout.dtype is not dtype:
-        x = CALLS["to_dtype"](x, dtype)
+    note_zeros_as(DivisionError, text, x if x.layout.dtype is dtype else CALLS["to_dtype"](x, dtype))
+
+
+def note_zeros_as(error: type[NbgradError], text: str, x: Tensor) -> None:
+    """Have it noted, as an error, if an element is 0, or false."""
     if not x.layout.contiguous or x.layout.neg:
         x = CALLS["contiguous_copy"](x)
     if x.layout.numel:
-        native.fresh(noting_plan(x.layout, text), x)
+        native.fresh(noting_plan(x.layout, fault_number(error, text)), x)
 
 
 @lru_cache(maxsize=MOST_PLANS)
-def noting_plan(x: Layout, text: str) -> Plan:
+def noting_plan(x: Layout, fault: int) -> Plan:
     """The launch, whose result has no elements."""
-    recipe = Recipe(note_zeros(x.dtype.name), nonzero, "int64")
-    step = Step(recipe, strided_grid(x.numel), (operand(), ERRORS), (), (x.numel, fault_number(DivisionError, text)))
+    recipe = Recipe(note_zeros("uint8" if x.dtype is bool_ else x.dtype.name), nonzero, "int64")
+    step = Step(recipe, strided_grid(x.numel), (operand(), ERRORS), (), (x.numel, fault))
     return device_plan((layout_of(bool_, (0,), None, x.device),), (x,), Steps((step,)))
 
 

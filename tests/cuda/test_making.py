@@ -5,19 +5,12 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
-from nbgrad.base import config
 from nbgrad.dispatch.device_lowerings import fallbacks
 from nbgrad.kernels.cuda.driver import card
 
-from .emulation import in_a_child, on_gpus
+from .emulation import on_gpus
 
 DTYPES = ["int64", "int32", "int16", "uint8", "bool", "float32", "float64", "float16", "bfloat16", "complex64"]
-
-
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
-def test_factories_in_a_child():
-    """All of them on emulated GPUs."""
-    in_a_child(__file__)
 
 
 def assert_same(found, expected):

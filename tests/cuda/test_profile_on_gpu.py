@@ -9,17 +9,10 @@ import types
 import pytest
 
 import nbgrad
-from nbgrad.base import config
 from nbgrad.methods import nvtx
 from nbgrad.profiler import ProfilerActivity
 
-from .emulation import in_a_child, on_gpus
-
-
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
-def test_profiles_in_a_child():
-    """All of them on emulated GPUs."""
-    in_a_child(__file__)
+from .emulation import on_gpus
 
 
 def program(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,9 @@ from .emulation import in_a_child, on_gpus
 
 @pytest.mark.skipif(config.EMULATED, reason="this is the child")
 def test_stops_in_a_child():
-    """All of them on emulated GPUs."""
-    in_a_child(__file__)
+    """All of them on emulated GPUs; so are factories, distinct values and profiles."""
+    others = (Path(__file__).parent / f"test_{name}.py" for name in ("making", "distinct", "profile_on_gpu"))
+    in_a_child(__file__, *map(str, others))
 
 
 @pytest.fixture
