@@ -188,6 +188,8 @@ class ParallelIterator(LoaderIterator):
     def following(self) -> Any:
         try:
             while self._due:
+                if not self._stop.alive:
+                    raise NbgradError("DataLoader: the workers of this pass have ended. Hint: begin another one.")
                 worker, kind, value = self.answer()
                 self._due.remove(worker)
                 worker.owed -= 1
