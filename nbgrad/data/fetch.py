@@ -76,7 +76,7 @@ class IterableFetch:
 
 
 def rows_of(dataset: Any) -> Callable[[list[int]], Any] | None:
-    """What gives a dataset's collated batch of a list of ints, None where one is out of range or negative; or None of others."""
+    """What gives a dataset's collated batch of a list of ints, None where one is out of range; or None of others."""
     if isinstance(dataset, np.ndarray):
         return rows_of_array(dataset)
     kind = type(dataset)
@@ -102,10 +102,10 @@ def rows_of(dataset: Any) -> Callable[[list[int]], Any] | None:
 
     def of_tensors(indices: list[int]) -> Any:
         count = tensors[0].shape[0]
-        if min(indices) < 0 or max(indices) >= count:
+        if min(indices) < -count or max(indices) >= count:
             return None
         index = flat_tensor(np.array(indices), nbgrad.int64, (len(indices),))
-        return [x.index_select(0, index) for x in tensors]
+        return [x[index] for x in tensors]
 
     return of_tensors
 
