@@ -61,8 +61,8 @@ class LoaderIterator:
         self._given += 1
         if self._said_length is not None and self._given > self._said_length:
             warnings.warn(
-                f"DataLoader: the IterableDataset has given {self._given} samples, and its length was said to be "
-                f"{self._said_length}. With workers each goes through all of its copy, unless get_worker_info() tells it its part.",
+                f"DataLoader: an IterableDataset, said to have {self._said_length} samples, has given {self._given} batches. "
+                "With workers each goes through all of its copy, unless get_worker_info() tells it its part.",
                 stacklevel=3,
             )
 

@@ -66,7 +66,7 @@ def test_streams():
     modest = DataLoader(Modest(2), batch_size=None)
     assert list(modest) == [0, 1]  # nobody has asked
     assert len(modest) == 1
-    with pytest.warns(UserWarning, match="given 2 samples.*be 1"):
+    with pytest.warns(UserWarning, match="have 1 samples, has given 2 batches"):
         list(modest)
 
 

@@ -11,14 +11,15 @@ import subprocess
 import sys
 import threading
 import time
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from nbgrad.utils import data
+from nbgrad.utils.data import Dataset, IterableDataset, TensorDataset, get_worker_info
 from tests.data.test_datasets import Count, Squares
 
 pytestmark = [
@@ -28,10 +29,19 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 
 
+def DataLoader(dataset, **options):
+    """A loader whose workers are forked, which is quick, where a test does not say how."""
+    if options.get("num_workers"):
+        options = {"multiprocessing_context": "fork", **options}
+    return data.DataLoader(dataset, **options)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def tracker():
-    """Python starts its own watcher with the first process that is spawned, and keeps it."""
+    """Python starts processes of its own with the first one that is not forked, and keeps them."""
     resource_tracker.ensure_running()
+    if multiprocessing.get_context().get_start_method() == "forkserver":
+        forkserver.ensure_running()
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +158,7 @@ def test_batches_are_those_of_one_process(workers, options):
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_start_methods(method):
     """By name, and by a context."""
-    for context in (method, multiprocessing.get_context(method)):
+    for context in (method, multiprocessing.get_context(method), None):
         assert lists(DataLoader(Squares(), batch_size=5, num_workers=1, multiprocessing_context=context)) == [
             [0, 1, 4, 9, 16],
             [25, 36, 49, 64, 81],
@@ -294,7 +304,7 @@ class Loads(Dataset):
         return 1
 
     def __getitem__(self, index):
-        return list(DataLoader(Squares(), num_workers=1))
+        return list(data.DataLoader(Squares(), num_workers=1))
 
 
 def test_workers_have_no_workers():
