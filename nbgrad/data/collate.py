@@ -139,11 +139,11 @@ def collate_tensors(batch: Iterable, *, collate_fn_map: Any = None) -> Tensor:
         ShapeError: they differ.
     """
     batch = list(batch)
-    shapes = {tuple(x.shape): None for x in batch if isinstance(x, Tensor)}
-    if len(shapes) > 1:
-        sizes = " and ".join(str(list(shape)) for shape in list(shapes)[:2])
-        raise ShapeError(f"default_collate: expected tensors of equal size in a batch, got {sizes}. {HINT}")
-    return nbgrad.stack(batch)
+    try:
+        return nbgrad.stack(batch)
+    except ShapeError:
+        sizes = " and ".join(str(list(shape)) for shape in dict.fromkeys(tuple(x.shape) for x in batch if isinstance(x, Tensor)))
+        raise ShapeError(f"default_collate: expected tensors of equal size in a batch, got {sizes}. {HINT}") from None
 
 
 def collate_arrays(batch: Sequence, *, collate_fn_map: Any = None) -> Any:

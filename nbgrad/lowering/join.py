@@ -344,8 +344,10 @@ def _cat(op, tensors, attributes):
 @prepared("cat", "stack")
 def _quick_join(op, layouts, attributes):
     (members,), dim, fresh = layouts, attributes["dim"], native.fresh
-    if len(members) > MOST_PARTS or not all(layout.numel for layout in members):
+    if not all(layout.numel for layout in members):
         return None
+    if len(members) > MOST_PARTS:
+        return quick_groups(op, members, dim)
     if op.name == "cat":
         plan = cat_plan(op, members, dim)[0]
     else:
@@ -355,6 +357,33 @@ def _quick_join(op, layouts, attributes):
         return fresh(plan, *tensors)
 
     quick.plan = plan  # all that it is
+    return quick
+
+
+MOST_QUICK = 1024  # operands of a join whose launches are kept
+
+
+def quick_groups(op, members: tuple, dim: int):
+    """A join of more operands than one launch takes: each launch writes its part of the result; None for too many."""
+    if len(members) > MOST_QUICK:
+        return None
+    made: Any  # the layout of the result, and where the operands go
+    if op.name == "cat":
+        made = cat_parts(op, members, dim)
+    else:
+        made = stacked_parts(members, shapes.wrap("stack", dim, members[0].ndim + 1))
+    out, parts = made
+    groups = [slice(k, k + MOST_PARTS) for k in range(0, len(members), MOST_PARTS)]
+    (first, plan), *others = [(group, place_plan(out, parts[group], zero=False)) for group in groups]
+    fresh, into = native.fresh, native.into
+
+    def quick(tensors, dim):
+        result = fresh(plan, *tensors[first])
+        for group, launch in others:
+            into(launch, result, *tensors[group])
+        result._storage_.version = 0  # nobody has seen it yet
+        return result
+
     return quick
 
 

@@ -375,3 +375,26 @@ def test_padding_with_a_number(width, value):
         assert np.array_equal(g.numpy().T != 0, np.isin(array, kept))
     with pytest.raises(nbgrad.ShapeError):
         nbgrad.nn.functional.pad(x, (-2, -2), value=value)
+
+
+@pytest.mark.parametrize("count", [22, 23, 45, 1025])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("dtypes", [["float32"], ["int64", "float32"], ["float64", "float32", "bool"]])
+def test_joins_of_many(count, dim, dtypes):
+    """More operands than one launch takes, some strided: the first call and later ones, values, dtype, version, gradient."""
+    rng = np.random.default_rng(0)
+    arrays = [(rng.normal(size=(2, 3)) * 3).astype(dtypes[k % len(dtypes)]) for k in range(count)]
+    xs = [nbgrad.tensor(a) if k % 3 else nbgrad.tensor(a.T.copy()).t() for k, a in enumerate(arrays)]
+    xs = [x.requires_grad_() if x.dtype.is_floating_point else x for x in xs]
+    for join, oracle in ((nbgrad.stack, np.stack), (nbgrad.cat, np.concatenate)):
+        expected = oracle(arrays, dim)
+        for _ in range(3):
+            out = join(xs, dim)
+            assert out.dtype is join(xs[:6], dim).dtype and out._version == 0
+            assert np.array_equal(out.detach().numpy(), expected.astype(out.detach().numpy().dtype))
+        last = max(k for k, x in enumerate(xs) if x.requires_grad)
+        weights = nbgrad.arange(float(expected.size), dtype=out.dtype).reshape(expected.shape)
+        (g,) = nbgrad.grad((out * weights).sum(), xs[last])
+        size = (2, 3, 3)[dim]
+        own = weights.select(dim, last) if join is nbgrad.stack else weights.narrow(dim, last * size, size)
+        assert nbgrad.equal(g, own.to(g.dtype))
