@@ -15,11 +15,12 @@ from __future__ import annotations
 from types import ModuleType
 
 from ..methods.namespaces import module_below
+from . import lr_scheduler, swa_utils
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
 from .sgd import SGD
 
-__all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
+__all__ = ["Adam", "AdamW", "Optimizer", "SGD", "lr_scheduler", "swa_utils"]
 
 
 def __getattr__(name: str) -> ModuleType:
