@@ -151,7 +151,7 @@ class AveragedModel(Module):
         """
         pairs = list(self._pairs(model, self.use_buffers))
         with nbgrad.no_grad():
-            if int(self.n_averaged) == 0:
+            if bool(self.n_averaged == 0):
                 for mean, x in pairs:
                     mean.copy_(x)
             elif self.avg_fn is not None:
