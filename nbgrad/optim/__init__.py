@@ -16,10 +16,28 @@ from types import ModuleType
 
 from ..methods.namespaces import module_below
 from .adam import Adam, AdamW
+from .averaged import ASGD, Rprop
+from .lbfgs import LBFGS
+from .moments import Adamax, NAdam, RAdam
 from .optimizer import Optimizer
 from .sgd import SGD
+from .squares import Adadelta, Adagrad, RMSprop
 
-__all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+]
 
 
 def __getattr__(name: str) -> ModuleType:
