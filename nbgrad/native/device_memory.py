@@ -87,6 +87,7 @@ class PlainMemory:
 
     __slots__ = ("address", "nbytes", "owner", "free", "size", "lists", "shared")
     base = None
+    is_over = staticmethod(sys.is_finalizing)  # a module's names may be gone by then
 
     def __init__(
         self, address: int, nbytes: int, size: int = 0, owner: Any = None, free: Callable[[Any], None] | None = None, lists: int = 0
@@ -100,5 +101,5 @@ class PlainMemory:
             self.shared |= bit
 
     def __del__(self) -> None:
-        if self.free is not None and not sys.is_finalizing():
+        if self.free is not None and not self.is_over():
             self.free(self)
