@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any, Callable
 
 from .objects import ARRAY_BASE, ARRAY_DATA
@@ -87,7 +86,6 @@ class PlainMemory:
 
     __slots__ = ("address", "nbytes", "owner", "free", "size", "lists", "shared")
     base = None
-    is_over = staticmethod(sys.is_finalizing)  # a module's names may be gone by then
 
     def __init__(
         self, address: int, nbytes: int, size: int = 0, owner: Any = None, free: Callable[[Any], None] | None = None, lists: int = 0
@@ -101,5 +99,5 @@ class PlainMemory:
             self.shared |= bit
 
     def __del__(self) -> None:
-        if self.free is not None and not self.is_over():
+        if self.free is not None:
             self.free(self)
