@@ -22,7 +22,7 @@ from .formulas import Formula
 from .launches import into
 from .plans import elementwise_plan
 
-__all__ = ["changing", "followed", "fused_update", "fused_updates", "is_exchanged", "step_at_end", "steps_ahead"]
+__all__ = ["changing", "followed", "fused_update", "fused_updates", "in_tables", "is_exchanged", "step_at_end", "steps_ahead"]
 
 Row = tuple[Sequence[Tensor], Sequence[Tensor]]
 
@@ -67,6 +67,11 @@ def fused_update(
         captured.update(rule, outputs, inputs, scalars, lambda: run_update(rule, outputs, inputs, values_in(scalars)))
     else:
         run_update(rule, outputs, inputs, scalars)
+
+
+def in_tables(x: Tensor) -> bool:
+    """Whether many tensors like this one are updated, or folded, in few launches: on a GPU, where no graph is captured by calls."""
+    return x.layout.memory is not None and not traces
 
 
 def fused_updates(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any, Callable
 
 from .objects import ARRAY_BASE, ARRAY_DATA
@@ -100,5 +99,5 @@ class PlainMemory:
             self.shared |= bit
 
     def __del__(self) -> None:
-        if self.free is not None and not sys.is_finalizing():
+        if self.free is not None:
             self.free(self)

@@ -12,8 +12,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
-from ..base.grad_mode import traces
-from ..dispatch.updates import fused_updates
+from ..dispatch.updates import fused_updates, in_tables
 
 __all__ = [
     "clip_grad_norm_",
@@ -125,11 +124,11 @@ def _total_norm(grads: list[Any], p: float) -> Any:
 
 def _norms_together(grads: list[Any], p: float) -> list[Any]:
     """The norm of all gradients of each device and dtype, in few launches; nothing where one is on the CPU, or of other orders."""
-    op = "norm1" if p == 1 else "norm2" if p == 2 else None
+    op = "norm1" if p == 1 else "norm2" if p == 2 else ""
     groups = defaultdict[tuple, list[Any]](list)
     for grad in grads:
         x = nbgrad.view_as_real(grad.resolve_conj()) if grad.is_complex() and p == 2 else grad
-        if op is None or traces or not x.is_cuda or not x.is_floating_point():
+        if not op or not in_tables(x) or not x.is_floating_point():
             return []
         if x.numel():
             groups[x.device, x.dtype].append(x if x.layout.dense and not x.layout.neg else x.contiguous())
@@ -149,7 +148,7 @@ def _scale(grads: list[Any], bound: Any, norm: Any) -> None:
         together[grad.device, grad.dtype].append(grad)
     for (device, dtype), members in together.items():
         here = factor.to(device=device, dtype=dtype)
-        if here.is_cuda and not traces:
+        if in_tables(members[0]):
             fused_updates(scaled, [((grad,), (here,)) for grad in members], {}, singles=("factor",))
             continue
         for grad in members:
@@ -215,7 +214,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
         number("clip_grad_value_", "clip_value", clip_value)
         several = list[Any]()
         for grad in gradients_of("clip_grad_value_", parameters):
-            if grad.is_cuda and not traces:
+            if in_tables(grad):
                 several.append(((grad,), ()))
             else:
                 grad.clamp_(-clip_value, clip_value)

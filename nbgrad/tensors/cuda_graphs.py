@@ -242,6 +242,9 @@ class CUDAGraph:
         self.draws: tuple[CapturedDraws, ...] = ()
         self.last = 0  # the stream of the last replay
 
+    def register_generator_state(self, generator: Any) -> None:
+        """Accepted for torch's sake: each generator that the captured work draws from is the graph's by that."""
+
     def capture_begin(self, pool: tuple[int, int] | None = None, capture_error_mode: str = "global") -> None:
         """Capture what this thread does from now on, on the current stream and those that are made to wait for it.
 

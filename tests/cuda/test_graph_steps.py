@@ -11,9 +11,10 @@ import nbgrad
 from nbgrad import cuda, nn, optim
 from nbgrad.nn import functional, utils
 
-from .emulation import in_a_child, on_gpus, without_gpus
+from .emulation import in_a_child, on_gpus, played_driver, without_gpus
 
 FEW, MANY = 30, 1000
+LAUNCHES, FORWARD = 67, 21  # of a step, and of its forward: fewer are welcome
 
 
 @without_gpus
@@ -127,6 +128,33 @@ def assert_same(steps, **options):
 def test_captured_steps_have_the_bits_of_eager_ones(options):
     """Thirty steps, each with other data and other random numbers."""
     assert_same(FEW, **options)
+
+
+def calls(act, *names):
+    """How often ``act()`` calls entry points of the driver."""
+    driver = played_driver()
+    before = [driver.calls.get(name, 0) for name in names]
+    act()
+    return [driver.calls.get(name, 0) - count for name, count in zip(names, before)]
+
+
+CALLS = ("cuLaunchKernel", "cuGraphLaunch", "cuMemAllocFromPoolAsync", "cuStreamSynchronize", "cuCtxSynchronize")
+
+
+@on_gpus
+def test_what_a_step_asks_of_the_driver():
+    """An eager one launches kernels, as many as were counted, and nothing else; a captured one is one launch."""
+    training = Training(capturable=True)
+    training.run(3, False)
+    launches, *others = calls(training.step, *CALLS)
+    assert launches == LAUNCHES and not any(others)
+    forward = calls(lambda: training.network(training.x), *CALLS)[0]
+    clipping = calls(lambda: utils.clip_grad_norm_(training.network.parameters(), 1.0), *CALLS)[0]
+    update = calls(training.optimizer.step, *CALLS)[0]
+    assert (forward, clipping, update) == (FORWARD, 6, 2)
+    training = Training(capturable=True)
+    training.run(2, True)
+    assert calls(training.graph.replay, *CALLS) == [0, 1, 0, 0, 0]
 
 
 @on_gpus

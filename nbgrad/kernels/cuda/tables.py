@@ -6,6 +6,7 @@ A captured graph keeps the table with the launch: nothing of it lies in memory t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from .accumulators import Accumulator
@@ -126,7 +127,7 @@ def fold_rows(of: Accumulator, dtype: str, rows: int, lanes: int, by_vectors: bo
     """
     fold = Fold(of, (dtype,), dtype, "partial", lanes, by_vectors)
     groups, outs = [f"a{k}" for k in range(lanes)], [f"out{s}" for s in fold.width]
-    return fold.template(
+    made = fold.template(
         f"fold_rows{rows}",
         f"""
 def NAME({", ".join([*outs, "first", "table"])}):
@@ -145,3 +146,4 @@ def NAME({", ".join([*outs, "first", "table"])}):
 """,
         3 * rows,
     )
+    return replace(made, resident=3 if by_vectors else 2) if lanes > 4 else made  # accumulators of eight halves would spill
