@@ -462,11 +462,11 @@ ASK_FOR_THE_DEVICE = {
     "lowering.cuda.registry": "which lowering; which operands may come together",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.subscript forward.programs jit.ir": (
+    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs jit.ir": (
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.memory methods.torch_members jit.saving jit.literals": "doors: what leaves a tensor, or comes in",
+    "methods.memory creation.pinning jit.saving jit.literals": "doors: what leaves a tensor, or comes in",
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"

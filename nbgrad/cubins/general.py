@@ -9,7 +9,7 @@ from ..kernels.cuda.access import compute_dtype, conversion_dtype, vector_lanes
 from ..kernels.cuda.accumulators import accumulator
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, put
-from ..kernels.cuda.masks import nonzero, pack, positions, spread, truth
+from ..kernels.cuda.masks import nonzero, note_zeros, pack, positions, spread, truth
 from ..kernels.cuda.moves import (
     MOST_JOINED,
     bits_of,
@@ -104,6 +104,8 @@ def indices() -> Iterator[Recipe]:
         scalar = truth if dtype == "bool" else nonzero
         yield Recipe(positions(dtype, ndim, apart), scalar, compute_dtype(dtype))
         yield Recipe(tile_sums(dtype, "int64"), scalar, compute_dtype(dtype))
+    for dtype in ("uint8", "int32", "int64"):
+        yield Recipe(note_zeros(dtype), nonzero, "int64")
     for dtype in BITS:
         compute = compute_dtype(dtype)
         for other, checked in (("x", True), ("zero", False)):

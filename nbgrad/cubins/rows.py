@@ -53,7 +53,7 @@ def programs(name: str, dtype: str, operands: int) -> Iterator[Recipe]:
 
 
 def standardised(dtype: str) -> Iterator[Recipe]:
-    """Standardised rows that are held, and their cotangents, with weights of their dtype, and as wide as they are computed."""
+    """Standardised rows and their cotangents, short and long; in half types weights of theirs and of the dtype of the sums."""
     compute = compute_dtype(dtype)
     for rows in (Rows(False, True, "elements", True), Rows(True, True, "elements", True), Rows(True, False, "elements")):
         for weight in {dtype: None, compute: None}:

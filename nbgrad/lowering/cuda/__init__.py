@@ -1,7 +1,6 @@
 """From general operations on tensors of a GPU to its kernels. What the results are is decided in ``lowering``.
 
 copy, join, complex    moves: copies of all layouts, concatenation, cotangents of views, triangles, overlapping sums
-fill                   memory filled with a number, or with a sequence
 reduce                 folds of every monoid, variances
 scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
