@@ -236,6 +236,9 @@ renorm | x, 2, 0, 1.0
 histc | v, 10
 = histogram | lib.histogram(v.detach(), 10)
 = nn.functional.layer_norm | lib.nn.functional.layer_norm(x, x.shape[1:])
+= nn.functional.layer_norm, with weight and bias | lib.nn.functional.layer_norm(x, x.shape[1:], x[0], y[0])
+= nn.functional.rms_norm | lib.nn.functional.rms_norm(x, x.shape[1:], y[0])
+= nn.functional.group_norm | lib.nn.functional.group_norm(xs, 2, xs[0, :, 0], ys[0, :, 0])
 = nn.functional.embedding | lib.nn.functional.embedding(labels, x)
 = add, scaled | lib.add(x, y, alpha=2)
 = add, a row | x + r
