@@ -77,7 +77,7 @@ def in_tables(x: Tensor) -> bool:
 def fused_updates(
     rule: Callable,
     rows: Sequence[Row],
-    scalars: dict[str, float],
+    scalars: dict[str, Any],
     together: bool | None = None,
     singles: tuple[str, ...] = (),
     compute: DType | None = None,
@@ -87,23 +87,26 @@ def fused_updates(
     Args:
         rows: outputs and inputs of each.
         together: False: one launch for each, in their order, on a GPU too.
-        singles: names of scalars that differ from row to row: tensors of one element, the last of each row's inputs.
+        scalars: numbers; for outputs on a GPU also tensors of one element there, which are read by it alone.
+        singles: names of scalars that differ from row to row: such tensors, the last of each row's inputs.
         compute: the dtype of computation; None: the outputs'.
 
     Raises:
         As ``fused_update``. DeviceError: the tensors of a row are on several devices.
     """
     captured = bool(traces) and capture_of_thread() is not None
+    held = {name: x for name, x in scalars.items() if isinstance(x, Tensor) and x.layout.memory is not None}
+    numbers, names = {name: x for name, x in scalars.items() if name not in held}, (*singles, *held)
     many = list[Row]()
     for outs, ins in rows:
         if captured or outs[0].layout.memory is None:
             fused_update(rule, outs, ins, scalars)
         elif together is False:
-            single_update(rule, outs, ins, scalars, singles, compute)
+            single_update(rule, outs, (*ins, *held.values()), numbers, names, compute)
         else:
-            many.append((outs, ins))
+            many.append((outs, (*ins, *held.values())))
     if many:
-        run_together(rule, many, scalars, singles, compute)
+        run_together(rule, many, numbers, names, compute)
 
 
 def run_together(

@@ -176,11 +176,6 @@ class Adam(Optimizer):
         if traces:
             refuse_in_graph(f"{self._name}.step counts on the GPU", "capturable=False, or capture it in a CUDA graph")
         lr, (beta1, beta2) = group["lr"], group["betas"]
-        changing_lr = isinstance(lr, Tensor)
-        numbers = {"beta1": beta1, "beta2": beta2} if changing_lr else {"lr": lr, "beta1": beta1, "beta2": beta2}
-        constants = self._constants(group)
-        corrected = ("step_size", "root", "shrink") if isinstance(constants["shrink"], Tensor) else ("step_size", "root")
-        shrink = [constants.pop("shrink")] if len(corrected) == 3 else []
         counts, rows = list[Row](), list[Row]()
         for p in params:
             if p.layout.memory is None:
@@ -188,11 +183,11 @@ class Adam(Optimizer):
             state = self.state[p]
             outputs, inputs = self._tensors(p, state, group)
             known = self._corrections(p, state)
-            counts.append(((state["step"], *known), (lr,) if changing_lr else ()))
-            rows.append((outputs, (*inputs, *known, *shrink)))
-        way, singles = together(group), ("lr",) if changing_lr else ()
-        fused_updates(rules.next_corrections, counts, numbers, way, singles, float64)
-        fused_updates(self._rule(group), rows, constants, way, corrected)
+            counts.append(((state["step"], *known), ()))
+            rows.append((outputs, (*inputs, *known)))
+        way, numbers = together(group), {"lr": lr, "beta1": beta1, "beta2": beta2}
+        fused_updates(rules.next_corrections, counts, numbers, way, compute=float64)
+        fused_updates(self._rule(group), rows, self._constants(group), way, ("step_size", "root"))
 
     def _corrections(self, p: Tensor, state: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Where the GPU keeps the corrections of a parameter's step, whose number becomes a tensor there."""

@@ -305,10 +305,12 @@ def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:
     """Refuse two ways at once, as torch does.
 
     Raises:
-        ArgumentError: both are asked for.
+        NotSupportedError: both are asked for.
     """
     if foreach and fused:
-        raise ArgumentError(f"{owner}: fused and foreach cannot be True together. Hint: each of them is what None does on a GPU.")
+        raise NotSupportedError(
+            f"{owner}: fused and foreach cannot be True together. Hint: each of them is what None does on a GPU."
+        )
 
 
 def together(group: Mapping[str, Any]) -> bool | None:
@@ -331,11 +333,13 @@ def require_numbers(owner: str, options: Mapping[str, Any]) -> None:
     """Refuse options that are no numbers.
 
     Raises:
-        ArgumentError: one of them is none.
+        ArgumentError: one of them is none. RangeError: a tensor of several elements.
     """
     for name, value in options.items():
         if not hasattr(value, "__float__"):
             raise ArgumentError(f"{owner}: {name} must be a number, got {value!r}.")
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise RangeError(f"{owner}: {name} has {value.numel()} elements, expected a number or a tensor of one.")
 
 
 def require(valid: bool, owner: str, name: str, value: Any, expected: str) -> None:

@@ -18,7 +18,7 @@ class SGD(Optimizer):
 
     Args:
         params: parameters or groups, as for every ``Optimizer``.
-        lr: learning rate.
+        lr: learning rate; may be a tensor of one element, on the GPU of the parameters.
         momentum: what remains of the running sum of gradients at each step; 0 keeps none.
         dampening: the part of each new gradient, from the second step on, that the running sum leaves out.
         weight_decay: adds ``weight_decay * p`` to the gradient.
