@@ -1,9 +1,10 @@
 """Train a small network on 1,797 handwritten digits, in seconds.
 
-    python examples/digits.py [--epochs 20] [--seed 0] [--picture examples/digits.png]
+    python examples/digits.py [--device auto] [--epochs 20] [--seed 0] [--picture examples/digits.png]
 
 Prints loss and accuracy as it learns, then the accuracy on images it has not seen, and draws both with some of its
-answers. Everything but reading the file, printing and drawing is nbgrad's public API.
+answers. Everything but reading the file, printing and drawing is nbgrad's public API. On a GPU the images and the
+network are there, and the program waits for it once an epoch.
 """
 
 from __future__ import annotations
@@ -14,16 +15,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib
 import numpy as np
+from matplotlib import pyplot as plt
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from training import add_device, chosen_device, described, draw_losses, progress_bar
 
 import nbgrad
 from nbgrad import nn, optim
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 HERE = Path(__file__).parent
 BATCH = 64
@@ -34,6 +32,10 @@ class Digits(NamedTuple):
 
     images: nbgrad.Tensor
     labels: nbgrad.Tensor
+
+    def to(self, device: nbgrad.device) -> Digits:
+        """They, on a device."""
+        return Digits(self.images.to(device), self.labels.to(device))
 
 
 class Epoch(NamedTuple):
@@ -77,15 +79,15 @@ def network() -> nn.Module:
 def train_epoch(model: nn.Module, optimizer: optim.Optimizer, data: Digits) -> float:
     """Visit every image once, in a new order; returns the mean loss of the batches."""
     model.train()
-    order, losses = nbgrad.randperm(len(data.labels)), []
+    order, losses = nbgrad.randperm(len(data.labels), device=data.labels.device), []
     for start in range(0, len(order), BATCH):
         batch = order[start : start + BATCH]
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(data.images[batch]), data.labels[batch])
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-    return float(np.mean(losses))
+        losses.append(loss.detach())
+    return nbgrad.stack(losses).mean().item()
 
 
 @nbgrad.no_grad()
@@ -93,20 +95,19 @@ def evaluate(model: nn.Module, data: Digits) -> tuple[float, np.ndarray]:
     """Mean loss, and the class probabilities ``(n, 10)``."""
     model.eval()
     scores = model(data.images)
-    return nn.functional.cross_entropy(scores, data.labels).item(), nbgrad.softmax(scores, 1).numpy()
+    return nn.functional.cross_entropy(scores, data.labels).item(), nbgrad.softmax(scores, 1).cpu().numpy()
 
 
 def accuracy(probabilities: np.ndarray, data: Digits) -> float:
     """The part of the images whose most probable class is right."""
-    return float((probabilities.argmax(1) == data.labels.numpy()).mean())
+    return float((probabilities.argmax(1) == data.labels.cpu().numpy()).mean())
 
 
 def fit(model: nn.Module, train: Digits, test: Digits, epochs: int, console: Console) -> list[Epoch]:
     """Train, with a progress bar and a line every few epochs."""
     optimizer = optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-2)
     history: list[Epoch] = []
-    columns = TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"), TimeElapsedColumn()
-    with Progress(*columns, console=console) as progress:
+    with progress_bar(console, "epochs") as progress:
         for number in progress.track(range(1, epochs + 1)):
             # The last third is taken in ever smaller steps.
             optimizer.param_groups[0]["lr"] = 3e-3 * min(1.0, 3 * (1 - (number - 1) / epochs))
@@ -140,10 +141,8 @@ def draw(path: Path, history: list[Epoch], test: Digits, probabilities: np.ndarr
 def draw_curve(axes: plt.Axes, history: list[Epoch]) -> None:
     """Losses on the left axis, errors in percent on the right."""
     epochs = range(1, len(history) + 1)
-    axes.semilogy(epochs, [epoch.train_loss for epoch in history], label="training loss (with dropout)")
-    axes.semilogy(epochs, [epoch.test_loss for epoch in history], label="test loss")
-    axes.set(xlabel="epoch", ylabel="cross-entropy")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    train, test = [epoch.train_loss for epoch in history], [epoch.test_loss for epoch in history]
+    draw_losses(axes, "epoch", {"training loss (with dropout)": (epochs, train), "test loss": (epochs, test)}, "cross-entropy")
     errors = axes.twinx()
     errors.plot(epochs, [100 * (1 - epoch.test_accuracy) for epoch in history], "k:", label="test error")
     errors.set(ylabel="test error, %", ylim=(0, 15))
@@ -154,25 +153,29 @@ def draw_curve(axes: plt.Axes, history: list[Epoch]) -> None:
 def main() -> None:
     """Read, train, test, draw."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add_device(parser)
     parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--images", type=int, help="how many to train with; all by default")
     parser.add_argument("--seed", type=int, default=0, help="of the split, the initial weights and the order")
     parser.add_argument("--picture", type=Path, default=HERE / "digits.png")
     options = parser.parse_args()
+    device = chosen_device(parser, options.device)
 
     started = time.perf_counter()
     nbgrad.manual_seed(options.seed)
-    train, test = split(*load(HERE / "data" / "digits.csv.gz"), options.seed)
-    model, console = network(), Console(highlight=False)
+    train, test = (part.to(device) for part in split(*load(HERE / "data" / "digits.csv.gz"), options.seed))
+    train = Digits(train.images[: options.images], train.labels[: options.images])
+    model, console = network().to(device), Console(highlight=False)
     console.print(
         f"{len(train.labels)} training images of 8x8 pixels (a fifth of them original, the others shifted), "
-        f"{len(test.labels)} test images"
+        f"{len(test.labels)} test images, on {described(device)}"
     )
     console.print(repr(model), markup=False)
     history = fit(model, train, test, options.epochs, console)
     seconds = time.perf_counter() - started
 
     _, probabilities = evaluate(model, test)
-    draw(options.picture, history, test, probabilities)
+    draw(options.picture, history, test.to(nbgrad.device("cpu")), probabilities)
     console.print(f"learning curve and answers: {options.picture}", soft_wrap=True)
     console.print(f"test accuracy {accuracy(probabilities, test):.3f} after {seconds:.1f} s")
 

@@ -6,15 +6,17 @@ The first two are special modes (``special`` in base/grad_mode.py): while one is
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import engine
 from .anomaly import explain, has_nan
 from .base import config
 from .base.errors import KernelError
 from .base.grad_mode import special, traces
 from .dispatch.launches import capture
 from .graph.node import name_of
+from .tensors.choices import current, opened
 from .tensors.overlap import span
 from .tensors.tensor import Tensor
 
@@ -45,14 +47,19 @@ class Tracer:
 
 
 class Checker:
-    """Verifies every call: operands and results lie inside their storage; no NaN appears from operands that have none."""
+    """Verifies every call: operands and results lie inside their storage; no NaN appears from operands that have none.
+
+    It waits for GPUs after each call, and after each node of a pass, so that what a kernel finds wrong is raised there.
+    """
 
     def seen(self, op, operands: tuple, out: Any) -> None:
         """Called after each call; of a capture that puts the launch off, without a look at elements.
 
         Raises:
-            KernelError: a tensor reaches beyond its memory, or a NaN was made.
+            KernelError: a tensor reaches beyond its memory, a NaN was made, or a GPU failed.
+            DimError or whatever the operation raises on the CPU: an element was wrong.
         """
+        wait_for_gpus(op.name)
         given = list(flat(operands))
         results = [x for x in flat(out) if isinstance(x, Tensor)]
         for x in (*given, *results):
@@ -70,6 +77,31 @@ class Checker:
 
     def recorded(self, node) -> None:
         """Nodes need no check."""
+
+    def watch(self, run: Callable, settle: Callable) -> tuple[Callable, Callable]:
+        """What runs nodes in the place of ``run``: see ``watchers`` of engine.py."""
+
+        def checked_run(node: Any, g: Any, create_graph: bool, task: Any) -> Any:
+            results = run(node, g, create_graph, task)
+            wait_for_gpus(name_of(node))
+            return results
+
+        return checked_run, settle
+
+
+def wait_for_gpus(name: str) -> None:
+    """Wait until all GPUs that are in use have nothing to do, unless this thread captures what it does.
+
+    Raises:
+        KernelError: one failed; the message names the operation, or the node, ``name``. Errors of elements are the operation's.
+    """
+    if current.capture is not None:
+        return
+    try:
+        for heap in opened:
+            heap.card.finish()
+    except KernelError as error:
+        raise KernelError(f"{name}: {error}") from None
 
 
 def flat(x: Any) -> Iterator[Any]:
@@ -91,4 +123,6 @@ def activate() -> None:
     if config.DEBUG >= 1:
         special.append(Tracer())
     if config.CHECK:
-        special.append(Checker())
+        checker = Checker()
+        special.append(checker)
+        engine.watchers.append(checker)

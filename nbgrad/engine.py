@@ -16,7 +16,7 @@ the inputs is not even visited.
 
 NOTE [Grad mode of a pass]: whether a pass is recorded is one thing for all of it. Whoever calls user code in a pass (hooks here,
 ``backward`` of Functions, unpack hooks, overriding types) puts the mode back afterwards; nobody else looks, so that ordinary nodes
-pay nothing for it.
+pay nothing for it. So it is with the current GPU and streams, of hooks and Functions, and of the pass for all else.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph.node import LeafHooks, by_operand
 from .graph.saved import freed_backward, hooks_entered, leave_hooks
 from .graph.task import LOG, GradientCaptures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
+from .tensors.choices import chosen, opened, put_back
 from .tensors.layout import Layout
 from .tensors.storage import LENT, wrap_array
 from .tensors.tensor import Tensor, meta_of, native
@@ -74,6 +75,7 @@ def run_backward(
         trace.note_pass()
     unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None
     entered = hooks_entered()
+    before = chosen() if opened else None
     mode.enabled, current["task"] = create_graph, task
     try:
         # Kernels know no tangents, and no graph that is captured: meanwhile nodes evaluate their formulas by calls.
@@ -86,6 +88,8 @@ def run_backward(
         mode.enabled, current["node"], current["task"] = enabled, node, outer
         if special:
             leave_hooks(entered)  # saved-tensor hooks that user code of the pass entered and did not leave
+        if before is not None:
+            put_back(before)
         if unregister is not None:
             unregister()
 
@@ -191,8 +195,11 @@ def hooked_meanwhile(node: Node, results, g):
     if not node._meta_.post_hooks:
         return results
     enabled, grads = mode.enabled, [g] if node._outputs_ == 1 else g or [None] * node._outputs_
+    before = chosen() if opened else None
     results = run_post_hooks(node, results, tuple(map(owned, grads)))
     mode.enabled = enabled
+    if before is not None:
+        put_back(before)
     return results
 
 
@@ -278,6 +285,7 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     meta = node._meta_
     state.node = node
     enabled = mode.enabled  # what hooks make of it ends with them: see NOTE [Grad mode of a pass]
+    before = chosen() if opened else None
     if meta is not None:
         run_tensor_hooks(node, grads)
         mode.enabled = enabled
@@ -294,6 +302,8 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
             if changed is not None:
                 grads = list(hook_result("pre-hook", grads, changed))
         mode.enabled = enabled
+    if before is not None:
+        put_back(before)
     if all(x is None for x in grads) and not node._rule_.takes_undefined:
         results = None
     else:
@@ -302,6 +312,8 @@ def run_special(node: Node, g, create_graph: bool, task: GraphTask):
     if meta is not None and meta.post_hooks:
         results = run_post_hooks(node, results, tuple(grads))
         mode.enabled = enabled
+        if before is not None:
+            put_back(before)
     return results
 
 
@@ -392,7 +404,7 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
     """A leaf that does something to its gradient, or hands it to those who asked for it, or whose AccumulateGrad has hooks."""
     state.node = leaf
     g, meta = owned(g), leaf._meta_
-    enabled = mode.enabled
+    enabled, before = mode.enabled, chosen() if opened else None
     if meta is not None and meta.hooks is not None:
         g = run_leaf_hooks(leaf, g, meta.hooks)
         mode.enabled = enabled
@@ -408,6 +420,8 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
             if changed is not None:
                 (g,) = hook_result("pre-hook", (g,), changed)
         mode.enabled = enabled
+    if before is not None:
+        put_back(before)
     shown = (g,)  # held while it is accumulated, so that it is copied: hooks were shown it, or will be
     accumulate(leaf, g)
     if rare is not None:
@@ -416,6 +430,8 @@ def run_leaf(leaf: Tensor, g: Tensor | None, task: GraphTask) -> None:
             if changed is not None:
                 hook_result("hook", (), changed)  # a leaf makes no gradients that a hook could replace
     mode.enabled = enabled
+    if before is not None:
+        put_back(before)
 
 
 def run_leaf_hooks(leaf: Tensor, g: Tensor | None, hooks: LeafHooks) -> Tensor | None:

@@ -268,7 +268,6 @@ TABLES = {
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
-    ("kernels.templates.softmax", "(STANDARDISE, STANDARDISE_BACKWARD)"): "names of kernels",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
     ("methods.inplace_functions", "ALSO_FUNCTIONS"): "torch's choice; most are in-place forms of no operation, or of variants",
     ("methods.numpy_protocol", "ADAPTED"): "NumPy's functions whose arguments mean something else",
@@ -463,11 +462,11 @@ ASK_FOR_THE_DEVICE = {
     "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.subscript forward.programs jit.ir": (
+    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs jit.ir": (
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.memory methods.torch_members jit.saving jit.literals": "doors: what leaves a tensor, or comes in",
+    "methods.memory creation.pinning jit.saving jit.literals": "doors: what leaves a tensor, or comes in",
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"

@@ -390,7 +390,10 @@ def lent_one(layout: Layout) -> Tensor:
     one = new_one(layout)
     one._storage_.writable = LENT
     if layout.memory is not None:
-        one.item()  # it is there for all streams then
+        from ..tensors.heaps import heap_on
+
+        found = heap_on(layout.device.index or 0)
+        found.card.settle(found.stream())  # it is there for all streams then
     return one
 
 

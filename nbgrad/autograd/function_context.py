@@ -24,6 +24,7 @@ from ..graph.saved import (
     writer_of,
 )
 from ..graph.task import state
+from ..tensors.choices import chosen, opened, put_back
 from ..tensors.layout import Layout
 from ..tensors.tensor import ASK, Tensor
 
@@ -420,9 +421,11 @@ def function_backward(ctx: BackwardCFunction, g, create_graph: bool):
         grads = tuple(map(owned, g)) if g is not None else (None,) * ctx._outputs_
     if (g is None or ctx._outputs_ != 1) and ctx.materialize_grads:
         grads = tuple(zeros_of(t.layout) if x is None and t is not None else x for x, t in zip(grads, ctx._plan_.outs))
-    enabled = mode.enabled
+    enabled, before = mode.enabled, chosen() if opened else None
     results = handed_over(type(ctx)._forward_cls, ctx, grads)
     mode.enabled = enabled  # NOTE [Grad mode of a pass]
+    if before is not None:
+        put_back(before)
     layouts = ctx._input_layouts_
     if (
         isinstance(results, Tensor)

@@ -6,11 +6,12 @@ from typing import Callable
 
 import numpy as np
 
-from ..base.dtypes import int32, int64, result_dtype
+from ..base.dtypes import INTEGER, int32, int64, result_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
+from ..dispatch.device_lowerings import note_fallback
 from ..lowering.counts import Histogram, comparable, limits
 from ..ops.core import composite
 from ..ops.expr import scalar
@@ -29,11 +30,24 @@ __all__: list[str] = []
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
+    dim = wrap("unique", dim, input.layout.ndim) if dim is not None and input.layout.ndim else dim
+    if input.layout.memory is not None:
+        from .device_counts import distinct
+
+        made = distinct(input.detach(), dim)
+        if made is not None:
+            return distinct_results(input, made, return_inverse, return_counts, dim)
+        note_fallback("unique", "unique", input.layout.device)
     array = comparable(input)
     if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
         return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
     found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    values, inverse, counts = (tensor_of(each, input) for each in found)
+    return distinct_results(input, tuple(tensor_of(each, input) for each in found), return_inverse, return_counts, dim)
+
+
+def distinct_results(input, found, return_inverse, return_counts, dim):
+    """What ``unique`` returns of values, places and counts."""
+    values, inverse, counts = found
     values = values.to(input.dtype)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
     inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
@@ -44,9 +58,18 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """Elements (with ``dim``, slices) without those that repeat their neighbour before them; refuses to be differentiated."""
     require_tensors("unique_consecutive", input)
-    array = values_of(input.detach())
-    if dim is not None and not array.ndim:
+    if dim is not None and not input.layout.ndim:
         raise DimError("unique_consecutive: input has no dimensions. Hint: dim=None.")
+    if input.layout.memory is not None:
+        from .device_counts import consecutive
+
+        dim = None if dim is None else wrap("unique_consecutive", dim, input.layout.ndim)
+        values, inverse, counts = consecutive(input.detach(), dim)
+        inverse = inverse.reshape(input.shape) if dim is None else inverse
+        wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
+        refused("unique_consecutive", "UniqueConsecutiveBackward0", wanted[0], input)
+        return wanted if len(wanted) > 1 else wanted[0]
+    array = values_of(input.detach())
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, wrap("unique_consecutive", dim, array.ndim), 0)
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
@@ -122,10 +145,10 @@ def one_hot(tensor, num_classes=-1):
     if traces and num_classes >= 0 and bool(whole((tensor >= 0) & (tensor < num_classes)).all()):
         classes = factories.arange(num_classes, device=tensor.layout.device)
         return (tensor.unsqueeze(-1) == classes).to(int64)  # a capture depends on no more than that
-    classes = values_of(tensor if num_classes == -1 else whole(tensor))  # a number of classes says the shape for a batch too
-    count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
-    if classes.size and (classes.min() < 0 or classes.max() >= count):
-        raise DimError(f"one_hot: classes from {classes.min()} to {classes.max()}, expected 0 to {count - 1}.")
+    low, high = least_and_greatest(tensor if num_classes == -1 else whole(tensor))  # a number of classes serves a batch too
+    count = high + 1 if num_classes == -1 else num_classes
+    if high >= low and (low < 0 or high >= count):
+        raise DimError(f"one_hot: classes from {low} to {high}, expected 0 to {count - 1}.")
     return (tensor.unsqueeze(-1) == factories.arange(count, device=tensor.layout.device)).to(int64)
 
 
@@ -134,13 +157,33 @@ def one_hot(tensor, num_classes=-1):
 
 def bincount(input, weights=None, minlength=0):
     """How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is refused."""
-    array = values_of(input)
-    if array.dtype.kind not in "iu" or array.ndim != 1 or (array.size and array.min() < 0):
+    whole_numbers = input.dtype.category == INTEGER and input.ndim == 1
+    low, high = least_and_greatest(input) if whole_numbers else (-1, -1)
+    if not whole_numbers or low < 0:
         raise DTypeError(f"bincount: expected a vector of whole numbers >= 0, got {input.dtype} {list(input.shape)}.")
     if minlength < 0:
         raise RangeError(f"bincount: minlength is {minlength}, expected a number >= 0.")
-    found = np.bincount(array, None if weights is None else values_of(weights), minlength)
+    if input.layout.memory is not None:
+        from .device_counts import counted
+
+        return refused(
+            "bincount",
+            "BincountBackward0",
+            counted(input, None if weights is None else weights.detach(), max(high + 1, minlength)),
+            weights,
+        )
+    found = np.bincount(values_of(input), None if weights is None else values_of(weights), minlength)
     return refused("bincount", "BincountBackward0", tensor_of(found, input), weights)
+
+
+def least_and_greatest(x: Tensor) -> tuple[int, int]:
+    """The least and the greatest of integers; (0, -1) of none."""
+    if x.layout.memory is not None:
+        from .device_counts import ends_of
+
+        return ends_of(x)
+    array = values_of(x)
+    return (int(array.min()), int(array.max())) if array.size else (0, -1)
 
 
 def require_real(name: str, input) -> None:
@@ -186,6 +229,8 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
         RangeError: no interval, or bins < 1. ShapeError: weights that are not one for each element.
     """
     require_real("histogram", input)
+    if input.layout.memory is not None:
+        note_fallback("histogram", "histogram", input.layout.device)
     array = values_of(input.detach()).reshape(-1)
     if weight is not None and weight.shape != input.shape:
         raise ShapeError(f"histogram: weight has shape {list(weight.shape)}, input {list(input.shape)}.")

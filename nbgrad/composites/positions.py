@@ -8,8 +8,10 @@ from typing import Callable
 import numpy as np
 
 from ..base.calls import CALLS
+from ..base.dtypes import INTEGER
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import mode, traces
+from ..creation.factories import arange
 from ..dispatch.lowerings import prepared
 from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
@@ -77,7 +79,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         DTypeError: repeats that are no integers. ShapeError: not one for each element, or another output_size.
     """
     check_is_tensor("repeat_interleave", input)
-    out = numbers_repeated(input) if repeats is None else repeated(input, repeats, dim)
+    out = numbers_repeated(input, output_size) if repeats is None else repeated(input, repeats, dim, output_size)
     at = 0 if dim is None else dim
     if output_size is not None and output_size != out.layout.shape[at]:
         raise ShapeError(f"repeat_interleave: output_size is {output_size}, the repeats give {out.layout.shape[at]}.")
@@ -99,14 +101,14 @@ def _quick_repeat(op, layouts, attributes):
     return quick
 
 
-def numbers_repeated(repeats: Tensor) -> Tensor:
+def numbers_repeated(repeats: Tensor, output_size: int | None) -> Tensor:
     """0, 1, 2, ..., each so many times in a row."""
     if repeats.layout.ndim != 1:
         raise ShapeError(f"repeat_interleave: repeats is {list(repeats.layout.shape)}, expected a vector.")
-    return repeated(tensor_of(np.arange(repeats.layout.numel), repeats), repeats, 0)
+    return repeated(arange(repeats.layout.numel, device=repeats.layout.device), repeats, 0, output_size)
 
 
-def repeated(x: Tensor, repeats, dim):
+def repeated(x: Tensor, repeats, dim, output_size: int | None):
     """``repeat_interleave`` by given repeats."""
     if dim is None:
         x, dim = CALLS["reshape"](x, (-1,) if x.layout.numel else (0,)), 0
@@ -114,6 +116,11 @@ def repeated(x: Tensor, repeats, dim):
     if not x.layout.ndim:
         x = CALLS["unsqueeze"](x, 0)
     size = x.layout.shape[dim]
+    if isinstance(repeats, Tensor) and repeats.layout.memory is not None and repeats.layout.dtype.category == INTEGER:
+        if repeats.layout.ndim < 2 and repeats.layout.numel in (1, size):
+            from .device_counts import places_of_repeats
+
+            return CALLS["index_select"](x, dim, places_of_repeats(repeats.detach(), size, output_size))
     counts = values_of(repeats) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave: repeats must be ints, got {counts.dtype}.")

@@ -283,18 +283,20 @@ def dstack(tensors):
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the lower triangle of a matrix, (2, n)."""
     row, col = counted("tril_indices", "row", row), counted("tril_indices", "col", col)
-    return triangle(np.tril_indices(row, offset, col), dtype, device, requires_grad)
+    return triangle(np.tril_indices(row, offset, col), dtype, device, requires_grad, pin_memory)
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Rows and columns of the upper triangle of a matrix, (2, n)."""
     row, col = counted("triu_indices", "row", row), counted("triu_indices", "col", col)
-    return triangle(np.triu_indices(row, offset, col), dtype, device, requires_grad)
+    return triangle(np.triu_indices(row, offset, col), dtype, device, requires_grad, pin_memory)
 
 
-def triangle(places, dtype, device, requires_grad):
+def triangle(places, dtype, device, requires_grad, pin_memory):
     """Indices by dimension as one tensor."""
-    return factories.tensor(np.stack(places), dtype=dtype or int64, device=device, requires_grad=requires_grad)
+    return factories.tensor(
+        np.stack(places), dtype=dtype or int64, device=device, requires_grad=requires_grad, pin_memory=pin_memory
+    )
 
 
 _function: Callable

@@ -7,7 +7,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache, wraps
+from functools import lru_cache
 from typing import Any, Iterator
 
 import numpy as np
@@ -41,6 +41,7 @@ from .casting import convert, moved, on_device
 from .constants import filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
 from .numpy_exchange import from_numpy
+from .pinning import pinned, pinned_empty
 
 __all__ = [
     "arange",
@@ -119,9 +120,9 @@ def fill_plan(layout: Layout) -> Plan:
     return elementwise_plan(FILL, layout.dtype, (None,), (layout,))
 
 
-def empty_of(layout: Layout) -> Tensor:
+def empty_of(layout: Layout, pin_memory: bool = False) -> Tensor:
     """An uninitialised tensor of a dense layout."""
-    return allocated("empty", layout, np.empty)
+    return pinned_empty("empty", layout) if pin_memory else allocated("empty", layout, np.empty)
 
 
 def new_full(layout: Layout, value) -> Tensor:
@@ -149,12 +150,14 @@ def is_negative_zero(value) -> bool:
     return type(value) is not int and (math.copysign(1.0, value.real) < 0 or math.copysign(1.0, value.imag) < 0)
 
 
-def leaf(op: str, x: Tensor, requires_grad: bool) -> Tensor:
-    """``x``, new and without history, requiring grad if asked to.
+def leaf(op: str, x: Tensor, requires_grad: bool, pin_memory: bool = False) -> Tensor:
+    """``x``, new and without history, in pinned memory and requiring grad if asked to.
 
     Raises:
-        DTypeError: the dtype has no gradients.
+        DTypeError: the dtype has no gradients. DeviceError: pinned memory on a GPU, or without one.
     """
+    if pin_memory:
+        x = pinned(op, x)
     if requires_grad:
         require_differentiable(op, x.layout.dtype)
         x._needs_grad_ = True
@@ -238,18 +241,9 @@ def layout_like(op: str, x, dtype=None, device=None, memory_format=None) -> Layo
     return layout_of(dtype, layout.shape, None if layout.expanded else like_strides(layout.shape, layout.strides), device)
 
 
-def made_on_host(factory: Any) -> Any:
-    """A factory whose elements the CPU computes, wherever they go then."""
-
-    @wraps(factory)
-    def made(*args: Any, device: Any = None, requires_grad: bool = False, out: Tensor | None = None, **named: Any) -> Tensor:
-        if out is not None:
-            return factory(*args, device=device, requires_grad=requires_grad, out=out, **named)
-        to = CPU if device is None and default_device() is CPU else on_device(factory.__name__, device)
-        made = factory(*args, device=CPU, requires_grad=requires_grad and to is CPU, **named)
-        return made if to is CPU else leaf(factory.__name__, there(factory.__name__, made, to), requires_grad)
-
-    return made
+def host_layout(layout: Layout) -> Layout:
+    """The contiguous layout in which the CPU computes what goes to a device then."""
+    return layout if layout.memory is None else layout_of(layout.dtype, layout.shape, None, CPU)
 
 
 # ---- filled with a number ------------------------------------------------------------------------------------------
@@ -274,7 +268,7 @@ def zeros(
     """
     if out is not None:
         return into(out, zeros, *sizes, size=size, dtype=dtype, device=device)
-    return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad)
+    return leaf("zeros", new_full(layout_for("zeros", sizes, size, dtype, device), 0), requires_grad, pin_memory)
 
 
 def ones(
@@ -295,7 +289,7 @@ def ones(
     """
     if out is not None:
         return into(out, ones, *sizes, size=size, dtype=dtype, device=device)
-    return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad)
+    return leaf("ones", new_full(layout_for("ones", sizes, size, dtype, device), 1), requires_grad, pin_memory)
 
 
 def empty(
@@ -320,7 +314,7 @@ def empty(
     described = layout_for("empty", sizes, size, dtype, device)
     if memory_format is not None and (order := order_of("empty", memory_format, described.ndim)) is not None:
         described = layout_of(described.dtype, described.shape, strides_of(described.shape, order), described.device)
-    return leaf("empty", empty_of(described), requires_grad)
+    return leaf("empty", empty_of(described, pin_memory), requires_grad)
 
 
 def empty_strided(
@@ -347,7 +341,7 @@ def empty_strided(
         raise ShapeError(f"empty_strided: {len(shape)} sizes and {len(strides)} strides.")
     layout = layout_for("empty_strided", (), shape, dtype, device)
     span = 1 + sum((n - 1) * s for n, s in zip(shape, strides)) if layout.numel else 0
-    memory = empty_of(layout_of(layout.dtype, (span,), None, layout.device))
+    memory = empty_of(layout_of(layout.dtype, (span,), None, layout.device), pin_memory)
     layout = layout_of(layout.dtype, shape, strides, layout.device)
     return leaf("empty_strided", new_tensor(memory._storage_, layout), requires_grad)
 
@@ -381,7 +375,7 @@ def full(
     if is_followed(fill_value, requires_grad):
         return of_number(full(size, fill_value.PYTHON(0), dtype=dtype, device=device), fill_value)
     layout = layout_for("full", (), size, dtype_of_fill(fill_value) if dtype is None else dtype, device)
-    return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad)
+    return leaf("full", new_full(layout, fit_number("full", fill_value, layout.dtype)), requires_grad, pin_memory)
 
 
 def is_followed(value: Any, requires_grad: bool) -> bool:
@@ -446,10 +440,10 @@ def scalar_tensor(
     >>> nbgrad.scalar_tensor(2)
     tensor(2.)
     """
-    return full((), s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    dtype = get_default_dtype() if dtype is None else dtype
+    return full((), s, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
-@made_on_host
 def eye(
     n: int,
     m: int | None = None,
@@ -470,9 +464,14 @@ def eye(
     """
     if out is not None:
         return into(out, eye, n, m, dtype=dtype, device=device)
-    out = zeros(size=(n, n if m is None else m), dtype=dtype, device=device)
-    np.fill_diagonal(out._storage_.array.reshape(out.layout.shape), 1)
-    return leaf("eye", out, requires_grad)
+    layout = layout_for("eye", (), (n, n if m is None else m), dtype, device)
+    if layout.memory is not None:
+        from .gpu_sequences import eye_on_gpu
+
+        return leaf("eye", eye_on_gpu(layout), requires_grad, pin_memory)
+    out = zeros(size=layout.shape, dtype=layout.dtype, device=CPU)
+    np.fill_diagonal(out._storage_.array.reshape(layout.shape), 1)
+    return leaf("eye", out, requires_grad, pin_memory)
 
 
 # ---- sequences of numbers ------------------------------------------------------------------------------------------
@@ -493,7 +492,6 @@ def python_number(op: str, name: str, value):
     return value
 
 
-@made_on_host
 def arange(
     start: Any = None,
     end: Any = None,
@@ -538,20 +536,27 @@ def arange(
         raise ShapeError(f"arange: step {step} does not lead from {start} to {end}.")
     count = -(-(end - start) // step) if integers else math.ceil((end - start) / step)
     layout = layout_for("arange", (), (count,), dtype, device)
-    made = sequence(COUNT, "int64" if integers else "float64", layout, start, step)
+    made = sequence("arange", COUNT, "int64" if integers else "float64", layout, start, step)
     if made is not None:
-        return leaf("arange", made, requires_grad)
-    out = allocated("arange", layout, np.empty)
+        return leaf("arange", made, requires_grad, pin_memory)
+    out = allocated("arange", host_layout(layout), np.empty)
     # Each element has one rounding, of start + i * step in int64 or float64.
     kind, array = np.int64 if integers else np.float64, out._storage_.array
     for first in range(0, count, PIECE):
         places = np.arange(first, min(first + PIECE, count), dtype=kind)
         array[first : first + PIECE] = start + places * step
-    return leaf("arange", out, requires_grad)
+    return leaf("arange", there("arange", out, layout.device), requires_grad, pin_memory)
 
 
-def sequence(name: str, kind: str, layout: Layout, *numbers: float) -> Tensor | None:
-    """A long sequence by a kernel; None where NumPy makes it: a short one, other dtypes, numbers that ``kind`` does not hold."""
+def sequence(op: str, name: str, kind: str, layout: Layout, *numbers: float) -> Tensor | None:
+    """A long sequence by a kernel; None where NumPy makes it: a short one, other dtypes, numbers that ``kind`` does not hold.
+
+    On a GPU a short one, too.
+    """
+    if layout.memory is not None:
+        from .gpu_sequences import sequence_on_gpu
+
+        return sequence_on_gpu(op, name, kind, layout, *numbers)
     if not PIECE <= layout.numel < 1 << 28 or layout.dtype.name not in ("int64" if kind == "int64" else "float32", kind):
         return None
     if kind == "int64" and max(map(abs, numbers)) >= 1 << 31:
@@ -582,9 +587,10 @@ def line(op: str, start, end, steps, dtype, device) -> tuple[Any, Layout]:
     if layout.dtype.category == INTEGER:  # the ends are of the dtype, what lies between them is truncated
         bounds = tuple(CALLS["trunc"](x) if isinstance(x, Tensor) else fit_number(op, x, layout.dtype) for x in bounds)
     batched = any(map(is_batched, bounds))
-    if op == "linspace" and not batched and not any(map(is_complex_number, bounds)) and steps >= PIECE:
-        low, high = map(float, bounds)
-        made = sequence(LINE, "float64", layout, low, high, (high - low) / (steps - 1), steps / 2, steps - 1.0)
+    by_kernel = steps >= PIECE or layout.memory is not None
+    if op == "linspace" and by_kernel and not batched and not any(map(is_complex_number, bounds)):
+        (low, high), step = map(float, bounds), (bounds[1] - bounds[0]) / (steps - 1) if steps > 1 else 0.0
+        made = sequence(op, LINE, "float64", layout, low, high, step, steps / 2, steps - 1.0)
         if made is not None:
             return made, layout
     return between(bounds, steps, batched), layout
@@ -596,7 +602,8 @@ def between(bounds: tuple[Any, ...], steps: int, as_tensor: bool) -> Any:
     step = (end - start) / (steps - 1) if steps > 1 else 0
     if as_tensor:
         i: Any = np.arange(steps, dtype=np.float64)
-        i, first = from_numpy(i), from_numpy(i < steps / 2)
+        to = next(x.layout.device for x in bounds if isinstance(x, Tensor))
+        i, first = moved("linspace", from_numpy(i), to), moved("linspace", from_numpy(i < steps / 2), to)
         return CALLS["where"](first, start + step * i, end - step * (steps - 1 - i))
     line = from_blocks(np.empty, steps, np.result_type(np.float64, type(start), type(end)))
     for at in range(0, steps, PIECE):
@@ -617,14 +624,15 @@ def is_complex_number(x: Any) -> bool:
     return x.layout.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex)
 
 
-def as_line(values: Any, layout: Layout) -> Tensor:
-    """The numbers of ``line`` in the dtype of the result."""
+def as_line(op: str, values: Any, layout: Layout) -> Tensor:
+    """The numbers of ``line`` in the layout of the result."""
     if isinstance(values, Tensor):
-        return values if values.layout is layout else CALLS["to_dtype"](values, layout.dtype)
-    return new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), layout)
+        made = values if values.layout is layout else CALLS["to_dtype"](values, layout.dtype)
+        return made if made.layout.device is layout.device else moved(op, made, layout.device)
+    made = new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), host_layout(layout))
+    return there(op, made, layout.device)
 
 
-@made_on_host
 def linspace(
     start: Any,
     end: Any,
@@ -646,10 +654,9 @@ def linspace(
     if out is not None:
         return into(out, linspace, start, end, steps, dtype=dtype, device=device)
     values, layout = line("linspace", start, end, steps, dtype, device)
-    return leaf("linspace", as_line(values, layout), requires_grad)
+    return leaf("linspace", as_line("linspace", values, layout), requires_grad, pin_memory)
 
 
-@made_on_host
 def logspace(
     start: float | Tensor,
     end: float | Tensor,
@@ -673,7 +680,7 @@ def logspace(
         return into(out, logspace, start, end, steps, base, dtype=dtype, device=device)
     exponents, layout = line("logspace", start, end, steps, dtype, device)
     with np.errstate(all="ignore"):
-        return leaf("logspace", as_line(base**exponents, layout), requires_grad)
+        return leaf("logspace", as_line("logspace", base**exponents, layout), requires_grad, pin_memory)
 
 
 # ---- from data -----------------------------------------------------------------------------------------------------
@@ -701,12 +708,12 @@ def tensor(
     nbgrad.int64
     """
     if dtype is None and device is None and (out := of_alike(data)) is not None:
-        return leaf("tensor", out if default_device() is CPU else there("tensor", out, default_device()), requires_grad)
+        return leaf("tensor", out if default_device() is CPU else there("tensor", out, default_device()), requires_grad, pin_memory)
     if is_followed(data, requires_grad):
         return of_number(tensor(data.PYTHON(0), dtype=dtype, device=device), data)
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("tensor", device)
     if to is not CPU:
-        return leaf("tensor", there("tensor", tensor(data, dtype=dtype, device=CPU), to), requires_grad)
+        return leaf("tensor", there("tensor", tensor(data, dtype=dtype, device=CPU), to), requires_grad, pin_memory)
     if traces and isinstance(data, SEQUENCES):
         places = list(numbers_in(data))
         if places and not requires_grad and all(x.is_followed() and (dtype is None or type(x) is Number) for _, x in places):
@@ -717,12 +724,12 @@ def tensor(
         data = plain(data) if places else data
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
         live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape, None, CPU))
-        return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad)
+        return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad, pin_memory)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
         if traces and is_watched(data):
             made = data.detach().clone(memory_format=contiguous_format)
-            return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad)
+            return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad, pin_memory)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if not isinstance(data, (np.ndarray, Tensor)):
@@ -730,7 +737,7 @@ def tensor(
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
         # Owns its memory, so that it may grow.
         flat = from_blocks(lambda count: np.array(array.reshape(-1), dtype.numpy), array.size)
-    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape, None, CPU)), requires_grad)
+    return leaf("tensor", new_tensor(wrap_array(flat), layout_of(dtype, array.shape, None, CPU)), requires_grad, pin_memory)
 
 
 def there(op: str, x: Tensor, device: Device) -> Tensor:
@@ -985,8 +992,10 @@ def zeros_like(
     tensor([0, 0])
     """
     if open_levels and is_batched(input):
-        return of_batch(zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad)
+        return of_batch(zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    return leaf(
+        "zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad, pin_memory
+    )
 
 
 def ones_like(
@@ -1006,8 +1015,8 @@ def ones_like(
     tensor([1, 1])
     """
     if open_levels and is_batched(input):
-        return of_batch(ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("ones_like", new_full(layout_like("ones_like", input, dtype, device, memory_format), 1), requires_grad)
+        return of_batch(ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    return leaf("ones_like", new_full(layout_like("ones_like", input, dtype, device, memory_format), 1), requires_grad, pin_memory)
 
 
 def empty_like(
@@ -1027,8 +1036,8 @@ def empty_like(
     nbgrad.int64
     """
     if open_levels and is_batched(input):
-        return of_batch(empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad)
-    return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format)), requires_grad)
+        return of_batch(empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format), pin_memory), requires_grad)
 
 
 def full_like(
@@ -1049,14 +1058,16 @@ def full_like(
     tensor([3., 3.])
     """
     if open_levels and is_batched(input):
-        return of_batch(full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+        return of_batch(
+            full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory
+        )
     if is_followed(fill_value, requires_grad):
         return of_number(
             full_like(input, fill_value.PYTHON(0), dtype=dtype, device=device, memory_format=memory_format), fill_value
         )
     layout = layout_like("full_like", input, dtype, device, memory_format)
     value = fit_number("full_like", python_number("full_like", "fill_value", fill_value), layout.dtype)
-    return leaf("full_like", new_full(layout, value), requires_grad)
+    return leaf("full_like", new_full(layout, value), requires_grad, pin_memory)
 
 
 def new_method(name: str, factory):
@@ -1088,9 +1099,9 @@ def new_tensor_method(
     """``nbgrad.tensor`` with the dtype of this tensor, and on its device, unless others are given."""
     own = self.layout
     if dtype is None and device is None and (out := of_alike(data)) is not None and out.layout.dtype is own.dtype:
-        return leaf("new_tensor", there("new_tensor", out, own.device), requires_grad)
+        return leaf("new_tensor", there("new_tensor", out, own.device), requires_grad, pin_memory)
     dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
-    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 METHODS = {

@@ -16,6 +16,7 @@ from ..base.errors import ArgumentError, OutOfMemoryError, RangeError
 from ..creation.casting import on_device
 from ..creation.generators import Generator, default_generator_on
 from ..kernels.cuda.presence import has_driver
+from ..methods import nvtx as nvtx
 from ..tensors.choices import current
 from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.storage import device as device_named
@@ -59,6 +60,7 @@ __all__ = [
     "get_rng_state",
     "get_rng_state_all",
     "get_stream_from_external",
+    "get_sync_debug_mode",
     "graph",
     "graph_pool_handle",
     "host_fallbacks",
@@ -78,6 +80,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "nvtx",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",
     "seed",
@@ -87,6 +90,7 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
     "synchronize",
 ]
@@ -436,6 +440,31 @@ def host_fallbacks() -> dict[str, int]:
     from ..dispatch.device_lowerings import fallbacks
 
     return dict(fallbacks)
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What happens where the program waits for a GPU: ``item``, ``nonzero``, copies that are not between pinned memory and a GPU,
+    operations without a kernel for it.
+
+    Args:
+        debug_mode: ``"default"`` or 0: nothing; ``"warn"`` or 1: a warning that names the call; ``"error"`` or 2: a DeviceError in
+            its place, before anything is done.
+
+    ``synchronize``, waits for events, and waits for memory that is short are none of these stops. The mode is the process's.
+
+    Raises:
+        RangeError: another mode. ArgumentError: neither a number nor a name.
+    """
+    from ..tensors.stops import set_mode
+
+    set_mode(debug_mode)
+
+
+def get_sync_debug_mode() -> int:
+    """The number of the mode that ``set_sync_debug_mode`` has set."""
+    from ..tensors.stops import get_mode
+
+    return get_mode()
 
 
 # ---- random numbers --------------------------------------------------------------------------------------------

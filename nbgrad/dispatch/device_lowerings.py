@@ -19,7 +19,7 @@ from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, native
 from .lowerings import FOLD, ON_GPU, load_on_gpu
 
-__all__ = ["are_on_gpu", "fallbacks", "lowered_on_gpu", "run_anywhere"]
+__all__ = ["are_on_gpu", "fallbacks", "lowered_on_gpu", "note_fallback", "run_anywhere"]
 
 # How often each operation ran on the CPU in place of a GPU.
 fallbacks: Counter[str] = Counter()
@@ -113,18 +113,23 @@ def run_on_gpu(op: General, tensors: tuple, attributes: dict) -> Any:
 def on_host(op: General, tensors: tuple, attributes: dict) -> Any:
     """The call on the CPU: NOTE [Host fallbacks]."""
     device = only_device(op, (*tensors, *attributes.values()))
-    if not fallbacks[op.name]:
-        warnings.warn(
-            f"{op.public}: on {device} it runs on the CPU, for which the program waits. "
-            "Hint: nbgrad.cuda.host_fallbacks() counts such calls.",
-            UserWarning,
-            stacklevel=2,
-        )
-    fallbacks[op.name] += 1
+    note_fallback(op.name, op.public, device)
     moved: dict[int, tuple[Tensor, Tensor]] = {}
     host = tuple([to_host(x, moved) for x in tensors])
     named = {name: to_host(value, moved) for name, value in attributes.items()}
     return from_host(CALLS[op.name].plain(*host, **named), device, moved)
+
+
+def note_fallback(name: str, public: str, device: Device) -> None:
+    """Count a call that runs on the CPU in place of a GPU, and warn of the first."""
+    if not fallbacks[name]:
+        warnings.warn(
+            f"{public}: on {device} it runs on the CPU, for which the program waits. "
+            "Hint: nbgrad.cuda.host_fallbacks() counts such calls.",
+            UserWarning,
+            stacklevel=3,
+        )
+    fallbacks[name] += 1
 
 
 def to_host(x: Any, moved: dict[int, tuple[Tensor, Tensor]] | None = None) -> Any:

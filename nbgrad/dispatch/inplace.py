@@ -127,7 +127,9 @@ class InplaceCall:
             mask: the operands that need a gradient, as bits.
         """
         op = self.op
-        if op.integer_divisor:
+        divided = op.integer_divisor and not plan.compute.differentiable
+        there = divided and not traces and isinstance(others[0], Tensor) and others[0].layout.memory is not None
+        if divided and not there:
             require_divisor(op, plan.compute, (x, *others))
 
         def record(before, out):
@@ -136,6 +138,10 @@ class InplaceCall:
             return slots
 
         def launch():  # a kernel reads all operands, or, if it has one pointer for result and first operand, the others
+            if there:
+                from .device_divisors import divide_unless_zero
+
+                return divide_unless_zero(op.name, x, others)
             into(plan, x, *others) if len(plan.layouts) == len(others) else into(plan, x, x, *others)
 
         recorder, keeps, slots = plan.records[mask] if mask else NOT_RECORDED

@@ -243,23 +243,28 @@ def stores_with_care(kinds: tuple) -> bool:
 
 
 def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
-    """Refuse to divide integers by 0, which floats may be."""
+    """Refuse to divide integers by 0, which floats may be; a GPU's are looked at there, and refused when it is next waited for."""
     if not op.integer_divisor or dtype.differentiable:
         return
     divisor = operands[op.operands.index(op.integer_divisor)]
+    text = (
+        f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
+        "Hint: convert an operand to a floating dtype, or mask the zeros."
+    )
     # As an element: 256 is 0 in uint8.
     if isinstance(divisor, Tensor):
         if traces:
             need((divisor,))
+        elif divisor.layout.memory is not None:  # which need not wait for it
+            from .device_divisors import note_zero_divisors
+
+            return note_zero_divisors(divisor, dtype, text)
         elements = divisor.numpy() if divisor.layout.memory is None else values_of(divisor)
         zero = (elements.astype(dtype.numpy, copy=False) == 0).any()
     else:
         zero = int(divisor) % (1 << 8 * dtype.itemsize) == 0
     if zero:
-        raise DivisionError(
-            f"{op.public}: {op.integer_divisor} is 0 somewhere, and integers have no infinity. "
-            "Hint: convert an operand to a floating dtype, or mask the zeros."
-        )
+        raise DivisionError(text)
 
 
 def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowError:

@@ -6,15 +6,16 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.grad_mode import mode, special, traces
+from ..creation.pinning import is_pinned
 from ..dispatch.lowerings import lowering
 from ..dispatch.writes import change
 from ..graph.edges import requires_grad
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import Device, last_base, wrap_array
+from ..tensors.storage import Device, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace
 
-__all__ = ["is_pinned"]
+__all__: list[str] = []
 
 
 @lowering("to_device", style="run", device=None)
@@ -80,11 +81,6 @@ def fetched(x: Tensor, src: Tensor) -> None:
 
     nbytes = x.layout.numel * x.layout.dtype.itemsize
     fetch(src, np.ndarray((nbytes,), np.uint8, x._storage_.array.view(np.uint8), x._offset_ if nbytes else 0), True)
-
-
-def is_pinned(x: Tensor) -> bool:
-    """Whether a tensor is in pinned memory, from which and to which copies need not be waited for."""
-    return x.layout.memory is None and getattr(last_base(x._storage_.array), "is_pinned", False)
 
 
 CALLS["copy_from"] = copy_from

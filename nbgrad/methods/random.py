@@ -112,7 +112,9 @@ def rand(
     """
     if out is not None:
         return into(out, rand, *sizes, size=size, generator=generator, dtype=dtype, device=device)
-    return leaf("rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator), requires_grad)
+    return leaf(
+        "rand", uniform_numbers("rand", layout_for("rand", sizes, size, dtype, device), generator), requires_grad, pin_memory
+    )
 
 
 def randn(
@@ -137,7 +139,9 @@ def randn(
     """
     if out is not None:
         return into(out, randn, *sizes, size=size, generator=generator, dtype=dtype, device=device)
-    return leaf("randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator), requires_grad)
+    return leaf(
+        "randn", normal_numbers("randn", layout_for("randn", sizes, size, dtype, device), generator), requires_grad, pin_memory
+    )
 
 
 def rand_like(
@@ -161,6 +165,7 @@ def rand_like(
         "rand_like",
         uniform_numbers("rand_like", layout_like("rand_like", input, dtype, device, memory_format), generator),
         requires_grad,
+        pin_memory,
     )
 
 
@@ -182,7 +187,7 @@ def randn_like(
     nbgrad.Size([2, 3])
     """
     layout = layout_like("randn_like", input, dtype, device, memory_format)
-    return leaf("randn_like", normal_numbers("randn_like", layout, generator), requires_grad)
+    return leaf("randn_like", normal_numbers("randn_like", layout, generator), requires_grad, pin_memory)
 
 
 def randint(
@@ -217,7 +222,7 @@ def randint(
     if size is None or isinstance(size, int):
         raise ArgumentError(f"randint: size must be a sequence of integers, got {size!r}. Hint: randint(10, (3,)).")
     layout = layout_for("randint", (), size, int64 if dtype is None else dtype, device)
-    return leaf("randint", integers("randint", layout, generator, low, high), requires_grad)
+    return leaf("randint", integers("randint", layout, generator, low, high), requires_grad, pin_memory)
 
 
 def randint_like(
@@ -241,7 +246,7 @@ def randint_like(
     """
     low, high = (0, high if low is None else low) if low is None or high is None else (low, high)
     layout = layout_like("randint_like", input, dtype, device, memory_format)
-    return leaf("randint_like", integers("randint_like", layout, generator, low, high), requires_grad)
+    return leaf("randint_like", integers("randint_like", layout, generator, low, high), requires_grad, pin_memory)
 
 
 def integers(op: str, layout: Layout, generator, low, high) -> Tensor:
@@ -303,7 +308,7 @@ def randperm(
     # The order of random keys of 64 bits; equal ones (1 in 10**7 for a million) keep theirs.
     keys = draw("integers", layout_of(int64, layout.shape, None, layout.device), generator, 0, 0)
     order = CALLS["to_dtype"](CALLS["argsort"](keys, 0, False, True), layout.dtype)
-    return order if open_levels or is_traced(keys) else leaf("randperm", order, requires_grad)
+    return order if open_levels or is_traced(keys) else leaf("randperm", order, requires_grad, pin_memory)
 
 
 # ---- from parameters -----------------------------------------------------------------------------------------------
@@ -393,7 +398,7 @@ def normal(
         if size is None:
             raise ArgumentError("normal: missing size. Hint: normal(0.0, 1.0, (2, 3)).")
         layout = layout_for("normal", (), size, dtype, device)
-        return leaf("normal", draw_floating("normal", "normal", layout, generator, mean, std), requires_grad)
+        return leaf("normal", draw_floating("normal", "normal", layout, generator, mean, std), requires_grad, pin_memory)
     for x in tensors if open_levels else ():
         levels_to_draw(x)
     shape = broadcast_shapes("normal", [t.layout.shape for t in tensors])

@@ -10,18 +10,16 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import int64
-from ..base.errors import ArgumentError, DeviceError, ShapeError
+from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
 from ..base.size import Size
-from ..creation.casting import on_device
 from ..creation.factories import empty, empty_strided, tensor
+from ..creation.pinning import is_pinned, pinned
 from ..dispatch.inplace_views import inplace_view
-from ..lowering.device import is_pinned
 from ..modes.overrides import functions_of
 from ..tensors.batch_levels import leave_graph
-from ..tensors.storage import wrap_array
 from ..tensors.streams import record_stream
-from ..tensors.tensor import Tensor, new_tensor
+from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
 from .elements import apply_, fill_diagonal_, map2_, map_
 from .inplace_functions import inplace_functions
@@ -61,16 +59,7 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
     Raises:
         DeviceError: there is no GPU, or the tensor is on one. OutOfMemoryError: the system gives no such memory.
     """
-    if x.layout.memory is not None:
-        raise DeviceError(f"pin_memory: the tensor is on {x.layout.device}, expected one on the CPU. Hint: x.cpu().pin_memory().")
-    on_device("pin_memory", "cuda" if device is None else device)
-    if is_pinned(x):
-        return x
-    from ..tensors.pinned import pinned_array
-
-    layout = x.layout if x.layout.dense else x.layout.like()
-    array = pinned_array(layout.numel * layout.dtype.itemsize).view(layout.descr)
-    return CALLS["copy_"](new_tensor(wrap_array(array), layout.plain()), x)
+    return pinned("pin_memory", x, device)
 
 
 def share_memory_(x: Tensor) -> Tensor:
@@ -130,7 +119,7 @@ def new_empty_strided(
     """``nbgrad.empty_strided`` with the dtype of this tensor, and on its device, unless others are given."""
     own = x.layout
     dtype, device = own.dtype if dtype is None else dtype, own.device if device is None else device
-    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 def resize(x: Tensor, *sizes: Any) -> Tensor:

@@ -29,7 +29,7 @@ general(
 general(
     "to_device",
     lambda x, device, non_blocking=False: x,
-    {"x": lambda g, x_layout, non_blocking: g.to_device(x_layout.device, non_blocking)},
+    {"x": lambda g, x_layout: g.to_device(x_layout.device)},  # waited for on the CPU, where sums would read it too early
     function=False,
     node="ToCopyBackward0",
     resolves=True,

@@ -11,10 +11,12 @@ from ..base.errors import NbgradError, RangeError
 from .schedules import DeviceType
 from .tables import (
     CALLS_COLUMN,
+    DEVICE_MEMORY_COLUMNS,
     FLOPS_COLUMN,
     MEMORY_COLUMNS,
     Column,
     cut,
+    device_columns,
     sort_key,
     table_text,
     time_columns,
@@ -57,19 +59,45 @@ class Interval:
         return self.end - self.start
 
 
+def seen_as(name: str) -> property:
+    """An attribute under another name of torch's."""
+    return property(lambda event: getattr(event, name), doc=f"``{name}``.")
+
+
 class Times:
-    """What events and averages have in common: derived numbers, and those of devices that are not there, which are 0."""
+    """What events and averages have in common: derived numbers, and what torch's have and these have not."""
 
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
-    device_time = device_time_total = self_device_time_total = device_memory_usage = self_device_memory_usage = 0
-    cuda_time = cuda_time_total = self_cuda_time_total = self_cuda_memory_usage = 0
+    device_time_total: float
+    self_device_time_total: float
+    cuda_time, cuda_time_total, self_cuda_time_total = map(seen_as, ("device_time", "device_time_total", "self_device_time_total"))
+    self_cuda_memory_usage = seen_as("self_device_memory_usage")
     use_device = overload_name = None
     device_index, device_type, is_legacy, kernels = 0, DeviceType.CPU, False, ()
     device_resource_id = external_id = linked_correlation_id = 0
     is_python_function, python_id, python_parent_id, python_module_id = False, -1, -1, -1
-    device_time_str = device_time_total_str = self_device_time_total_str = "0.000us"
+
+    @property
+    def device_time(self) -> float:
+        """Average time of a call on GPUs, in microseconds."""
+        return self.device_time_total / self.count if self.count else 0
+
+    @property
+    def device_time_str(self) -> str:
+        """``device_time`` as text."""
+        return time_text(self.device_time)
+
+    @property
+    def device_time_total_str(self) -> str:
+        """``device_time_total`` as text."""
+        return time_text(self.device_time_total)
+
+    @property
+    def self_device_time_total_str(self) -> str:
+        """``self_device_time_total`` as text."""
+        return time_text(self.self_device_time_total)
 
     @property
     def cpu_time(self) -> float:
@@ -125,7 +153,11 @@ class FunctionEvent(Times):
         input_shapes: a list of sizes for every tensor operand, ``[]`` for other operands; None if not recorded.
         stack: ``"file(line): function"``, innermost first; empty if not recorded.
         sequence_nr: of the node that the call recorded, or that ran; -1 if none.
-        cpu_memory_usage: bytes allocated less bytes freed meanwhile, by tensors that calls returned.
+        cpu_memory_usage, device_memory_usage: bytes allocated less bytes freed meanwhile, by tensors that calls returned: on the
+            CPU, on GPUs.
+        device_time_total: microseconds of GPUs, by events: from when their streams came to the call to when they were done with it.
+            Where a GPU waits for the program, that is part of it.
+        launches, copies: how many of kernels, and between host and GPUs.
         flops: an estimate of the arithmetic; None if not recorded.
         cpu_parent, cpu_children: the event around this one, and those directly inside.
 
@@ -155,7 +187,12 @@ class FunctionEvent(Times):
         is_user_annotation: bool = False,
         flow_id: int | None = None,
         args: str | None = None,
+        device_memory_usage: int = 0,
+        device: Any = None,
     ):
+        self.device_memory_usage = device_memory_usage
+        self.device_time_total: float = 0 if device is None else device.us
+        self.launches, self.copies = (0, 0) if device is None else (int(device.launches), int(device.copies))
         self.id, self.name, self.key, self.trace_name = id, name, name, name
         self.time_range = Interval(start_us, end_us)
         self.thread, self.fwd_thread, self.scope = thread, fwd_thread, scope
@@ -190,6 +227,16 @@ class FunctionEvent(Times):
         """``cpu_memory_usage`` without that of the events inside."""
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
+    @property
+    def self_device_time_total(self) -> float:  # type: ignore[override]
+        """``device_time_total`` without that of the events inside."""
+        return self.device_time_total - sum(child.device_time_total for child in self.cpu_children)
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """``device_memory_usage`` without that of the events inside."""
+        return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
+
     def __repr__(self) -> str:
         return (
             f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} start_us={self.time_range.start:.3f} "
@@ -198,13 +245,29 @@ class FunctionEvent(Times):
         )
 
 
+SUMMED = (
+    "count",
+    "cpu_time_total",
+    "self_cpu_time_total",
+    "device_time_total",
+    "self_device_time_total",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "device_memory_usage",
+    "self_device_memory_usage",
+    "launches",
+    "copies",
+)
+
+
 class FunctionEventAvg(Times):
     """The sum of several events of one key, and their number.
 
     Attributes:
         key, count: what was summed, how often it ran.
         cpu_time_total, self_cpu_time_total: sums, in microseconds; ``cpu_time`` is the average.
-        cpu_memory_usage, self_cpu_memory_usage: sums, in bytes.
+        cpu_memory_usage, self_cpu_memory_usage: sums, in bytes; ``device_...``: of GPUs, times too.
+        launches, copies: sums.
         flops: the sum of the estimates that there are.
         others: of the first event.
 
@@ -219,6 +282,8 @@ class FunctionEventAvg(Times):
         self.count = 0
         self.node_id, self.scope, self.is_async, self.is_remote, self.is_user_annotation = 0, FUNCTION, False, False, False
         self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.device_time_total = self.self_device_time_total = 0
+        self.device_memory_usage = self.self_device_memory_usage = self.launches = self.copies = 0
         self.cpu_memory_usage = self.self_cpu_memory_usage = self.flops = 0
         self.input_shapes: list | None = None
         self.stack: list | None = None
@@ -241,7 +306,7 @@ class FunctionEventAvg(Times):
                 "cpu_parent",
             ):
                 setattr(self, name, getattr(other, name))
-        for name in ("count", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage"):
+        for name in SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.flops += other.flops or 0
         return self
@@ -310,6 +375,11 @@ class EventList(list):
         """Microseconds of all events, each counted once."""
         return sum(event.self_cpu_time_total for event in self)
 
+    @property
+    def self_device_time_total(self) -> float:
+        """Microseconds of all events on GPUs, each counted once."""
+        return sum(event.self_device_time_total for event in self)
+
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
@@ -375,9 +445,12 @@ class EventList(list):
         if top_level_events_only:
             events = [event for event in events if event.cpu_parent is None]
         total = self.self_cpu_time_total
+        on_gpus, on_device = any(event.launches or event.copies for event in self), self.self_device_time_total
         columns = [
             *time_columns(total, time_format(time_unit), max_name_column_width),
+            *(device_columns(on_device, time_format(time_unit)) if on_gpus else ()),
             *(MEMORY_COLUMNS if self.profile_memory else ()),
+            *(DEVICE_MEMORY_COLUMNS if self.profile_memory and on_gpus else ()),
             CALLS_COLUMN,
         ]
         if any(event.input_shapes for event in self):
@@ -386,7 +459,8 @@ class EventList(list):
             columns.append(Column("Source Location", lambda e: cut(e.stack[0] if e.stack else "", max_src_column_width)))
         if self.with_flops:
             columns.append(FLOPS_COLUMN)
-        return table_text(columns, events[:row_limit], header) + f"Self CPU time total: {time_text(total)}\n"
+        text = table_text(columns, events[:row_limit], header) + f"Self CPU time total: {time_text(total)}\n"
+        return text + f"Self CUDA time total: {time_text(on_device)}\n" if on_gpus else text
 
     def __str__(self) -> str:
         return self.table()
@@ -465,6 +539,10 @@ def span(event: FunctionEvent) -> dict:
         "Input Dims": event.input_shapes,
         "Call stack": event.stack,
         "Bytes": event.cpu_memory_usage,
+        "Device time (us)": event.device_time_total,
+        "Device bytes": event.device_memory_usage,
+        "Launches": event.launches,
+        "Copies": event.copies,
         "Args": event.args,
     }
     return {

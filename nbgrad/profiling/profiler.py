@@ -54,7 +54,8 @@ class profile(Sink):  # torch's name
 
     Args:
         enabled: False: collect nothing; the ``as`` target is None.
-        activities: of ``ProfilerActivity``; there is nothing to see but the CPU, which a warning says where others are named alone.
+        activities: of ``ProfilerActivity``: the CPU's, which are always seen, and CUDA: how long GPUs worked for a call, how many
+            launches and copies there were. Where others are named alone, or there is no GPU, a warning says so.
         schedule: in which steps to collect (see ``nbgrad.profiler.schedule``); the program says by ``step()`` where one ends.
         on_trace_ready: called with the profile when a cycle of the schedule, or the block, has ended.
         record_shapes: note the shapes of operands.
@@ -62,7 +63,7 @@ class profile(Sink):  # torch's name
         with_stack: note where calls were made.
         with_flops: estimate the arithmetic of products and elementwise operations.
         all_threads: see the calls of all threads, not only of the one that enters.
-        use_cuda, use_device: there is nothing to see on devices yet, which a warning says.
+        use_cuda, use_device: the same as CUDA among the activities.
         use_cpu: False is refused, for the same reason.
         with_modules, use_kineto, experimental_config, execution_trace_observer, acc_events, custom_trace_id_callback,
             post_processing_timeout_s, activity_filters: accepted for torch's sake, without effect.
@@ -109,18 +110,21 @@ class profile(Sink):  # torch's name
         execution_trace_observer: Any = None,
         all_threads: bool = False,
     ):
-        super().__init__(record_shapes, profile_memory, with_stack, with_flops, all_threads)
+        self.activities = supported_activities() if activities is None else set(activities)
+        others = bool(use_device or use_cuda)
+        if others:
+            self.activities.add(ProfilerActivity.CUDA)
+        on_gpus = bool(self.activities & supported_activities() - {ProfilerActivity.CPU})
+        super().__init__(record_shapes, profile_memory, with_stack, with_flops, all_threads, on_gpus)
         self.enabled, self.entered, self.collecting = enabled, False, False
         self.schedule, self.on_trace_ready = schedule or always, on_trace_ready
         self.step_num, self.current_action = 0, ProfilerAction.NONE
         self.steps: record_function | None = None
         self.metadata: dict[str, Any] = {}
-        self.activities = supported_activities() if activities is None else set(activities)
         self.function_events = self._list(())
         if not enabled:
             return
-        others = use_device or use_cuda or ProfilerActivity.CPU not in self.activities
-        if others:
+        if not on_gpus and (others or ProfilerActivity.CPU not in self.activities):
             warnings.warn(
                 "profile: only the CPU is profiled. Hint: leave out use_device and use_cuda; name ProfilerActivity.CPU "
                 "among the activities.",
@@ -292,7 +296,7 @@ class _Annotations:
 
 
 class emit_nvtx(_Annotations):  # torch's name
-    """Accepted for torch's sake: NVTX ranges mark work on GPUs, and there is none yet. It does nothing."""
+    """Accepted for torch's sake: it does nothing. ``nbgrad.cuda.nvtx`` marks ranges."""
 
 
 class emit_itt(_Annotations):  # torch's name

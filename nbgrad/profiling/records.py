@@ -20,13 +20,15 @@ from typing import Any, Callable, Iterable
 from .. import engine
 from ..base.grad_mode import special
 from ..base.locks import new_lock
+from ..base.user_stack import user_stack
 from ..graph.edges import Node
 from ..graph.node import name_of
 from ..modes.interpreters import Call, Presence, register
 from ..ops.core import Elementwise
+from ..tensors.choices import opened
 from ..tensors.tensor import Tensor
+from .devices import Span
 from .events import BACKWARD, FUNCTION, USER, FunctionEvent
-from .user_stack import user_stack
 
 __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 
@@ -38,13 +40,16 @@ class Sink(Presence):
     """A profile as records know it.
 
     Attributes:
-        record_shapes, profile_memory, with_stack, with_flops: what it wants to know.
+        record_shapes, profile_memory, with_stack, with_flops, on_gpus: what it wants to know.
         all_threads: whether it sees all threads; else only ``thread``.
         began: when, in nanoseconds.
         records: those that have ended.
     """
 
-    def __init__(self, record_shapes: bool, profile_memory: bool, with_stack: bool, with_flops: bool, all_threads: bool):
+    def __init__(
+        self, record_shapes: bool, profile_memory: bool, with_stack: bool, with_flops: bool, all_threads: bool, on_gpus: bool
+    ):
+        self.on_gpus = on_gpus
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.all_threads, self.thread, self.began = with_flops, all_threads, 0, 0
         self.records: list[Record] = []
@@ -63,12 +68,13 @@ _active: tuple[Sink, ...] = ()
 class Sinks:
     """The active profiles that see a thread, and what they want to know between them."""
 
-    __slots__ = ("profiles", "shapes", "stack", "memory", "flops")
+    __slots__ = ("profiles", "shapes", "stack", "memory", "flops", "gpus")
 
     def __init__(self, profiles: list[Sink]):
         self.profiles = profiles
         self.shapes, self.stack = any(p.record_shapes for p in profiles), any(p.with_stack for p in profiles)
         self.memory, self.flops = any(p.profile_memory for p in profiles), any(p.with_flops for p in profiles)
+        self.gpus = any(p.on_gpus for p in profiles)
 
 
 class _Thread(threading.local):
@@ -76,13 +82,13 @@ class _Thread(threading.local):
 
     Attributes:
         records: its open records, innermost last.
-        balance: the bytes that its calls have allocated, less those freed.
+        balance: the bytes that its calls have allocated, less those freed: of the CPU, and of GPUs.
         active, sinks: its sinks, as long as ``active`` are the active profiles.
     """
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.balance = 0
+        self.balance = [0, 0]
         self.active: tuple[Sink, ...] = ()
         self.sinks: Sinks | None = None
 
@@ -123,27 +129,31 @@ class Record:
         "memory",
         "flops",
         "args",
+        "span",
     )
     flops: int | None
 
     def __init__(self, name: str, scope: int, sinks: Sinks, operands: Iterable = (), args: str | None = None):
         self.id, self.name, self.scope, self.sinks, self.args = next(_ids), name, scope, sinks.profiles, args
-        self.thread, self.node, self.flops, self.memory = threading.get_ident(), -1, None, _thread.balance
+        self.thread, self.node, self.flops, self.memory = threading.get_ident(), -1, None, list(_thread.balance)
         self.call: Record | None = None
         self.shapes = [shape_of(x) for x in operands] if sinks.shapes else None
         self.stack = user_stack() if sinks.stack else None
+        self.span: Any = Span() if sinks.gpus and opened else None
         _thread.records.append(self)
         self.start = self.end = perf_counter_ns()
 
     def close(self) -> None:
         """Note the end."""
         self.end = perf_counter_ns()
+        if self.span is not None:
+            self.span.close()
         records = _thread.records
         if records and records[-1] is self:
             del records[-1]
         elif self in records:  # one inside of it was not closed
             del records[records.index(self) :]
-        self.memory = _thread.balance - self.memory
+        self.memory = [now - before for now, before in zip(_thread.balance, self.memory)]
         for sink in self.sinks:
             sink.records.append(self)
 
@@ -153,7 +163,11 @@ class Record:
         def number(ident: int) -> int:
             return threads.setdefault(ident, len(threads) + 1)
 
-        call = self.call
+        call, span = self.call, self.span
+        if isinstance(span, Span):  # of several profiles, the first asks
+            span = self.span = span.spent()
+        if not owner.on_gpus:
+            span = None
         return FunctionEvent(
             self.id,
             self.name,
@@ -164,7 +178,9 @@ class Record:
             input_shapes=self.shapes if owner.record_shapes else None,
             stack=self.stack if owner.with_stack else None,
             scope=self.scope,
-            cpu_memory_usage=self.memory if owner.profile_memory else 0,
+            cpu_memory_usage=self.memory[0] if owner.profile_memory else 0,
+            device_memory_usage=self.memory[1] if owner.profile_memory else 0,
+            device=span,
             sequence_nr=self.node,
             flops=self.flops if owner.with_flops else None,
             is_user_annotation=self.scope == USER,
@@ -247,24 +263,24 @@ class Memory:
 
     def follow(self, storage: Any) -> None:
         """Add a new storage to the balance, and take it off when it is freed."""
-        key, size = id(storage), storage.array.nbytes
+        key, size, there = id(storage), storage.array.nbytes, storage.device.index is not None
 
         def freed(reference: weakref.ref) -> None:
             if self.followed.pop(key, None) is not None:
-                note_free(size)
+                note_free(size, there)
 
         self.followed[key] = weakref.ref(storage, freed)
-        _thread.balance += size
+        _thread.balance[there] += size
 
 
 memory = Memory()
 
 
-def note_free(size: int) -> None:
-    """Memory is freed: by the call that runs, or, between calls, by nobody, which is an event of its own."""
+def note_free(size: int, there: bool) -> None:
+    """Memory is freed, on a GPU or not: by the call that runs, or, between calls, by nobody, which is an event of its own."""
     wanted = sinks() if not _thread.records else None
     record = Record("[memory]", FUNCTION, wanted) if wanted is not None and wanted.memory else None
-    _thread.balance -= size
+    _thread.balance[there] -= size
     if record is not None:
         record.close()
 

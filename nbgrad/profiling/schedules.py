@@ -43,7 +43,7 @@ class ProfilerAction(Enum):
 
 
 class ProfilerActivity(Enum):
-    """Kinds of work that torch's profiles can see; here it is the CPU's."""
+    """Kinds of work that torch's profiles can see; here they are the CPU's and CUDA's."""
 
     CPU = 0
     XPU = 1
@@ -116,12 +116,14 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """The kinds of work that profiles see.
+    """The kinds of work that profiles see here: the CPU's, and CUDA's where there is a GPU.
 
     >>> nbgrad.profiler.supported_activities()
     {<ProfilerActivity.CPU: 0>}
     """
-    return {ProfilerActivity.CPU}
+    from ..cuda import device_count
+
+    return {ProfilerActivity.CPU, ProfilerActivity.CUDA} if device_count() else {ProfilerActivity.CPU}
 
 
 def kineto_available() -> bool:

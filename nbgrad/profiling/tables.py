@@ -10,9 +10,11 @@ __all__ = [
     "CALLS_COLUMN",
     "Column",
     "ColumnError",
+    "DEVICE_MEMORY_COLUMNS",
     "FLOPS_COLUMN",
     "MEMORY_COLUMNS",
     "cut",
+    "device_columns",
     "memory_text",
     "sort_key",
     "table_text",
@@ -65,6 +67,10 @@ MEMORY_COLUMNS = (
     Column("CPU Mem", lambda e: memory_text(e.cpu_memory_usage)),
     Column("Self CPU Mem", lambda e: memory_text(e.self_cpu_memory_usage)),
 )
+DEVICE_MEMORY_COLUMNS = (
+    Column("CUDA Mem", lambda e: memory_text(e.device_memory_usage)),
+    Column("Self CUDA Mem", lambda e: memory_text(e.self_device_memory_usage)),
+)
 CALLS_COLUMN = Column("# of Calls", lambda e: str(e.count))
 FLOPS_COLUMN = Column("Total FLOPs", lambda e: str(e.flops) if e.flops else "--")
 
@@ -78,6 +84,18 @@ def time_columns(total: float, time: Callable[[float], str], name_width: int) ->
         Column("CPU total %", lambda e: share_text(e.cpu_time_total, total)),
         Column("CPU total", lambda e: time(e.cpu_time_total)),
         Column("CPU time avg", lambda e: time(e.cpu_time)),
+    )
+
+
+def device_columns(total: float, time: Callable[[float], str]) -> tuple[Column, ...]:
+    """The times of GPUs, with their shares of ``total`` microseconds, and the numbers of launches and copies."""
+    return (
+        Column("Self CUDA", lambda e: time(e.self_device_time_total)),
+        Column("Self CUDA %", lambda e: share_text(e.self_device_time_total, total)),
+        Column("CUDA total", lambda e: time(e.device_time_total)),
+        Column("CUDA time avg", lambda e: time(e.device_time)),
+        Column("Launches", lambda e: str(e.launches)),
+        Column("Copies", lambda e: str(e.copies)),
     )
 
 

@@ -7,9 +7,9 @@ import threading
 from typing import Any, Iterator
 
 from ..base.grad_mode import special
+from ..base.user_stack import user_stack
 from ..debug import describe
 from ..modes.interpreters import Presence
-from ..profiling.user_stack import user_stack
 from .reruns import CheckpointError, Frame
 
 __all__ = ["ExplainedFrame"]

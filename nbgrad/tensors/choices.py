@@ -11,7 +11,20 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT", "Choice", "StreamOfCard", "Streams", "begin_streams", "captures", "current", "opened", "when_used"]
+__all__ = [
+    "DEFAULT",
+    "Choice",
+    "StreamOfCard",
+    "Streams",
+    "begin_streams",
+    "captures",
+    "choose",
+    "chosen",
+    "current",
+    "opened",
+    "put_back",
+    "when_used",
+]
 
 
 class StreamOfCard(NamedTuple):
@@ -74,6 +87,25 @@ _begun: list[None] = []
 
 captures: list[Any] = []  # those of all threads
 opened: list[Any] = []  # the heaps of all GPUs that are in use: ``HeapOfCard``
+
+
+def choose(choice: Choice) -> None:
+    """Make a choice of streams this thread's."""
+    current.choice = choice
+    for heap in opened:
+        heap.enter()
+
+
+def chosen() -> tuple[Choice, int]:
+    """This thread's streams and GPU, for ``put_back``."""
+    return current.choice, current.index
+
+
+def put_back(before: tuple[Choice, int]) -> None:
+    """Undo what a user's code has chosen meanwhile."""
+    choice, current.index = before
+    if choice is not current.choice:
+        choose(choice)
 
 
 def begin_streams() -> None:

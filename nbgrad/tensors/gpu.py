@@ -18,6 +18,8 @@ from .tensor import Tensor, new_tensor
 
 __all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "storage_of", "stored", "upload"]
 
+TAKEN_AT_ONCE = 1 << 16  # bytes of pageable memory that the driver takes without waiting for the stream
+
 
 def storage_of(device: Device, nbytes: int, op: str) -> Storage:
     """A storage of so many bytes on a GPU, which nobody has written to; ``op``: whose errors are raised.
@@ -67,17 +69,20 @@ def fetch(x: Tensor, array: np.ndarray, non_blocking: bool) -> None:
         return
     found = heap_on(number_of(x.layout.device))
     if not non_blocking or pinned.owner_of(array) is None:
-        found.card.ask_guard("read")
+        found.card.may_stop("read")
     stream = used_by_current(found, x._storage_)
     found.card.download(array, x._storage_.array.address + x._offset_, stream)
     settled(found, array, stream, non_blocking)
 
 
 def settled(found: HeapOfCard, array: np.ndarray, stream: int, non_blocking: bool) -> None:
-    """Wait for a copy from or to an array, unless it is pinned and nobody needs to: then note that it runs."""
+    """Wait for a copy from or to an array, unless it is pinned and nobody needs to: then note that it runs.
+
+    Who calls it has said so before, by ``may_stop``.
+    """
     owner = pinned.owner_of(array) if non_blocking else None
     if owner is None:
-        found.card.wait(stream)
+        found.card.wait(stream, known=True)
     else:
         owner.use(found.card, stream)
 
@@ -121,9 +126,10 @@ def bytes_of(storage: Storage) -> np.ndarray:
     """A copy of all that a storage on a GPU holds, when all work before is done."""
     found, array = heap_on(number_of(storage.device)), np.empty(storage.array.nbytes, np.uint8)
     if array.nbytes:
+        found.card.may_stop("read")
         stream = used_by_current(found, storage)
         found.card.download(array, storage.array.address, stream)
-        found.card.wait(stream)
+        found.card.wait(stream, known=True)
     return array
 
 
@@ -153,8 +159,10 @@ def stored(array: np.ndarray, device: Device, op: str, non_blocking: bool = Fals
     found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes, op)
     if array.nbytes:
         stream, owner = found.stream(), pinned.owner_of(array)
-        if owner is None:
+        if owner is None and array.nbytes <= TAKEN_AT_ONCE:
             found.card.ask_guard("copy")
+        elif owner is None or not non_blocking:
+            found.card.may_stop("copy" if owner is None else "wait")
         found.card.upload(storage.array.address, array, stream)
         if owner is not None:  # what is not pinned has been read
             settled(found, array, stream, non_blocking)

@@ -18,23 +18,16 @@ from ..native.device_memory import PlainMemory, device_memory_type
 from ..native.handle import native
 from ..native.heaps import CLASSES, HEAP_WORDS, Heap, class_bytes
 from ..native.objects import BYTES_ITEMS
-from .choices import Choice, StreamOfCard, begun, captures, current, opened, when_used
+from .choices import StreamOfCard, begun, captures, current, opened, when_used
 from .storage import Device
 from .waiting import MOST_BITS, Waiting
 
-__all__ = ["HeapOfCard", "choose", "current_index", "heap_of", "heap_on", "opened", "use_on"]
+__all__ = ["HeapOfCard", "current_index", "heap_of", "heap_on", "opened", "use_on"]
 
 
 def current_index() -> int:
     """The number of this thread's current GPU."""
     return current.index
-
-
-def choose(choice: Choice) -> None:
-    """Make a choice of streams this thread's."""
-    current.choice = choice
-    for heap in opened:
-        heap.enter()
 
 
 class HeapOfCard:

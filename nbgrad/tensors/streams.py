@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, DeviceError, NotSupportedError, RangeError
-from .choices import Choice, StreamOfCard, begin_streams, current
+from .choices import Choice, StreamOfCard, begin_streams, choose, current
 from .storage import CPU, Device, device as device_of
 
 if TYPE_CHECKING:
@@ -413,8 +413,6 @@ def select(choice: Choice, index: int) -> None:
     """Make streams and a GPU the current ones of this thread."""
     current.index = index
     if choice is not current.choice:
-        from .heaps import choose
-
         begin_streams()
         choose(choice)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.dispatch import device_fills as fill
 from nbgrad.kernels.templates.sequence import COUNT, LINE
-from nbgrad.lowering.cuda import fill
 from tests.cuda.lowered import DTYPES, assert_same, launches, layout, memory_of, on_cpu, on_cuda, run_all, sample
 
 TILE = 32

@@ -767,8 +767,7 @@ def without_notes_of_memory(patch):
 )
 def test_planted_omissions_are_found(omission, monkeypatch):
     """Without one kind of wait the device finds work that nothing orders, in some of the programs."""
-    from nbgrad.tensors.choices import DEFAULT
-    from nbgrad.tensors.heaps import choose, opened
+    from nbgrad.tensors.choices import DEFAULT, choose, opened
 
     with monkeypatch.context() as patched:
         omission(patched.setattr)

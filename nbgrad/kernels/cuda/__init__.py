@@ -20,6 +20,7 @@
     random.py        the skeletons that fill memory with random numbers
     libraries.py     NVIDIA's libraries, called by address
     cublas.py        products of matrices by one of them
+    cusolver.py      decompositions and systems by another
     presence.py      whether there is a driver
     host.py          device memory, launches, streams, graphs; what is missing where there is no GPU
 

@@ -130,7 +130,12 @@ class Matmul(NamedTuple):
 @cache
 def blas() -> Library | None:
     """The library; None where products are ours."""
-    return found_library("cublasLt", FUNCTIONS, "cublasLtGetStatusName", "cublasLtGetVersion", OLDEST, "cuda-blas")
+    return found_library("cublasLt", FUNCTIONS, "cublasLtGetStatusName", version_of, OLDEST, "cuda-blas")
+
+
+def version_of(library: Library) -> int:
+    """As in 130100 of version 13.1."""
+    return int(library.functions["cublasLtGetVersion"]())
 
 
 @cache

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ __all__ = ["Card", "card", "check", "count", "function_address"]
 
 NON_BLOCKING = 1  # of a stream: CU_STREAM_NON_BLOCKING
 NOT_READY = 600  # CUDA_ERROR_NOT_READY
-UNTIMED = 2  # of an event: CU_EVENT_DISABLE_TIMING
+TIMED, UNTIMED = 0, 2  # of an event: for ``between``, or CU_EVENT_DISABLE_TIMING
 RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
 PORTABLE, MAPPED = 1, 2  # flags of pinned memory: for all contexts; a GPU reaches it
 ERROR_WORDS = 2
@@ -124,6 +124,7 @@ class Card:
         index: its number; ``device``: as cuda.core has it.
         context: the handle of its primary context.
         noted, errors: where kernels note what is wrong, as the host and as the GPU see it.
+        copies: how many there were, from, to and on it.
         stream: the stream on which everything runs that no other is chosen for; it waits for the legacy default stream, and that
             one for it, so that other libraries' work and ours are in order.
     """
@@ -140,6 +141,7 @@ class Card:
         self._kernels: dict[str, tuple[Any, int]] = {}
         self._events: dict[int, list[int]] = {}  # unused ones, by their flags
         self._buffers: dict[int, Any] = {}
+        self.copies = 0
         flags = PORTABLE | MAPPED
         words = int(check("cuda", bindings().cuMemHostAlloc(8 * ERROR_WORDS, flags)))
         self.noted = (ctypes.c_int64 * ERROR_WORDS).from_address(words)
@@ -164,6 +166,18 @@ class Card:
         """Ask whether something may be done that no capture can have: tensors/cuda_graphs.py."""
         if self.guard is not None:
             self.guard(what)
+
+    # Told of every stop: set for all GPUs by tensors/stops.py.
+    stopped: ClassVar[Callable[[int], None] | None] = None
+
+    def may_stop(self, what: str) -> None:
+        """The program is about to wait for the GPU, which neither a capture nor ``set_sync_debug_mode`` may have refused.
+
+        What the program waits for by name (``synchronize``, events), and what memory asks for, is no such stop.
+        """
+        self.ask_guard(what)
+        if Card.stopped is not None:
+            Card.stopped(self.index)
 
     def activate(self) -> None:
         """Make the GPU the one that this thread's calls of the driver mean. Errors are those of ``require_process``."""
@@ -240,22 +254,25 @@ class Card:
     def upload(self, address: int, array: np.ndarray, stream: int) -> None:
         """Copy a contiguous array to the GPU. In pageable memory it is free when this returns, in pinned memory when it is done."""
         self.activate()
-        driver = bindings()
-        check("to", driver.cuMemcpyHtoDAsync(address, array.ctypes.data, array.nbytes, stream))
+        self.copies += 1
+        check("to", bindings().cuMemcpyHtoDAsync(address, array.ctypes.data, array.nbytes, stream))
 
     def download(self, array: np.ndarray, address: int, stream: int) -> None:
         """Copy from the GPU to a contiguous array, when all work before it is done. One in pinned memory is not waited for."""
         self.activate()
+        self.copies += 1
         check("cpu", bindings().cuMemcpyDtoHAsync(array.ctypes.data, address, array.nbytes, stream))
 
     def copy(self, to: int, address: int, nbytes: int, stream: int) -> None:
         """Copy on the GPU."""
         self.activate()
+        self.copies += 1
         check("copy", bindings().cuMemcpyDtoDAsync(to, address, nbytes, stream))
 
     def copy_from(self, other: Card, to: int, address: int, nbytes: int, stream: int) -> None:
         """Copy from another GPU, on a stream of that one."""
         other.activate()
+        other.copies += 1
         check("to", bindings().cuMemcpyPeerAsync(to, self.context, address, other.context, nbytes, stream))
 
     def fill(self, address: int, byte: int, nbytes: int, stream: int) -> None:
@@ -263,8 +280,10 @@ class Card:
         self.activate()
         check("fill", bindings().cuMemsetD8Async(address, byte, nbytes, stream))
 
-    def wait(self, stream: int) -> None:
-        """Wait until a stream has nothing to do, and ``look``."""
+    def wait(self, stream: int, known: bool = False) -> None:
+        """Wait until a stream has nothing to do, and ``look``; ``known``: ``may_stop`` was called before."""
+        if not known:
+            self.may_stop("wait")
         self.settle(stream)
         self.look()
 

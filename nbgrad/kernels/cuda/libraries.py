@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...base import config
@@ -27,8 +27,10 @@ KINDS = {
     "s": ctypes.c_char_p,
     "c": ctypes.c_ubyte,
     "h": ctypes.c_ushort,
+    "b": ctypes.c_byte,
 }
 
+Status = str | Mapping[int, str]
 # Where GPUs are played: libraries that are, by name (emulated/cublas.py).
 PLAYED: dict[str, Library] = {}
 
@@ -40,11 +42,12 @@ class Library:
         name: as ``cuda.pathfinder`` and errors say it; ``path``: where it is.
         addresses: of its functions.
         kinds: by function, its parameters; another result than a status stands behind ``>``.
-        status: the function that gives the name of a status.
+        status: the function that gives the name of a status, or these names.
+        kept: what lives as long as the functions do.
     """
 
-    def __init__(self, name: str, path: str, addresses: Mapping[str, int], kinds: Mapping[str, str], status: str):
-        self.name, self.path, self.addresses, self.status = name, path, addresses, status
+    def __init__(self, name: str, path: str, addresses: Mapping[str, int], kinds: Mapping[str, str], status: Status, kept: object):
+        self.name, self.path, self.addresses, self.status, self.kept = name, path, addresses, status, kept
         self.functions = {each: prototype(kinds[each])(address) for each, address in addresses.items()}
 
     def call(self, function: str, *operands: Any) -> None:
@@ -59,8 +62,11 @@ class Library:
 
     def told(self, code: int, function: str = "") -> KernelError:
         """The error that a status means."""
-        text = self.functions[self.status](code)
-        word = text.decode() if text else f"status {code}"
+        if isinstance(self.status, str):
+            text = self.functions[self.status](code)
+            word = text.decode() if text else f"status {code}"
+        else:
+            word = self.status.get(code, f"status {code}")
         return KernelError(
             f"{self.name}: {function + ' is refused' if function else 'a call is refused'}: {word}. "
             "Hint: NBGRAD_CHECK=1 waits after every call and names the one."
@@ -73,18 +79,20 @@ def prototype(kinds: str) -> Any:
     return ctypes.CFUNCTYPE(KINDS[given or "i"], *(KINDS[kind] for kind in taken))
 
 
-def found_library(name: str, kinds: Mapping[str, str], status: str, version: str, oldest: int, extra: str) -> Library | None:
+def found_library(
+    name: str, kinds: Mapping[str, str], status: Status, version: Callable[[Library], int], oldest: int, extra: str
+) -> Library | None:
     """A library of this machine, loaded; None where there is none, or one that is too old, which a warning says.
 
     Args:
-        kinds, status: as of ``Library``; ``version``: the function that gives its version, ``oldest``: the least one.
+        kinds, status: as of ``Library``; ``version``: gives its version, ``oldest``: the least one.
         extra: which of nbgrad's extras installs it.
     """
     library = PLAYED.get(name) if config.EMULATED else loaded(name, kinds, status)
     if library is None:
         return None
-    found = library.functions[version]() if version in library.functions else 0
-    if found >= oldest and len(library.functions) == len(kinds):
+    found = version(library) if len(library.functions) == len(kinds) else 0  # a function that it lacks came later
+    if found >= oldest:
         return library
     warnings.warn(
         f"cuda: {name} is there, {library.path}, and too old to be used: version {found}, expected {oldest} or later. "
@@ -95,7 +103,7 @@ def found_library(name: str, kinds: Mapping[str, str], status: str, version: str
     return None
 
 
-def loaded(name: str, kinds: Mapping[str, str], status: str) -> Library | None:
+def loaded(name: str, kinds: Mapping[str, str], status: Status) -> Library | None:
     """A library of this machine, with those of its functions that it has."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
@@ -107,4 +115,4 @@ def loaded(name: str, kinds: Mapping[str, str], status: str) -> Library | None:
         return None
     code = ctypes.CDLL(path)
     addresses = {each: ctypes.cast(getattr(code, each), ctypes.c_void_p).value or 0 for each in kinds if hasattr(code, each)}
-    return Library(name, path, addresses, kinds, status)
+    return Library(name, path, addresses, kinds, status, code)

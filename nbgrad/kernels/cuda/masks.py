@@ -13,7 +13,7 @@ from .access import Access
 from .sorting import SCANNED, scanned_lines
 from .templates import BLOCK, Template, compile_template, indent
 
-__all__ = ["nonzero", "nonzero_complex", "pack", "positions", "spread", "truth"]
+__all__ = ["nonzero", "nonzero_complex", "note_zeros", "pack", "positions", "spread", "truth"]
 
 
 def nonzero(x):
@@ -29,6 +29,23 @@ def nonzero_complex(z):
 def truth(x):
     """1 where a mask is true."""
     return int(x)
+
+
+@cache
+def note_zeros(dtype: str) -> Template:
+    """Notes that an element is 0, for which scalar gives 0; nothing else is written. Integer parameters: ``n``, ``fault``."""
+    load, name = Access("load", dtype), f"note_zeros_{dtype}"
+    function = compile_template(
+        name,
+        f"""
+def NAME(x0, errors, n, fault):
+    i = cuda.blockIdx.x * {BLOCK} + cuda.threadIdx.x
+    if i < n:
+        if scalar({load.name}(x0, i)) == 0:
+            note_error(errors, fault, 0)
+""",
+    )
+    return Template(name, function, (dtype, "int64"), 0, frozenset((load,)), Counter([load]), index_bits=64)
 
 
 @cache

@@ -8,6 +8,7 @@ from ...base.calls import CALLS
 from ...base.dtypes import bool_, float64, int64
 from ...base.errors import ShapeError
 from ...dispatch.device_copies import copy_step
+from ...dispatch.device_fills import number_step, zeros_step
 from ...dispatch.device_lowerings import on_host
 from ...dispatch.device_plans import device_plan
 from ...kernels.cuda.access import compute_dtype
@@ -18,7 +19,6 @@ from ...kernels.cuda.templates import strided_grid
 from ...tensors.layout import Layout
 from ...tensors.tensor import native
 from ..counts import interval
-from .fill import number_step, zeros_step
 from .registry import lowering
 from .sort import Sorted
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...base.dtypes import bool_
 from ...base.errors import DimError
 from ...dispatch.device_copies import copy_step, index_bits, with_single
+from ...dispatch.device_fills import number_step
 from ...kernels.cuda.access import compute_dtype, itemsize, vector_lanes
 from ...kernels.cuda.accumulators import accumulator
 from ...kernels.cuda.build import Recipe
@@ -25,7 +26,6 @@ from ...ops import shapes
 from ...ops.core import OPS
 from ...tensors.layout import Layout, broadcast_shapes, layout_of
 from ..index_walks import IndexWalk, points_walk, range_text
-from .fill import number_step
 from .orders import Keys, sort_steps
 
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]

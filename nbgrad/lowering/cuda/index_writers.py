@@ -10,6 +10,7 @@ from ...base.bounded import keep
 from ...base.dtypes import DType
 from ...dispatch.arguments import hashable
 from ...dispatch.device_copies import copy_step
+from ...dispatch.device_fills import constant_step
 from ...dispatch.device_plans import device_plan
 from ...graph.saved import tensors_in
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand
@@ -19,7 +20,6 @@ from ...tensors.storage import CPU, wrap_array
 from ...tensors.tensor import native, new_tensor
 from ..index_walks import copied_layout, counting_rows_walk
 from ..index_writers import WRITERS_ON_GPU, check_fill, check_rows, check_same_dtype, check_source, scalar_values
-from .fill import constant_step
 from .index_walks import Values, Walk, point_walk, write_steps
 from .indexing import along, flat, rows
 from .registry import layouts_in, lowering, on_one_device

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ...dispatch.device_copies import copy_step
+from ...dispatch.device_fills import zeros_step
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, work
 from ...ops import shapes
 from ...tensors.layout import Layout
 from ..index_walks import along_walk, check_index_dtype, flat_walk, rows_walk
 from ..indexing import zeros_layout
-from .fill import zeros_step
 from .index_walks import Values, Walk, one_index, point_walk, read_steps, write_steps
 from .registry import lowering
 

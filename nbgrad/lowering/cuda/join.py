@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ...base.calls import CALLS
 from ...dispatch.device_copies import Move, copy_step, in_vectors, index_bits, move_of, move_step, one_step, with_single
+from ...dispatch.device_fills import zeros_step
 from ...kernels.cuda.access import compute_dtype, vector_lanes
 from ...kernels.cuda.accumulators import accumulator
 from ...kernels.cuda.build import Recipe
@@ -38,7 +39,6 @@ from ..join import (
     rolled_parts,
     stacked_parts,
 )
-from .fill import zeros_step
 from .registry import lowering
 
 __all__ = ["fold_steps", "place_steps"]

@@ -10,6 +10,7 @@ from ...base.calls import CALLS
 from ...base.dtypes import uint8
 from ...base.errors import DimError
 from ...dispatch.device_copies import copy_step
+from ...dispatch.device_fills import zeros_step
 from ...dispatch.device_lowerings import on_host
 from ...dispatch.device_plans import device_plan
 from ...kernels.cuda.access import Function, compute_dtype
@@ -24,7 +25,6 @@ from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU
 from ...tensors.tensor import native
 from ..losses import check_scores
-from .fill import zeros_step
 from .registry import lowering
 from .softmax import gapless, row_steps
 

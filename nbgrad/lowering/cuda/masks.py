@@ -13,6 +13,7 @@ from ...base.calls import CALLS
 from ...base.dtypes import bool_, int64
 from ...base.errors import DTypeError, ShapeError
 from ...dispatch.device_copies import copy_step, one_step
+from ...dispatch.device_fills import zeros_step
 from ...dispatch.device_plans import device_plan
 from ...kernels.cuda.access import Function, compute_dtype
 from ...kernels.cuda.build import Recipe
@@ -221,8 +222,6 @@ def _masked_scatter_backward(op, layouts, attributes):
     shape = broadcast_shapes("masked_scatter", [g.shape, mask.shape])
     whole, make = layout_of(g.dtype, tuple(attributes["shape"]), None, g.device), Prepared()
     n, room, size = math.prod(shape), whole.numel, whole.dtype.itemsize
-    from .fill import zeros_step
-
     zeros = zeros_step(room * size, size)
     make.steps += [] if zeros is None else [zeros]
     if n and room:

@@ -7,6 +7,7 @@ are few lines. Recurrences go along a whole line, as on the CPU, whose bits they
 from __future__ import annotations
 
 from ...base.dtypes import int64
+from ...dispatch.device_fills import zeros_step
 from ...dispatch.device_lowerings import on_host
 from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import identity
@@ -20,7 +21,6 @@ from ...ops.shapes import wrap
 from ...tensors.layout import Layout
 from ..reduce import in_dtype, split_at
 from ..scan import pick_split, require_running_order, running_dim, scan_call, scan_split
-from .fill import zeros_step
 from .reduce import memory_name
 from .registry import lowering
 from .softmax import gapless

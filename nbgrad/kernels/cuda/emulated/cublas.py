@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from ....base.dtypes import dtype_of
-from ....base.errors import KernelError
-from ..libraries import KINDS, PLAYED, Library
+from ..libraries import KINDS, PLAYED
 from .driver import install
 from .driver.entries import Refused
 from .guard import opened
-from .memory import Allocation, named
+from .played import Played
 
 __all__ = ["PlayedBlas", "play"]
 
@@ -64,7 +63,7 @@ class Thing:
         self.values = {number: value for number, (_, value) in known.items()}
 
 
-class PlayedBlas:
+class PlayedBlas(Played):
     """The library.
 
     Args:
@@ -73,37 +72,17 @@ class PlayedBlas:
 
     Attributes:
         asked: facts of each product for which an algorithm was asked, and ``made`` of those that were queued.
-        reason: why it refused the last call that it refused.
         failing: the status with which products fail, or 0.
     """
 
     def __init__(self, version: int = 130100, lacks: Callable[[dict], bool] = lambda facts: False):
         self.version, self.lacks = version, lacks
         self.things: dict[int, Thing] = {}
-        self.next, self.reason, self.failing = 0x7000, "", 0
+        self.next, self.failing = 0x7000, 0
         self.asked: list[dict] = []
         self.made: list[dict] = []
         self.algorithms: list[tuple] = []
-        self.kept = [self.function(name, *ENTRIES[name]) for name in ENTRIES]
-        addresses = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in zip(ENTRIES, self.kept)}
-        kinds = {name: kinds for name, (kinds, _) in ENTRIES.items()}
-        self.library = Library("cublasLt", "played", addresses, kinds, "cublasLtGetStatusName")
-
-    def function(self, name: str, kinds: str, act: Callable) -> Any:
-        """An entry point as C calls it."""
-        taken, _, given = kinds.partition(">")
-
-        def call(*operands: Any) -> int:
-            try:
-                with install().driver.lock:
-                    found = act(self, *operands)
-                return 0 if found is None else found
-            except Refused as refused:
-                self.reason = f"{name}: {refused.reason}"
-                return refused.number
-
-        result = ctypes.c_void_p if given == "s" else KINDS[given or "i"]
-        return ctypes.CFUNCTYPE(result, *(KINDS[each] for each in taken))(call)
+        super().__init__("cublasLt", ENTRIES, "cublasLtGetStatusName")
 
     # ---- what there is -------------------------------------------------------------------------------------------------------
 
@@ -262,41 +241,6 @@ class PlayedBlas:
         with opened():
             result[...] = total.astype(result.dtype)
         assert total.shape[-2:] == (rows, columns)
-
-    def memory(self, address: int, name: Any, layout: tuple, batch: int, device: int, writes: bool = False) -> np.ndarray:
-        """Matrices of memory that may be touched, as an array (batch, rows, columns).
-
-        Raises:
-            KernelError: it may not be.
-        """
-        driver, (rows, columns, lead, apart) = install().driver, layout
-        kind = np.dtype(dtype_of(name).numpy if isinstance(name, str) else name)
-        reach = 1 + (rows - 1) + (columns - 1) * lead + (batch - 1) * apart
-        found = driver.memory.find(address)
-        if (
-            found is None
-            or not found.alive
-            or found.device != device
-            or address + reach * kind.itemsize > found.address + found.nbytes
-        ):
-            raise KernelError(f"cublasLtMatmul: {reach} elements of {kind} from {driver.memory.place(address)} are not there.")
-        assert found.history is not None
-        driver.timeline.touch(found.history, writes, found)
-        indices = np.lib.stride_tricks.as_strided(
-            np.arange(reach), (batch, rows, columns), tuple([8 * each for each in (apart, 1, lead)])
-        )
-        self.stamp(found, address - found.address + np.unique(indices) * kind.itemsize, kind.itemsize, writes)
-        flat = np.frombuffer((ctypes.c_byte * (reach * kind.itemsize)).from_address(address), np.uint8).view(kind)
-        strides = tuple([kind.itemsize * each for each in (apart, 1, lead)])
-        return np.lib.stride_tricks.as_strided(flat, (batch, rows, columns), strides)
-
-    def stamp(self, allocation: Allocation, firsts: np.ndarray, size: int, writes: bool) -> None:
-        """See that elements were written to, or note that they are."""
-        places = (firsts[:, None] + np.arange(size)).ravel()
-        if writes:
-            allocation.shadow[places, 0] = 1
-        elif not allocation.shadow[places, 0].all():
-            raise KernelError(f"cublasLtMatmul: reads memory that nobody has written, in {named(allocation)}.")
 
 
 def turned(x: np.ndarray, turn: str) -> np.ndarray:

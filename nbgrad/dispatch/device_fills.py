@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from ...base.dtypes import BOOL, DType
-from ...dispatch.device_copies import one_step, with_single
-from ...kernels.cuda.access import compute_dtype, value_dtype, vector_lanes
-from ...kernels.cuda.build import Recipe
-from ...kernels.cuda.moves import bits_of, fits_32, identity, of_parts, place_in_count, place_in_line, sequence, sequence_grid
-from ...kernels.cuda.steps import Place, Step, Steps, out
-from ...kernels.cuda.templates import (
-    elementwise,
-    elementwise_grid,
-    index_source,
-    number,
-    strided,
-    strided_args,
-    strided_grid,
-    value,
-)
-from ...kernels.templates.sequence import COUNT
-from ...tensors.layout import Layout
+from ..base.dtypes import BOOL, DType
+from ..kernels.cuda.access import compute_dtype, value_dtype, vector_lanes
+from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.moves import bits_of, fits_32, identity, of_parts, place_in_count, place_in_line, sequence, sequence_grid
+from ..kernels.cuda.steps import Number, Place, Step, Steps, out
+from ..kernels.cuda.templates import elementwise, elementwise_grid, index_source, number, strided, strided_args, strided_grid, value
+from ..kernels.templates.sequence import COUNT
+from ..tensors.layout import Layout
+from .device_copies import one_step, with_single
 
-__all__ = ["constant_step", "eye_steps", "filled_steps", "sequence_steps", "zeros_step"]
+__all__ = ["constant_step", "eye_steps", "filled_steps", "number_step", "sequence_steps", "zeros_step"]
 
 
 def zeros_step(nbytes: int, itemsize: int, write: Place | None = None) -> Step | None:
@@ -67,7 +58,7 @@ def filled_steps(layout: Layout, constant: complex) -> Steps:
     return one_step(constant_step(layout, constant))
 
 
-def sequence_steps(name: str, kind: str, layout: Layout, *numbers: float) -> Steps:
+def sequence_steps(name: str, kind: str, layout: Layout, *numbers: float | Number) -> Steps:
     """A contiguous layout of one dimension filled with a sequence: ``COUNT`` or ``LINE`` of ``kernels.templates.sequence``.
 
     Args:

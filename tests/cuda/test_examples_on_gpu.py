@@ -1,0 +1,33 @@
+"""The programs in ``examples`` on a GPU, or on the emulated device."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbgrad.base import config
+from tests.test_examples import SMALL, run
+
+from .emulation import in_a_child, on_gpus
+
+
+@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+def test_examples_in_a_child(request):
+    """All of them on emulated GPUs."""
+    in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))
+
+
+@on_gpus
+@pytest.mark.parametrize("name", ["digits", pytest.param("transformer", marks=pytest.mark.slow)])
+def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
+    """``--device auto`` finds it; they end with a loss or an accuracy, and a picture."""
+    run(monkeypatch, name, "--picture", str(tmp_path / "curve.png"), *SMALL[name])
+    assert "on cuda" in (told := capsys.readouterr().out) and told.splitlines()[-1].startswith("test "), told
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@on_gpus
+def test_a_kernel_of_the_users(monkeypatch, capsys, tmp_path):
+    """It trains where numba-cuda and a GPU are, and says so elsewhere."""
+    run(monkeypatch, "own_kernel", "--steps", "3", "--picture", str(tmp_path / "curve.png"))
+    told = capsys.readouterr().out
+    assert told.startswith("own_kernel: nothing was trained: ") or told.splitlines()[-1].startswith("loss "), told
