@@ -13,7 +13,6 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import (
     ArgumentError,
-    DeviceError,
     GraphError,
     LeafError,
     NamingError,
@@ -27,7 +26,7 @@ from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
 
-__all__ = ["Optimizer", "gradient_of", "refuse_both", "refuse_differentiable", "require", "together"]
+__all__ = ["Optimizer", "refuse_both", "refuse_differentiable", "require", "together"]
 
 
 class Optimizer:
@@ -316,17 +315,6 @@ def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:
 def together(group: Mapping[str, Any]) -> bool | None:
     """What ``fused_updates`` is told of a group's options."""
     return None if group["fused"] else group["foreach"]
-
-
-def gradient_of(p: Tensor) -> Tensor:
-    """A parameter's gradient, where it lies."""
-    gradient: Any = p.grad
-    if gradient.device is not p.device:
-        raise DeviceError(
-            f"step: a parameter of shape {list(p.shape)} is on {p.device}, its gradient on {gradient.device}; expected one device. "
-            "Hint: move the gradient with p.grad = p.grad.to(p.device), or make it anew."
-        )
-    return gradient
 
 
 def require_numbers(owner: str, options: Mapping[str, Any]) -> None:
