@@ -145,9 +145,9 @@ def run_together(
 
 def share_memory(rows: list[Row]) -> bool:
     """Whether one row may write what another one reads or writes."""
-    written = [id(x._storage_.array) for outs, _ in rows for x in outs]
+    written = [x._storage_.array for outs, _ in rows for x in outs]
     apart = set(written)
-    return len(apart) < len(written) or any(id(x._storage_.array) in apart for _, ins in rows for x in ins)
+    return len(apart) < len(written) or not apart.isdisjoint([x._storage_.array for _, ins in rows for x in ins])
 
 
 @lru_cache(maxsize=256)
