@@ -15,7 +15,7 @@ from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchan
 from ..modes.numbers import function_of
 from ..modes.traced import Unfit, capture_of_thread, refuse_in_graph
 from . import rules
-from .optimizer import Optimizer, gradient_of, refuse_both, refuse_differentiable, require, require_numbers, together
+from .optimizer import Optimizer, refuse_both, refuse_differentiable, require, require_numbers, together
 
 __all__ = ["Adam", "AdamW"]
 
@@ -34,10 +34,9 @@ class Numbers:
         return math.sqrt(x) if type(x) is float else function_of("sqrt", x)
 
 
-def step_number(state: dict[str, Any]) -> int:
-    """How many steps were taken; a number from the GPU, which is waited for once, where they were counted there."""
-    if isinstance(state["step"], Tensor):
-        state["step"] = int(state["step"].item())
+def counted_there(state: dict[str, Any]) -> int:
+    """How many steps were taken, which a GPU has counted, and is waited for once."""
+    state["step"] = int(state["step"])
     return state["step"]
 
 
@@ -153,7 +152,7 @@ class Adam(Optimizer):
             state = self.state[p]
             row = self._tensors(p, state, group)
             ahead = steps_ahead(state)
-            step = step_number(state) + 1 + ahead
+            step = (state["step"] if type(state["step"]) is int else counted_there(state)) + 1 + ahead
             if step not in scalars:
                 members[step], rows[step] = [], []
                 if is_exchanged(group):
@@ -176,11 +175,6 @@ class Adam(Optimizer):
         if traces:
             refuse_in_graph(f"{self._name}.step counts on the GPU", "capturable=False, or capture it in a CUDA graph")
         lr, (beta1, beta2) = group["lr"], group["betas"]
-        changing_lr = isinstance(lr, Tensor)
-        numbers = {"beta1": beta1, "beta2": beta2} if changing_lr else {"lr": lr, "beta1": beta1, "beta2": beta2}
-        constants = self._constants(group)
-        corrected = ("step_size", "root", "shrink") if isinstance(constants["shrink"], Tensor) else ("step_size", "root")
-        shrink = [constants.pop("shrink")] if len(corrected) == 3 else []
         counts, rows = list[Row](), list[Row]()
         for p in params:
             if p.layout.memory is None:
@@ -188,11 +182,11 @@ class Adam(Optimizer):
             state = self.state[p]
             outputs, inputs = self._tensors(p, state, group)
             known = self._corrections(p, state)
-            counts.append(((state["step"], *known), (lr,) if changing_lr else ()))
-            rows.append((outputs, (*inputs, *known, *shrink)))
-        way, singles = together(group), ("lr",) if changing_lr else ()
-        fused_updates(rules.next_corrections, counts, numbers, way, singles, float64)
-        fused_updates(self._rule(group), rows, constants, way, corrected)
+            counts.append(((state["step"], *known), ()))
+            rows.append((outputs, (*inputs, *known)))
+        way, numbers = together(group), {"lr": lr, "beta1": beta1, "beta2": beta2}
+        fused_updates(rules.next_corrections, counts, numbers, way, compute=float64)
+        fused_updates(self._rule(group), rows, self._constants(group), way, ("step_size", "root"))
 
     def _corrections(self, p: Tensor, state: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Where the GPU keeps the corrections of a parameter's step, whose number becomes a tensor there."""
@@ -213,10 +207,11 @@ class Adam(Optimizer):
 
     def _tensors(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> Row:
         """What the rule updates and reads."""
-        tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), gradient_of(p)]
+        outputs: list[Any] = [p, *self._moments(p, state, group["amsgrad"])]
+        inputs: list[Any] = [p.grad]
         if p.is_complex():
-            tensors = list(map(as_pairs, tensors))
-        return tensors[:-1], tensors[-1:]
+            return [*map(as_pairs, outputs)], [*map(as_pairs, inputs)]
+        return outputs, inputs
 
     def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
         """The running means that the rule updates, zeros at first."""
