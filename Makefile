@@ -18,10 +18,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-one test-all lint docs bench emulate cubins fuzz clean
+.PHONY: help demo test test-slow test-one test-all lint docs bench bench-cuda emulate cubins fuzz clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## train a network on handwritten digits (seconds)
 	$(BIN)/python examples/digits.py
@@ -66,6 +66,9 @@ docs: $(INSTALLED)  ## write the examples of docstrings, docs/operations.md, and
 bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; update the README's table
 	$(BIN)/python -m pytest benchmarks -q -W default
 	$(BIN)/python -m benchmarks.report
+
+bench-cuda: $(BENCH_INSTALLED)  ## measure on this machine's GPU, beside torch where it has CUDA
+	$(BIN)/python -m benchmarks.cuda --save
 
 emulate: $(INSTALLED)  ## every test of GPUs, the slow ones too, on GPUs that this processor plays
 	NBGRAD_CUDA=emulated $(PYTEST) --slow tests/cuda

@@ -35,6 +35,13 @@ def make_graphed_callables(
 
     Raises:
         ArgumentError: arguments that are no tensors. GraphError: hooks of a module, or work that no graph can hold.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     x = nbgrad.ones(2, device="cuda", requires_grad=True)
+    ...     f = nbgrad.cuda.make_graphed_callables(lambda x: x * x * 3, (x,))
+    ...     f(x).sum().backward()
+    ...     assert x.grad.tolist() == [6.0, 6.0]
     """
     single = not isinstance(callables, tuple)
     functions = (callables,) if single else callables

@@ -13,7 +13,7 @@ Each says why there is nothing to do. They are public where torch has them, in `
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .errors import ArgumentError, RangeError
@@ -36,8 +36,12 @@ class Settings:
     """What programs set for torch and may read again; nothing here depends on it, unless it says so."""
 
     deterministic = False
-    matmul_precision = "highest"
+    matmul_precision = "highest"  # depended on by kernels/cuda/cublas.py
     warns_of_streams = True  # once; depended on by autograd/stream_walk.py
+
+
+# Who is told of another precision of products.
+when_precision_changes: list[Callable[[], None]] = []
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -57,14 +61,18 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow less precise products of matrices: they stay as precise as they are.
+    """Say how precise products of float32 are to be on a GPU: with "high" and "medium" cuBLAS may round operands to TensorFloat32,
+    of 10 bits behind the point. On the CPU, and without cuBLAS, they stay as precise as they are.
 
     Raises:
         RangeError: another word than "highest", "high" or "medium".
     """
     if precision not in ("highest", "high", "medium"):
         raise RangeError(f"set_float32_matmul_precision: got {precision!r}, expected 'highest', 'high' or 'medium'.")
-    Settings.matmul_precision = precision
+    if precision != Settings.matmul_precision:
+        Settings.matmul_precision = precision
+        for tell in when_precision_changes:
+            tell()
 
 
 def get_float32_matmul_precision() -> str:

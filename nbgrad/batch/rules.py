@@ -17,6 +17,7 @@ from ..modes.interpreters import Call
 from ..ops.linalg import kron_in_steps, with_addend
 from ..ops.reduce import names_none, reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
+from ..ops.standardise import scaled_in_steps
 from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
@@ -228,6 +229,25 @@ def blocks(call: Call, batch: Batch) -> Any:
         rows.append(CALLS["zero_pad"](CALLS["reshape"](x, (height, own)), (column, width - column - own)))
         column += own
     return CALLS["cat"](tuple(rows), 0)
+
+
+# ---- standardised rows ---------------------------------------------------------------------------------------------
+
+
+@batch_kind("scaled rows")
+def scaled_rows(call: Call, batch: Batch) -> Any:
+    """The rows of the whole batch, if it shares weight and bias."""
+    x, *parameters = call.operands
+    if not has_batched(parameters):
+        return batch.wrap(CALLS[call.op.name](batch.full(x), *parameters, **call.attributes))
+    return scaled_in_steps(x, *parameters, *[None] * (2 - len(parameters)), **call.attributes)
+
+
+@batch_kind("in steps")
+def in_steps(call: Call, batch: Batch) -> Any:
+    """By other operations, which have rules."""
+    op: Any = call.op
+    return op.in_steps(*call.operands, **call.attributes)
 
 
 # ---- points --------------------------------------------------------------------------------------------------------

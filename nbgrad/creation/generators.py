@@ -16,16 +16,18 @@ from typing import Any, Iterator
 
 import numpy as np
 
-from ..base.dtypes import uint8
+from ..base.dtypes import int64, uint8
 from ..base.errors import ArgumentError, DeviceError, RangeError
 from ..base.grad_mode import traces
 from ..base.locks import new_lock
 from ..modes.traced import capture_of_thread, refuse_in_graph
 from ..tensors.arrays import array_of
-from ..tensors.choices import captures
+from ..tensors.choices import captures, current
+from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor
 from .casting import on_device
+from .factories import empty_of
 from .numpy_exchange import flat_tensor
 
 __all__ = [
@@ -47,10 +49,11 @@ WORD = 1 << 64
 
 
 def refuse_in_capture() -> None:
-    """Refuse to draw where a GPU's work is captured by this thread: each replay would draw the same."""
-    from ..tensors.cuda_graphs import guard
+    """Refuse what no replay of a graph would do to a generator again, where a GPU's work is captured by this thread."""
+    if captures:
+        from ..tensors.cuda_graphs import guard
 
-    guard("random")
+        guard("random")
 
 
 class Generator:
@@ -89,6 +92,8 @@ class Generator:
         if not -WORD // 2 <= value < WORD:
             raise RangeError(f"manual_seed: {value} is out of range, -2**63 to 2**64 - 1.")
         self._refuse_to_change("manual_seed")
+        if self._device is not CPU:
+            refuse_in_capture()
         with self._lock:
             self._seed, self._calls = value % WORD, 0
         return self
@@ -109,8 +114,9 @@ class Generator:
         """The state: a uint8 tensor of 16 elements, for ``set_state``."""
         if traces and (trace := capture_of_thread()) is not None and not trace.draws.is_made(self):
             return trace.draws.state(self)
+        captured = self._captured()
         with self._lock:
-            state = struct.pack("<2Q", self._seed, self._calls)
+            state = struct.pack("<2Q", self._seed, self._calls if captured is None else captured.calls)
         return flat_tensor(np.frombuffer(state, np.uint8).copy(), uint8, (16,))
 
     def set_state(self, state: Tensor) -> Generator:
@@ -125,6 +131,10 @@ class Generator:
             return self
         self._refuse_to_change("set_state")
         seed, calls = struct.unpack("<2Q", array_of(state).tobytes())
+        captured = self._captured()
+        if captured is not None:
+            captured.return_to(seed, calls)
+            return self
         with self._lock:
             self._seed, self._calls = seed, calls
         return self
@@ -133,12 +143,16 @@ class Generator:
         """Another generator in the same state."""
         return Generator(self._device).set_state(self.get_state())
 
-    def next_call(self) -> tuple[int, int]:
-        """Seed and number of the next call, as the int64 words of a kernel."""
+    def next_call(self) -> tuple[Any, int]:
+        """Seed and number of the next call, as the int64 words of a kernel.
+
+        In a CUDA graph: two words on the GPU, which each replay writes, and how much is added to the second: NOTE [Captured draws].
+        """
         if traces:
             refuse_in_graph("random numbers are drawn", "draw them outside, and give them to the function")
-        if captures and self._device is not CPU:
-            refuse_in_capture()
+        captured = self._captured() if captures else None
+        if captured is not None:
+            return captured.words(words_on), captured.next()
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD
@@ -146,8 +160,12 @@ class Generator:
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Seed and number of the next call, of ``count`` calls that nobody else draws; of none, what a call would be."""
-        if captures and self._device is not CPU:
+        if self._device is not CPU:
             refuse_in_capture()
+        return self.take(count)
+
+    def take(self, count: int) -> tuple[int, int]:
+        """``reserve`` for a replay of a graph, which may happen while another thread captures one."""
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + count) % WORD
@@ -158,6 +176,20 @@ class Generator:
         with self._lock:
             if self._calls == (call + count) % WORD:
                 self._calls = call
+
+    def begin_again(self) -> None:
+        """No call was made."""
+        captured = self._captured()
+        if captured is not None:
+            captured.return_to(self._seed, 0)
+        else:
+            self.give_back(0, self._calls)
+
+    def _captured(self) -> Any:
+        """What this thread draws from it in a CUDA graph that it captures: ``CapturedDraws``; None where it captures none."""
+        if not captures or self._device is CPU or current.capture is None:
+            return None
+        return current.capture.draws_of(self, self._seed, self._calls)
 
     def _refuse_to_change(self, what: str) -> None:
         """Refuse, in a thread that captures a graph, what the graph would do but once.
@@ -183,6 +215,11 @@ def generator_in_state(seed: int, calls: int, device: str = "cpu") -> Generator:
     made = Generator(device)
     made._seed, made._calls = seed, calls
     return made
+
+
+def words_on(device: Device) -> Tensor:
+    """Two words on a GPU."""
+    return empty_of(layout_of(int64, (2,), None, device))
 
 
 def signed(word: int) -> int:
@@ -237,6 +274,7 @@ def manual_seed(seed: int) -> Generator:
     >>> nbgrad.equal(first, nbgrad.rand(3))
     True
     """
+    refuse_in_capture()  # also where no number was drawn on a GPU yet
     found = default_generator.manual_seed(seed)
     for generator in tuple(_of_gpus.values()):
         generator.manual_seed(seed)
@@ -318,4 +356,4 @@ def restore(states: Iterable[tuple[Generator, Tensor]]) -> None:
         known.add(id(generator))
     for generator in default_generators():
         if id(generator) not in known:
-            generator.give_back(0, generator._calls)
+            generator.begin_again()

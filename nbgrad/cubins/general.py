@@ -25,6 +25,7 @@ from ..kernels.cuda.moves import (
 )
 from ..kernels.cuda.products import join_parts, multiply, rows_times_vector, shape_of
 from ..kernels.cuda.searches import bin_of, count_bins, find_members, find_one, insertion, rank_dtype, rank_source, ranked
+from ..kernels.cuda.selection import choose_byte, count_candidates, count_first, take_first, through
 from ..kernels.cuda.sorting import GREATEST, count_bytes, move_bytes, scan_sums, scan_tiles, sort_lines, tile_sums
 from ..kernels.cuda.templates import array, index_source, strided
 from ..ops.core import OPS
@@ -119,7 +120,9 @@ def orders() -> Iterator[Recipe]:
             yield Recipe(sort_lines(key, order, keeps), identity, "int64", {"GREATEST": GREATEST[key]})
             for source in ("", "int32"):
                 yield Recipe(move_bytes(key, source, order, keeps), identity, "int64")
-        yield Recipe(count_bytes(key), identity, "int64")
+        for template in (count_bytes, count_candidates, choose_byte, count_first, take_first):
+            yield Recipe(template(key), identity, "int64")
+    yield Recipe(through(), identity, "int64")
     for dtype in ("int32", "int64"):
         yield Recipe(scan_sums(dtype), identity, "int64")
         yield Recipe(tile_sums(dtype, dtype), identity, "int64")

@@ -46,6 +46,7 @@ __all__ = [
     "skipped",
     "tangents",
     "update",
+    "update_rules",
     "with_number",
 ]
 

@@ -11,6 +11,8 @@ from ..kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_me
 from ..kernels.cuda.reductions import lanes_for, reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.rows import map_columns, map_rows, row_shape
 from ..kernels.cuda.scores import logsumexp_accumulator, program_of
+from ..kernels.cuda.standardise import held_row, held_rows
+from ..kernels.templates.standardise import Rows
 
 __all__ = ["row_recipes"]
 
@@ -32,6 +34,7 @@ def row_recipes() -> Iterator[Recipe]:
                 yield Recipe(map_columns(program, names, dtype), program.of.term, program.of.dtype, program.source())
         for name in ("cross_entropy_rows", "cross_entropy_rows_backward"):
             yield from programs(name, dtype, 1)
+        yield from standardised(dtype)
         for template in (nll_rows(dtype), nll_rows_backward(dtype)):
             yield Recipe(template, identity, compute)
         for template in (valid_mean(dtype), valid_share(dtype)):
@@ -40,12 +43,27 @@ def row_recipes() -> Iterator[Recipe]:
 
 
 def programs(name: str, dtype: str, operands: int) -> Iterator[Recipe]:
-    """A program over rows of several lengths."""
+    """A program over rows of several lengths; of standardised rows over those that are too long for kernels of their own."""
     program, names = program_of(name, compute_dtype(dtype)), (dtype,) * operands
-    for shape in {row_shape(n, names, program.of.dtype): None for n in LENGTHS}:
+    lengths = LENGTHS[-1:] if name.startswith("standardise") else LENGTHS
+    for shape in {row_shape(n, names, program.of.dtype): None for n in lengths}:
         for vectors in (True, False) if shape.lanes > 1 else (True,):
             template = map_rows(program, names, dtype, shape, vectors)
             yield Recipe(template, program.of.term, program.of.dtype, program.source())
+
+
+def standardised(dtype: str) -> Iterator[Recipe]:
+    """Standardised rows and their cotangents, short and long; in half types weights of theirs and of the dtype of the sums."""
+    compute = compute_dtype(dtype)
+    for rows in (Rows(False, True, "elements", True), Rows(True, True, "elements", True), Rows(True, False, "elements")):
+        for weight in {dtype: None, compute: None}:
+            for row in {held_row(n, 1, (dtype, weight), rows): None for n in LENGTHS}:
+                if row is not None:
+                    yield Recipe(held_rows(rows, dtype, weight, row), identity, compute)
+    for rows in (Rows(False, False), Rows(True, True), Rows(False, True, "channels", True)):
+        row = held_row(1024, 8, (dtype, dtype), rows)
+        assert row is not None
+        yield Recipe(held_rows(rows, dtype, dtype, row), identity, compute)
 
 
 def folded(of: Accumulator, dtype: str) -> Iterator[Recipe]:

@@ -18,11 +18,23 @@ from ..kernels.cuda.gates import Gate, gates_for, no_spills
 from ..kernels.cuda.moments import variance_accumulator
 from ..kernels.cuda.random import random_fill, random_source
 from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.tables import FEW_ROWS, elementwise_rows, fold_rows, most_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS
+from ..ops.core import OPS
 from .general import general_recipes
-from .operations import COMPLEXES, FLOATS, Operation, Skipped, named, operations, skipped as skipped_operations
+from .operations import (
+    COMPLEXES,
+    FLOATS,
+    Operation,
+    Skipped,
+    named,
+    operations,
+    skipped as skipped_operations,
+    update,
+    update_rules,
+)
 from .rows import row_recipes
 from .scans import scan_recipes
 
@@ -47,7 +59,9 @@ class Entry(NamedTuple):
 def kernels() -> Iterator[Entry]:
     """All of them, one by one, in the same order in every process; building is up to the caller."""
     seen = set()
-    for found in itertools.chain(*map(operation_kernels, operations()), copies(), general(), reductions(), random_numbers()):
+    for found in itertools.chain(
+        *map(operation_kernels, operations()), copies(), tables(), general(), reductions(), random_numbers()
+    ):
         if found.label not in seen:  # reductions of several dtypes can share the kernel of a stage
             seen.add(found.label)
             yield found
@@ -87,6 +101,21 @@ def copies() -> Iterator[Entry]:
     for name, names in (("conj_physical", COMPLEXES), ("neg", (*FLOATS, *COMPLEXES))):
         for resolved in (named(name, dtype) for dtype in names):
             yield entry(strided(resolved.inputs, resolved.outputs, DIMS), resolved, **index_source(32))
+
+
+def tables() -> Iterator[Entry]:
+    """Every optimizer's update of many tensors, few and most of them; norms of gradients."""
+    for rule, dtype in itertools.product(update_rules(), FLOATS):
+        made = update(rule, dtype)
+        arrays = sum(operand.kind == "array" for operand in made.inputs)
+        for rows in (FEW_ROWS, most_rows(arrays, len(made.inputs) - arrays)):
+            yield entry(elementwise_rows(made.inputs, made.outputs, made.into, rows, lanes_of(made)), made)
+    for name, dtype in itertools.product(("norm1", "norm2"), FLOATS):
+        of = accumulator(OPS[name], compute_dtype(dtype))
+        lanes, fold = reduced_lanes(of, (dtype,)), Operation(of.term, (), (), of.dtype)
+        for rows in (FEW_ROWS, most_rows(1, 1 + len(of.state))):
+            yield entry(fold_rows(of, dtype, rows, lanes), fold, **of.source())
+            yield entry(fold_rows(of, dtype, rows, lanes, False), fold, **of.source())
 
 
 def general() -> Iterator[Entry]:

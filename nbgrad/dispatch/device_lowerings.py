@@ -17,7 +17,7 @@ from ..ops.core import General
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, native
-from .lowerings import FOLD, LATER, ON_GPU
+from .lowerings import FOLD, ON_GPU, load_on_gpu
 
 __all__ = ["are_on_gpu", "fallbacks", "lowered_on_gpu", "note_fallback", "run_anywhere"]
 
@@ -62,9 +62,7 @@ def only_device(op: General, values: Iterable[Any]) -> Device:
 
 def found_lowering(op: General) -> tuple[str, Callable] | None:
     """``(style, lowering)`` of an operation on GPUs; None if it has none."""
-    while LATER:
-        LATER[-1]()
-        LATER.pop()
+    load_on_gpu()
     return ON_GPU.get(op.name) or (ON_GPU.get(FOLD) if op.monoid else None)
 
 

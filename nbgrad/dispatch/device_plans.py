@@ -16,11 +16,22 @@ from ..base.errors import DeviceError
 from ..kernels.cuda.access import value_dtype
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.driver import card, failure
-from ..kernels.cuda.steps import Elements, Number, Place, Step, Steps
+from ..kernels.cuda.steps import Call, Elements, Held, Lacking, Made, Number, Place, Step, Steps
 from ..kernels.cuda.templates import BLOCK
 from ..kernels.late import Code
 from ..native import heaps
-from ..native.plans import LATE, NEVER, NUMBER_CODES, ON_DEVICE, DeviceRecord, LateRecord, Plan, pack_record
+from ..native.plans import (
+    LATE,
+    MOST_IN_TABLES,
+    MOST_OPERANDS,
+    NEVER,
+    NUMBER_CODES,
+    ON_DEVICE,
+    DeviceRecord,
+    LateRecord,
+    Plan,
+    pack_record,
+)
 from ..tensors.layout import Layout
 from .formulas import Formula
 from .lowerings import GeneralPlan
@@ -44,17 +55,22 @@ def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]
     """
     gpu = outs[0].device.index
     assert gpu is not None
+    most = MOST_IN_TABLES if any(isinstance(step, Step) and step.table for step in steps.steps) else MOST_OPERANDS
     words: list[int | Code] = [steps.workspace, len(steps.steps)]
     for step in steps.steps:
-        words += step_words(step, gpu, len(outs))
+        words += call_words(step, gpu, len(outs)) if isinstance(step, Call) else step_words(step, gpu, len(outs))
     known = [0 if type(word) is Code else word for word in words]
     head = (1, 1, len(outs), codes)
-    content = pack_record(0, *head, LATE, struct.pack(f"{len(known)}q", *known), NEVER)
+    content = pack_record(0, *head, LATE, struct.pack(f"{len(known)}q", *known), NEVER, most)
 
     def complete() -> bytes:
-        found = [word.__index__() for word in words]
+        try:
+            found = [word.__index__() for word in words]
+        except Lacking:
+            assert steps.instead is not None
+            return device_record(steps.instead, outs, codes).complete()
         return DeviceRecord.by(
-            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found)), partial(refused, steps, outs, codes)
+            pack_record(0, *head, ON_DEVICE, struct.pack(f"{len(found)}q", *found), most=most), partial(refused, steps, outs, codes)
         )
 
     return LateRecord.by(content, complete, (0, ON_DEVICE, NEVER), True)
@@ -64,27 +80,56 @@ def refused(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...], plan
     """Give a plan the record of its steps by single elements, or raise what the driver said.
 
     Raises:
-        KernelError: the driver refuses the launch.
+        KernelError: the driver, or a library, refuses the launch.
     """
+    if code <= heaps.REFUSED:
+        raise next(step for step in steps.steps if isinstance(step, Call)).told(heaps.REFUSED - code)
     if code != heaps.MISALIGNED:
-        raise failure(steps.steps[-1].recipe.name, code)
-    by_single = Steps(tuple(step.single or step for step in steps.steps), steps.workspace)
-    plan.record = device_record(by_single, outs, codes).complete()
+        raise failure(steps.steps[-1].name, code)
+    plan.record = device_record(by_single(steps), outs, codes).complete()
+
+
+def by_single(steps: Steps) -> Steps:
+    """The same for memory that is not aligned."""
+    return Steps(tuple([step.single or step for step in steps.steps]), steps.workspace, steps.instead and by_single(steps.instead))
 
 
 def step_words(step: Step, gpu: int, outs: int) -> list[int | Code]:
     """One step: NOTE [Device records] of native/heaps.py."""
     recipe, grid = step.recipe, (*step.grid, 1, 1, 1)[:3] if step.grid else (0, 1, 1)
-    parameters: list[int] = []
+    parameters: list[int | Code] = []
     for place in step.pointers:
         parameters += place_words(place, outs)
     for value in step.values:
         parameters += value_words(value, recipe, outs)
     for count in step.counts:
         parameters += count_words(count, outs)
-    aligned = max((access.nbytes for access in recipe.template.accesses), default=1) if step.single else 1
-    words: list[int | Code] = [code_of(recipe, gpu), *grid, BLOCK, 0, step.tile, aligned - 1, len(parameters) // 3, *parameters]
+    for word in step.table:
+        parameters += count_words(word, outs)
+    words = [code_of(recipe, gpu), *grid, BLOCK, 0, step.tile, step.alignment - 1, len(parameters) // 3, *parameters]
     return [len(words) + 1, *words]
+
+
+def call_words(call: Call, gpu: int, outs: int) -> list[int | Code]:
+    """One step that is a library's."""
+    parameters: list[int | Code] = []
+    for each in call.arguments:
+        if isinstance(each, Made):
+            parameters += [heaps.WORD, made_word(call, gpu, each.at), 0]
+        elif isinstance(each, Place):
+            parameters += place_words(each, outs)
+        elif isinstance(each, Held):
+            parameters += [heaps.HELD, 1 + outs + each.at, 0]
+        else:
+            parameters += [heaps.WORD, each, 0] if isinstance(each, int) else [heaps.STREAM_OF_CALL, 0, 0]
+    head = [heaps.CALL, 1, 1, 0, 0, 0, call.alignment - 1, len(call.arguments)]
+    words = [made_word(call, gpu, 0), *head, *parameters]
+    return [len(words) + 1, *words]
+
+
+def made_word(call: Call, gpu: int, at: int) -> Code:
+    """A word that the library gives."""
+    return Code(lambda: call.make(gpu)[at])
 
 
 def place_words(place: Place, outs: int) -> tuple[int, int, int]:
@@ -96,8 +141,10 @@ def place_words(place: Place, outs: int) -> tuple[int, int, int]:
     return heaps.TENSOR, 1 + place.at + (outs if place.kind == "operand" else 0), place.offset
 
 
-def count_words(count: int | Elements | Number, outs: int) -> tuple[int, int, int]:
-    """An integer, as a parameter."""
+def count_words(count: int | Elements | Number | Place, outs: int) -> tuple[int, int, int]:
+    """An integer, as a parameter; of a place the address."""
+    if isinstance(count, Place):
+        return place_words(count, outs)
     if isinstance(count, Number):
         return heaps.NUMBER, 1 + outs + count.at, count.offset
     return (heaps.UNITS, 0, 0) if isinstance(count, Elements) else (heaps.WORD, count, 0)

@@ -61,7 +61,7 @@ def elementwise_steps(
         target = None if x is None else converted_first(x, compute, half, formula.params[k][0] in (exact or ()))
         if x is not None and target is not None:
             copied = space.take(target.numel * target.dtype.itemsize)
-            before += one_step(copy_step(x, target, place, copied)).steps
+            before += one_step(copy_step(x, target, place, copied)).kernels
             place, x = copied, target
         given.append(Given(x, place))
     many = first.numel != 1

@@ -19,6 +19,7 @@ from ..tensors.tensor import Tensor, native
 __all__ = [
     "FOLD",
     "LATER",
+    "load_on_gpu",
     "LOWERINGS",
     "ON_GPU",
     "lowering",
@@ -44,6 +45,13 @@ LATER: list[Callable[[], None]] = []
 # The same for tensors on GPUs; what has none there runs on the CPU (device_lowerings.py).
 ON_GPU: dict[str, tuple[str, Callable]] = {}
 REGISTRIES: dict[str | None, tuple[dict, ...]] = {"cpu": (LOWERINGS,), "cuda": (ON_GPU,), None: (LOWERINGS, ON_GPU)}
+
+
+def load_on_gpu() -> None:
+    """Fill what is filled for the first tensor on a GPU."""
+    while LATER:
+        LATER[-1]()
+        LATER.pop()
 
 
 def lowering_of(op: General) -> tuple[str, Callable] | None:

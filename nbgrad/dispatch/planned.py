@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from ..base.bounded import Plans, keep
 from ..base.errors import ArgumentError
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import dual_levels, mode, special
 from ..graph.edges import requires_grad
 from ..ops.core import General
 from ..ops.kinds import is_strange, odd_lines, refuse_wrong_kind
@@ -155,12 +155,17 @@ class PlannedCall(OperationCall):
             "recorder": recorder,
             "requires_grad": requires_grad,
             "called_again": partial(called_again, self.op),
+            "in_steps": self.op.in_steps,
+            "dual_levels": dual_levels,
         }
 
     def parts(self) -> dict[str, str]:
         op, names = self.op, self.names
         operands, passed = names[: self.count], ", ".join(names)
         lines = other_names_lines(op, names) + odd_lines(op, f"return check({passed})")
+        if op.in_steps is not None:
+            needs = " or ".join(f"getattr({n}, '_needs_grad_', False)" for n in operands)
+            lines.append(f"    if dual_levels or mode.enabled and ({needs}): return in_steps({passed})")
         return {
             "parameters": argument_text(op, "_defaults", other_names(op)),
             "spelling": "".join(line + "\n" for line in lines),

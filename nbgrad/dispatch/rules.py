@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Callable, Collection, Iterable
 
 from ..base.bounded import keep
-from ..base.grad_mode import mode, traces
+from ..base.grad_mode import dual_levels, mode, traces
 from ..graph.edges import Node, edge_of, next_seq, requires_grad
 from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike
 from ..modes.inference import is_inference, refuse_saving
@@ -41,7 +41,12 @@ class GeneralRule(SavingRule):
         super().__init__(op, wanted, able)
         self.formulas = tuple(vjp_formula(op, name) for name in wanted)
         self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
-        mentioned = {name for names in self.params for name in names}
+        self.together = [
+            (names, formula, tuple(inspect.signature(formula).parameters))
+            for names, formula in op.together.items()
+            if len({*names} & {*wanted}) > 1
+        ]
+        mentioned = {name for names in (*self.params, *(params for _, _, params in self.together)) for name in names}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
         self.frees = keeps or bool(self.saved_names)
         self.spread = op.operands[0] in wanted and op.variadic
@@ -73,7 +78,9 @@ class GeneralRule(SavingRule):
         """
         lines = ["def backward(node, g, create_graph):"]
         params = [names if chosen is None or chosen[k] else () for k, names in enumerate(self.params)]
+        together = [found for found in self.together if self.joined(found[0], params)]
         used = {name for names in params for name in names}
+        own, used = used, used | {name for _, _, names in together for name in names}
         for i, name in enumerate(self.saved_names):
             if name not in used:
                 continue
@@ -81,20 +88,22 @@ class GeneralRule(SavingRule):
                 f"    {name} = node._s{i}_",
                 f"    if {name} is None or {name}._storage_.version != node._v{i}_: {name} = unpack_alike(node, {i})",
             ]
-        lines += self.histories(used)
+        lines += self.histories(own)
         known = {"g", *self.saved_names}
         if used - known:
             lines += ["    facts = node._plan_.facts", "    given = facts if node._attrs_ is None else node._attrs_.values()"]
         attributes = attribute_names(self.op)
-        source = {p: f"{'given' if p in attributes else 'facts'}[{p!r}]" for names in params for p in names}
+        source = {p: p if p in known else f"{'given' if p in attributes else 'facts'}[{p!r}]" for p in used}
         calls = [
-            f"f{k}({', '.join(p if p in known else source[p] for p in names)})" if chosen is None or chosen[k] else "None"
+            f"f{k}({', '.join(map(source.__getitem__, names))})" if chosen is None or chosen[k] else "None"
             for k, names in enumerate(params)
         ]
         scope: dict[str, Any] = {
             "unpack_alike": unpack_alike,
             "saved_output": saved_output,
             "require_history": require_history,
+            "mode": mode,
+            "dual_levels": dual_levels,
             **{f"f{k}": f for k, f in enumerate(self.formulas)},
         }
         for k, (name, names) in enumerate(zip(self.wanted, params)):
@@ -103,8 +112,17 @@ class GeneralRule(SavingRule):
                 last = tuple(inspect.signature(rest).parameters)[1:]
                 lines.append(f"    r{place} = {calls[place]}")
                 calls[place] = f"r{place}"
-                calls[k] = f"a{k}({', '.join([f'r{place}', *(p if p in known else source[p] for p in last)])})"
+                calls[k] = f"a{k}({', '.join([f'r{place}', *map(source.__getitem__, last)])})"
                 scope[f"a{k}"] = rest
+        for t, (operands, formula, names) in enumerate(together):
+            places = self.joined(operands, params)
+            results = ", ".join(f"r{self.wanted.index(x)}" if x in places else "_" for x in operands)
+            alone = "; ".join(f"r{k} = {calls[k]}" for k in map(self.wanted.index, places))
+            lines += [f"    if mode.enabled or dual_levels: {alone}"]
+            lines += [f"    else: {results} = t{t}({', '.join(map(source.__getitem__, names))})"]
+            scope[f"t{t}"] = formula
+            for k in map(self.wanted.index, places):
+                calls[k] = f"r{k}"
         if self.spread:
             lines += [
                 f"    results = (*{calls[0]}, {', '.join(calls[1:])})",
@@ -115,6 +133,10 @@ class GeneralRule(SavingRule):
         wanted = [name for k, name in enumerate(self.wanted) if chosen is None or chosen[k]]
         exec(compile_text("\n".join(lines) + "\n", f"{self.name} backward {'_'.join(wanted)}"), scope)
         return scope["backward"]
+
+    def joined(self, operands: tuple[str, ...], params: list[tuple[str, ...]]) -> list[str]:
+        """Those of the operands whose cotangents are asked for, by the parameters of the formulas that are."""
+        return [name for name, names in zip(self.wanted, params) if name in operands and names]
 
     def histories(self, used: set[str]) -> list[str]:
         """Source that gives saved values their histories back, where the derivative is to be differentiated."""

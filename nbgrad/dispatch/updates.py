@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import Any, Callable, Sequence
 
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.dtypes import DType
+from ..base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from ..base.grad_mode import traces
 from ..modes.numbers import value_of
 from ..modes.traced import capture_of_thread
@@ -21,7 +22,9 @@ from .formulas import Formula
 from .launches import into
 from .plans import elementwise_plan
 
-__all__ = ["changing", "followed", "fused_update", "is_exchanged", "step_at_end", "steps_ahead"]
+__all__ = ["changing", "followed", "fused_update", "fused_updates", "in_tables", "is_exchanged", "step_at_end", "steps_ahead"]
+
+Row = tuple[Sequence[Tensor], Sequence[Tensor]]
 
 
 @cache
@@ -64,6 +67,96 @@ def fused_update(
         captured.update(rule, outputs, inputs, scalars, lambda: run_update(rule, outputs, inputs, values_in(scalars)))
     else:
         run_update(rule, outputs, inputs, scalars)
+
+
+def in_tables(x: Tensor) -> bool:
+    """Whether many tensors like this one are updated, or folded, in few launches: on a GPU, where no graph is captured by calls."""
+    return x.layout.memory is not None and not traces
+
+
+def fused_updates(
+    rule: Callable,
+    rows: Sequence[Row],
+    scalars: dict[str, float],
+    together: bool | None = None,
+    singles: tuple[str, ...] = (),
+    compute: DType | None = None,
+) -> None:
+    """``fused_update`` of many outputs and inputs by the same scalars; on a GPU in few launches.
+
+    Args:
+        rows: outputs and inputs of each.
+        together: False: one launch for each, in their order, on a GPU too.
+        singles: names of scalars that differ from row to row: tensors of one element, the last of each row's inputs.
+        compute: the dtype of computation; None: the outputs'.
+
+    Raises:
+        As ``fused_update``. DeviceError: the tensors of a row are on several devices.
+    """
+    captured = bool(traces) and capture_of_thread() is not None
+    many = list[Row]()
+    for outs, ins in rows:
+        if captured or outs[0].layout.memory is None:
+            fused_update(rule, outs, ins, scalars)
+        elif together is False:
+            single_update(rule, outs, ins, scalars, singles, compute)
+        else:
+            many.append((outs, ins))
+    if many:
+        run_together(rule, many, scalars, singles, compute)
+
+
+def run_together(
+    rule: Callable, rows: list[Row], scalars: dict[str, float], singles: tuple[str, ...], compute: DType | None
+) -> None:
+    """The same on GPUs."""
+    outputs, inputs = (len(part) for part in rows[0])
+    tensors = [(*outs, *ins) for outs, ins in rows]
+    layouts = tuple([tuple([x.layout for x in row]) for row in tensors])
+    launches, alone = together_plan(rule, outputs, inputs, singles, tuple(scalars), compute, layouts)
+    if launches and share_memory(rows):
+        launches, alone = [], range(len(rows))
+    numbers = scalars.values()
+    for write, members in launches:
+        outs = [x for k in members for x in tensors[k][:outputs]]
+        for x in outs:
+            check_output(x)
+        write(*outs, *numbers, *[x for k in members for x in tensors[k][outputs:]])
+    for k in alone:
+        written, read = rows[k]
+        single_update(rule, written, read, scalars, singles, compute)
+
+
+def share_memory(rows: list[Row]) -> bool:
+    """Whether one row may write what another one reads or writes."""
+    written = [id(x._storage_.array) for outs, _ in rows for x in outs]
+    apart = set(written)
+    return len(apart) < len(written) or any(id(x._storage_.array) in apart for _, ins in rows for x in ins)
+
+
+@lru_cache(maxsize=256)
+def together_plan(
+    rule: Callable,
+    outputs: int,
+    inputs: int,
+    singles: tuple[str, ...],
+    scalars: tuple[str, ...],
+    compute: DType | None,
+    layouts: tuple[tuple[Layout, ...], ...],
+) -> tuple[Any, Any]:
+    """The launches of many rows, and the rows that are alone."""
+    from .device_tables import table_launches
+
+    for row in layouts:
+        check_layouts(row, outputs, len(singles))
+    formula = formula_of(rule, outputs, inputs - len(singles), (*singles, *scalars))
+    return table_launches(formula, outputs, inputs, len(singles), compute, layouts)
+
+
+def check_output(x: Tensor) -> None:
+    """Refuse an output that cannot be written."""
+    if not x._storage_.writable or x.layout.expanded:
+        check_inplace("fused_update", x, False)
 
 
 def values_in(scalars: dict[str, float]) -> dict[str, float]:
@@ -116,26 +209,62 @@ def count_step(states: list[dict[str, Any]]) -> None:
 
 def run_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], scalars: dict[str, float]) -> None:
     """The same, where no graph is captured."""
+    single_update(rule, outputs, inputs, scalars, (), None)
+
+
+def single_update(
+    rule: Callable,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    scalars: dict[str, float],
+    singles: tuple[str, ...],
+    compute: DType | None,
+) -> None:
+    """One row of ``fused_updates`` as a launch of its own."""
     tensors = (*outputs, *inputs)
-    plan = update_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars))
+    plan = update_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars), True, singles, compute)
     for x in outputs:
-        if not x._storage_.writable or x.layout.expanded:
-            check_inplace("fused_update", x, False)
+        check_output(x)
     count = len(outputs)
     rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts) :], *scalars.values())
     into(plan, *tensors[:count], *rest)
 
 
 @lru_cache(maxsize=1024)
-def update_plan(rule: Callable, outputs: int, layouts: tuple[Layout, ...], scalars: tuple[str, ...], inplace: bool = True):
+def update_plan(
+    rule: Callable,
+    outputs: int,
+    layouts: tuple[Layout, ...],
+    scalars: tuple[str, ...],
+    inplace: bool = True,
+    singles: tuple[str, ...] = (),
+    compute: DType | None = None,
+):
     """The plan of one update; if not ``inplace``, into new tensors of the layouts of the outputs."""
     first = layouts[0]
-    if any(layout.shape != first.shape for layout in layouts):
-        raise ShapeError(f"fused_update: shapes {[list(layout.shape) for layout in layouts]} differ.")
-    if any(layout.dtype is not first.dtype for layout in layouts[:outputs]):
+    check_layouts(layouts, outputs, len(singles))
+    if first.memory is None and any(layout.dtype is not first.dtype for layout in layouts[:outputs]):
         raise DTypeError(f"fused_update: outputs of dtypes {[layout.dtype.name for layout in layouts[:outputs]]} differ.")
-    formula = formula_of(rule, outputs, len(layouts) - outputs, scalars)
+    formula = formula_of(rule, outputs, len(layouts) - outputs - len(singles), (*singles, *scalars))
     outs = layouts[:outputs]
     same = all(layout.strides == first.strides for layout in outs)
     operands = (*layouts, *(None for _ in scalars))
-    return elementwise_plan(formula, first.dtype, operands, outs, inplace=outputs if same and inplace else 0)
+    return elementwise_plan(formula, compute or first.dtype, operands, outs, inplace=outputs if same and inplace else 0)
+
+
+def check_layouts(layouts: tuple[Layout, ...], outputs: int, singles: int) -> None:
+    """Refuse tensors of an update that do not go together.
+
+    Raises:
+        DeviceError: they are on several devices. ShapeError: they have several shapes.
+    """
+    first = layouts[0]
+    for k, layout in enumerate(layouts):
+        if layout.device is not first.device:
+            what = f"output {k}" if k < outputs else f"input {k - outputs}"
+            raise DeviceError(
+                f"fused_update: output 0 is on {first.device}, {what} on {layout.device}; expected one device. "
+                "Hint: move one with x.to(device)."
+            )
+    if any(layout.shape != first.shape for layout in layouts[: len(layouts) - singles]):
+        raise ShapeError(f"fused_update: shapes {[list(layout.shape) for layout in layouts]} differ.")

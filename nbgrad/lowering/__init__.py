@@ -29,6 +29,7 @@ def load() -> None:
         scatter,
         softmax,
         sort,
+        standardise,
     )
 
     LATER.append(load_on_gpu)

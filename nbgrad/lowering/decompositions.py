@@ -21,7 +21,7 @@ from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .lapack import WELL_CONDITIONED, launch, went_well
 
-__all__: list[str] = []
+__all__ = ["no_factor", "not_finite", "require_matrices"]
 
 
 def packed(*parts: np.ndarray) -> np.ndarray:
@@ -125,15 +125,20 @@ def cholesky_array(x: np.ndarray, strict: bool) -> np.ndarray:
         return out
     info = info_array(x)
     if strict:
-        place = tuple(np.argwhere(info)[0].tolist())
-        raise np.linalg.LinAlgError(
-            f"{f'matrix {list(place)}' if place else 'the matrix'} is not positive definite: "
-            f"its leading part of order {info[place]} is not"
-        )
+        raise np.linalg.LinAlgError(no_factor(info))
     out = np.full_like(x, np.nan)
     for place in map(tuple, np.argwhere(info == 0)):
         out[place] = np.linalg.cholesky(x[place])
     return out
+
+
+def no_factor(info: np.ndarray) -> str:
+    """What is said of the first matrix that is not positive definite."""
+    place = tuple(np.argwhere(info)[0].tolist())
+    return (
+        f"{f'matrix {list(place)}' if place else 'the matrix'} is not positive definite: "
+        f"its leading part of order {info[place]} is not"
+    )
 
 
 def factor_of(x: np.ndarray) -> np.ndarray | None:
@@ -524,7 +529,7 @@ def known_values(name: str, layout) -> Callable:
     return lambda known: copy(cut(known, -1, part.start, part.stop, 1))
 
 
-@lowering("known_hermitian_eigenvalues", "known_eigenvalues", "known_singular_values", style="run")
+@lowering("known_hermitian_eigenvalues", "known_eigenvalues", "known_singular_values", style="run", device=None)
 def _known_values(op, tensors, attributes):
     return known_values(op.name, tensors[0].layout)(attributes["known"])
 
@@ -570,11 +575,16 @@ def require_finite(name: str, x: np.ndarray, upper: bool | None) -> None:
     seen = x if upper is None else np.triu(x) if upper else np.tril(x)
     finite = np.isfinite(seen).all((-2, -1))
     if not finite.all():
-        place = np.argwhere(~finite)[0].tolist()
-        raise LinAlgError(
-            f"{name}: {f'matrix {place}' if place else 'the matrix'} has infinite elements or NaN, and no such "
-            "decomposition. Hint: x.isfinite() shows where."
-        )
+        raise not_finite(name, finite)
+
+
+def not_finite(name: str, finite: np.ndarray) -> LinAlgError:
+    """The error of a batch in which some matrices are not finite."""
+    place = np.argwhere(~finite)[0].tolist()
+    return LinAlgError(
+        f"{name}: {f'matrix {place}' if place else 'the matrix'} has infinite elements or NaN, and no such "
+        "decomposition. Hint: x.isfinite() shows where."
+    )
 
 
 # ---- rows in another order, systems by factors ------------------------------------------------------------------------

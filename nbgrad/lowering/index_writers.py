@@ -10,7 +10,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
-from ..dispatch.lowerings import lowering, prepared
+from ..dispatch.lowerings import load_on_gpu, lowering, prepared
 from ..dispatch.prepared import recording_run
 from ..ops import shapes
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
@@ -45,7 +45,10 @@ WRITERS_ON_GPU: dict[str, Callable] = {}
 
 def writer_for(name: str, x: Layout) -> Callable:
     """What writes into tensors of a layout."""
-    return WRITERS[name] if x.memory is None else WRITERS_ON_GPU[name]
+    if x.memory is None:
+        return WRITERS[name]
+    load_on_gpu()
+    return WRITERS_ON_GPU[name]
 
 
 def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):

@@ -40,8 +40,12 @@ def kernel(distribution: str, dtype: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
-    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype."""
+def random_plan(distribution: str, layout: Layout, captured: bool = False) -> GeneralPlan:
+    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype.
+
+    Args:
+        captured: in the place of the seed there are words on a GPU, as ``Generator.next_call`` gives them in a CUDA graph.
+    """
     dtype = layout.dtype.name
     per_block = 4 if dtype == "float32" else 2
     blocks = -(-layout.numel // per_block)
@@ -49,7 +53,7 @@ def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
     if layout.memory is not None:
         from .cuda.random import random_on_gpu
 
-        return random_on_gpu(distribution, layout, codes)
+        return random_on_gpu(distribution, layout, codes, captured)
     record = pack_record(
         kernel(distribution, dtype),
         blocks,
@@ -90,7 +94,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
     if numbers is None:
         out = trace.draws.numbers(distribution, target, source, a, b)
     else:
-        out = native.fresh(random_plan(distribution, target), *numbers, a, b)
+        out = native.fresh(random_plan(distribution, target, type(numbers[0]) is not int), *numbers, a, b)
     if work is not dtype:
         out = CALLS["to_dtype"](out, dtype)
     return out if layout.contiguous else CALLS["clone_like"](out, layout)

@@ -1,4 +1,4 @@
-"""Softmax, log_softmax, logsumexp, standardised rows and their cotangents: one fused launch over ``[outer, length, width]``."""
+"""Softmax, log_softmax, logsumexp and their cotangents: one fused launch over ``[outer, length, width]``."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def kernel(name: str, dtype: str, by_columns: bool) -> int:
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 
-def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, int], out: Layout, *numbers: float) -> GeneralPlan:
-    """The launch for contiguous operands split as ``dims``; ``numbers`` go behind them into the record."""
+def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, int], out: Layout) -> GeneralPlan:
+    """The launch for contiguous operands split as ``dims``."""
     outer, length, width = dims
     by_columns = width > 1
     tiles = -(-width // TILE) if by_columns else 1
@@ -44,7 +44,7 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     parallel = PARALLEL if units * work >= shared_from else 0
     grain = max(1, share // work)
     code = kernel(name, layouts[0].dtype.name, by_columns)
-    words = struct.pack(f"3q{len(numbers)}d", length, width, tiles, *numbers)
+    words = struct.pack("3q", length, width, tiles)
     record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, words)
     return GeneralPlan(record, (out.template,), layouts)
 
@@ -69,25 +69,6 @@ def _softmax(op, layouts, attributes):
     if not all(map(runs_as_it_lies, layouts)):
         return arranged_call
     return family_plan(op.name, layouts, split, layouts[0].like())
-
-
-def standardise_split(op, layouts: tuple[Layout, ...], attributes: dict) -> tuple[int, int, int]:
-    """How a call splits its operands, of one shape."""
-    x, last = layouts[0], layouts[-1]
-    if x.shape != last.shape:
-        raise ShapeError(f"{op.public}: shapes {list(x.shape)} and {list(last.shape)} must be equal.")
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
-    split = x.ndim - attributes["count"]
-    return math.prod(x.shape[:split]), math.prod(x.shape[split:]), 1
-
-
-@lowering("standardise", "standardise_backward")
-def _standardise(op, layouts, attributes):
-    split = standardise_split(op, layouts, attributes)
-    if not all(map(runs_as_it_lies, layouts)):
-        return arranged_call
-    return family_plan(op.name, layouts, split, layouts[0].like(), attributes["eps"])
 
 
 def logsumexp_dims(x: Layout, attributes: dict) -> tuple[tuple[int, ...], Layout] | Callable:

@@ -79,6 +79,13 @@ def load(
     Raises:
         FileError: no such file, or something in it that ``weights_only`` does not make. DeviceError: a tensor was on a GPU that is
             not here. ArgumentError: another ``f`` or ``map_location``. NotSupportedError: another ``pickle_module``, ``mmap=True``.
+
+    >>> import io, nbgrad
+    >>> file = io.BytesIO()
+    >>> nbgrad.save(nbgrad.ones(2), file)
+    >>> _ = file.seek(0)
+    >>> nbgrad.load(file, map_location="cpu")
+    tensor([1., 1.])
     """
     if pickle_module not in (None, pickle) or mmap:
         what = "mmap=True" if mmap else f"pickle_module={pickle_module!r}"

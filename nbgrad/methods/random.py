@@ -532,7 +532,8 @@ def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
         if layout.dtype.is_complex:
             return CALLS["copy_"](x, draw_floating(op, distribution, target.like(), generator, a, b))
         return CALLS["copy_"](x, draw(distribution, target, generator, a, b))
-    native.into(random_plan(distribution, layout), x, *generator_of(generator, layout.device).next_call(), a, b)
+    numbers = generator_of(generator, layout.device).next_call()
+    native.into(random_plan(distribution, layout, type(numbers[0]) is not int), x, *numbers, a, b)
     return x
 
 

@@ -81,6 +81,7 @@ class _Lazy:
             "take_waiting",
             "free_block",
             "requester",
+            "table_writer",
             "entries",
         ):
             setattr(self, function, getattr(made, function))

@@ -25,8 +25,10 @@ reached puts the blocks into their lists (``tensors/waiting.py``). So nothing is
 NOTE [Device records]: a record (NOTE [Plan record]) with the flag ON_DEVICE has these parameters: 0 bytes of workspace, 1 number of
 steps, then the steps. A step: 0 words that it takes, 1 kernel, 2 to 4 blocks (0 along x: as many as ``tile`` needs for the elements
 of the first result), 5 threads of a block, 6 shared memory, 7 tile, 8 the bits of addresses that must be 0, 9 how many parameters,
-then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. Where addresses are not aligned the
-call ends with ``MISALIGNED``, before anything was launched.
+then three words for each: what it is (``TENSOR`` and its like), which, how many bytes behind. A table, one parameter of many words,
+is written like these: words are one behind the other. Where addresses are not aligned the call ends with ``MISALIGNED``, before
+anything was launched. A step of ``CALL`` blocks calls a function of a library, which stands in the place of the kernel, with its
+parameters as words; those that it does not take hold anything. What it gives, if it is not 0, is taken from ``REFUSED``.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from .primitives import (
     array_data,
     call_eleven,
     call_one,
+    call_sixteen,
     get_int64,
     put_int64,
     thread_number,
@@ -70,6 +73,7 @@ __all__ = [
     "take",
 ]
 
+LARGEST = 1 << 47  # bytes, which no GPU has: what is larger is asked of the driver, whatever the lists hold
 SMALL, STEP = 4096, 512  # bytes up to which size classes are so far apart; above there are eight an octave
 CLASSES = 8 + 8 * 36
 HEAP_WORDS = 24
@@ -80,9 +84,11 @@ NEXT, ADDRESS, BYTES, LIST, OF_HEAP, SHARED, ASKED_FOR = 0, 8, 16, 24, 32, 40, 4
 BLOCK_BYTES = 56
 DATA, OF_BLOCK, SIZE, OWNER = 16, 24, 32, 40  # of a DeviceMemory, in bytes
 STEP_WORDS = 10  # in front of the parameters
-MOST_PARAMETERS = 128
-TENSOR, NUMBER, WORK, WORD, UNITS, ERROR = 0, 1, 2, 3, 4, 5  # what a parameter may be
-MISALIGNED = -1
+MOST_PARAMETERS = 512  # those of 8 bytes that CUDA takes: 4,096 bytes
+# What a parameter may be; HELD: where the address of a tensor's memory stands.
+TENSOR, NUMBER, WORK, WORD, UNITS, ERROR, STREAM_OF_CALL, HELD = 0, 1, 2, 3, 4, 5, 6, 7
+MISALIGNED, REFUSED = -1, -1000
+CALL = -1
 TOO_MANY = "launch: a kernel takes too many parameters."
 
 malloc, free = c_function("malloc", 1, "i64"), c_function("free", 1, "void")
@@ -124,6 +130,8 @@ def class_of(size: int) -> int:
     """The size class of a request."""
     if size <= SMALL:
         return 0 if size <= STEP else (size - 1) // STEP
+    if size > LARGEST:
+        return CLASSES - 1
     eighth, number = SMALL // 8, 0
     while size > 16 * eighth:
         eighth = eighth * 2
@@ -136,6 +144,8 @@ def class_bytes(size: int) -> int:
     """Bytes of the blocks that a request of this size gets."""
     if size <= SMALL:
         return STEP if size <= STEP else (size + STEP - 1) // STEP * STEP
+    if size > LARGEST:
+        return size
     eighth = SMALL // 8
     while size > 16 * eighth:
         eighth = eighth * 2
@@ -367,7 +377,7 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
         note_uses(heap, operands, False)
         entered(heap)
     stream = facts[STREAM]
-    cells, places = words(128), words(128)
+    cells, places = words(512), words(512)
     at, steps = first + 2, record[first + 1]
     for _step in range(steps):
         count, low = record[at + 9], 0
@@ -388,6 +398,11 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
                 cells[k] = units
             elif kind == ERROR:
                 cells[k] = facts[ERRORS]
+            elif kind == STREAM_OF_CALL:
+                cells[k] = stream
+            elif kind == HELD:
+                cells[k] = address_of(pointers) + 8 * value
+                low = low | pointers[value]
             else:
                 cells[k] = value
         if low & record[at + 8] != 0:
@@ -398,7 +413,12 @@ def launch_steps(plan: Plan, pointers: Words, outs: Row, operands: Row) -> int:
             blocks = (units + tile - 1) // tile
         if facts[SET_CONTEXT] != 0:
             call_one(facts[SET_CONTEXT], facts[CONTEXT])
-        if blocks != 0:
+        if blocks == CALL:
+            facts[LAUNCHES] = facts[LAUNCHES] + 1
+            said = call_sixteen(record[at + 1], cells)
+            if said != 0:
+                return REFUSED - said
+        elif blocks != 0:
             code = call_eleven(
                 facts[LAUNCH],
                 record[at + 1],

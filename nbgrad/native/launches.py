@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..kernels.cpu.pool import HAS_WORKERS
 from .heaps import Heap, device_array_for, launch_steps
-from .language import Row, Static, Words, entry, native
+from .language import Row, Static, Words, bound, entry, native
 from .places import note_write
 from .plans import DeviceRecord, Plan
 from .primitives import (
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ..tensors.storage import CPU, Storage
     from ..tensors.tensor import Tensor
 
-__all__ = ["CHANGED", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
+__all__ = ["CHANGED", "TableWriter", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
 
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
 ON_DEVICE = 4  # a flag of NOTE [Plan record]
@@ -237,10 +237,10 @@ def fresh(plan: Plan, *operands):
     return outs
 
 
-@entry
-def into(plan: Plan, *tensors) -> None:
-    """Launch with outputs that exist; their versions move before the write."""
-    pointers, count = words(128), len(plan.outs)
+@native
+def note_outputs(plan: Plan, pointers: Words, tensors: Row) -> None:
+    """Fill in the pointers of outputs that exist, the first of some tensors; their versions move before the write."""
+    count = len(plan.outs)
     if len(tensors) < count:
         raise RuntimeError(MISCOUNTED)
     for k in range(count):
@@ -253,7 +253,36 @@ def into(plan: Plan, *tensors) -> None:
         storage = out._storage_
         storage.version = int(storage.version) + 1
         pointers[1 + k] = data(out)
+
+
+@entry
+def into(plan: Plan, *tensors) -> None:
+    """Launch with outputs that exist; their versions move before the write."""
+    pointers, count = words(128), len(plan.outs)
+    note_outputs(plan, pointers, tensors)
     launch(plan, pointers, tensors[:count], tensors[count:])
+
+
+@bound
+class TableWriter:
+    """``into`` of a plan with more tensors than that takes: where they are is a table among a GPU kernel's parameters.
+
+    Numbers are the first of the operands.
+    """
+
+    MOST_OPERANDS = 512  # MOST_IN_TABLES
+    __slots__ = ("plan",)
+    plan: Plan
+
+    def __init__(self, plan):
+        self.plan = plan
+
+    def __call__(self, *tensors):
+        plan = self.plan
+        pointers, count = words(512), len(plan.outs)
+        note_outputs(plan, pointers, tensors)
+        launch(plan, pointers, tensors[:count], tensors[count:])
+        return None
 
 
 # ---- what a thread has ---------------------------------------------------------------------------------------------

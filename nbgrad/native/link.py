@@ -41,6 +41,7 @@ from . import (
 )
 from .actors import Actor
 from .calls import Caller, Differentiator, Writer
+from .launches import TableWriter
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
 from .recording import Builder, Recorder, Viewer
@@ -237,6 +238,10 @@ class Functions:
     def requester(self, heap: Any) -> Callable:
         """``request(bytes)`` of a ``Heap``."""
         return self.method(heap, "request")
+
+    def table_writer(self, plan: Any) -> Callable:
+        """See ``TableWriter``."""
+        return self.method(TableWriter(plan))
 
     def actor(self, *parts: Any) -> Callable:
         """See ``Actor``, which the arguments make."""

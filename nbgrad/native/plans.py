@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..tensors.layout import Layout
 
 __all__ = [
+    "MOST_IN_TABLES",
     "MOST_OPERANDS",
     "NUMBER_CODES",
     "PARALLEL",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 MOST_OPERANDS = 128  # pointers of a launch: to its parameters, results and operands
+MOST_IN_TABLES = 512  # the same of a ``TableWriter``
 PARALLEL, LATE, ON_DEVICE = 1, 2, 4  # flags of a record
 NEVER = 1 << 62  # more elements than there are
 # How a Python number is stored for the kernel; integers of every width are read little-endian from an int64.
@@ -201,20 +203,21 @@ def pack_record(
     flags: int,
     params: bytes | Sequence[int | Code] = b"",
     shared_from: int = 0,
+    most: int = MOST_OPERANDS,
 ) -> bytes:
     """Build ``Plan.record``.
 
     Args:
         address: of the kernel; where it is a ``Code`` that nobody has found yet, the record is late.
         params: the kernel's own; as words if there are addresses among them.
+        most: results and operands together are fewer.
 
     Raises:
         KernelError: more results and operands than a launch has pointers for.
     """
-    if outs + len(codes) >= MOST_OPERANDS:
+    if outs + len(codes) >= most:
         raise KernelError(
-            f"launch: {outs} results and {len(codes)} operands, expected fewer than {MOST_OPERANDS} together. "
-            "Hint: compute it in steps."
+            f"launch: {outs} results and {len(codes)} operands, expected fewer than {most} together. Hint: compute it in steps."
         )
     words: Sequence[int | Code] = () if isinstance(params, bytes) else params
     tail = params if isinstance(params, bytes) else b""

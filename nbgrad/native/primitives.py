@@ -26,6 +26,7 @@ __all__ = [
     "call_eight",
     "call_eleven",
     "call_one",
+    "call_sixteen",
     "copy_slots",
     "exchange",
     "forget",
@@ -471,6 +472,19 @@ LAUNCHER = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 11)
 def call_eleven(function: int, a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int, i: int, j: int, k: int) -> int:
     """Call a C function by its address."""
     return LAUNCHER(function)(a, b, c, d, e, f, g, h, i, j, k)
+
+
+SIXTEEN = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 16)
+
+
+@primitive(
+    "  %x = inttoptr i64 %function to ptr\n"
+    + "".join(f"  %p{k} = getelementptr i64, ptr %words, i64 {k}\n  %v{k} = load i64, ptr %p{k}\n" for k in range(16))
+    + f"  %v = call i32 %x({', '.join(f'i64 %v{k}' for k in range(16))})\n  %w = sext i32 %v to i64\n  ret i64 %w"
+)
+def call_sixteen(function: int, words: Words) -> int:
+    """Call a C function by its address with sixteen words, of which it may take fewer."""
+    return SIXTEEN(function)(*words[:16])
 
 
 def function_address(function: Callable) -> int:

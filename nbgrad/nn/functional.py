@@ -1,6 +1,6 @@
 """Functions of neural networks under the names that ``torch.nn.functional`` gives them.
 
-Each is the operation of the same name in ``nbgrad``; ``layer_norm`` and ``softsign`` are composed of several.
+Each is the operation of the same name in ``nbgrad``; ``softsign`` is composed of several.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ from .. import (
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.functions import attach
-from ..ops.expr import scalar
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
 from .loss_functions import (
@@ -76,7 +75,7 @@ from .loss_functions import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .normalization import as_given, batch_norm, group_norm, instance_norm, rms_norm, widened
+from .normalization import batch_norm, group_norm, instance_norm, normal_rows, rms_norm
 
 __all__ = [
     "alpha_dropout",
@@ -186,10 +185,7 @@ def layer_norm(
     shape = tuple(normalized_shape)
     if not shape or input.layout.shape[-len(shape) :] != shape:
         raise ShapeError(f"layer_norm: input is {tuple(input.shape)}, expected a shape that ends in normalized_shape {shape}.")
-    out = scalar.standardise(widened(input), len(shape), eps)
-    if weight is not None:
-        out = out * weight
-    return as_given(out if bias is None else out + bias, input)
+    return normal_rows("layer_norm", input, weight, bias, len(shape), eps)
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import ShapeError
+from ..base.errors import DTypeError, ShapeError
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
+from ..ops.standardise import scaled_in_steps
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
 
@@ -38,6 +39,34 @@ def widened(x: Tensor) -> Tensor:
 def as_given(out: Tensor, x: Tensor) -> Tensor:
     """What was computed of a widened ``x``, in its half type."""
     return out.to(x.dtype) if x.dtype.is_floating_point and x.dtype.itemsize == 2 else out
+
+
+def normal_rows(
+    name: str,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    count: int,
+    eps: float,
+    groups: int | None = None,
+    centred: bool = True,
+) -> Tensor:
+    """The last ``count`` dimensions, or each of their ``groups`` equal parts, with mean 0 and variance 1 (or mean square 1), times
+    ``weight`` plus ``bias``: NOTE [Standardised rows] of ops/standardise.py.
+
+    Raises:
+        DTypeError: ``x`` is not floating. ShapeError: weight and bias have other shapes than what they are for.
+    """
+    dtype = x.layout.dtype
+    if not dtype.is_floating_point:
+        raise DTypeError(f"{name}: expected a floating tensor, got {dtype}. Hint: input.float().")
+    wide = nbgrad.float32 if dtype.itemsize == 2 else dtype
+    alike = all(each is None or each.layout.dtype is dtype or each.layout.dtype is wide for each in (weight, bias))
+    if weight is None or not alike:
+        return scaled_in_steps(x, weight, bias, count, eps, groups, centred)
+    if bias is None:
+        return scalar.standardise_weighted(x, weight, count, eps, groups, centred)
+    return scalar.standardise_affine(x, weight, bias, count, eps, groups, centred)
 
 
 def channel_shape(x: Tensor) -> tuple[int, ...]:
@@ -117,7 +146,9 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     shape, count = channel_shape(input), math.prod(input.shape[2:])
     if running_mean is None and running_var is None and input.ndim > 2:
-        return as_given(scaled(scalar.standardise(widened(input), input.ndim - 2, eps), weight, bias, shape), input)
+        if weight is None and bias is None:
+            return normal_rows("instance_norm", input, None, None, input.ndim - 2, eps)
+        return normal_rows("instance_norm", input, weight, bias, input.ndim - 1, eps, input.shape[1])
     out, mean, variance = standardised(widened(input), tuple(range(2, input.ndim)), eps)
     update(running_mean, mean.mean(0), momentum)
     update(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
@@ -141,9 +172,7 @@ def group_norm(
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: input is {list(input.shape)}, expected channels that {num_groups} groups divide.")
-    grouped = widened(input).reshape((input.shape[0], num_groups, math.prod(input.shape[1:]) // num_groups))
-    out = scalar.standardise(grouped, 1, eps)
-    return as_given(scaled(out.reshape(tuple(input.shape)), weight, bias, channel_shape(input)), input)
+    return normal_rows("group_norm", input, weight, bias, input.ndim - 1, eps, num_groups)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -163,7 +192,9 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise ShapeError(f"rms_norm: input is {list(input.shape)}, expected a shape that ends in {list(shape)}.")
-    x = widened(input)
-    eps = nbgrad.finfo(x.dtype).eps if eps is None else eps
-    out = x * nbgrad.rsqrt((x * x).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
-    return as_given(out if weight is None else out * weight, input)
+    if eps is None:
+        eps = nbgrad.finfo(widened(input).dtype).eps
+    if input.dtype.is_complex:
+        out = input * nbgrad.rsqrt((input * input).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
+        return out if weight is None else out * weight
+    return normal_rows("rms_norm", input, weight, None, len(shape), eps, None, False)

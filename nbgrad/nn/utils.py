@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from types import MethodType
 from typing import Any
@@ -11,6 +12,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
+from ..dispatch.updates import fused_updates, in_tables
 
 __all__ = [
     "clip_grad_norm_",
@@ -97,28 +99,70 @@ def clip_grad_norm_(
                 f"clip_grad_norm_: the norm of the gradients is {norm.item()}. "
                 "Hint: error_if_nonfinite=False scales by it all the same."
             )
-        # 1e-6 keeps a norm of 0 from dividing; torch adds the same.
-        factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(factor.to(grad.dtype))
+        _scale(grads, max_norm, norm)
     return norm
 
 
 def _total_norm(grads: list[Any], p: float) -> Any:
-    """The p-norm of all elements of ``grads``; 0 if there are none."""
-    if p == math.inf:
-        norm = nbgrad.tensor(0.0)
-        for grad in grads:
-            norm = nbgrad.maximum(norm.to(grad.dtype), grad.abs().max())
-        return norm
+    """The p-norm of all elements of ``grads``; 0 if there are none. Those of other devices come to that of the first."""
     if not grads:
         return nbgrad.tensor(0.0)
     if p <= 0:
         return nbgrad.linalg.vector_norm(nbgrad.stack([nbgrad.linalg.vector_norm(grad, p) for grad in grads]), p)
-    total: Any = nbgrad.tensor(0.0)
+    together, first = _norms_together(grads, p), grads[0].device
+    if together:
+        return together[0] if len(together) == 1 else nbgrad.linalg.vector_norm(nbgrad.stack([x.to(first) for x in together]), p)
+    total: Any = nbgrad.zeros((), device=first)
+    if p == math.inf:
+        for grad in grads:
+            total = nbgrad.maximum(total.to(grad.dtype), grad.abs().max().to(first))
+        return total
     for grad in grads:
-        total = total + _power(grad, p).sum()
+        total = total + _power(grad, p).sum().to(first)
     return total.sqrt() if p == 2 else total ** (1 / p)
+
+
+def _norms_together(grads: list[Any], p: float) -> list[Any]:
+    """The norm of all gradients of each device and dtype, in few launches; nothing where one is on the CPU, or of other orders."""
+    op = "norm1" if p == 1 else "norm2" if p == 2 else ""
+    groups = defaultdict[tuple, list[Any]](list)
+    for grad in grads:
+        x = nbgrad.view_as_real(grad.resolve_conj()) if grad.is_complex() and p == 2 else grad
+        if not op or not in_tables(x) or not x.is_floating_point():
+            return []
+        if x.numel():
+            groups[x.device, x.dtype].append(x if x.layout.dense and not x.layout.neg else x.contiguous())
+    if op is None or not groups:
+        return []
+    from ..lowering.cuda.tables import folded_together
+
+    return [folded_together(op, members) for members in groups.values()]
+
+
+def _scale(grads: list[Any], bound: Any, norm: Any) -> None:
+    """Scale gradients, in place, by what brings ``norm`` down to ``bound``; never up."""
+    # 1e-6 keeps a norm of 0 from dividing; torch adds the same.
+    factor = (bound / (norm + 1e-6)).clamp(max=1.0)
+    together = defaultdict[tuple, list[Any]](list)
+    for grad in grads:
+        together[grad.device, grad.dtype].append(grad)
+    for (device, dtype), members in together.items():
+        here = factor.to(device=device, dtype=dtype)
+        if in_tables(members[0]):
+            fused_updates(scaled, [((grad,), (here,)) for grad in members], {}, singles=("factor",))
+            continue
+        for grad in members:
+            grad.mul_(here)
+
+
+def scaled(scalar: Any, g: Any, *, factor: Any) -> tuple:
+    """A gradient times a factor: a rule as those of optimizers."""
+    return (g * factor,)
+
+
+def clamped(scalar: Any, g: Any, *, low: Any, high: Any) -> tuple:
+    """A gradient within bounds."""
+    return (scalar.minimum(scalar.maximum(g, low), high),)
 
 
 def _power(grad: Any, p: float) -> Any:
@@ -153,9 +197,8 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale the gradients, in place, by what brings ``total_norm`` down to ``max_norm``; never up."""
     with nbgrad.no_grad():
-        factor = (number("clip_grads_with_norm_", "max_norm", max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in gradients_of("clip_grads_with_norm_", parameters):
-            grad.mul_(factor.to(grad.dtype))
+        bound = number("clip_grads_with_norm_", "max_norm", max_norm)
+        _scale(gradients_of("clip_grads_with_norm_", parameters), bound, total_norm)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
@@ -169,8 +212,13 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     """
     with nbgrad.no_grad():
         number("clip_grad_value_", "clip_value", clip_value)
+        several = list[Any]()
         for grad in gradients_of("clip_grad_value_", parameters):
-            grad.clamp_(-clip_value, clip_value)
+            if in_tables(grad):
+                several.append(((grad,), ()))
+            else:
+                grad.clamp_(-clip_value, clip_value)
+        fused_updates(clamped, several, {"low": -float(clip_value), "high": float(clip_value)})
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

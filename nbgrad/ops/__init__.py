@@ -16,5 +16,6 @@ from . import (  # noqa: F401
     reduce,
     scatter,
     special,
+    standardise,
     variants,
 )

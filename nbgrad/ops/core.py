@@ -90,6 +90,8 @@ class Op:
     of_integers: Callable | None = None
     renamed: dict[str, str] = {}
     after: dict[str, tuple[str, Callable]] = {}
+    together: dict[tuple[str, ...], Callable] = {}
+    in_steps: Callable | None = None
 
     def __init__(
         self,
@@ -372,6 +374,10 @@ class General(Op):
         resolves: it reads memory that is lazily conjugated or negated by itself.
         after: ``{operand: (other, formula)}``, cotangents that are made of another operand's: the formula takes that first. In
             ``vjps`` they are whole; a node that gives both computes the other one once.
+        together: ``{operands: formula}``, their cotangents, a tuple, by one formula of a node that has two or more of them,
+            whichever are asked for. It need not be differentiable: a pass that is recorded, or has tangents, is made of ``vjps``.
+        in_steps: ``in_steps(*operands, *attributes)``, the same in other operations: it has no rules of its own, and is those
+            wherever its results are to have derivatives.
         monoid: of a reduction: what its elements are folded with, a name of ``kernels.monoids.MONOIDS``; see NOTE [Folds].
         term: what an element counts as, a scalar formula of ``x``; None for itself. If it is a truth value, its truths are counted.
         near: the term is an element or a number like it, as exact in the operand's precision; else it is computed in double.
@@ -402,6 +408,8 @@ class General(Op):
         out: bool = True,
         edges: tuple[str, ...] = (),
         after: dict[str, tuple[str, Callable]] | None = None,
+        together: dict[tuple[str, ...], Callable] | None = None,
+        in_steps: Callable | None = None,
         renamed: dict[str, str] | None = None,
         ranks: tuple[int, ...] = (),
         product: bool = False,
@@ -425,7 +433,7 @@ class General(Op):
         self.renamed = renamed or {}
         self.arguments = {**{theirs: own for own, theirs in self.renamed.items()}, **self.arguments}
         self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands
-        self.after = after or {}
+        self.after, self.together, self.in_steps = after or {}, together or {}, in_steps
         for operand, (other, rest) in self.after.items():
             self.vjps = {operand: made_after(self.vjps[other], rest), **self.vjps}
 

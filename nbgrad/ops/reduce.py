@@ -199,46 +199,6 @@ general(
 )
 
 
-def standardise_bend(g, x, y, count, eps):
-    """The cotangent of ``y`` in ``standardise_backward``: of n r (mean(g x) - mean(g) mean(x) - mean(g h) mean(x h))."""
-    dims = tuple(range(-count, 0))
-
-    def mean(z):
-        return z.mean(dims, True)
-
-    h, centred = scalar.standardise(y, count, eps), y - mean(y)
-    r, of_g, of_x = scalar.rsqrt(mean(centred * centred) + eps), mean(g * h), mean(x * h)
-    common = mean(g * x) - mean(g) * mean(x) - of_g * of_x
-    return scalar.standardise_backward(-r * (g * of_x + x * of_g), y, count, eps) - r * r * common * h
-
-
-# h = r (x - mean), r = 1 / sqrt(variance + eps), over the last ``count`` dimensions.
-general(
-    "standardise",
-    lambda x, count, eps: x,
-    {"x": lambda g, x, count, eps: scalar.standardise_backward(g, x, count, eps)},
-    method=False,
-    function=False,
-    out=False,
-    node="NativeLayerNormBackward0",
-    public="layer_norm",
-    doc="x with mean 0 and variance 1 over its last ``count`` dimensions; eps is added to the variance.",
-)
-# r (x - mean(x) - h mean(x h)): symmetric in x, so its transpose is itself.
-general(
-    "standardise_backward",
-    lambda x, y, count, eps: x,
-    {"x": lambda g, y, count, eps: scalar.standardise_backward(g, y, count, eps), "y": standardise_bend},
-    operands=("x", "y"),
-    method=False,
-    function=False,
-    out=False,
-    node="NativeLayerNormBackwardBackward0",
-    public="layer_norm",
-    doc="Cotangent x of a standardised y, taken back to y.",
-)
-
-
 elementwise(
     "exp_of_difference",
     lambda x, y: scalar.where(x == y, 1.0, scalar.exp(x - y)),

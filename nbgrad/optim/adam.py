@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from .. import Tensor, view_as_real, zeros_like
-from ..base.errors import ArgumentError
-from ..dispatch.updates import changing, followed, fused_update, is_exchanged, step_at_end, steps_ahead
+from .. import Tensor, full, view_as_real, zeros, zeros_like
+from ..base.dtypes import DType, float32, float64
+from ..base.errors import ArgumentError, DeviceError, RangeError
+from ..base.grad_mode import traces
+from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
 from ..modes.numbers import function_of
-from ..modes.traced import Unfit, capture_of_thread
+from ..modes.traced import Unfit, capture_of_thread, refuse_in_graph
 from . import rules
-from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
+from .optimizer import Optimizer, gradient_of, refuse_both, refuse_differentiable, require, require_numbers, together
 
 __all__ = ["Adam", "AdamW"]
 
@@ -21,6 +23,28 @@ __all__ = ["Adam", "AdamW"]
 def as_pairs(x: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones, on the same memory."""
     return view_as_real(x.resolve_conj())
+
+
+class Numbers:
+    """The functions of a rule, of floats and of what a capture follows in their place."""
+
+    @staticmethod
+    def sqrt(x: Any) -> Any:
+        """The square root."""
+        return math.sqrt(x) if type(x) is float else function_of("sqrt", x)
+
+
+def step_number(state: dict[str, Any]) -> int:
+    """How many steps were taken; a number from the GPU, which is waited for once, where they were counted there."""
+    if isinstance(state["step"], Tensor):
+        state["step"] = int(state["step"].item())
+    return state["step"]
+
+
+def compute_of(p: Tensor) -> DType:
+    """The dtype in which an update of a parameter is computed."""
+    dtype = p.dtype.to_real() if p.dtype.is_complex else p.dtype
+    return float64 if dtype is float64 else float32
 
 
 class Adam(Optimizer):
@@ -35,7 +59,10 @@ class Adam(Optimizer):
         amsgrad: divide by the largest mean square so far.
         maximize: ascend.
         decoupled_weight_decay: as ``AdamW``.
-        foreach, capturable, fused: accepted; every step is fused.
+        foreach: on a GPU, False updates one tensor after the other; otherwise few launches update all. fused: as ``foreach``; every
+            update of a tensor is one kernel.
+        capturable: the number of the step and what follows from it live on the GPU, so that a CUDA graph can hold a step;
+            ``state[p]["step"]`` is a tensor then, and ``lr`` may be one.
 
     A complex parameter is optimised as its real and imaginary parts, each with moments of its own.
 
@@ -72,6 +99,10 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         refuse_differentiable(self._name, differentiable)
+        refuse_both(self._name, foreach, fused)
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise RangeError(f"{self._name}: lr is a tensor, which foreach=True takes with capturable=True alone.")
+        self._kept: dict[Tensor, tuple[Tensor, Tensor]] = {}  # corrections on a GPU, by parameter
         super().__init__(
             params,
             {
@@ -81,6 +112,10 @@ class Adam(Optimizer):
                 "weight_decay": weight_decay,
                 "amsgrad": amsgrad,
                 "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
                 "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
@@ -101,34 +136,87 @@ class Adam(Optimizer):
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
         """Whether there are the running means."""
-        return ("max_exp_avg_sq" if group["amsgrad"] else "exp_avg") in self.state.get(p, ())
+        state = self.state.get(p, {})
+        counted = not group["capturable"] or (isinstance(state.get("step"), Tensor) and p in self._kept)
+        return counted and ("max_exp_avg_sq" if group["amsgrad"] else "exp_avg") in state
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
-        rule: rules.Rule = rules.amsgrad if group["amsgrad"] else rules.adam
+        if group["capturable"]:
+            self._update_on_device(params, group)
+            return
         scalars: dict[int, dict[str, float]] = {}
         members: dict[int, list[dict[str, Any]]] = {}
+        rows: dict[int, list[Row]] = {}
         is_captured = capture_of_thread() is not None
         for p in params:
             state = self.state[p]
-            tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), p.grad]
-            if p.is_complex():
-                tensors = list(map(as_pairs, tensors))
+            row = self._tensors(p, state, group)
             ahead = steps_ahead(state)
-            step = state["step"] + 1 + ahead
+            step = step_number(state) + 1 + ahead
             if step not in scalars:
-                members[step] = []
+                members[step], rows[step] = [], []
                 if is_exchanged(group):
                     scalars[step] = self._scalars(group, followed(partial(self._of_next_step, float, members[step], step, ahead)))
                 else:
                     take = partial(self._scalars, group)
                     scalars[step] = changing(partial(self._of_next_step, take, members[step], step, ahead))
             members[step].append(state)
-            fused_update(rule, tensors[:-1], tensors[-1:], scalars[step])
-            if not is_captured:
+            rows[step].append(row)
+        for step, states in members.items():
+            fused_updates(self._rule(group), rows[step], scalars[step], together(group))
+            if is_captured:
+                step_at_end(states)
+                continue
+            for state in states:
                 state["step"] = step
-        for states in members.values() if is_captured else ():
-            step_at_end(states)
+
+    def _update_on_device(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of ``params``, whose number and corrections the GPU computes."""
+        if traces:
+            refuse_in_graph(f"{self._name}.step counts on the GPU", "capturable=False, or capture it in a CUDA graph")
+        lr, (beta1, beta2) = group["lr"], group["betas"]
+        changing_lr = isinstance(lr, Tensor)
+        numbers = {"beta1": beta1, "beta2": beta2} if changing_lr else {"lr": lr, "beta1": beta1, "beta2": beta2}
+        constants = self._constants(group)
+        corrected = ("step_size", "root", "shrink") if isinstance(constants["shrink"], Tensor) else ("step_size", "root")
+        shrink = [constants.pop("shrink")] if len(corrected) == 3 else []
+        counts, rows = list[Row](), list[Row]()
+        for p in params:
+            if p.layout.memory is None:
+                raise DeviceError(f"{self._name}: capturable=True, and a parameter is on {p.device}; expected it on a GPU.")
+            state = self.state[p]
+            outputs, inputs = self._tensors(p, state, group)
+            known = self._corrections(p, state)
+            counts.append(((state["step"], *known), (lr,) if changing_lr else ()))
+            rows.append((outputs, (*inputs, *known, *shrink)))
+        way, singles = together(group), ("lr",) if changing_lr else ()
+        fused_updates(rules.next_corrections, counts, numbers, way, singles, float64)
+        fused_updates(self._rule(group), rows, constants, way, corrected)
+
+    def _corrections(self, p: Tensor, state: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        """Where the GPU keeps the corrections of a parameter's step, whose number becomes a tensor there."""
+        if not isinstance(state["step"], Tensor) or state["step"].device is not p.device:
+            state["step"] = full((), float(state["step"]), dtype=float32, device=p.device)
+        found = self._kept.get(p)
+        if found is None or found[0].device is not p.device or found[0].dtype is not compute_of(p):
+            size, root = (zeros((), dtype=compute_of(p), device=p.device) for _ in range(2))
+            found = self._kept[p] = size, root
+        return found
+
+    def freezes(self, group: dict[str, Any]) -> str:
+        """The number of the step, unless it is kept on the GPU."""
+        return "" if group["capturable"] else "the number of the step"
+
+    def _rule(self, group: dict[str, Any]) -> rules.Rule:
+        return rules.amsgrad if group["amsgrad"] else rules.adam
+
+    def _tensors(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> Row:
+        """What the rule updates and reads."""
+        tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), gradient_of(p)]
+        if p.is_complex():
+            tensors = list(map(as_pairs, tensors))
+        return tensors[:-1], tensors[-1:]
 
     def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
         """The running means that the rule updates, zeros at first."""
@@ -156,11 +244,15 @@ class Adam(Optimizer):
 
     def _scalars(self, group: dict[str, Any], step: Any) -> dict[str, float]:
         """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""
+        beta1, beta2 = group["betas"]
+        step_size, root = rules.corrections(Numbers, step, lr=group["lr"], beta1=beta1, beta2=beta2)
+        return {"step_size": step_size, "root": root, **self._constants(group)}
+
+    def _constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        """Those of them that are the same at each step."""
         lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
         decoupled = self.decoupled or group["decoupled_weight_decay"]
         return {
-            "step_size": lr / (1.0 - beta1**step),
-            "root": math.sqrt(left) if type(left := 1.0 - beta2**step) is float else function_of("sqrt", left),
             "take1": 1.0 - beta1,
             "keep2": beta2,
             "take2": 1.0 - beta2,
@@ -214,7 +306,10 @@ class AdamW(Adam):
             eps,
             weight_decay,
             amsgrad,
+            foreach=foreach,
             maximize=maximize,
+            capturable=capturable,
             differentiable=differentiable,
+            fused=fused,
             decoupled_weight_decay=True,
         )

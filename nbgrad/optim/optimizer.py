@@ -11,12 +11,23 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import ArgumentError, LeafError, NamingError, NotSupportedError, RangeError, ShapeError, require_callable
+from ..base.errors import (
+    ArgumentError,
+    DeviceError,
+    GraphError,
+    LeafError,
+    NamingError,
+    NotSupportedError,
+    RangeError,
+    ShapeError,
+    require_callable,
+)
 from ..base.grad_mode import traces
 from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
+from ..tensors.choices import captures, current
 
-__all__ = ["Optimizer", "refuse_differentiable", "require"]
+__all__ = ["Optimizer", "gradient_of", "refuse_both", "refuse_differentiable", "require", "together"]
 
 
 class Optimizer:
@@ -76,6 +87,8 @@ class Optimizer:
         """
         if traces:
             self._be_captured()
+        if captures and current.capture is not None:
+            self._be_in_cuda_graph()
         loss = None
         if closure is not None:
             require_callable(f"{self._name}.step", closure)
@@ -85,6 +98,31 @@ class Optimizer:
             for group in self.param_groups:
                 self.update([p for p in group["params"] if p.grad is not None], group)
         return loss
+
+    def freezes(self, group: dict[str, Any]) -> str:
+        """What a step would be to all replays of a CUDA graph that it is captured in, and must not: "" if nothing.
+
+        To be extended by subclasses that count on the host. Numbers among the options are those of the capture, as in torch.
+        """
+        return ""
+
+    def _be_in_cuda_graph(self) -> None:
+        """Refuse to be captured in a CUDA graph that would do the same step again and again.
+
+        Raises:
+            GraphError: something counts on the host, or the state is yet to be made.
+        """
+        for group in self.param_groups:
+            stepped = [p for p in group["params"] if p.grad is not None and p.layout.memory is not None]
+            if stepped and (frozen := self.freezes(group)):
+                raise GraphError(
+                    f"{self._name}.step: {frozen} would be the same in each replay of the CUDA graph. Hint: capturable=True."
+                )
+            if not all(self.is_ready(p, group) for p in stepped):
+                raise GraphError(
+                    f"{self._name}.step: the state of a parameter would be made again by each replay of the CUDA graph. "
+                    "Hint: take one step before the capture."
+                )
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
         """Whether there is all of the state that a step needs; to be defined by subclasses that have some."""
@@ -234,7 +272,7 @@ class Optimizer:
                 f"{[name for name in state_dict['state'] if name not in params]}, which no group has."
             )
         state = {
-            params[position]: {name: _restored(value, params[position]) for name, value in values.items()}
+            params[position]: {name: _restored(name, value, params[position]) for name, value in values.items()}
             for position, values in state_dict["state"].items()
         }
         self.state = defaultdict(dict, state)
@@ -263,6 +301,32 @@ def refuse_differentiable(owner: str, differentiable: bool) -> None:
         raise NotSupportedError(f"{owner}: steps are not recorded. Hint: write the update in operations on tensors, see func.grad.")
 
 
+def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:
+    """Refuse two ways at once, as torch does.
+
+    Raises:
+        ArgumentError: both are asked for.
+    """
+    if foreach and fused:
+        raise ArgumentError(f"{owner}: fused and foreach cannot be True together. Hint: each of them is what None does on a GPU.")
+
+
+def together(group: Mapping[str, Any]) -> bool | None:
+    """What ``fused_updates`` is told of a group's options."""
+    return None if group["fused"] else group["foreach"]
+
+
+def gradient_of(p: Tensor) -> Tensor:
+    """A parameter's gradient, where it lies."""
+    gradient: Any = p.grad
+    if gradient.device is not p.device:
+        raise DeviceError(
+            f"step: a parameter of shape {list(p.shape)} is on {p.device}, its gradient on {gradient.device}; expected one device. "
+            "Hint: move the gradient with p.grad = p.grad.to(p.device), or make it anew."
+        )
+    return gradient
+
+
 def require_numbers(owner: str, options: Mapping[str, Any]) -> None:
     """Refuse options that are no numbers.
 
@@ -288,9 +352,9 @@ def _options(group: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in group.items() if name != "params"}
 
 
-def _restored(value: Any, p: Tensor) -> Any:
-    """A copy of a state value, on the device of ``p``, and in its dtype if it is a floating tensor."""
+def _restored(name: str, value: Any, p: Tensor) -> Any:
+    """A copy of a state value, on the device of ``p``, and in its dtype if it is a floating tensor and counts no steps."""
     if not isinstance(value, Tensor):
         return deepcopy(value)
-    floating = p.is_floating_point() and value.is_floating_point()
+    floating = p.is_floating_point() and value.is_floating_point() and name != "step"
     return value.detach().to(device=p.device, dtype=p.dtype if floating else None, copy=True)

@@ -66,6 +66,17 @@ def moments(m: Any, v: Any, g: Any, take1: Any, keep2: Any, take2: Any) -> tuple
     return m + take1 * (g - m), keep2 * v + take2 * (g * g)
 
 
+def corrections(scalar: Any, step: Any, *, lr: Any, beta1: Any, beta2: Any) -> tuple:
+    """``step_size`` and ``root`` of ``adam`` in its step of that number, the first is 1."""
+    return lr / (1.0 - beta1**step), scalar.sqrt(1.0 - beta2**step)
+
+
+def next_corrections(scalar: Any, step: Any, step_size: Any, root: Any, *, lr: Any, beta1: Any, beta2: Any) -> tuple:
+    """Count a step, with the ``corrections`` of it: a rule for what a GPU keeps of a parameter's steps."""
+    step = step + 1.0
+    return (step, *corrections(scalar, step, lr=lr, beta1=beta1, beta2=beta2))
+
+
 def adam(
     scalar: Any,
     p: Any,

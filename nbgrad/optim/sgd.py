@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import Tensor, zeros_like
-from ..dispatch.updates import changing, fused_update
+from ..dispatch.updates import Row, changing, fused_updates
 from . import rules
-from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
+from .optimizer import Optimizer, gradient_of, refuse_both, refuse_differentiable, require, require_numbers, together
 
 __all__ = ["SGD"]
 
@@ -24,7 +24,8 @@ class SGD(Optimizer):
         weight_decay: adds ``weight_decay * p`` to the gradient.
         nesterov: look one step ahead; needs momentum and no dampening.
         maximize: ascend.
-        foreach, fused: accepted; every step is fused.
+        foreach: on a GPU, False updates one tensor after the other; otherwise few launches update all. fused: as ``foreach``; every
+            update of a tensor is one kernel.
 
     Raises:
         RangeError: an option out of range. NotSupportedError: ``differentiable``.
@@ -55,6 +56,7 @@ class SGD(Optimizer):
         fused: bool | None = None,
     ) -> None:
         refuse_differentiable("SGD", differentiable)
+        refuse_both("SGD", foreach, fused)
         super().__init__(
             params,
             {
@@ -64,6 +66,9 @@ class SGD(Optimizer):
                 "weight_decay": weight_decay,
                 "nesterov": nesterov,
                 "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
             },
         )
 
@@ -88,9 +93,7 @@ class SGD(Optimizer):
             self._update_with_momentum(params, group)
             return
         scalars = changing(lambda: self._scalars(group), group)
-        for p in params:
-            gradient: Any = p.grad
-            fused_update(rules.sgd, [p], [gradient], scalars)
+        fused_updates(rules.sgd, [((p,), (gradient_of(p),)) for p in params], scalars, together(group))
 
     def _scalars(self, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of every rule."""
@@ -105,10 +108,12 @@ class SGD(Optimizer):
     def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any]) -> None:
         rule: rules.Rule = rules.nesterov if group["nesterov"] else rules.sgd_momentum
         first, later = self._scalars_of_sum(group, True), changing(lambda: self._scalars_of_sum(group, False), group)
+        rows: tuple[list[Row], list[Row]] = [], []
         for p in params:
             state = self.state[p]
             is_first = "momentum_buffer" not in state
             if is_first:
                 state["momentum_buffer"] = zeros_like(p)
-            gradient: Any = p.grad
-            fused_update(rule, [p, state["momentum_buffer"]], [gradient], first if is_first else later)
+            rows[is_first].append(((p, state["momentum_buffer"]), (gradient_of(p),)))
+        for part, scalars in zip(rows, (later, first)):
+            fused_updates(rule, part, scalars, together(group))

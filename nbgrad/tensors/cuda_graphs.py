@@ -5,8 +5,11 @@ NOTE [Captures]: between ``capture_begin`` and ``capture_end`` the driver writes
      work gets it while a graph of the pool lives. The driver gives it on the default stream, as no part of the capture.
   2. Of what lies elsewhere the graph notes where it was. A replay is refused if one of these tensors was freed, or has other
      memory since. Its memory is noted as used by the stream of the replay; what is written to counts as written to by each replay.
-  3. What no graph can hold ends the capture with the reason and the remedy: a value that the host reads, a copy of memory that is
-     not pinned, a wait, a number that is drawn, a kernel that was not loaded before.
+  3. NOTE [Captured draws]: a kernel that draws reads the seed and the number of its call from two words of the graph, and adds
+     to the second how many calls the capture has drawn before. A replay takes as many calls from the generator as the capture has
+     drawn, and writes both words first: it draws what calls would. The capture itself draws nothing.
+  4. What no graph can hold ends the capture with the reason and the remedy: a value that the host reads, a copy of memory that is
+     not pinned, a wait, another seed of a generator, a kernel that was not loaded before.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 from weakref import ref
+
+import numpy as np
 
 from ..base.errors import GraphError, KernelError, RangeError
 from ..native.handle import native
@@ -30,7 +36,7 @@ MODES = ("global", "thread_local", "relaxed")  # the driver's, in the order of i
 REASONS = {
     "read": ("a value is read on the host", "leave item(), cpu() and print, and operations without a kernel for a GPU, outside"),
     "copy": ("memory of the host is copied that is not pinned", "copy it before, into a tensor that the captured work reads"),
-    "random": ("random numbers are drawn, which would be the same in each replay", "draw them outside, into a tensor: x.normal_()"),
+    "random": ("a generator is given a seed or a state", "seed it before the capture, and between replays"),
     "wait": ("the program waits for the GPU", "synchronize before and after the capture"),
     "kernel": ("a kernel is used for the first time, and has to be loaded", "run the same work once before the capture"),
 }
@@ -79,6 +85,45 @@ class Pool:
             self.kept, self.streams = [], {}
 
 
+class CapturedDraws:
+    """What a capture has drawn from one generator: NOTE [Captured draws].
+
+    Attributes:
+        seed, first: of the generator when the capture came to it; ``calls``: where it would be now.
+        held: the words, a tensor; None while nothing is drawn.
+    """
+
+    def __init__(self, generator: Any, seed: int, calls: int):
+        self.generator, self.seed, self.first, self.calls = generator, seed, calls, calls
+        self.held: Any = None
+
+    def words(self, make: Callable[[Any], Any]) -> Any:
+        """The words; ``make(device)`` makes some."""
+        if self.held is None:
+            self.held = make(self.generator.device)
+        return self.held
+
+    def next(self) -> int:
+        """How many calls come before the next one."""
+        self.calls += 1
+        return self.calls - self.first - 1
+
+    def return_to(self, seed: int, calls: int) -> None:
+        """Be where the generator was before.
+
+        Raises:
+            GraphError: that was before the capture.
+        """
+        if seed != self.seed or calls < self.first:
+            guard("random")
+        self.calls = calls
+
+    def replayed(self, card: Any, stream: int) -> None:
+        """Take the calls of a replay from the generator, and write the words."""
+        words = np.array(self.generator.take(self.calls - self.first), np.uint64)
+        card.upload(self.held._storage_.array.address, words, stream)
+
+
 class Capture:
     """What is being captured in this thread.
 
@@ -90,6 +135,14 @@ class Capture:
     def __init__(self, found: Any, stream: StreamOfCard, pool: Pool):
         self.found, self.stream, self.pool = found, stream, pool
         self.outside: dict[int, list[Any]] = {}
+        self.draws: dict[int, CapturedDraws] = {}  # by generator
+
+    def draws_of(self, generator: Any, seed: int, calls: int) -> CapturedDraws:
+        """What is drawn from a generator, which has this seed and has made so many calls."""
+        found = self.draws.get(id(generator))
+        if found is None:
+            found = self.draws[id(generator)] = CapturedDraws(generator, seed, calls)
+        return found
 
     def private(self, found: Any, stream: StreamOfCard) -> StreamOfCard:
         """A stream of this thread, with the pool's lists."""
@@ -152,9 +205,31 @@ class CUDAGraph:
 
     Args:
         keep_graph: keep the driver's graph, for ``raw_cuda_graph``, beside what is launched.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     x, total = nbgrad.ones(2, device="cuda"), nbgrad.zeros(2, device="cuda")
+    ...     total += x  # loads the kernel
+    ...     g = nbgrad.cuda.CUDAGraph()
+    ...     with nbgrad.cuda.graph(g):
+    ...         total += x
+    ...     g.replay()
+    ...     assert total.tolist() == [2.0, 2.0]
     """
 
-    __slots__ = ("keep_graph", "capture", "found", "handle", "executable", "memory", "key", "outside", "__weakref__")
+    __slots__ = (
+        "keep_graph",
+        "capture",
+        "found",
+        "handle",
+        "executable",
+        "memory",
+        "key",
+        "outside",
+        "draws",
+        "last",
+        "__weakref__",
+    )
 
     def __init__(self, keep_graph: bool = False):
         self.keep_graph = keep_graph
@@ -164,6 +239,11 @@ class CUDAGraph:
         self.memory: Pool | None = None
         self.key: tuple[int, int] = (0, 0)
         self.outside: tuple[Any, ...] = ()
+        self.draws: tuple[CapturedDraws, ...] = ()
+        self.last = 0  # the stream of the last replay
+
+    def register_generator_state(self, generator: Any) -> None:
+        """Accepted for torch's sake: each generator that the captured work draws from is the graph's by that."""
 
     def capture_begin(self, pool: tuple[int, int] | None = None, capture_error_mode: str = "global") -> None:
         """Capture what this thread does from now on, on the current stream and those that are made to wait for it.
@@ -216,6 +296,7 @@ class CUDAGraph:
                 "Hint: streams that were made to wait for the capture's must be waited for by it in the end."
             ) from None
         self.outside = tuple(tuple(each) for each in capture.outside.values())
+        self.draws = tuple(each for each in capture.draws.values() if each.held is not None)
         if not self.keep_graph:
             self.found.card.drop_graph(self.handle, 0)
             self.handle = 0
@@ -241,7 +322,21 @@ class CUDAGraph:
             native.note_use(storage.array, stream.lists, stream.bit)
             if written:
                 storage.version += 1
+        if self.draws:
+            self.begin_draws(stream.handle)
         self.found.card.replay(self.executable, stream.handle)
+
+    def begin_draws(self, stream: int) -> None:
+        """Write the words of the draws, behind the last replay."""
+        card = self.found.card
+        if self.last not in (0, stream):
+            event = card.take_event()
+            card.record(event, self.last)
+            card.let_wait(stream, event)
+            card.give_event(event)
+        self.last = stream
+        for each in self.draws:
+            each.replayed(card, stream)
 
     def reset(self) -> None:
         """Let go of what was captured, and of the memory that no other graph shares."""
@@ -250,8 +345,8 @@ class CUDAGraph:
             capture.abort()
         if self.handle or self.executable:
             self.found.card.drop_graph(self.handle, self.executable)
-        self.handle = self.executable = 0
-        self.outside = ()
+        self.handle = self.executable = self.last = 0
+        self.outside = self.draws = ()
         memory, self.memory = self.memory, None
         if memory is not None:
             memory.leave()

@@ -231,7 +231,7 @@ def name_of(asker: int) -> str:
     if op is not None:
         return str(op.public)
     refused = getattr(getattr(plan, "record", None), "refused", None)
-    return "cuda" if refused is None else str(refused.args[0].steps[-1].recipe.name)
+    return "cuda" if refused is None else str(refused.args[0].steps[-1].name)
 
 
 @cache

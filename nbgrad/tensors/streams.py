@@ -81,6 +81,15 @@ class Stream:
 
     Raises:
         DeviceError: no GPU, or none that is there.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     aside, x = nbgrad.cuda.Stream(), nbgrad.ones(2, device="cuda")
+    ...     aside.wait_stream(nbgrad.cuda.current_stream())
+    ...     with nbgrad.cuda.stream(aside):
+    ...         y = x + 1
+    ...     nbgrad.cuda.current_stream().wait_stream(aside)
+    ...     assert y.tolist() == [2.0, 2.0]
     """
 
     __slots__ = ("on", "__weakref__")
@@ -258,6 +267,13 @@ class Event:
 
     Raises:
         NotSupportedError: an event for several processes.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     x, event = nbgrad.ones(2, device="cuda") * 2, nbgrad.cuda.Event()
+    ...     event.record()
+    ...     event.synchronize()
+    ...     assert event.query()
     """
 
     __slots__ = ("flags", "external", "handle", "card", "__weakref__")

@@ -1,4 +1,6 @@
-"""Tests that need tensors on GPUs, in a process with the emulated device: its library must be the first of its name."""
+"""Tests that need tensors on GPUs: in a child process with the emulated device, whose library must be the first of its name, or
+on hardware, in this process. What asks the emulated driver is skipped there.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,27 @@ from pathlib import Path
 
 import pytest
 
+import nbgrad
 from nbgrad.base import config
 
-__all__ = ["in_a_child", "on_gpus"]
+__all__ = ["GPUS", "in_a_child", "on_gpus", "played", "played_driver", "two_gpus", "without_gpus"]
+
+GPUS = nbgrad.cuda.device_count()  # of this process, played or not
 
 # For a whole file: ``pytestmark = on_gpus``.
-on_gpus = pytest.mark.skipif(not config.EMULATED, reason="runs in a child with NBGRAD_CUDA=emulated")
+on_gpus = pytest.mark.skipif(not GPUS, reason="runs in a child with NBGRAD_CUDA=emulated")
+two_gpus = pytest.mark.skipif(GPUS < 2, reason="needs two GPUs: runs in a child with NBGRAD_CUDA=emulated")
+played = pytest.mark.skipif(not config.EMULATED, reason="asks the emulated driver: runs in a child with NBGRAD_CUDA=emulated")
+without_gpus = pytest.mark.skipif(GPUS > 0, reason="this process has GPUs")
+
+
+def played_driver():
+    """The emulated driver; skips a test on hardware."""
+    if not config.EMULATED:
+        pytest.skip("asks the emulated driver: runs in a child with NBGRAD_CUDA=emulated")
+    from nbgrad.kernels.cuda.emulated.driver import install
+
+    return install().driver
 
 
 def in_a_child(file: str, *options: str, **environment: str) -> None:

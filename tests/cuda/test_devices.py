@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.base import config
+from nbgrad.dispatch.device_lowerings import fallbacks
 
-from .emulation import in_a_child, on_gpus
+from .emulation import in_a_child, on_gpus, two_gpus, without_gpus
 
 GPU, OTHER, HOST = nbgrad.device("cuda:0"), nbgrad.device("cuda:1"), nbgrad.device("cpu")
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("native", ["1", "0"])
 def test_devices_in_a_child(native):
@@ -93,7 +93,7 @@ def test_indices_of_no_device(index):
 # ---- GPUs ----------------------------------------------------------------------------------------------------------
 
 
-@on_gpus
+@two_gpus
 def test_what_is_said_of_gpus():
     """How many, which is current, what they are."""
     assert nbgrad.cuda.is_available() and nbgrad.cuda.device_count() == 2
@@ -103,7 +103,7 @@ def test_what_is_said_of_gpus():
     assert nbgrad.cuda.is_initialized()
 
 
-@on_gpus
+@two_gpus
 def test_the_current_gpu():
     """``"cuda"`` means it; contexts nest, and leave it as it was after an error; each thread has its own."""
     with nbgrad.cuda.device(1):
@@ -156,7 +156,7 @@ FACTORIES = {
 }
 
 
-@on_gpus
+@two_gpus
 @pytest.mark.parametrize("name", FACTORIES)
 def test_factories(name):
     """They honour ``device=``, a device as a context and the default device; and none of them else."""
@@ -176,7 +176,7 @@ def test_factories(name):
     assert make().device is nbgrad.get_default_device() is HOST
 
 
-@on_gpus
+@two_gpus
 @pytest.mark.parametrize(
     "like",
     [
@@ -217,7 +217,7 @@ def test_a_default_device_is_a_threads():
     assert seen == [HOST]
 
 
-@on_gpus
+@two_gpus
 def test_moves():
     """``to`` by device, number, name, tensor and dtype, ``cuda`` and ``cpu``: itself where nothing changes; gradients come back."""
     x = nbgrad.arange(6.0).reshape(2, 3).t().requires_grad_()
@@ -232,7 +232,7 @@ def test_moves():
 
 
 @on_gpus
-@pytest.mark.parametrize("source, target", [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:0", "cuda:1")])
+@pytest.mark.parametrize("source, target", [("cpu", "cuda:0"), ("cuda:0", "cpu"), pytest.param("cuda:0", "cuda:1", marks=two_gpus)])
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_copies_into(source, target, non_blocking):
     """``copy_`` between devices converts, broadcasts, follows strides, and is recorded."""
@@ -272,7 +272,7 @@ MIXED = {
 
 
 @on_gpus
-@pytest.mark.parametrize("devices", [("cuda:0", "cpu"), ("cpu", "cuda:0"), ("cuda:0", "cuda:1")])
+@pytest.mark.parametrize("devices", [("cuda:0", "cpu"), ("cpu", "cuda:0"), pytest.param(("cuda:0", "cuda:1"), marks=two_gpus)])
 @pytest.mark.parametrize("name", MIXED)
 def test_mixtures(name, devices):
     """Tensors of two devices are refused by an error that names both."""
@@ -306,7 +306,7 @@ def test_a_single_number_of_a_gpu_beside_the_cpu():
 )
 def test_a_gpu_that_is_not_there(ask):
     """It is named with those that are, and nothing is changed."""
-    with pytest.raises(nbgrad.DeviceError, match=r"cuda:\d is not available: there is no GPU \d; expected 0 to 1. Hint:"):
+    with pytest.raises(nbgrad.DeviceError, match=r"cuda:\d is not available: there is no GPU \d; expected 0 to \d. Hint:"):
         ask()
     assert nbgrad.get_default_device() is HOST and nbgrad.cuda.current_device() == 0
 
@@ -344,7 +344,7 @@ def test_indices_of_the_cpu():
 # ---- copies of tensors, files ----------------------------------------------------------------------------------------
 
 
-@on_gpus
+@two_gpus
 def test_copies_and_pickles():
     """Memory that is shared is shared afterwards, on the same device; writes do not reach the original."""
     x = nbgrad.arange(6.0, device="cuda:1")
@@ -379,7 +379,7 @@ def saved(value) -> io.BytesIO:
     return file
 
 
-@on_gpus
+@two_gpus
 def test_files():
     """Tensors come back where they were, or where ``map_location`` says; shared memory stays shared."""
     x = nbgrad.arange(4.0, device="cuda:1")
@@ -401,7 +401,7 @@ def test_files():
     assert nbgrad.load(saved(nbgrad.Generator("cuda:1"))).device is OTHER
 
 
-@on_gpus
+@two_gpus
 def test_a_file_from_a_machine_with_more_gpus():
     """Unpickling says what to do; ``map_location`` does it."""
     data = saved(nbgrad.ones(2, device="cuda:1")).getvalue().replace(b"cuda:1", b"cuda:7")
@@ -436,7 +436,7 @@ def test_files_that_are_refused(tmp_path):
 # ---- modules, optimizers, generators -------------------------------------------------------------------------------
 
 
-@on_gpus
+@two_gpus
 def test_modules_and_optimizers():
     """Modules move with their gradients and buffers; state is made, and loaded, where the parameter is."""
     model = nbgrad.nn.Sequential(nbgrad.nn.Linear(3, 2), nbgrad.nn.BatchNorm1d(2))
@@ -457,7 +457,7 @@ def test_modules_and_optimizers():
         optimizer.step()  # whose state stayed
 
 
-@on_gpus
+@two_gpus
 def test_generators():
     """A seed gives the CPU's numbers on a GPU; each device has a default generator; a generator of another device is refused."""
     for draw in (
@@ -505,6 +505,7 @@ def test_checkpoints_draw_the_same_numbers():
 def test_host_fallbacks_are_counted():
     """What has no kernel for a GPU warns once, and is counted."""
     x = nbgrad.eye(3, device="cuda") + 1
+    fallbacks.pop("igamma", None)
     before = sum(nbgrad.cuda.host_fallbacks().values())
     with pytest.warns(UserWarning, match="it runs on the CPU.*host_fallbacks"):
         nbgrad.igamma(x, x)

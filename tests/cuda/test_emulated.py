@@ -327,7 +327,11 @@ def drawn(distribution):
     """Random numbers."""
     template, n = random.random_fill(distribution, WORD), 1001
     source = random.random_source(distribution, WORD)
-    return Recipe(template, table.identity, WORD, source), random.random_grid(n, WORD), [np.zeros(n, np.float32), 0.0, 1.0, n, 5, 7]
+    return (
+        Recipe(template, table.identity, WORD, source),
+        random.random_grid(n, WORD),
+        [np.zeros(n, np.float32), 0.0, 1.0, n, 5, 7, 0],
+    )
 
 
 def counted(key):

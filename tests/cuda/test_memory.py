@@ -11,10 +11,10 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 
-from .emulation import in_a_child, on_gpus
+from .emulation import GPUS, in_a_child, on_gpus, played_driver, two_gpus, without_gpus
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("native", ["1", "0"])
 def test_memory_in_a_child(native):
@@ -25,9 +25,7 @@ def test_memory_in_a_child(native):
 @pytest.fixture
 def driver():
     """The emulated driver, of which nothing is to fail any longer."""
-    from nbgrad.kernels.cuda.emulated.driver import install
-
-    made = install().driver
+    made = played_driver()
     made.failures.clear()
     yield made
     made.failures.clear()
@@ -36,7 +34,7 @@ def driver():
 @pytest.fixture(autouse=True)
 def nothing_kept():
     """Each test begins with the blocks that its own tensors take."""
-    if config.EMULATED:
+    if GPUS:
         gc.collect()
         nbgrad.cuda.empty_cache()
     yield
@@ -50,7 +48,7 @@ def bytes_of(tensors) -> int:
 # ---- what is counted -------------------------------------------------------------------------------------------------
 
 
-@on_gpus
+@two_gpus
 @pytest.mark.parametrize("seed", range(4))
 def test_counts_are_those_of_live_tensors(seed):
     """After every step of a random program: bytes, blocks, peaks, totals of both GPUs, exactly."""
@@ -232,6 +230,16 @@ def test_out_of_memory_in_a_backward_pass(driver):
     x.grad = None
     y.backward(nbgrad.ones_like(x))
     assert x.grad[5].item() == 2.0
+
+
+@on_gpus
+@pytest.mark.parametrize("nbytes", [1 << 46, (1 << 47) + 1, 1 << 49, 1 << 52, 1 << 61])
+def test_more_than_any_gpu_has(nbytes):
+    """Sizes beyond every list of blocks are refused like others, again and again."""
+    for _ in range(3):
+        with pytest.raises(nbgrad.OutOfMemoryError, match="bytes on cuda:0 are not to be had"):
+            nbgrad.empty(nbytes, dtype=nbgrad.uint8, device="cuda")
+    assert nbgrad.ones(3, device="cuda").sum().item() == 3
 
 
 @on_gpus

@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base.errors import DTypeError, RangeError
-from nbgrad.lowering.cuda import counts
+from nbgrad.lowering.cuda import counts, sort
 from tests.cuda.lowered import assert_same, launches, on_cpu, on_cuda, run_all, sample
 
 BLOCK = 2048  # what a block sorts by itself
@@ -75,6 +75,48 @@ def test_topk(k, largest):
         assert found.tolist() == order.tolist()
     x = special(2500)
     assert on_cuda("top_indices", x, k=k, dim=0, largest=largest).tolist() == x.argsort(0, largest, True)[:k].tolist()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("largest", [False, True])
+def test_selections(dtype, largest):
+    """Few of long lines, of every dtype, with ties, NaN, infinities, zeros of both signs: the first of the stable order."""
+    x = special(2 * 5000, dtype, 1).reshape(2, 5000)
+    order = x.argsort(1, largest, True)
+    for k in (1, 7, 600):
+        found = on_cuda("top_indices", x, k=k, dim=1, largest=largest)
+        assert_same(found, order[:, :k].contiguous())
+
+
+@pytest.mark.parametrize("n", [4097, 3 * 4096, 70_001])
+@pytest.mark.parametrize("seed", range(2))
+def test_sizes_of_selections(n, seed):
+    """Of lines of several blocks and of a part of one, along any dimension, in any order of threads."""
+    x = special(n, seed=seed)
+    order = x.argsort(0, True, True)
+    assert_same(on_cuda("top_indices", x, k=33, dim=0, largest=True, seed=seed), order[:33].contiguous())
+    both = nbgrad.stack([x, x.flip(0), -x], 1)
+    assert_same(on_cuda("top_indices", both, k=9, dim=0, largest=False, seed=seed), both.argsort(0, False, True)[:9].contiguous())
+
+
+def test_many_lines_are_selected_by_a_block_each(monkeypatch):
+    """More lines than blocks that work at once."""
+    monkeypatch.setattr(sort, "BLOCKS", 4)
+    x = special(6 * 9000).reshape(6, 9000)
+    assert_same(on_cuda("top_indices", x, k=2, dim=1, largest=True), x.argsort(1, True, True)[:, :2].contiguous())
+
+
+@pytest.mark.parametrize("value", [0.0, NAN, -INF])
+def test_a_selection_of_equal_elements(value):
+    """The first of them."""
+    x = nbgrad.full((9000,), value)
+    assert on_cuda("top_indices", x, k=50, dim=0, largest=True).tolist() == list(range(50))
+
+
+def test_more_is_selected_than_a_block_sorts():
+    """The selected ones are sorted by bytes."""
+    x = special(8 * 2100 + 9)
+    assert_same(on_cuda("top_indices", x, k=2100, dim=0, largest=True), x.argsort(0, True, True)[:2100].contiguous())
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float32", "float64", "bfloat16"])

@@ -22,3 +22,23 @@ def test_examples():
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.startswith("cuda:0") and "index 7 is out of range" in done.stdout
+
+
+DOCUMENTED = """
+import doctest, nbgrad
+failed, tried = 0, 0
+for name in "Stream Event CUDAGraph make_graphed_callables device device_count memory_allocated host_fallbacks".split():
+    member = getattr(nbgrad.cuda, name)
+    for test in doctest.DocTestFinder(recurse=False).find(member, name, globs={}):
+        found = doctest.DocTestRunner().run(test)
+        failed, tried = failed + found.failed, tried + found.attempted
+print(failed, tried > 14)
+"""
+
+
+def test_docstrings():
+    """The examples of docstrings that need a GPU run on the emulated device."""
+    pytest.importorskip("cuda.core", reason="the driver is called by cuda-core: pip install 'nbgrad[cuda]'")
+    environment = os.environ | {"NBGRAD_CUDA": "emulated"}
+    done = subprocess.run([sys.executable, "-c", DOCUMENTED], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout.endswith("0 True\n"), done.stdout[-3000:] + done.stderr[-2000:]

@@ -12,13 +12,13 @@ import pytest
 
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.base import config
 from nbgrad.base.calls import CALLS
+from nbgrad.kernels.cuda import cusolver
 from nbgrad.ops.core import OPS, Elementwise
 from tests.samples import SAMPLES
 from tests.samples.checking import as_tuple, close, flatten, run, tensors, to_tensor, waves
 
-from .emulation import in_a_child
+from .emulation import in_a_child, on_gpus, without_gpus
 
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None)
 DIFFERENTIABLE = [name for name in ROWS if SAMPLES[name].differentiable and "gradient" not in SAMPLES[name].unlike]
@@ -32,11 +32,11 @@ NO_VALUES = {
     ("neg_view", "bool"): "truth values have no negative; what is seen of it is no value",
     **dict.fromkeys([("valid_mean", "bool"), ("valid_share", "bool")], "losses are floating"),
 }
+UP_TO_SIGNS = ("linalg_eigh", "linalg_svd", "eigh_row", "svd_row")  # vectors that another library turns otherwise
 ELSEWHERE = ("to_device", "valid_mean")  # it goes where it is told; the report beside the mean is the CPU's
-on_device = pytest.mark.skipif(not config.EMULATED, reason="runs in the child of test_samples_in_a_child")
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.early
 def test_samples_in_a_child(request):
@@ -141,6 +141,8 @@ def cases(name: str, dtype: str, requires_grad: bool = False) -> list[Case]:
     row, made = SAMPLES[name], []
     if dtype in row.unlike:
         pytest.skip(row.unlike[dtype])
+    if name in UP_TO_SIGNS and cusolver.solvers() is not None:
+        pytest.skip("vectors are unique but for their signs: test_cusolver.py asks for products of them")
     if (name, dtype) in NO_VALUES:
         pytest.skip(NO_VALUES[name, dtype])
     if dtype not in FIRST and not is_public(name):
@@ -172,7 +174,7 @@ def quiet():
         yield
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds(*DTYPES))
 @pytest.mark.parametrize("name", ROWS)
 def test_values(name, dtype):
@@ -181,7 +183,7 @@ def test_values(name, dtype):
         case.compare()
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float32", "float64", "bfloat16", "complex128"))
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradients(name, dtype):
@@ -191,7 +193,7 @@ def test_gradients(name, dtype):
             agree(got, want, dtype, f"gradient of {name}{case.call} in {dtype}")
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float64", "complex128"))
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_order(name, dtype):
@@ -201,7 +203,7 @@ def test_second_order(name, dtype):
             agree(got, want, dtype, f"second order of {name}{case.call} in {dtype}")
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float64", "complex64"))
 @pytest.mark.parametrize("name", SMOOTH)
 def test_tangents(name, dtype):
@@ -226,7 +228,7 @@ def dual(x, move):
     return make_dual(x.detach(), move(cotangent(x, 0.7)))
 
 
-@on_device
+@on_gpus
 @pytest.mark.parametrize("dtype", thirds("float32", "float64", "int64"))
 @pytest.mark.parametrize("name", INPLACE)
 def test_in_place(name, dtype):

@@ -20,12 +20,13 @@ from nbgrad import cuda
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, DeviceError, GradError, NotSupportedError, RangeError
 from tests.cuda import stream_programs
+from tests.cuda.emulation import GPUS, played, played_driver, two_gpus, without_gpus
 
 PROGRAMS, MANY = 60, 10_000
 pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 @pytest.mark.usefixtures("compiler")
 def test_on_the_emulated_device(request):
     """The tests of this file, in a process of their own: it has another libcuda."""
@@ -36,27 +37,25 @@ def test_on_the_emulated_device(request):
     assert " passed" in found.stdout
 
 
-def driver():
-    from nbgrad.kernels.cuda.emulated.driver import install
-
-    return install().driver
+driver = played_driver
 
 
 @pytest.fixture(autouse=True)
 def unharmed(request):
     """Default streams before and after; a device without a fault."""
-    if not config.EMULATED:
+    if not GPUS:
         if request.function is not test_on_the_emulated_device:
             pytest.skip("runs in the child of test_on_the_emulated_device")
         yield
         return
-    driver().recover()
+    if config.EMULATED:
+        driver().recover()
     nbgrad.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
     yield
-    for k in range(2):
+    for k in range(GPUS):
         assert cuda.current_stream(k) == cuda.default_stream(k)
         cuda.synchronize(k)
-    assert driver().fault is None
+    assert not config.EMULATED or driver().fault is None
 
 
 def on_gpu(*numbers: float, device: int = 0, grad: bool = False):
@@ -73,12 +72,14 @@ def calls(*names: str) -> int:
 # ---- streams ---------------------------------------------------------------------------------------------------------------
 
 
+@two_gpus
 def test_the_default_stream_is_current():
     """Of each GPU, in each thread."""
     assert cuda.current_stream() == cuda.default_stream() == cuda.current_stream("cuda:0")
     assert cuda.default_stream(0) != cuda.default_stream(1) and cuda.default_stream(1).device == nbgrad.device("cuda:1")
 
 
+@two_gpus
 def test_a_stream_is_current_inside_of_its_context():
     """Its GPU, too; afterwards what was before, whatever happened inside."""
     a, b = cuda.Stream(0), cuda.Stream(1)
@@ -121,6 +122,7 @@ def test_each_thread_has_its_own():
     assert seen == [cuda.default_stream()]
 
 
+@two_gpus
 def test_streams_are_of_a_pool():
     """Of 32, for each GPU and priority; priorities out of range are the nearest in it."""
     made = [cuda.Stream(1) for _ in range(33)]
@@ -132,6 +134,7 @@ def test_streams_are_of_a_pool():
     assert repr(made[0]).startswith("<nbgrad.cuda.Stream device=cuda:1 cuda_stream=0x")
 
 
+@played
 def test_a_stream_waits_for_another():
     """For all that it has got; without a wait the device says what is missing."""
     s, x = cuda.Stream(), on_gpu()
@@ -145,6 +148,7 @@ def test_a_stream_waits_for_another():
     np.testing.assert_array_equal(z.cpu().numpy(), [3, 5, 7])
 
 
+@played
 @pytest.mark.parametrize("how", ["wait_event", "wait", "wait here", "synchronize"])
 def test_events_order_streams(how):
     """However the wait is said."""
@@ -166,6 +170,7 @@ def test_events_order_streams(how):
         np.testing.assert_array_equal(z.cpu().numpy(), [3, 5, 7])
 
 
+@played
 def test_times_between_events():
     """In milliseconds; a piece of the emulated device's work takes one."""
     first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
@@ -188,6 +193,7 @@ def test_an_event_that_was_never_recorded():
         timed.elapsed_time(timed)
 
 
+@played
 def test_events_refuse():
     """Times of events without timing, not reached yet, of two GPUs; another GPU; other processes."""
     event, first, last = cuda.Event(), cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
@@ -236,6 +242,7 @@ class Foreign:
         return 0, self.handle
 
 
+@two_gpus
 def test_streams_of_other_libraries():
     """They are taken wherever streams are, with the GPU that they are of, and ours are given."""
     from cuda.core import Device
@@ -272,6 +279,7 @@ def test_the_default_stream_is_in_order_with_the_legacy_one():
 # ---- memory ----------------------------------------------------------------------------------------------------------------
 
 
+@played
 def test_memory_that_another_stream_uses_is_not_given_away():
     """It lies in no list before that stream is done, and then in that of its own; nobody said record_stream."""
     s, x = cuda.Stream(), on_gpu()
@@ -301,6 +309,7 @@ def test_what_a_stream_writes_to_is_kept_for_it_too():
     assert address not in [(x * 2).data_ptr() for _ in range(4)]
 
 
+@two_gpus
 def test_record_stream():
     """For what nbgrad does not see: the memory is kept for that stream."""
     from cuda.bindings import driver as bindings
@@ -335,6 +344,7 @@ def test_a_request_waits_for_memory_of_other_streams_before_it_fails():
 # ---- passes ----------------------------------------------------------------------------------------------------------------
 
 
+@two_gpus
 def test_a_node_runs_on_the_stream_of_its_forward():
     """Hooks see it, whatever the caller's stream is; GPUs of the middle have theirs."""
     s, t, x, seen = cuda.Stream(0), cuda.Stream(1), on_gpu(grad=True), []
@@ -416,6 +426,7 @@ class Through(nbgrad.Function):
         return g * 2
 
 
+@two_gpus
 def test_functions_hooks_and_callbacks_leave_streams_as_they_were():
     """A Function's backward runs on its stream, and may change it; callbacks see the caller's streams."""
     caller, x, seen = cuda.Stream(0), on_gpu(grad=True), []
@@ -435,6 +446,7 @@ def test_functions_hooks_and_callbacks_leave_streams_as_they_were():
     assert Through.seen == [s]
 
 
+@two_gpus
 def test_an_error_in_the_middle_leaves_streams_as_they_were():
     """Of a hook on another GPU; what ran before it is in order for the caller."""
     x = on_gpu(grad=True)
@@ -451,6 +463,7 @@ def test_an_error_in_the_middle_leaves_streams_as_they_were():
     assert choices() == before
 
 
+@two_gpus
 def test_a_pass_within_a_pass():
     """On the streams of the node that runs it, and back on them afterwards."""
     x, w, seen = on_gpu(grad=True), on_gpu(grad=True), []
@@ -628,6 +641,7 @@ def forget_pinned():
 # ---- anomaly mode ----------------------------------------------------------------------------------------------------------
 
 
+@two_gpus
 @pytest.mark.parametrize("several", [False, True])
 def test_a_nan_is_found_on_the_device(several):
     """The node that made it first is named when the pass is done, on whichever streams and GPUs it ran; streams stay."""

@@ -206,6 +206,26 @@ def test_llvm_is_told_of_loops():
     assert text.count('"llvm.loop.unroll.runtime.disable"') == 1
 
 
+@pytest.mark.parametrize(
+    "body, written_out",
+    [
+        ("for _ in range(6):\n    total = total * 3 + m", True),
+        ("for _ in range(64):\n    total = total * 3 + m", True),
+        ("for _ in range(65):\n    total = total * 3 + m", False),  # too many
+        ("for _ in range(n):\n    total = total * 3 + m", False),  # nobody knows how many
+        ("for k in range(6):\n    total = total * 3 + r[k]", False),  # of what is in memory vectors are made
+        ("for k in range(6):\n    r[k] += total", False),
+        ("for _ in few(6):\n    total = total * 3 + m", False),  # as the kernel wishes
+        ("for _ in range(6):\n    if total > 5:\n        break\n    total = total * 3 + m", False),
+        ("for _ in range(6):\n    for _ in range(n):\n        total = total * 3 + m", False),
+    ],
+)
+def test_series_are_written_out(body, written_out):
+    """Loops of a few trips, whose number is known, over no memory: NOTE [Series]."""
+    text = build.text_of(written(f"total = 0\n{body}\nr[i] = total", f"series {body}"), "series")
+    assert text.count('"llvm.loop.unroll.full"') == written_out
+
+
 def test_what_is_inlined_into_the_iterator_stands_in_one_place():
     """Each loop of it takes LLVM long, and the first operation with strides waits for it."""
     text = build.text_of(build.Program("iteration", iterate, None), "iteration")

@@ -316,7 +316,8 @@ def test_errors(make, error, message):
 def test_repr_lists_the_options_of_every_group():
     """One block for each group, options in alphabetical order."""
     assert repr(optim.SGD([parameter()], lr=0.5)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.5\n    maximize: False\n    momentum: 0.0\n"
+        "SGD (\nParameter Group 0\n    dampening: 0.0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.5\n"
+        "    maximize: False\n    momentum: 0.0\n"
         "    nesterov: False\n    weight_decay: 0.0\n)"
     )
 

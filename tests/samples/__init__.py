@@ -17,6 +17,7 @@ from . import (
     movement,  # noqa: F401
     reduce,  # noqa: F401
     special,  # noqa: F401
+    standardise,  # noqa: F401
     statistics,  # noqa: F401
     variants,  # noqa: F401
 )

@@ -75,22 +75,6 @@ row("softmax_backward", lambda g, out, dim: out * (g - (g * out).sum(dim, keepdi
 row("log_softmax_backward", lambda g, out, dim: g - np.exp(out) * g.sum(dim, keepdims=True), REAL, case((2, 3), (2, 3), 1))
 
 
-def standardised(x, count, eps):
-    """Mean 0 and variance 1 over the last dimensions."""
-    dims = tuple(range(-count, 0))
-    centred = x - x.mean(dims, keepdims=True)
-    return centred / np.sqrt((centred * centred).mean(dims, keepdims=True) + eps)
-
-
-def standardised_backward(g, x, count, eps):
-    """Its transpose."""
-    dims = tuple(range(-count, 0))
-    h, r = standardised(x, count, eps), 1 / np.sqrt(x.var(dims, keepdims=True) + eps)
-    return r * (g - g.mean(dims, keepdims=True) - h * (g * h).mean(dims, keepdims=True))
-
-
-row("standardise", standardised, REAL, case((2, 3), 1, 0.1), case((2, 2, 3), 2, 0.1), saves="x")
-row("standardise_backward", standardised_backward, REAL, case((2, 3), (2, 3), 1, 0.1), case((2, 2, 3), (2, 2, 3), 2, 0.1))
 row("logsumexp", logsumexp, REAL, case((2, 3), 1), case((2, 3), dim=(0, 1)), case((2, 3), dim=0, keepdim=True))
 
 # ---- extrema, truth, counts ------------------------------------------------------------------------------------------

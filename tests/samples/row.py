@@ -123,7 +123,7 @@ class Row:
         if isinstance(op, Elementwise):
             return bool(op.partial_formulas) and not op.refuses_gradient
         if isinstance(op, General):
-            return bool(op.vjps) and "formula" not in self.unlike  # which refuses
+            return bool(op.vjps or op.in_steps) and "formula" not in self.unlike  # which refuses
         return isinstance(op, Movement) or "gradient" not in self.unlike
 
     def arrays(self, call: Case, dtype: str = "float64") -> list:

@@ -83,16 +83,25 @@ class Scope:
         widened: kinds of variables that more than one kind is assigned to, by function, kinds of its arguments and name.
         reached: loads and stores with the pointers that they go through; None: those may share memory.
         loops: how many were begun.
+        accesses: how many loads and stores through pointers were written.
+        vectors: whether LLVM makes vectors of loops: NOTE [Series].
     """
 
     def __init__(
-        self, target: dict[str, Any], source: dict[str, Any], dtype: str | None, of_constants: dict[str, Callable], layout: str
+        self,
+        target: dict[str, Any],
+        source: dict[str, Any],
+        dtype: str | None,
+        of_constants: dict[str, Callable],
+        layout: str,
+        vectors: bool = False,
     ):
         self.builder: Builder = None  # type: ignore[assignment]  # (made with each attempt)
         self.target, self.source, self.dtype, self.of_constants = target, source, dtype, of_constants
         self.layout, self.widened = layout, dict[tuple, Kind]()
         self.reached: list[tuple[Any, Any]] | None = None
-        self.loops = 0
+        self.loops = self.accesses = 0
+        self.vectors = vectors
 
     def get_value_type(self, kind: Kind) -> Any:
         """LLVM's type of a kind, as the context that Numba gives to rules says it."""
@@ -192,6 +201,7 @@ class Expressions:
 
     def noted(self, access: Any, base: Value) -> Any:
         """A load or store through a pointer, which the scope may want to know of."""
+        self.scope.accesses += 1
         if self.scope.reached is not None:
             self.scope.reached.append((access, base.ir))
         return access

@@ -3,6 +3,10 @@
 NOTE [Loops of few trips]: that takes time, and pays where there are many trips. Kernels say where there are not:
 ``for i in few(n)``, vectors but one at a time, and ``for i in one_by_one(n)``, which is for what runs rarely. Both are ``range`` to
 whoever else reads them. What is around another loop is never written several times. See benchmarks/test_graph_costs.py.
+
+NOTE [Series]: a loop of a fixed number of trips that touches no memory is a part of one element's computation, as the terms of
+``zeta``. LLVM makes vectors of innermost loops alone, so such a loop is written out where vectors are wanted, or the
+loop over elements around it would run one element at a time (polygamma of a million float32 5.4 times as long: test_operations.py).
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["LOOPS", "OUTER", "Told", "hinted"]
+__all__ = ["LOOPS", "MOST_TERMS", "OUTER", "SERIES", "Told", "hinted"]
 
 Told = tuple[tuple[str, Any], ...]
 
@@ -22,6 +26,8 @@ LOOPS: dict[str, Told] = {
     "one_by_one": (("llvm.loop.vectorize.enable", ir.Constant(ir.IntType(1), 0)), ("llvm.loop.unroll.disable", None)),
 }
 OUTER: Told = (("llvm.loop.unroll.runtime.disable", None),)
+SERIES: Told = (("llvm.loop.unroll.full", None),)
+MOST_TERMS = 64  # of a series that is written out; the longest is a continued fraction of igamma
 
 
 class LoopName(ir.values.MDValue):

@@ -18,7 +18,7 @@ from . import kinds
 from .arithmetic import Value, binary, convert, ir_of, kind_of, same_kind
 from .expressions import SIGNS, Expressions, Scope, Widened
 from .kinds import IntegerLiteral, Pointer, Refused
-from .loops import LOOPS, OUTER, Told, hinted
+from .loops import LOOPS, MOST_TERMS, OUTER, SERIES, Told, hinted
 
 __all__ = ["Statements"]
 
@@ -75,6 +75,17 @@ def note_names(node: Any, around: tuple[Names, ...], parts: list[Names]) -> None
             for each in value:
                 if isinstance(each, ast.AST):
                     note_names(each, around, parts)
+
+
+@cache
+def is_series(loop: ast.For) -> bool:
+    """Whether nothing in a loop leaves it early."""
+    return not any(isinstance(each, (ast.Break, ast.Return)) for each in ast.walk(loop))
+
+
+def fixed_trips(bounds: list[Any]) -> int:
+    """How often a loop runs; 0 if only the kernel knows."""
+    return 0 if any(isinstance(each, Value) for each in bounds) else len(range(*map(int, bounds)))
 
 
 class Statements(Expressions):
@@ -232,18 +243,26 @@ class Statements(Expressions):
         b.position_at_end(body)
         self.looped(node.body, test, after)
 
-    def looped(self, body: list[ast.stmt], test: Any, after: Any, told: Told = ()) -> None:
-        """The body of a loop, and the way back to its test."""
+    def looped(self, body: list[ast.stmt], test: Any, after: Any, told: Told = (), fixed: bool = False) -> None:
+        """The body of a loop, and the way back to its test.
+
+        Args:
+            fixed: whether it is known now how often the loop runs, and that this is not very often.
+        """
         b, scope = self.b, self.scope
         again = b.append_basic_block()
         self.loops.append((again, after))
         scope.loops += 1
-        begun = scope.loops
+        begun, accesses = scope.loops, scope.accesses
         if self.block(body):
             b.branch(again)
         self.loops.pop()
         b.position_at_end(again)
-        hinted(b.branch(test), told or (OUTER if scope.loops > begun else ()))
+        if not told and scope.loops > begun:
+            told = OUTER
+        elif not told and fixed and scope.accesses == accesses:
+            told = SERIES
+        hinted(b.branch(test), told)
         b.position_at_end(after)
 
     def do_For(self, node) -> None:
@@ -266,7 +285,8 @@ class Statements(Expressions):
         b.store(b.sub(count, ir.Constant(i64.llvm, 1), flags=("nsw",)), left.ir)
         b.store(b.add(now, ir_of(step, i64)), place.ir)
         self.assign_to(node.target, Value(i64, now))
-        self.looped(node.body, test, after, LOOPS[kind])
+        fixed = self.scope.vectors and is_series(node) and 0 < fixed_trips(bounds) <= MOST_TERMS
+        self.looped(node.body, test, after, LOOPS[kind], fixed)
 
     def trips(self, first: Any, last: Any, step: Any) -> Any:
         """How often a loop runs, if that is positive."""

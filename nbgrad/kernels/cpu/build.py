@@ -31,6 +31,7 @@ POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
 WALKING = tuple("at_" + name for name in POINTER_TYPES)
 INTRINSICS = (*POINTERS, *WALKING, "word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "few", "one_by_one")
 
+COMPILER_VERSION = 2  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 
 # What kernels may call by another name, that of a binding.
 OPERATORS = {"+": operator.add, "*": operator.mul, "|": operator.or_, "&": operator.and_}
@@ -104,7 +105,7 @@ def program_key(program: Program) -> str:
     """The content hash that names a program's object."""
     bound = [f"{name}:{fingerprint(value) if callable(value) else repr(value)}" for name, value in program.bindings]
     return content_key(
-        "program by Numba" if config.NUMBA else "program",
+        "program by Numba" if config.NUMBA else f"program {COMPILER_VERSION}",
         program.name,
         str(program.dtype),
         str(program.reassociate) + (" apart" if program.apart else ""),
@@ -190,7 +191,7 @@ def text_of(program: Program, symbol: str) -> str:
     real = REAL_OF.get(program.dtype, program.dtype)
     prims, of_constants = functions.rules(real or "float64")
     target, source = names_of(program, {**prims, **intrinsics(functions.Rule, kinds), **OPERATORS}, kinds)
-    scope = Scope(target, source, real, of_constants, str(loader().emitter.machine.target_data))
+    scope = Scope(target, source, real, of_constants, str(loader().emitter.machine.target_data), vectors=True)
     return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate, program.apart)
 
 

@@ -18,6 +18,9 @@
     gates.py         what must hold of every kernel's PTX and registers
     store.py         cubins on disk, by content
     random.py        the skeletons that fill memory with random numbers
+    libraries.py     NVIDIA's libraries, called by address
+    cublas.py        products of matrices by one of them
+    cusolver.py      decompositions and systems by another
     presence.py      whether there is a driver
     host.py          device memory, launches, streams, graphs; what is missing where there is no GPU
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, ClassVar
 
@@ -104,6 +105,18 @@ def card(index: int) -> Card:
     return Card(index)
 
 
+@contextmanager
+def at_ease() -> Iterator[None]:
+    """Allow what might wait somewhere, though a stream is captured: asking the driver for memory, above all, which does not."""
+    driver = bindings()
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = check("cuda", driver.cuThreadExchangeStreamCaptureMode(mode))
+    try:
+        yield
+    finally:
+        check("cuda", driver.cuThreadExchangeStreamCaptureMode(before))
+
+
 class Card:
     """A GPU.
 
@@ -194,7 +207,8 @@ class Card:
         self.activate()
         core = import_core()
         try:
-            buffer = self.pool.allocate(nbytes, stream=core.Stream.from_handle(stream))
+            with at_ease():
+                buffer = self.pool.allocate(nbytes, stream=core.Stream.from_handle(stream))
         except Exception as error:  # cuda.core raises a type of its own
             if "OUT_OF_MEMORY" in str(error):
                 raise Exhausted from None
@@ -207,7 +221,8 @@ class Card:
         """Give memory back to the driver, which has got all work that uses it; how many bytes that were."""
         buffer = self._buffers.pop(address)
         nbytes = int(buffer.size)
-        buffer.close()
+        with at_ease():
+            buffer.close()
         return nbytes
 
     def trim(self) -> None:
@@ -229,7 +244,8 @@ class Card:
         """
         self.activate()
         try:
-            return import_core().LegacyPinnedMemoryResource().allocate(nbytes)
+            with at_ease():
+                return import_core().LegacyPinnedMemoryResource().allocate(nbytes)
         except Exception as error:  # cuda.core raises a type of its own
             if "OUT_OF_MEMORY" in str(error):
                 raise Exhausted from None

@@ -32,7 +32,8 @@ def ptx_layout() -> str:
 def parameters(template: Template, dtype: str, space: int = 0) -> list[Kind]:
     """The kinds of a kernel's parameters. Accesses cast pointers: all that counts is that they are pointers to that memory."""
     pointers = [CPointer(getattr(kinds, f"uint{8 * min(itemsize(name), 8)}"), space) for name in template.pointers]
-    return [*pointers, *[getattr(kinds, value_dtype(dtype))] * template.values, *[kinds.int64] * template.integers]
+    table = [CPointer(kinds.int64)] if template.table else []
+    return [*pointers, *[getattr(kinds, value_dtype(dtype))] * template.values, *[kinds.int64] * template.integers, *table]
 
 
 class PtxEntry(Entry):
@@ -54,8 +55,13 @@ class PtxEntry(Entry):
 
     def declare(self, module: ir.Module, symbol: str) -> ir.Function:
         self.parameters = parameters(self.template, self.dtype, GLOBAL)
-        made = ir.Function(module, ir.FunctionType(ir.VoidType(), [kind.llvm for kind in self.parameters]), symbol)
+        taken = [kind.llvm for kind in self.parameters]
+        if self.template.table:  # one parameter of many words, which is read where parameters are
+            taken[-1] = ir.ArrayType(ir.IntType(64), self.template.table).as_pointer()
+        made = ir.Function(module, ir.FunctionType(ir.VoidType(), taken), symbol)
         made.calling_convention = "ptx_kernel"
+        if self.template.table:
+            made.args[-1].add_attribute("byval")
         i32 = ir.IntType(32)
         bounds = [[made, name, ir.Constant(i32, count)] for name, count in self.bounds.items()]
         annotations = module.add_named_metadata("nvvm.annotations")
@@ -64,7 +70,7 @@ class PtxEntry(Entry):
         return made
 
     def operands(self, made: ir.Function, builder: Builder) -> list[Value]:
-        return [Value(kind, each) for kind, each in zip(self.parameters, made.args)]
+        return [Value(kind, builder.bitcast(each, kind.llvm)) for kind, each in zip(self.parameters, made.args)]
 
     def leave(self, builder: Builder, result: Any) -> None:
         builder.ret_void()

@@ -18,7 +18,7 @@ from ..prims import declare
 from .access import Access, compute_dtype
 from .memory import change_of, load_of, note_first, store_of
 
-__all__ = ["GLOBAL", "SHARED", "index_arithmetic", "low_word", "popcount", "ptx_names"]
+__all__ = ["GLOBAL", "SHARED", "index_arithmetic", "low_word", "pointer_to", "popcount", "ptx_names"]
 
 I16, I32, I64 = map(ir.IntType, (16, 32, 64))
 GLOBAL, SHARED = 1, 3  # LLVM's numbers of a GPU's memories
@@ -32,10 +32,21 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
     return {
         "cuda": machine(),
         "note_error": Primitive(note_first),
+        "pointer_of": Primitive(pointer_to(GLOBAL)),
         **index_arithmetic(multiply_high),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
+
+
+def pointer_to(space: int) -> Any:
+    """``pointer_of(word)``: the address that a word of a table is, of memory in that space; accesses cast it."""
+
+    def pointer_of(b: Builder, word: Value) -> Value:
+        kind = kinds.CPointer(kinds.uint8, space)
+        return Value(kind, b.inttoptr(word.ir, kind.llvm))
+
+    return pointer_of
 
 
 def access(access: Access, compute: str) -> Primitive:

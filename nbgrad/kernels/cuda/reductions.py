@@ -62,8 +62,8 @@ class Fold:
     def parameters(self) -> list[str]:
         return [f"out{j}" for j in range(len(self.outputs))] + [f"x{k}" for k in range(len(self.inputs))] + self.values
 
-    def template(self, name: str, source: str) -> Template:
-        """The finished template; it promises the loads of one vector of each input."""
+    def template(self, name: str, source: str, table: int = 0) -> Template:
+        """The finished template; it promises the loads of one vector of each input. Inputs of a ``table`` are no parameters."""
         how = f"x{self.lanes}" + ("" if self.vectors or self.lanes == 1 else "s")
         name = f"{name}_{self.of.name}_{self.stage}_{'_'.join(self.inputs)}_to_{self.outputs[0]}_{how}"
         loads = [self._load(dtype, self.lanes if self.vectors else 1) for dtype in self.inputs]
@@ -72,11 +72,12 @@ class Fold:
         return Template(
             name,
             compile_template(name, source),
-            self.outputs + self.inputs,
+            self.outputs if table else self.outputs + self.inputs,
             len(self.values),
             accesses,
             Counter(loads * (1 if self.vectors else self.lanes)),
             state=self.of.state,
+            table=table,
         )
 
     def start(self, group: str) -> list[str]:
@@ -155,6 +156,23 @@ class Fold:
         result = f"finish({', '.join([*self.names(group), *self.values])})"
         return [f"{self._store(self.outputs[0]).name}(out0, {at}, {result})"]
 
+    def end(self, groups: Sequence[str], at: str) -> list[str]:
+        """Fold the groups of all threads of a block, and store that; the whole first warp takes part in the shuffles."""
+        return [
+            *self.merge_tree(groups),
+            *self.shuffle(groups[0], WARP),
+            f"if thread % {WARP} == 0:",
+            *(f"    {line}" for line in self.put(f"thread // {WARP}", groups[0])),
+            "cuda.syncthreads()",
+            f"if thread < {WARP}:",
+            *(f"    {line}" for line in self.start(groups[0])),
+            f"    if thread < {WARPS}:",
+            *(f"        {line}" for line in self.get(groups[0], "thread")),
+            *(f"    {line}" for line in self.shuffle(groups[0], WARPS)),
+            "    if thread == 0:",
+            *(f"        {line}" for line in self.store(groups[0], at)),
+        ]
+
     def names(self, group: str) -> list[str]:
         return [f"{group}_{s}" for s in self.width]
 
@@ -217,17 +235,7 @@ def NAME({", ".join(fold.parameters())}, n, step, share):
     for i in range(start + thread, min(start + share, count), {BLOCK}):
         {indent(8, fold.load_lanes("row", "i") + fold.absorb_lanes(groups, "i"))}
     {indent(4, left if lanes > 1 else [])}
-    {indent(4, fold.merge_tree(groups) + fold.shuffle("a0", WARP))}
-    if thread % {WARP} == 0:
-        {indent(8, fold.put(f"thread // {WARP}", "a0"))}
-    cuda.syncthreads()
-    if thread < {WARP}:  # the whole first warp takes part in the shuffles, though only {WARPS} threads hold a value
-        {indent(8, fold.start("a0"))}
-        if thread < {WARPS}:
-            {indent(12, fold.get("a0", "thread"))}
-        {indent(8, fold.shuffle("a0", WARPS))}
-        if thread == 0:
-            {indent(12, fold.store("a0", "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"))}
+    {indent(4, fold.end(groups, "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"))}
 """,
     )
 

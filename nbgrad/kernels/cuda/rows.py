@@ -18,7 +18,8 @@ from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template,
 
 __all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_grid"]
 
-HELD_BYTES = 128  # of registers that a thread's elements may take
+HELD_BYTES = 256  # of registers that a thread's elements may take
+MANY_BYTES = 128  # beyond which no more than two blocks are to be resident
 
 
 class RowProgram(NamedTuple):
@@ -104,7 +105,7 @@ class Program(Fold):
         """Names of the counts behind the template's own."""
         return [f"integer{k}" for k in range(self.program.integers)] + [f"side{k}_step" for k in range(len(self.sides))]
 
-    def finished(self, name: str, source: str) -> Template:
+    def finished(self, name: str, source: str, resident: int = 0) -> Template:
         """The template."""
         how = f"x{self.lanes}" + ("" if self.vectors or self.lanes == 1 else "s")
         name = f"{name}_{self.of.name}_{'_'.join(self.inputs)}_to_{self.outputs[0]}_{how}"
@@ -121,6 +122,7 @@ class Program(Fold):
             frozenset(accesses),
             Counter([*loads, *stores] * (1 if self.vectors else self.lanes)),
             state=(*self.of.state, *self.program.kinds),
+            resident=resident,
         )
 
     def fold_lanes(self, i: str, names: str) -> list[str]:
@@ -234,6 +236,7 @@ def NAME({", ".join([*p.parameters(), "rows", "n", *p.integers()])}):
         {indent(8, publish)}
     {indent(4, spread)}
 """,
+        2 if held * lanes * len(inputs) * itemsize(program.of.dtype) > MANY_BYTES else 0,
     )
 
 

@@ -138,6 +138,7 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "complex": complex_number(compute),
         "cuda": Machine(),
         "note_error": note_error,
+        "pointer_of": lambda word: word,
         "where_index": prims["where"],
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,

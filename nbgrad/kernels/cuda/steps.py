@@ -6,11 +6,30 @@ here, and no address known: both come with the first launch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from ...base.errors import NbgradError
 from .build import Recipe
 
-__all__ = ["ELEMENTS", "ERRORS", "Elements", "Number", "Place", "Step", "Steps", "Workspace", "operand", "out", "work"]
+__all__ = [
+    "ELEMENTS",
+    "ERRORS",
+    "STREAM",
+    "Call",
+    "Elements",
+    "Held",
+    "Lacking",
+    "Made",
+    "Number",
+    "Place",
+    "Step",
+    "Steps",
+    "Workspace",
+    "operand",
+    "out",
+    "work",
+]
 
 
 class Place(NamedTuple):
@@ -95,7 +114,8 @@ class Step(NamedTuple):
         tile: where ``grid`` is empty, elements of the first result that a block does.
         pointers: what the kernel's pointers point to, in their order.
         values: its numbers: constants, or ``Number``.
-        counts: its integers; ``ELEMENTS`` among them, and ``Number``.
+        counts: its integers; ``ELEMENTS`` among them, ``Number``, and places, for their addresses.
+        table: words of its table: integers, and where memory is.
         single: the same step by single elements, for memory that is not aligned to vectors; None where there are no vectors.
     """
 
@@ -103,9 +123,64 @@ class Step(NamedTuple):
     grid: tuple[int, ...]
     pointers: tuple[Place, ...]
     values: tuple[float | Number, ...] = ()
-    counts: tuple[int | Elements | Number, ...] = ()
+    counts: tuple[int | Elements | Number | Place, ...] = ()
     single: Step | None = None
     tile: int = 0
+    table: tuple[int | Place, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For errors."""
+        return self.recipe.name
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that divide the addresses of tensors."""
+        return max((access.nbytes for access in self.recipe.template.accesses), default=1) if self.single else 1
+
+
+class Held(NamedTuple):
+    """Where the address of an operand's memory stands, for a function that reads it there."""
+
+    at: int
+
+
+class Made(NamedTuple):
+    """One of the words that a ``Call`` makes before it is called first."""
+
+    at: int
+
+
+class StreamOfCall:
+    """The stream on which the call is made."""
+
+
+STREAM = StreamOfCall()
+
+
+class Lacking(Exception):
+    """A library has nothing for what is asked of it."""
+
+
+class Call(NamedTuple):
+    """A call of a library's function, which queues work on a stream.
+
+    Attributes:
+        name: of the library, for errors.
+        make: ``make(gpu)``, which opens the library and gives words, the same ones each time: the address of the function, then
+            those that ``Made`` counts. Raises ``Lacking``.
+        arguments: of the function, sixteen at most.
+        told: ``told(code)``, the error that a code means.
+        alignment: bytes that divide the addresses of tensors.
+        single: the same call for memory that is not aligned so.
+    """
+
+    name: str
+    make: Callable[[int], tuple[int, ...]]
+    arguments: tuple[Place | Held | Made | StreamOfCall | int, ...]
+    told: Callable[[int], NbgradError]
+    alignment: int = 1
+    single: Call | None = None
 
 
 class Steps(NamedTuple):
@@ -114,7 +189,16 @@ class Steps(NamedTuple):
     Attributes:
         steps: one after the other; later ones see what earlier ones wrote.
         workspace: bytes that ``work`` may reach.
+        instead: what does the same where a library has nothing for it.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[Step | Call, ...]
     workspace: int = 0
+    instead: Steps | None = None
+
+    @property
+    def kernels(self) -> tuple[Step, ...]:
+        """The steps where no library is called."""
+        found = tuple([step for step in self.steps if isinstance(step, Step)])
+        assert len(found) == len(self.steps)
+        return found

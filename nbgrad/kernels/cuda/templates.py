@@ -9,7 +9,8 @@ A template is text because Numba has no variadic pointers and unrolls nothing on
     divide, multiply_add      index arithmetic; see ``strided``
 
 NOTE [Kernel parameters]: pointers first (outputs, then inputs), then operands by value in the compute dtype (a real one
-in a complex kernel: complex numbers lie in memory), then int64 counts. One launch path serves every kernel.
+in a complex kernel: complex numbers lie in memory), then int64 counts; some have a table of int64 behind these, which they read
+as they read an array, and of whose words ``pointer_of`` makes pointers. One launch path serves every kernel.
 
 NOTE [Launch shape]: a block is always ``BLOCK`` threads and owns one tile; there are no grid-stride loops. (A loop with
 a stride known only at run time is worse than it looks: LLVM unrolls it and computes the trip count with a 64-bit
@@ -67,6 +68,7 @@ class Template:
         index_bits: 32 where indices must stay in 32-bit arithmetic, 64 where they may divide.
         state: dtypes of a reduction's accumulators.
         resident: blocks that a multiprocessor is to hold at least; 0: as many as other kernels of the dtype.
+        table: words of its last parameter, a table; 0 where there is none.
     """
 
     name: str
@@ -78,11 +80,12 @@ class Template:
     index_bits: int = 32
     state: tuple[str, ...] = ()
     resident: int = 0
+    table: int = 0
 
     @property
     def integers(self) -> int:
         """How many int64 parameters follow."""
-        return self.function.__code__.co_argcount - len(self.pointers) - self.values
+        return self.function.__code__.co_argcount - len(self.pointers) - self.values - (self.table > 0)
 
 
 def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, list, list[int]]:

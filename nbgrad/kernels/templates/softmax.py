@@ -1,9 +1,7 @@
-"""Softmax and its family along one dimension, and standardised rows: loops as source text; CPU. An operand is
-``[outer, length, width]``, contiguous.
+"""Softmax and its family along one dimension: loops as source text; CPU. An operand is ``[outer, length, width]``, contiguous.
 
 A unit of work is one row (``width`` 1) or ``TILE`` neighbouring columns, walked together so that every pass
-vectorises. Record words: length, width, tiles a block of columns, and of standardised rows, which are never columns, what is added
-to the variance.
+vectorises. Record words: length, width, tiles a block of columns.
 
 NOTE [Infinite maxima]: logsumexp subtracts the maximum only where it is finite. Then -inf everywhere sums to 0, of
 which the logarithm is -inf, and +inf sums to +inf, without a NaN that the operand did not hold. Softmax has no such
@@ -31,8 +29,6 @@ __all__ = [
     "SHORT",
     "score_bindings",
     "softmax_loop",
-    "STANDARDISE",
-    "STANDARDISE_BACKWARD",
     "SOFTMAX",
     "LOG_SOFTMAX",
     "LOGSUMEXP",
@@ -47,7 +43,6 @@ SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD = (
     "softmax_backward",
     "log_softmax_backward",
 )
-STANDARDISE, STANDARDISE_BACKWARD = "standardise", "standardise_backward"
 SHORT = 64  # see NOTE [Short rows]: in lanes are up to 256 bytes at a time
 
 
@@ -105,54 +100,7 @@ ROW_TOP = """
             top = where(key > top, key, top)
         m = float_of_max(top)
 """
-# The mean m of a row x, and r = 1 / sqrt(variance + eps).
-ROW_MOMENTS = """
-        total = float64(0.0)
-        for low in range(0, length, 512):
-            s = T(0.0)
-            for i in range(low, min(low + 512, length)):
-                s += x[i]
-            total += float64(s)
-        m = T(total / float64(length))
-        total = float64(0.0)
-        for low in range(0, length, 512):
-            s = T(0.0)
-            for i in range(low, min(low + 512, length)):
-                s += (x[i] - m) * (x[i] - m)
-            total += float64(s)
-        r = 1.0 / sqrt(T(total / float64(length) + at_float64(record, 24)[0]))
-        out = at_T(target, base)
-"""
 ROWS = {
-    STANDARDISE: """
-        x = at_T(source, base)
-"""
-    + ROW_MOMENTS
-    + """
-        for i in range(length):
-            out[i] = (x[i] - m) * r
-""",
-    STANDARDISE_BACKWARD: """
-        g = at_T(source, base)
-        x = at_T(other, base)
-"""
-    + ROW_MOMENTS
-    + """
-        plain = float64(0.0)
-        weighted = float64(0.0)
-        for low in range(0, length, 512):
-            s = T(0.0)
-            t = T(0.0)
-            for i in range(low, min(low + 512, length)):
-                s += g[i]
-                t += g[i] * (x[i] - m)
-            plain += float64(s)
-            weighted += float64(t)
-        shift = T(plain / float64(length))
-        slope = T(weighted / float64(length)) * r * r
-        for i in range(length):
-            out[i] = r * (below(g[i], shift, slope * (x[i] - m)))
-""",
     SOFTMAX: ROW_TOP
     + """
         total = float64(0.0)

@@ -4,6 +4,9 @@ copy, join, complex    moves: copies of all layouts, concatenation, cotangents o
 reduce                 folds of every monoid, variances
 scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
+linalg, blas_products  products of matrices, by kernels of ours or by cuBLASLt
+solvers                decompositions and systems, by cuSOLVER where it is
+standardise            rows with mean 0 and variance 1, their weights and biases, and all cotangents
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from . import (
     scan as _scan,
     scatter as _scatter,
     softmax as _softmax,
+    solvers as _solvers,
     sort as _sort,
+    standardise as _standardise,
 )
 
 __all__: list[str] = []
@@ -40,5 +45,7 @@ _modules = (
     _scan,
     _scatter,
     _softmax,
+    _solvers,
     _sort,
+    _standardise,
 )

@@ -51,7 +51,7 @@ def read_through(x: Layout, walk_of) -> tuple[tuple[Layout, ...], Steps]:
     outs, steps = read_steps(source, walk_of(source))
     if before is None or not steps.steps:
         return outs, steps
-    (step,) = steps.steps
+    (step,) = steps.kernels
     return outs, Steps((before, read_from_work(step)), source.numel * source.dtype.itemsize)
 
 

@@ -1,4 +1,4 @@
-"""Matrix products on a GPU by kernels of ours: operands as they lie, transposed ones too."""
+"""Matrix products on a GPU: by cuBLASLt where it is (blas_products.py), else by kernels of ours. Operands are taken as they lie."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ...ops.core import OPS
 from ...ops.shapes import expanded
 from ...tensors.layout import Layout, layout_of
 from ..linalg import Product, product_in, product_with_bias
+from .blas_products import blas_steps
 from .registry import lowering
 
 __all__ = ["product_steps"]
@@ -33,6 +34,13 @@ def product_steps(product: Product, x: Layout, y: Layout, addend: Layout | None 
     vector = vector_steps(product, x) if addend is None else None
     if vector is not None:
         return vector
+    ours = tiled_steps(product, x, y, addend)
+    return blas_steps(product, x, y, addend, ours) or ours
+
+
+def tiled_steps(product: Product, x: Layout, y: Layout, addend: Layout | None) -> Steps:
+    """The launches by kernels of ours."""
+    result = layout_of(x.dtype, product.shape, None, x.device)
     left, right, batch, steps, _ = product
     dtype = x.dtype.name
     m, n, depth = left.rows, right.columns, left.columns

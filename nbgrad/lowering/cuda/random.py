@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ...base.calls import CALLS
-from ...base.dtypes import float64
+from ...base.dtypes import float64, int64
 from ...base.errors import RangeError
 from ...creation.factories import arange
 from ...dispatch.device_plans import device_record
 from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.random import random_fill, random_grid, random_source
-from ...kernels.cuda.steps import Number, Step, Steps, out
-from ...tensors.layout import Layout
+from ...kernels.cuda.steps import Number, Step, Steps, operand, out
+from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor
 
 __all__ = ["chosen_on_gpu", "random_on_gpu", "weights_on_gpu"]
@@ -22,12 +22,16 @@ def nothing(x):
     return x
 
 
-def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...]) -> GeneralPlan:
+def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...], captured: bool) -> GeneralPlan:
     """The launch that fills a row-major layout; see ``random_plan``."""
     dtype = layout.dtype.name
     recipe = Recipe(random_fill(distribution, dtype), nothing, dtype, random_source(distribution, dtype))
-    step = Step(recipe, random_grid(layout.numel, dtype), (out(),), (Number(2), Number(3)), (layout.numel, Number(0), Number(1)))
-    return GeneralPlan(device_record(Steps((step,)), (layout,), codes), (layout.template,), (None,) * 4)
+    seed, base = (0, operand(0)) if captured else (Number(0), 0)
+    counts = layout.numel, seed, Number(1), base
+    step = Step(recipe, random_grid(layout.numel, dtype), (out(),), (Number(2), Number(3)), counts)
+    words = layout_of(int64, (2,), None, layout.device) if captured else None
+    codes = (0, *codes[1:]) if captured else codes
+    return GeneralPlan(device_record(Steps((step,)), (layout,), codes), (layout.template,), (words, None, None, None))
 
 
 def weights_on_gpu(x: Tensor) -> Tensor:

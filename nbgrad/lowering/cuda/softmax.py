@@ -1,4 +1,4 @@
-"""Softmax, its family and standardised rows on a GPU: a launch for rows or columns, of operands that lie without gaps."""
+"""Softmax and its family on a GPU: a launch for rows or columns, of operands that lie without gaps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...kernels.cuda.scores import logsumexp_accumulator, program_of
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...tensors.layout import Layout
-from ..softmax import logsumexp_dims, softmax_split, standardise_split
+from ..softmax import logsumexp_dims, softmax_split
 from .reduce import MOST_PLANES, fold_steps
 from .registry import lowering
 
@@ -66,7 +66,7 @@ def row_steps(
     return [single if shape.lanes == 1 else single._replace(recipe=by_vectors, single=single)]
 
 
-def family_steps(name: str, layouts: tuple[Layout, ...], split: tuple[int, int, int], *values: float) -> tuple:
+def family_steps(name: str, layouts: tuple[Layout, ...], split: tuple[int, int, int]) -> tuple:
     """The result's layout, and the steps."""
     out, workspace = layouts[0].like(), Workspace()
     if not out.numel:
@@ -74,7 +74,7 @@ def family_steps(name: str, layouts: tuple[Layout, ...], split: tuple[int, int, 
     places, before = gapless(layouts, workspace)
     program = program_of(name, compute_dtype(out.dtype.name))
     names = tuple([x.dtype.name for x in layouts])
-    steps = row_steps(program, names, out.dtype.name, split, (result(), *places), values)
+    steps = row_steps(program, names, out.dtype.name, split, (result(), *places))
     return (out,), Steps((*before, *steps), workspace.size)
 
 
@@ -82,12 +82,6 @@ def family_steps(name: str, layouts: tuple[Layout, ...], split: tuple[int, int, 
 def _softmax(op, layouts, attributes):
     split = softmax_split(op, layouts, attributes)
     return family_steps(op.name, layouts, split) if isinstance(split, tuple) else split
-
-
-@lowering("standardise", "standardise_backward")
-def _standardise(op, layouts, attributes):
-    split = standardise_split(op, layouts, attributes)
-    return family_steps(op.name, layouts, split, float(split[1]), attributes["eps"])
 
 
 @lowering("logsumexp")

@@ -11,12 +11,14 @@ from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of, identity
 from ...kernels.cuda.searches import find_one, rank_dtype, rank_source, ranked
+from ...kernels.cuda.selection import BLOCKS, PART, choose_byte, count_candidates, count_first, take_first, through
+from ...kernels.cuda.sorting import BYTES, CAPACITY
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out
-from ...kernels.cuda.templates import array, collapse, index_source, strided, strided_args, strided_grid
+from ...kernels.cuda.templates import Template, array, ceil_div, collapse, index_source, strided, strided_args, strided_grid
 from ...ops.reduce import kept_shape
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout, contiguous_strides
-from .orders import Keys, sort_steps
+from .orders import Keys, scan_steps, sort_steps
 from .registry import lowering
 
 __all__ = ["Sorted", "sorted_lines"]
@@ -39,9 +41,58 @@ class Sorted:
         self.order = space.take(8 * x.numel) if order is None else order
         self.keys = space.take(x.numel * itemsize(self.key)) if keeps else None
         self.steps = [rank_step(x, dim, descending, self.key, ranks)]
-        bits = HALF_BITS.get(x.dtype.name, 8 * x.dtype.itemsize)
-        signed = x.dtype.name not in ("bool", "uint8")
-        self.steps += sort_steps(Keys(ranks, self.key, self.lines, self.n, bits, signed), self.order, "int64", space, self.keys)
+        keys = Keys(ranks, self.key, self.lines, self.n, *key_bits(x))
+        self.steps += sort_steps(keys, self.order, "int64", space, self.keys)
+
+
+class Selected:
+    """The steps that find the first few of each line's order, where that takes less than a sort of the lines; as ``Sorted``.
+
+    NOTE [Selection] of ``kernels/cuda/selection.py``.
+
+    Attributes:
+        order: where the results are, line by line.
+    """
+
+    def __init__(self, x: Layout, dim: int, descending: bool, count: int, space: Workspace, order: Place | None):
+        key, n = rank_dtype(x.dtype.name), x.shape[dim] if x.ndim else 1
+        lines, size = x.numel // n, itemsize(key)
+        keys, found, left = (space.take(nbytes) for nbytes in (x.numel * size, lines * size, 8 * lines))
+        share = ceil_div(ceil_div(n, PART), max(1, BLOCKS // lines))
+        blocks = ceil_div(n, share * PART)
+        counts, grid = space.take(4 * lines * blocks * BYTES), (lines * blocks,)
+        self.steps = [rank_step(x, dim, descending, key, keys)]
+
+        def launch(template: Template, grid: tuple[int, ...], pointers: tuple[Place, ...], *numbers: int) -> None:
+            self.steps.append(Step(Recipe(template, identity, "int64"), grid, pointers, (), numbers))
+
+        bits, signed = key_bits(x)
+        base = -(1 << bits) if descending and not signed else 0  # ranks of such are -1 - x
+        for shift in reversed(range(0, bits, 8)):
+            first = shift + 8 >= bits
+            flip = 128 if first and signed else 0
+            launch(count_candidates(key), grid, (counts, keys, found), n, blocks, share, shift, flip, int(first))
+            launch(choose_byte(key), (lines,), (found, left, counts), blocks, shift, flip, int(first), base, count)
+        sums = space.take(8 * (lines * blocks + 1))
+        taken, places = space.take(lines * count * size), space.take(8 * lines * count)
+        launch(count_first(key), grid, (sums, keys, found), n, blocks, share)
+        self.steps += scan_steps(sums, "int64", lines * blocks, space)
+        launch(take_first(key), grid, (taken, places, keys, found, left, sums), n, blocks, share, count)
+        inner = space.take(8 * lines * count)
+        self.steps += sort_steps(Keys(taken, key, lines, count, bits, signed), inner, "int64", space)
+        self.order = space.take(8 * lines * count) if order is None else order
+        launch(through(), strided_grid(lines * count), (self.order, places, inner), lines * count, count)
+
+
+def is_selected(x: Layout, dim: int, count: int) -> bool:
+    """Whether the first ``count`` of each line are selected: of lines that no block sorts by itself, an eighth or less."""
+    n = x.shape[dim] if x.ndim else 1
+    return n > 2 * CAPACITY and 8 * count <= n and x.numel < 1 << 31
+
+
+def key_bits(x: Layout) -> tuple[int, bool]:
+    """Bits of the ranks of elements, and whether the highest is a sign."""
+    return HALF_BITS.get(x.dtype.name, 8 * x.dtype.itemsize), x.dtype.name not in ("bool", "uint8")
 
 
 def rank_step(x: Layout, dim: int, descending: bool, key: str, ranks: Place) -> Step:
@@ -70,11 +121,18 @@ def sorted_lines(
     result, space = x.like(int64, shape), Workspace()
     if not result.numel:
         return (result,), Steps(())
-    direct = (not x.ndim or dim == x.ndim - 1) and count == (x.shape[dim] if x.ndim else 1)
-    found = Sorted(x, dim, descending, space, out() if direct else None, False)
+    n, along = x.shape[dim] if x.ndim else 1, not x.ndim or dim == x.ndim - 1
+    found: Sorted | Selected
+    if is_selected(x, dim, first + count):
+        width = first + count
+        direct = along and not first
+        found = Selected(x, dim, descending, width, space, out() if direct else None)
+    else:
+        width, direct = n, along and count == n
+        found = Sorted(x, dim, descending, space, out() if direct else None, False)
     steps = list[Step | None](found.steps)
     if not direct:
-        steps.append(placed_back(found.order, result, dim, found.n, first))
+        steps.append(placed_back(found.order, result, dim, width, first))
     return (result,), Steps(tuple(step for step in steps if step is not None), space.size)
 
 

@@ -12,6 +12,9 @@
     device.py    launches
     timeline.py  what is queued on streams, and in which order it is done
     library.py   a shared library that Python writes
+    played.py    NVIDIA's libraries as functions of Python's, for tests
+    cublas.py    cuBLASLt
+    cusolver.py  cuSOLVER, and of cuBLAS the triangular systems
     driver/      CUDA's driver, as that library: what cuda.core and our launches call
 
 It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/cuda.md``.

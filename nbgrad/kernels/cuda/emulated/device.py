@@ -235,6 +235,7 @@ def compiled(template: Template, scalar: Function, dtype: str, source: Mapping, 
     layout = str(loader().emitter.machine.target_data)
     text = text_for(names, ThreadEntry(template, dtype), layout, template, scalar, dtype, source)
     widths = (8,) * len(template.pointers) + (itemsize(value_dtype(dtype)),) * template.values + (8,) * template.integers
+    widths += (8 * template.table,) * (template.table > 0)
     return Kernel(name, loader().module(text, [name], opt=1)[name], needs.used, needs.meets, widths)
 
 
@@ -320,7 +321,7 @@ def run_steps(steps: Steps, outs: Sequence[np.ndarray], operands: Sequence[Any],
         return memory.address + place.offset
 
     try:
-        for step in steps.steps:
+        for step in steps.kernels:
             recipe = step.recipe
             kernel = kernel_of(recipe.template, recipe.scalar, recipe.dtype, recipe.source, device.checked)
             pointers = [address(place) for place in step.pointers]

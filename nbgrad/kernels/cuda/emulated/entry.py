@@ -18,7 +18,7 @@ I64 = ir.IntType(64)
 
 
 class ThreadEntry(Entry):
-    """``thread(machine, parameters)``: a word for each pointer, number and count."""
+    """``thread(machine, parameters)``: a word for each pointer, number and count; those of a table behind them."""
 
     def __init__(self, template: Template, dtype: str):
         self.template, self.dtype = template, dtype
@@ -28,9 +28,12 @@ class ThreadEntry(Entry):
 
     def operands(self, made: ir.Function, builder: Builder) -> list[Value]:
         words = builder.inttoptr(made.args[1], I64.as_pointer())
-        found = list[Value]()
-        for k, kind in enumerate(parameters(self.template, self.dtype)):
+        found, made_of = list[Value](), parameters(self.template, self.dtype)
+        for k, kind in enumerate(made_of):
             place = builder.gep(words, [ir.Constant(I64, k)])
+            if self.template.table and k == len(made_of) - 1:
+                found.append(Value(kind, place))
+                continue
             found.append(Value(kind, builder.load(builder.bitcast(place, kind.llvm.as_pointer()))))
         return found
 

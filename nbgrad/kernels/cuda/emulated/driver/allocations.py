@@ -249,6 +249,8 @@ class Allocations(Devices):
             raise Refused(codes.INVALID_VALUE, "an allocation of no bytes")
         if pool.device != stream.device:
             raise Refused(codes.INVALID_VALUE, f"a pool of device {pool.device} for a stream of device {stream.device}")
+        if stream.capture is None:  # as seen on an H100: the pool may have to grow
+            self.check_unsafe("cuMemAllocFromPoolAsync")
         made = self.allocate(nbytes, pool.device, pool)
         if isinstance(stream.capture, Capture):
             stream.capture.graph.owned.append(made)

@@ -23,18 +23,6 @@ __all__ = ["Captures"]
 class Captures(Allocations):
     """Entry points."""
 
-    def check_unsafe(self, name: str) -> None:
-        """Refuse a call that might wait somewhere, if a capture keeps this thread from it."""
-        if self.thread.mode == codes.RELAXED:
-            return
-        here = threading.get_ident()
-        for capture in self.captures:
-            own = capture.thread == here and capture.mode != codes.RELAXED
-            others = capture.mode == codes.GLOBAL and self.thread.mode == codes.GLOBAL
-            if own or others:
-                capture.invalid = True
-                raise Refused(codes.CAPTURE_UNSUPPORTED, f"{name} while a stream is being captured")
-
     @entry("pi")
     def cuStreamBeginCapture(self, handle, mode):
         if not handle or handle in (codes.LEGACY, codes.PER_THREAD):

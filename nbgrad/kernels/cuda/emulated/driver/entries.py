@@ -6,17 +6,9 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["ENTRIES", "KINDS", "Entry", "Refused", "entry", "put", "put_handle"]
+from ...libraries import KINDS
 
-KINDS = {
-    "p": ctypes.c_void_p,
-    "i": ctypes.c_int,
-    "u": ctypes.c_uint,
-    "n": ctypes.c_size_t,
-    "s": ctypes.c_char_p,
-    "c": ctypes.c_ubyte,
-    "h": ctypes.c_ushort,
-}
+__all__ = ["ENTRIES", "KINDS", "Entry", "Refused", "entry", "put", "put_handle"]
 
 
 class Entry(NamedTuple):
@@ -27,7 +19,7 @@ class Entry(NamedTuple):
         function: what it does, of the driver and them.
         harmless: whether it succeeds on a device on which something went wrong.
         frees: whether it does what it is for even then, and fails afterwards.
-        unsafe: whether captures keep their threads from calling it: see ``Captures.check_unsafe``.
+        unsafe: whether captures keep their threads from calling it: see ``State.check_unsafe``.
     """
 
     kinds: tuple[Any, ...]

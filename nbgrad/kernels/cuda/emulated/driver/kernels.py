@@ -93,9 +93,14 @@ class Kernels(State):
         if count and not parameters:
             raise Refused(codes.INVALID_VALUE, f"no parameters, expected {count}")
         places = (ctypes.c_uint64 * count).from_address(parameters)
-        values = (ctypes.c_int64 * max(count, 1))()
+        size = sum(max(width // 8, 1) for width in kernel.widths)
+        values, at = (ctypes.c_int64 * max(size, 1))(), 0
         for k, width in enumerate(kernel.widths):
-            values[k] = WORDS[width].from_address(places[k]).value
+            if width > 8:  # a table
+                ctypes.memmove(ctypes.byref(values, 8 * at), places[k], width)
+            else:
+                values[at] = WORDS[width].from_address(places[k]).value
+            at += max(width // 8, 1)
         self.enqueue(queued, partial(self.launch, queued.device, kernel, (gx, gy, gz), threads, values))
 
     def launch(self, number: int, kernel: Kernel, grid: tuple, threads: int, values: ctypes.Array) -> None:

@@ -88,6 +88,18 @@ class State:
                 if at == count:
                     raise Refused(number, "on demand")
 
+    def check_unsafe(self, name: str) -> None:
+        """Refuse a call that might wait somewhere, if a capture keeps this thread from it."""
+        if self.thread.mode == codes.RELAXED:
+            return
+        here = threading.get_ident()
+        for capture in self.captures:
+            own = capture.thread == here and capture.mode != codes.RELAXED
+            others = capture.mode == codes.GLOBAL and self.thread.mode == codes.GLOBAL
+            if own or others:
+                capture.invalid = True
+                raise Refused(codes.CAPTURE_UNSUPPORTED, f"{name} while a stream is being captured")
+
     # ---- handles -------------------------------------------------------------------------------------------------------
 
     def handle(self, thing: Any) -> int:

@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .autograd import stream_walk as stream_walk
-from .autograd.graphed import make_graphed_callables
-from .base.errors import ArgumentError, OutOfMemoryError, RangeError
-from .creation.casting import on_device
-from .creation.generators import Generator, default_generator_on
-from .kernels.cuda.presence import has_driver
-from .methods import nvtx as nvtx
-from .tensors.choices import current
-from .tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
-from .tensors.storage import device as device_named
-from .tensors.streams import (
+from ..autograd import stream_walk as stream_walk
+from ..autograd.graphed import make_graphed_callables
+from ..base.errors import ArgumentError, OutOfMemoryError, RangeError
+from ..creation.casting import on_device
+from ..creation.generators import Generator, default_generator_on
+from ..kernels.cuda.presence import has_driver
+from ..methods import nvtx as nvtx
+from ..tensors.choices import current
+from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from ..tensors.storage import device as device_named
+from ..tensors.streams import (
     Event,
     ExternalStream,
     Stream,
@@ -32,10 +32,10 @@ from .tensors.streams import (
     stream,
     synchronize,
 )
-from .tensors.tensor import Tensor
+from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from .tensors.heaps import HeapOfCard
+    from ..tensors.heaps import HeapOfCard
 
 __all__ = [
     "CUDAGraph",
@@ -110,10 +110,15 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many GPUs tensors can be on."""
+    """How many GPUs tensors can be on.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.is_available() == (nbgrad.cuda.device_count() > 0)
+    True
+    """
     if not has_driver():
         return 0
-    from .kernels.cuda.driver import count
+    from ..kernels.cuda.driver import count
 
     found: int = count()
     if not found:
@@ -124,7 +129,7 @@ def device_count() -> int:
 @cache
 def warn_of_what_is_missing() -> None:
     """Say once why the GPU of a machine that has a driver cannot be used."""
-    from .kernels.cuda.host import missing
+    from ..kernels.cuda.host import missing
 
     if (reason := missing()) is not None:
         warnings.warn(reason, UserWarning, stacklevel=4)
@@ -132,7 +137,7 @@ def warn_of_what_is_missing() -> None:
 
 def is_initialized() -> bool:
     """Whether the process uses a GPU."""
-    from .tensors.choices import opened
+    from ..tensors.choices import opened
 
     return bool(opened)
 
@@ -152,7 +157,7 @@ def heap_of(op: str, named: Any) -> HeapOfCard:
     Raises:
         DeviceError: it is not there, or no GPU. ArgumentError: no name of a device.
     """
-    from .tensors.heaps import heap_on
+    from ..tensors.heaps import heap_on
 
     return heap_on(index_of(op, named))
 
@@ -195,6 +200,12 @@ class device:
 
     Raises:
         DeviceError: it is not there.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     with nbgrad.cuda.device(nbgrad.cuda.device_count() - 1):
+    ...         x = nbgrad.ones(2, device="cuda")
+    ...     assert x.device.index == nbgrad.cuda.device_count() - 1
     """
 
     __slots__ = ("idx", "prev_idx")
@@ -311,12 +322,12 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 def counted(op: str, device: Any) -> dict[str, int]:
     """The counters of a GPU's memory; all 0 of one that is not in use."""
-    from .tensors.choices import opened
+    from ..tensors.choices import opened
 
     index = index_of(op, device)
     for heap in opened:
         if heap.index == index:
-            from .tensors.memory_stats import memory_stats as stats_of
+            from ..tensors.memory_stats import memory_stats as stats_of
 
             return stats_of(heap)
     return {}
@@ -335,7 +346,13 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes of the tensors on a GPU, by default the current one."""
+    """Bytes of the tensors on a GPU, by default the current one.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     before, x = nbgrad.cuda.memory_allocated(), nbgrad.ones(1024, device="cuda")
+    ...     assert nbgrad.cuda.memory_allocated() - before == 4096
+    """
     return counted("memory_allocated", device).get("allocated_bytes.all.current", 0)
 
 
@@ -356,7 +373,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Let the greatest numbers begin again with those of now."""
-    from .tensors.memory_stats import reset_peaks
+    from ..tensors.memory_stats import reset_peaks
 
     reset_peaks(heap_of("reset_peak_memory_stats", device))
 
@@ -366,7 +383,7 @@ reset_max_memory_allocated = reset_peak_memory_stats
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """The counters as a table to be printed."""
-    from .tensors.memory_stats import memory_summary as summary_of
+    from ..tensors.memory_stats import memory_summary as summary_of
 
     return summary_of(heap_of("memory_summary", device), abbreviated)
 
@@ -379,12 +396,12 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 def empty_cache() -> None:
     """Give memory that no tensor has back to the driver, of all GPUs; pinned memory, too."""
-    from .tensors.choices import opened
+    from ..tensors.choices import opened
 
     for heap in tuple(opened):
         heap.release()
     if opened:
-        from .tensors.pinned import release
+        from ..tensors.pinned import release
 
         release()
 
@@ -413,8 +430,14 @@ def get_per_process_memory_fraction(device: Any = None) -> float:
 
 
 def host_fallbacks() -> dict[str, int]:
-    """How often each operation ran on the CPU because it has no kernel for a GPU."""
-    from .dispatch.device_lowerings import fallbacks
+    """How often each operation ran on the CPU because it has no kernel for a GPU.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2).sum()
+    >>> nbgrad.cuda.host_fallbacks().get("sum", 0)
+    0
+    """
+    from ..dispatch.device_lowerings import fallbacks
 
     return dict(fallbacks)
 
@@ -432,14 +455,14 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     Raises:
         RangeError: another mode. ArgumentError: neither a number nor a name.
     """
-    from .tensors.stops import set_mode
+    from ..tensors.stops import set_mode
 
     set_mode(debug_mode)
 
 
 def get_sync_debug_mode() -> int:
     """The number of the mode that ``set_sync_debug_mode`` has set."""
-    from .tensors.stops import get_mode
+    from ..tensors.stops import get_mode
 
     return get_mode()
 

@@ -1,0 +1,209 @@
+"""Decompositions and systems by cuSOLVER's 64-bit functions, and triangular systems by cuBLAS: one matrix at a time, by columns.
+
+They are called from Python: what they find wrong with a matrix is read before the call returns anyway. Whoever calls gives memory
+that is its own on the current stream.
+
+Source of names, numbers and order of parameters: cuSOLVER Library and cuBLAS Library User Guide.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import NamedTuple
+
+from ...base.bounded import keep
+from ...base.locks import new_rlock
+from .cublas import OPERATIONS, TYPES, constants, made
+from .driver import card
+from .libraries import Library, found_library
+
+__all__ = ["Session", "solvers"]
+
+OLDEST = 11400  # version 11.4
+STATUS = {1: "NOT_INITIALIZED", 2: "ALLOC_FAILED", 3: "INVALID_VALUE", 4: "ARCH_MISMATCH", 5: "MAPPING_ERROR"}
+STATUS |= {6: "EXECUTION_FAILED", 7: "INTERNAL_ERROR", 8: "MATRIX_TYPE_NOT_SUPPORTED", 9: "NOT_SUPPORTED", 31: "INVALID_WORKSPACE"}
+LETTERS = {"float32": "S", "float64": "D", "complex64": "C", "complex128": "Z"}
+REFLECTORS = {dtype: f"cusolverDn{letter}{'ung' if dtype.startswith('c') else 'org'}qr" for dtype, letter in LETTERS.items()}
+FUNCTIONS = {
+    "cusolverGetVersion": "p",
+    "cusolverDnCreate": "p",
+    "cusolverDnSetStream": "pp",
+    "cusolverDnCreateParams": "p",
+    "cusolverDnXpotrf_bufferSize": "ppiqipqipp",
+    "cusolverDnXpotrf": "ppiqipqipnpnp",
+    "cusolverDnXgetrf_bufferSize": "ppqqipqipp",
+    "cusolverDnXgetrf": "ppqqipqpipnpnp",
+    "cusolverDnXgetrs": "ppiqqipqpipqp",
+    "cusolverDnXgeqrf_bufferSize": "ppqqipqipipp",
+    "cusolverDnXgeqrf": "ppqqipqipipnpnp",
+    "cusolverDnXsyevd_bufferSize": "ppiiqipqipipp",
+    "cusolverDnXsyevd": "ppiiqipqipipnpnp",
+    "cusolverDnXgesvd_bufferSize": "ppbbqqipqipipqipqipp",
+    "cusolverDnXgesvd": "ppbbqqipqipipqipqipnpnp",
+    **{f"{name}_bufferSize": "piiipipp" for name in REFLECTORS.values()},
+    **dict.fromkeys(REFLECTORS.values(), "piiipippip"),
+}
+TRIANGULAR = {dtype: f"cublas{letter}trsm_v2_64" for dtype, letter in LETTERS.items()}
+BLAS_FUNCTIONS = {
+    "cublasCreate_v2": "p",
+    "cublasSetStream_v2": "pp",
+    "cublasGetProperty": "ip",
+    "cublasGetStatusName": "i>s",
+    **dict.fromkeys(TRIANGULAR.values(), "piiiiqqppqpq"),
+}
+LOWER, UPPER = 0, 1  # cublasFillMode_t
+RIGHT = 1  # cublasSideMode_t
+
+
+class Solvers(NamedTuple):
+    """The two libraries."""
+
+    solver: Library
+    blas: Library
+
+
+@cache
+def solvers() -> Solvers | None:
+    """The libraries; None where one of them is not there."""
+    solver = found_library("cusolver", FUNCTIONS, STATUS, solver_version, OLDEST, "cuda-linalg")
+    blas = found_library("cublas", BLAS_FUNCTIONS, "cublasGetStatusName", blas_version, 12, "cuda-linalg")
+    return None if solver is None or blas is None else Solvers(solver, blas)
+
+
+def solver_version(library: Library) -> int:
+    """As in 12004 of version 12.0.4."""
+    cell = ctypes.c_int()
+    library.call("cusolverGetVersion", ctypes.addressof(cell))
+    return cell.value
+
+
+def blas_version(library: Library) -> int:
+    """The first number."""
+    cell = ctypes.c_int()
+    library.call("cublasGetProperty", 0, ctypes.addressof(cell))
+    return cell.value
+
+
+class Handles(NamedTuple):
+    """Of both libraries for a GPU, and cuSOLVER's parameters."""
+
+    solver: int
+    parameters: int
+    blas: int
+
+
+@cache
+def handles_of(gpu: int) -> Handles:
+    """They live as long as the process."""
+    found = solvers()
+    assert found is not None
+    card(gpu).activate()
+    names = (found.solver, "cusolverDnCreate"), (found.solver, "cusolverDnCreateParams"), (found.blas, "cublasCreate_v2")
+    return Handles(*(made(library, name) for library, name in names))
+
+
+lock = new_rlock()  # a handle has one stream
+
+
+class Work(NamedTuple):
+    """Bytes that a function works in: on the GPU, and on the host."""
+
+    there: int
+    here: int
+
+
+_works: dict[tuple, Work] = {}
+
+
+def work_of(gpu: int, function: str, arguments: tuple[int, ...]) -> Work:
+    """What a function of cuSOLVER asks for; ``arguments``: of the question, but for handle, parameters and answers."""
+    found, handles, question = solvers(), handles_of(gpu), f"{function}_bufferSize"
+    assert found is not None
+    key = gpu, function, *(x for x, kind in zip(arguments, FUNCTIONS[question][2:]) if kind != "p")
+    if key not in _works:
+        there, here = ctypes.c_size_t(), ctypes.c_size_t()
+        answers = ctypes.addressof(there), ctypes.addressof(here)
+        found.solver.call(question, handles.solver, handles.parameters, *arguments, *answers)
+        keep(_works, key, Work(there.value, here.value))
+    return _works[key]
+
+
+class Session:
+    """Calls for matrices of one dtype on a stream of a GPU.
+
+    Args:
+        space: ``space(bytes)``, something that keeps memory, and its address.
+    """
+
+    def __init__(self, gpu: int, stream: int, dtype: str, space):
+        found = solvers()
+        assert found is not None
+        card(gpu).ask_guard("read")
+        card(gpu).activate()
+        self.gpu, self.stream, self.dtype, self.space = gpu, stream, dtype, space
+        self.found, self.handles = found, handles_of(gpu)
+        self.kind = TYPES[dtype].element
+        self.real = TYPES[{"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)].element
+
+    def solve(self, function: str, *arguments: int) -> None:
+        """Call a function of cuSOLVER."""
+        with lock:
+            self.found.solver.call("cusolverDnSetStream", self.handles.solver, self.stream)
+            self.found.solver.call(function, self.handles.solver, self.handles.parameters, *arguments)
+
+    def in_space(self, function: str, asked: tuple[int, ...], arguments: tuple[int, ...], info: int) -> None:
+        """Call a function with the memory that it works in; ``asked``: the arguments of the question how much that is."""
+        work = work_of(self.gpu, function, asked)
+        here = ctypes.create_string_buffer(max(work.here, 1))
+        kept, there = self.space(max(work.there, 1))
+        self.solve(function, *arguments, there, work.there, ctypes.addressof(here), work.here, info)
+
+    def cholesky(self, n: int, a: int, info: int) -> None:
+        """The factor U^H U of what lies above the diagonal, there."""
+        arguments = UPPER, n, self.kind, a, n, self.kind
+        self.in_space("cusolverDnXpotrf", arguments, arguments, info)
+
+    def eliminate(self, m: int, n: int, a: int, pivots: int, info: int) -> None:
+        """L and U in the place of a matrix (m, n), and the row, from 1 on, that each step exchanged with its own."""
+        asked = m, n, self.kind, a, m, self.kind
+        self.in_space("cusolverDnXgetrf", asked, (m, n, self.kind, a, m, pivots, self.kind), info)
+
+    def substitute(self, turn: str, n: int, count: int, a: int, pivots: int, b: int, info: int) -> None:
+        """The solutions of ``count`` systems in the place of their right sides, of a matrix that was eliminated."""
+        self.solve("cusolverDnXgetrs", OPERATIONS[turn], n, count, self.kind, a, n, pivots, self.kind, b, n, info)
+
+    def reflect(self, m: int, n: int, a: int, tau: int, info: int) -> None:
+        """R above the diagonal, and reflectors below, in the place of a matrix (m, n)."""
+        arguments = m, n, self.kind, a, m, self.kind, tau, self.kind
+        self.in_space("cusolverDnXgeqrf", arguments, arguments, info)
+
+    def orthogonal(self, m: int, n: int, a: int, tau: int, info: int) -> None:
+        """Q (m, n) in the place of reflectors."""
+        function, count = REFLECTORS[self.dtype], ctypes.c_int()
+        self.found.solver.call(f"{function}_bufferSize", self.handles.solver, m, n, n, a, m, tau, ctypes.addressof(count))
+        size = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}[self.dtype]
+        kept, there = self.space(max(count.value, 1) * size)
+        with lock:
+            self.found.solver.call("cusolverDnSetStream", self.handles.solver, self.stream)
+            self.found.solver.call(function, self.handles.solver, m, n, n, a, m, tau, there, count.value, info)
+
+    def hermitian(self, vectors: bool, upper: bool, n: int, a: int, w: int, info: int) -> None:
+        """Eigenvalues, in rising order, and the vectors in the place of the matrix, of which one triangle is read."""
+        arguments = int(vectors), UPPER if upper else LOWER, n, self.kind, a, n, self.real, w, self.kind
+        self.in_space("cusolverDnXsyevd", arguments, arguments, info)
+
+    def singular(self, job: str, m: int, n: int, a: int, s: int, u: int, v: int, info: int) -> None:
+        """Singular values of a matrix (m, n) with m >= n, and vectors: all ("A"), as many as columns ("S"), none ("N")."""
+        letter, k = ord(job), self.kind
+        arguments = letter, letter, m, n, k, a, m, self.real, s, k, u, m, k, v, n, k
+        self.in_space("cusolverDnXgesvd", arguments, arguments, info)
+
+    def triangular(self, upper: bool, unit: bool, m: int, n: int, a: int, b: int) -> None:
+        """The solution of Z A = B in the place of B (m, n), of a triangle of A."""
+        one = constants(TYPES[self.dtype].scale)[2]
+        with lock:
+            self.found.blas.call("cublasSetStream_v2", self.handles.blas, self.stream)
+            fill = UPPER if upper else LOWER
+            arguments = RIGHT, fill, OPERATIONS["N"], int(unit), m, n, one, a, n, b, m
+            self.found.blas.call(TRIANGULAR[self.dtype], self.handles.blas, *arguments)

@@ -1,0 +1,121 @@
+"""``python -m nbgrad.cuda.check``: every stage runs on the emulated device, what fails is a row and an exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nbgrad.cuda.check.__main__ import main, span
+from nbgrad.cuda.check.report import Report
+from nbgrad.cuda.check.stages import STAGES, Stage, run_stage, tested as stage_of
+
+from .emulation import without_gpus
+
+NAMES = [stage.name for stage in STAGES]
+
+
+def ran(folder: Path, *options: str) -> tuple[subprocess.CompletedProcess, list[dict]]:
+    """The command on the emulated device, given in a folder, and its rows."""
+    out = folder / "rows.jsonl"
+    command = [sys.executable, "-m", "nbgrad.cuda.check", "--out", str(out), *options]
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "NBGRAD_CUDA": "emulated", "PYTHONPATH": paths}
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    return done, rows
+
+
+def checkout(folder: Path, test: str) -> Path:
+    """A folder that looks like a checkout, with one file of tests for each stage that runs some."""
+    tests = folder / "tests" / "cuda"
+    tests.mkdir(parents=True)
+    (tests / "emulation.py").write_text("")
+    (folder / "conftest.py").write_text("def pytest_addoption(parser):\n    parser.addoption('--slow', action='store_true')\n")
+    for name in "memory devices device samples_on_device streams cuda_graphs other".split():
+        (tests / f"test_{name}.py").write_text(test)
+    return folder
+
+
+@without_gpus
+@pytest.mark.usefixtures("compiler")
+def test_stages_that_need_no_checkout(tmp_path):
+    """They run; those that need one are skipped, with the reason; each row is a line with the versions."""
+    done, rows = ran(tmp_path, "--seconds", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {row["stage"] for row in rows} == set(NAMES)
+    assert {row["stage"] for row in rows if row["status"] == "ok"} >= {"environment", "kernels", "errors"}
+    assert all(row["reason"] for row in rows if row["status"] == "skipped" and row["stage"] != "other libraries")
+    assert all(row["versions"]["card"] == "nbgrad emulated device" for row in rows)
+    loaded = next(row for row in rows if row["name"] == "built and loaded")
+    assert loaded["value"] > 0
+
+
+@without_gpus
+@pytest.mark.usefixtures("compiler")
+def test_stages_of_tests(tmp_path):
+    """They run the files of a checkout, and say how many tests passed."""
+    done, rows = ran(checkout(tmp_path, "def test_it(): pass\n"), "--stages", "4-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {row["name"]: row["value"] for row in rows if row["stage"] == "memory"} == {"passed": 3}
+    assert all(row["value"] >= 1 for row in rows)
+
+
+@without_gpus
+@pytest.mark.usefixtures("compiler")
+def test_a_planted_failure(tmp_path):
+    """It is a row with what pytest says; the next stage runs; the exit status is 1."""
+    done, rows = ran(checkout(tmp_path, "def test_it(): assert 1 == 2, 'planted'\n"), "--stages", "6-7")
+    assert done.returncode == 1
+    assert [row["status"] for row in rows if row["stage"] == "captures"] == ["failed", "skipped"]
+    assert "planted" in rows[0]["reason"] and "test_it" in rows[0]["name"]
+
+
+def test_a_stage_that_raises_is_a_failed_row(capsys):
+    """The run goes on behind it."""
+
+    def broken(report, name, seconds):
+        raise OSError("planted")
+
+    report = Report()
+    run_stage(Stage("broken", broken), report, 1.0)
+    assert report.failed == 1 and "planted" in capsys.readouterr().out
+
+
+def test_tests_that_take_too_long_are_a_failed_row(tmp_path, monkeypatch, capsys):
+    """They are ended."""
+    monkeypatch.chdir(checkout(tmp_path, "import time\ndef test_it(): time.sleep(60)\n"))
+    report = Report()
+    stage_of("test_other.py")(report, "slow", 2.0)
+    assert report.failed == 1 and "more than 2 s" in capsys.readouterr().out
+
+
+@without_gpus
+def test_without_a_gpu(capsys):
+    """The reason, and status 2."""
+    assert main([]) == 2
+    assert "no usable GPU" in capsys.readouterr().err
+
+
+def test_spans_of_stages():
+    """One, or from one to another."""
+    assert span("3") == (3, 3) and span("2-5") == (2, 5)
+    with pytest.raises(ValueError):
+        span("all")
+
+
+@without_gpus
+@pytest.mark.usefixtures("compiler")
+def test_the_measurements_run(tmp_path):
+    """Each program of benchmarks/cuda, of tiny sizes on the emulated device, gives a row that did not fail."""
+    root = Path(__file__).parents[2]
+    out = tmp_path / "rows.jsonl"
+    command = [sys.executable, "-m", "benchmarks.cuda", "--tiny", "--rounds", "1", "--out", str(out)]
+    done = subprocess.run(command, env={**os.environ, "NBGRAD_CUDA": "emulated"}, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(rows) > 50 and all(row["seconds"]["nbgrad"] > 0 for row in rows)
