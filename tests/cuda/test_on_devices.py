@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from nbgrad.base import config
-
-from .emulation import in_a_child
+from .emulation import in_a_child, without_gpus
 
 TESTS = Path(__file__).parents[1]
 MARK = 'pytestmark = pytest.mark.usefixtures("device")\n'
 
 
-@pytest.mark.skipif(config.EMULATED, reason="runs a child")
+@without_gpus
 def test_modules_with_the_fixture_in_a_child():
     """On the emulated GPU, where none of them knows that it is there."""
     modules = sorted(path for path in TESTS.glob("*/test_*.py") if MARK in path.read_text(encoding="utf-8"))
