@@ -11,8 +11,8 @@ from ..base.errors import ArgumentError, NotSupportedError
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
 from ..modes.traced import Unfit, capture_of_thread
 from . import rules
-from .adam import as_pairs, step_number
-from .optimizer import Optimizer, gradient_of, refuse_differentiable, require, require_numbers
+from .adam import as_pairs, counted_there
+from .optimizer import Optimizer, refuse_differentiable, require, require_numbers
 
 __all__ = ["Limits", "Ruled", "at_least_0", "below_1"]
 
@@ -112,6 +112,8 @@ class Ruled(Optimizer):
         for name, first in self.kept(group).items():
             if name not in state:
                 state[name] = full_like(p, complex(first, first) if p.is_complex() else first)
+        if type(state["step"]) is not int:
+            counted_there(state)
         for name in self.numbers:
             state[name] = float(state[name])  # a tensor where torch has written the state
         return state
@@ -121,7 +123,7 @@ class Ruled(Optimizer):
         members: dict[tuple, tuple[list[dict[str, Any]], list[Row]]] = {}
         for p in params:
             state = self.prepared(p, group)
-            key = (step_number(state) + 1 + steps_ahead(state), *(state[name] for name in self.numbers))
+            key = (state["step"] + 1 + steps_ahead(state), *(state[name] for name in self.numbers))
             states, rows = members.setdefault(key, ([], []))
             states.append(state)
             rows.append(self.row(p, state, group))
@@ -145,7 +147,7 @@ class Ruled(Optimizer):
 
     def row(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> Row:
         """What the rule updates and reads; complex numbers as pairs of real ones."""
-        tensors: list[Any] = [p, *(state[name] for name in self.kept(group)), gradient_of(p)]
+        tensors: list[Any] = [p, *(state[name] for name in self.kept(group)), p.grad]
         if p.is_complex():
             tensors = list(map(as_pairs, tensors))
         return tensors[:-1], tensors[-1:]
