@@ -67,8 +67,8 @@ class ASGD(Ruled):
         }
         super().__init__(params, options)
 
-    def prepared(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        is_new, state = not self.state[p], super().prepared(p, group)
+    def prepared(self, p: Tensor, group: dict[str, Any], kept: dict[str, float]) -> dict[str, Any]:
+        is_new, state = not self.state[p], super().prepared(p, group, kept)
         if is_new:
             state["eta"] = float(group["lr"])
         return state

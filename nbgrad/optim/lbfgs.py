@@ -10,8 +10,8 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, RangeError, require_callable
-from .adam import as_pairs
 from .optimizer import Optimizer, require, require_numbers
+from .ruled import as_pairs
 
 __all__ = ["LBFGS"]
 

@@ -11,7 +11,7 @@ from .ruled import Ruled, at_least_0, below_1
 
 __all__ = ["Adamax", "NAdam", "RAdam"]
 
-LIMITS = {"lr": at_least_0, "eps": at_least_0, "betas": below_1, "weight_decay": at_least_0}
+LIMITS = {"lr": at_least_0, "eps": at_least_0, "betas[]": below_1, "weight_decay": at_least_0}
 
 
 def means(group: dict[str, Any]) -> dict[str, Any]:

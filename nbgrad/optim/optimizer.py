@@ -314,7 +314,7 @@ def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:
 
 def together(group: Mapping[str, Any]) -> bool | None:
     """What ``fused_updates`` is told of a group's options."""
-    return None if group["fused"] else group["foreach"]
+    return None if group.get("fused") else group["foreach"]
 
 
 def require_numbers(owner: str, options: Mapping[str, Any]) -> None:

@@ -92,7 +92,7 @@ class Adagrad(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``. ArgumentError: ``foreach`` and ``fused``.
+        RangeError: an option out of range. NotSupportedError: ``differentiable``; ``foreach`` and ``fused``.
 
     Source: torch's Adagrad; the formulas are in ``rules``.
 
@@ -137,7 +137,7 @@ class Adagrad(Ruled):
         super().__init__(params, options)
         for group in self.param_groups:  # as in torch, before the first step
             for p in group["params"]:
-                self.prepared(p, group)
+                self.prepared(p, group, self.kept(group))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"sum": float(group["initial_accumulator_value"])}

@@ -148,10 +148,10 @@ def test_compiled_steps(kind):
     [
         (lambda p: optim.Adadelta(p, rho=1.5), RangeError, "Adadelta: rho is 1.5, expected a number from 0 to 1"),
         (lambda p: optim.Adagrad(p, lr_decay=-1), RangeError, "Adagrad: lr_decay is -1"),
-        (lambda p: optim.Adagrad(p, foreach=True, fused=True), ArgumentError, "fused and foreach"),
+        (lambda p: optim.Adagrad(p, foreach=True, fused=True), NotSupportedError, "fused and foreach"),
         (lambda p: optim.RMSprop(p, alpha=-0.1), RangeError, "RMSprop: alpha is -0.1"),
         (lambda p: optim.RMSprop(p, lr="fast"), ArgumentError, "RMSprop: lr must be a number, got 'fast'"),
-        (lambda p: optim.Adamax(p, betas=(0.9, 1.0)), RangeError, r"Adamax: betas is \(0.9, 1.0\)"),
+        (lambda p: optim.Adamax(p, betas=(0.9, 1.0)), RangeError, r"Adamax: betas\[1\] is 1.0"),
         (lambda p: optim.NAdam(p, betas=0.9), ArgumentError, "NAdam: betas is 0.9, expected two numbers"),
         (lambda p: optim.NAdam(p, momentum_decay=-1), RangeError, "NAdam: momentum_decay is -1"),
         (lambda p: optim.RAdam(p, capturable=True), NotSupportedError, "RAdam: capturable"),
