@@ -8,6 +8,7 @@ import json
 import math
 import pickle
 import warnings
+import weakref
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ from nbgrad.optim.lr_scheduler import (
     _LRScheduler,
 )
 from tests.optim.schedules import CASES, EPOCHS, JUMPING, PLATEAUS, Quotient, optimizer, options, recorded, run, watched
+
+pytestmark = pytest.mark.usefixtures("device")
 
 NUMBERS = json.loads((Path(__file__).parent / "schedules.json").read_text())
 
@@ -245,7 +248,7 @@ def test_closures_reach_the_step():
 
 def test_a_compiled_step_counts():
     """Also one that was captured before there was a scheduler; learning rates change without another capture."""
-    x = nbgrad.tensor([1.0], requires_grad=True)
+    x = nbgrad.tensor([1.0], requires_grad=True, device="cpu")  # where graphs run
     o = optim.SGD([x], lr=0.5)
 
     @nbgrad.compile(fullgraph=True)
@@ -302,15 +305,19 @@ def test_copies_of_a_watched_optimizer():
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_goes_in_a_circle(name):
     """An optimizer and its scheduler are freed when they are let go, before and after a step."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    gc.disable()
+    try:
         for steps in ([], [()]):
-            gc.collect()
             o = optimizer(nbgrad)
-            scheduler = CASES[name](nbgrad, o)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                scheduler = CASES[name](nbgrad, o)
             run(o, scheduler, steps)
+            held = weakref.ref(o), weakref.ref(scheduler)
             del o, scheduler
-            assert gc.collect() == 0
+            assert [each() for each in held] == [None, None]
+    finally:
+        gc.enable()
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------

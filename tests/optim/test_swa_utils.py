@@ -21,6 +21,8 @@ from nbgrad.optim.swa_utils import (
     update_bn,
 )
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 def network():
     """Parameters of several shapes, and buffers, one of them an integer."""
@@ -36,7 +38,7 @@ def trained(averaged, model, steps=6):
         (model(nbgrad.randn(8, 3, dtype=nbgrad.float64)) ** 2).mean().backward()
         o.step()
         averaged.update_parameters(model)
-        history.append([x.detach().numpy().copy() for x in (*model.parameters(), *model.buffers())])
+        history.append([x.detach().cpu().numpy().copy() for x in (*model.parameters(), *model.buffers())])
     return history
 
 
@@ -73,9 +75,11 @@ def test_parameters_are_averaged_and_buffers_copied(how, expected):
     count = len(list(model.parameters()))
     for number, x in enumerate((*averaged.module.parameters(), *averaged.module.buffers())):
         values = [each[number] for each in history]
-        np.testing.assert_allclose(x.detach().numpy(), expected(values) if number < count else values[-1], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            x.detach().cpu().numpy(), expected(values) if number < count else values[-1], rtol=1e-12, atol=1e-14
+        )
     assert averaged.n_averaged.item() == len(history)
-    assert all(np.array_equal(p.detach().numpy(), last) for p, last in zip(model.parameters(), history[-1]))
+    assert all(np.array_equal(p.detach().cpu().numpy(), last) for p, last in zip(model.parameters(), history[-1]))
     assert all(p.is_leaf and p.requires_grad and p.grad is None for p in averaged.parameters())
 
 
@@ -89,7 +93,7 @@ def test_buffers_are_averaged_if_wanted(how, expected):
     first = len(list(model.parameters()))
     for number, x in enumerate(averaged.module.buffers(), first):
         if x.is_floating_point():
-            np.testing.assert_allclose(x.numpy(), expected([each[number] for each in history]), rtol=1e-12)
+            np.testing.assert_allclose(x.cpu().numpy(), expected([each[number] for each in history]), rtol=1e-12)
         else:
             assert x.dtype is nbgrad.int64 and 1 <= x.item() <= 6
 
@@ -183,9 +187,9 @@ def test_statistics_are_those_of_the_data():
     batches = [nbgrad.randn(8, 3, dtype=nbgrad.float64) for _ in range(3)]
     update_bn([(x, "label") for x in batches], model)
     norm = model[1]
-    hidden = [model[0](x).detach().numpy() for x in batches]
-    np.testing.assert_allclose(norm.running_mean.numpy(), np.mean([x.mean(0) for x in hidden], 0), rtol=1e-12)
-    np.testing.assert_allclose(norm.running_var.numpy(), np.mean([x.var(0, ddof=1) for x in hidden], 0), rtol=1e-12)
+    hidden = [model[0](x).detach().cpu().numpy() for x in batches]
+    np.testing.assert_allclose(norm.running_mean.cpu().numpy(), np.mean([x.mean(0) for x in hidden], 0), rtol=1e-12)
+    np.testing.assert_allclose(norm.running_var.cpu().numpy(), np.mean([x.var(0, ddof=1) for x in hidden], 0), rtol=1e-12)
     assert (norm.momentum, norm.num_batches_tracked.item(), model.training) == (0.3, 3, False)
     before = norm.running_mean.tolist()
     update_bn((x for x in batches), model)
