@@ -150,6 +150,7 @@ class AveragedModel(Module):
             ShapeError: its tensors do not fit.
         """
         pairs = list(self._pairs(model, self.use_buffers))
+        copies = [] if self.use_buffers else list(fitting(self.module.buffers(), model.buffers()))
         with nbgrad.no_grad():
             if bool(self.n_averaged == 0):
                 for mean, x in pairs:
@@ -159,9 +160,8 @@ class AveragedModel(Module):
                     mean.copy_(self.avg_fn(mean, x, self.n_averaged.to(mean.device)))
             else:
                 self._average_together(pairs)
-            if not self.use_buffers:
-                for mean, x in fitting(self.module.buffers(), model.buffers()):
-                    mean.copy_(x)
+            for mean, x in copies:
+                mean.copy_(x)
             self.n_averaged.add_(1)
 
     def _pairs(self, model: Module, buffers: bool) -> Iterator[tuple[Tensor, Tensor]]:

@@ -149,6 +149,13 @@ def test_another_model_is_refused():
         with pytest.raises(ShapeError, match="update_parameters: the model has tensors of shapes"):
             averaged.update_parameters(other)
     assert averaged.module.weight.tolist() == before and averaged.n_averaged.item() == 0
+    model = nn.BatchNorm1d(2)
+    averaged = AveragedModel(model)
+    model.weight.data.fill_(3.0)
+    model.register_buffer("further", nbgrad.ones(1))
+    with pytest.raises(ShapeError):
+        averaged.update_parameters(model)
+    assert averaged.module.weight.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
