@@ -37,13 +37,13 @@ from .base.dtypes import (
     promote_types as promote_types, set_default_dtype as set_default_dtype, uint8 as uint8,
 )
 from .base.errors import (
-    ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DeviceError as DeviceError,
-    DimError as DimError, DivisionError as DivisionError, FileError as FileError, GradError as GradError, GraphError as GraphError,
-    InplaceError as InplaceError, KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError,
-    NamingError as NamingError, NbgradError as NbgradError, NotSupportedError as NotSupportedError, NumberError as NumberError,
-    OperatorError as OperatorError, OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError,
-    ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
-    require_callable as require_callable,
+    ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DatasetError as DatasetError,
+    DeviceError as DeviceError, DimError as DimError, DivisionError as DivisionError, FileError as FileError,
+    GradError as GradError, GraphError as GraphError, InplaceError as InplaceError, KernelError as KernelError,
+    LeafError as LeafError, LinAlgError as LinAlgError, NamingError as NamingError, NbgradError as NbgradError,
+    NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
+    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, ShapeError as ShapeError,
+    SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,

@@ -47,7 +47,7 @@ LAYERS = (
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim linalg special", "written in the public names"),
+    ("nn optim linalg special data", "written in the public names"),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
@@ -468,7 +468,7 @@ ASK_FOR_THE_DEVICE = {
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.memory creation.pinning jit.saving jit.literals": "doors: what leaves a tensor, or comes in",
+    "methods.memory creation.pinning jit.saving jit.literals data.transport": "doors: what leaves a tensor, or comes in",
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"

@@ -23,6 +23,7 @@ __all__ = [
     "DimError",
     "GradError",
     "VersionError",
+    "DatasetError",
     "DivisionError",
     "InplaceError",
     "CacheError",
@@ -63,6 +64,10 @@ class ArgumentError(NbgradError, TypeError):
 
 class RangeError(NbgradError, ValueError):
     """An argument of the right type and an impossible value."""
+
+
+class DatasetError(RangeError, AssertionError):
+    """Datasets that do not fit together."""
 
 
 class NamingError(RangeError, KeyError):

@@ -62,6 +62,12 @@ PLACES: dict[str, str | None] = {
     "utils": None,
     "utils._pytree": "methods.pytree",
     "utils.checkpoint": "recomputing.checkpoint",
+    "utils.data": "data",
+    "utils.data._utils": None,
+    "utils.data._utils.collate": "data.collate",
+    "utils.data.dataloader": "data",
+    "utils.data.dataset": "data.datasets",
+    "utils.data.sampler": "data.samplers",
     "utils.hooks": "methods.pickled_hooks",
     "vmap": "batch.vmap",
 }

@@ -46,6 +46,11 @@ NAMED = (
     ("_vmap_internals", "_vmap"),
     ("utils._pytree", "tree_map"),
     ("utils.checkpoint", "checkpoint"),
+    ("utils.data", "DataLoader"),
+    ("utils.data._utils.collate", "default_collate"),
+    ("utils.data.dataloader", "default_collate"),
+    ("utils.data.dataset", "Dataset"),
+    ("utils.data.sampler", "Sampler"),
     ("utils.hooks", "RemovableHandle"),
 )
 

@@ -1,0 +1,84 @@
+"""One pass of a loader through its dataset; in the program's own process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .collate import pinned
+from .samplers import drawn_seed
+
+__all__ = ["LoaderIterator", "SerialIterator"]
+
+
+def pins(loader: Any) -> bool:
+    """Whether batches are to be pinned; a warning where there is no GPU for it."""
+    if not loader.pin_memory:
+        return False
+    if loader.pin_memory_device:
+        warnings.warn(f"DataLoader: pin_memory_device={loader.pin_memory_device!r} is ignored: any GPU reaches it.", stacklevel=4)
+    from ..cuda import is_available
+
+    if not is_available():
+        warnings.warn("DataLoader: pin_memory=True is ignored, because there is no GPU.", stacklevel=4)
+        return False
+    return True
+
+
+class LoaderIterator:
+    """One pass through a loader's dataset."""
+
+    def __init__(self, loader: Any):
+        self._pins = pins(loader)
+        self._length: Callable[[], int] = loader._indices.__len__ if hasattr(loader._indices, "__len__") else loader.__len__
+        self.restart(loader)
+
+    def restart(self, loader: Any) -> None:
+        """Begin again, with an order and a seed of its own."""
+        self._samples = iter(loader._indices)
+        self._seed = drawn_seed(loader.generator)
+        self._given, self._said_length = 0, loader._said_length
+
+    def __iter__(self) -> LoaderIterator:
+        return self
+
+    def __len__(self) -> int:
+        return self._length()
+
+    def __next__(self) -> Any:
+        batch = self.following()
+        if self._said_length is not None:
+            self._count()
+        return pinned(batch) if self._pins else batch
+
+    def following(self) -> Any:
+        """The next batch."""
+        raise NotImplementedError
+
+    def _count(self) -> None:
+        """Warn once a stream is longer than its ``__len__`` said."""
+        self._given += 1
+        if self._said_length is not None and self._given > self._said_length:
+            warnings.warn(
+                f"DataLoader: an IterableDataset, said to have {self._said_length} samples, has given {self._given} batches. "
+                "With workers each goes through all of its copy, unless get_worker_info() tells it its part.",
+                stacklevel=3,
+            )
+
+    def __reduce__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled. Hint: pickle the loader.")
+
+
+class SerialIterator(LoaderIterator):
+    """A pass in the program's own process."""
+
+    def __init__(self, loader: Any):
+        super().__init__(loader)
+        self._fetch = loader.make_fetch()
+
+    def __next__(self) -> Any:
+        batch = self._fetch(next(self._samples))
+        if self._said_length is not None:
+            self._count()
+        return pinned(batch) if self._pins else batch
