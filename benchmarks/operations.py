@@ -236,6 +236,9 @@ renorm | x, 2, 0, 1.0
 histc | v, 10
 = histogram | lib.histogram(v.detach(), 10)
 = nn.functional.layer_norm | lib.nn.functional.layer_norm(x, x.shape[1:])
+= nn.functional.layer_norm, with weight and bias | lib.nn.functional.layer_norm(x, x.shape[1:], x[0], y[0])
+= nn.functional.rms_norm | lib.nn.functional.rms_norm(x, x.shape[1:], y[0])
+= nn.functional.group_norm | lib.nn.functional.group_norm(xs, 2, xs[0, :, 0], ys[0, :, 0])
 = nn.functional.embedding | lib.nn.functional.embedding(labels, x)
 = add, scaled | lib.add(x, y, alpha=2)
 = add, a row | x + r
@@ -297,7 +300,29 @@ WITHOUT = {
 
 
 # Why operations are slower than torch, by the row's name or its beginning: what docs/performance.md says of them.
+# Calls that one pass over memory is all of.
+MOVES = ("alias_copy", "detach_copy", "cat", "flip", "roll", "tile", "ger", "zeros", "to")
 REASONS = {
+    **dict.fromkeys(
+        MOVES,
+        "moves memory and no more: rows of one and the same kernel are 0.5 to 1.9 on an AMD EPYC that others use, too; "
+        "0.8 to 1.0 on an Intel Xeon",
+    ),
+    "fliplr": "rows are turned round in a buffer: 1.1 to 1.7 on an AMD EPYC with memory in its caches, 0.97 on an Intel Xeon",
+    "rot90": "see fliplr",
+    "mean": "sums are in float64: of what is in the caches 1.0 to 1.5 on an AMD EPYC of 256-bit vectors; 0.95 on an Intel Xeon",
+    "nansum": "see mean",
+    "amax": "of what is in the caches 1.0 to 1.4 on an AMD EPYC; 1.06 on an Intel Xeon",
+    "cummax": "one comparison after the other, of values and positions: 1.1 on an Intel Xeon, 0.9 to 1.5 on an AMD EPYC",
+    "cummin": "see cummax",
+    "float_power": "both operands become float64 by steps of their own: 0.9 on an Intel Xeon, 1.4 on an AMD EPYC",
+    "gcd": "one division after the other, an element at a time, in both: 1.05 on an Intel Xeon, 1.3 on an AMD EPYC",
+    "lcm": "see gcd",
+    "index_reduce": "its gradient is several passes over 4 MB: 0.9 on an Intel Xeon, 1.4 on an AMD EPYC",
+    "igamma": "9e262ca ran it one element at a time; on vectors, as before and since, 0.6 to 1.0 (NOTE [Series])",
+    "igammac": "see igamma",
+    "polygamma": "see igamma: 0.1 to 0.2",
+    "item": "9e262ca made two calls more on the way to the number; without them 1.1",
     "equal": "half a microsecond in torch: a look-up and a launch in Python take a little more",
     "aminmax": "two reductions, each with a pass over memory",
     "cdist": "a kernel of differences, which keeps the digits of points that are close: torch multiplies matrices and loses them",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import settings
 
+import nbgrad
 from nbgrad import anomaly, grad_mode
 from nbgrad.base import dtypes
 from nbgrad.forward import tangents
@@ -52,8 +53,21 @@ GLOBAL_STATE: dict[str, State] = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--slow``."""
+    """``--slow`` and ``--device``."""
     parser.addoption("--slow", action="store_true", help="also run what takes minutes, and all cases of tests of which a part runs")
+    parser.addoption("--device", default="cpu", help="where tests with the fixture ``device`` make their tensors: cpu or cuda")
+
+
+@pytest.fixture
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where tensors are that are made without a device: the CPU, or, with ``--device cuda``, a GPU.
+
+    A module all of whose tests may run on either says ``pytestmark = pytest.mark.usefixtures("device")``.
+    tests/cuda/test_on_devices.py runs them on an emulated GPU.
+    """
+    name = request.config.getoption("--device")
+    with nbgrad.device(name):
+        yield name
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -273,6 +273,8 @@ TABLES = {
     ("methods.numpy_protocol", "ADAPTED"): "NumPy's functions whose arguments mean something else",
     ("methods.numpy_protocol", "FUNCTIONS"): "NumPy's functions, with NumPy's names of their arguments",
     ("nn.init", "GAINS"): "names of nonlinearities, of which some are layers or operations",
+    ("optim.lr_scheduler.cycles", "WAYS"): "names of anneal_strategy, which torch gave them",
+    ("optim.swa_utils", "WAYS"): "the same of SWALR: the part of the way, from which it finds where that began",
 }
 
 
@@ -459,7 +461,7 @@ def test_nothing_asks_whether_it_runs_on_cuda():
 ASK_FOR_THE_DEVICE = {
     "native.launches native.heaps tensors.layout": "what makes results: one load and comparison",
     "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace dispatch.updates "
-    "lowering.cuda.registry": "which lowering; which operands may come together",
+    "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.subscript forward.programs jit.ir": (

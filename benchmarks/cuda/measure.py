@@ -22,7 +22,7 @@ class Measured:
     """Medians over the rounds, and of nbgrad's time over a peer's the 10th, 50th and 90th percentile.
 
     Args:
-        seconds: per candidate, of one call.
+        seconds: per candidate, of one call; bytes by the clock "peak".
         ratios: per peer ``(low, median, high)``.
         rounds: how many there were.
     """
@@ -65,7 +65,16 @@ def whole_seconds(lib: Any, call: Call, calls: int) -> float:
     return (perf_counter() - start) / calls
 
 
-CLOCKS = {"device": device_seconds, "host": host_seconds, "whole": whole_seconds}
+def peak_bytes(lib: Any, call: Call, calls: int) -> float:
+    """The most memory of tensors while a call ran: no time, but what is measured in its place."""
+    lib.cuda.synchronize()
+    lib.cuda.reset_peak_memory_stats()
+    call()
+    lib.cuda.synchronize()
+    return float(lib.cuda.max_memory_allocated())
+
+
+CLOCKS = {"device": device_seconds, "host": host_seconds, "whole": whole_seconds, "peak": peak_bytes}
 
 
 def measure(candidates: dict[str, tuple[Any, Call]], clock: str, rounds: int, block: float, most: int = 200) -> Measured:

@@ -25,7 +25,7 @@ class Row:
         program: ``program(lib)`` prepares, and returns the call.
         nbytes: that the call reads and writes, each once; None: the time itself is what counts.
         flops: that it does.
-        clock: whose time: of the device, the host, or until all is done.
+        clock: whose time: of the device, the host, or until all is done; or "peak": not the time, but the most memory.
         share: of the rate of a copy that is to be reached.
         budget: of torch's time that it may take.
         limit: seconds that it may take.
@@ -486,6 +486,12 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
             step(transformer(at(256, 16)), at(16, 1), at(128, 4), at(256, 16), captured=True),
             clock="whole",
             budget=1.0,
+        ),
+        Row(
+            "transformer step, 2 layers of 256, batch 16x128: memory",
+            step(transformer(at(256, 16)), at(16, 1), at(128, 4), at(256, 16)),
+            clock="peak",
+            budget=1.05,
         ),
         Row("Adam of 200 tensors of 65536", adam(at(200, 5), at(65536, 64)), clock="whole", budget=1.0),
         Row("to the device, pinned", to_device(n), nbytes, budget=1.05),

@@ -63,8 +63,8 @@ def run(words: list[str], rounds: int, seconds: float, out: str | None, tiny: bo
         return None
     start, found = datetime.datetime.now(), []
     lines = open(out, "a", encoding="utf-8") if out else None
-    told, copy_rate, libraries = versions(), None, peers()
-    print(" ".join(f"{name} {value}" for name, value in told.items()))
+    known, copy_rate, libraries = versions(), None, peers()
+    print(" ".join(f"{name} {value}" for name, value in known.items()))
     for row in rows(tiny):
         if not any(word in row.name for word in words):
             continue
@@ -76,7 +76,7 @@ def run(words: list[str], rounds: int, seconds: float, out: str | None, tiny: bo
         found.append(record)
         print(line(record), flush=True)
         if lines is not None:
-            print(json.dumps(record | {"versions": told}), file=lines, flush=True)
+            print(json.dumps(record | {"versions": known}), file=lines, flush=True)
         gc.collect()
         for each in libraries.values():
             each.cuda.empty_cache()
@@ -137,20 +137,25 @@ def line(record: dict[str, Any]) -> str:
     """A row for the terminal."""
     if record["status"] == "failed":
         return f"{record['name']:58} FAILED {record['error'][:150]}"
-    ours = record["seconds"]["nbgrad"]
     rate = f"{record['GB/s']:6.0f} GB/s" if "GB/s" in record else f"{record['TFLOP/s']:6.1f} TF/s" if "TFLOP/s" in record else ""
     share = f"{record['of copy']:5.2f}" if "of copy" in record else ""
     ratio = "{1:6.2f} ({0:.2f} to {2:.2f})".format(*record["ratios"]["torch"]) if "torch" in record["ratios"] else ""
     missed = ", ".join(record.get("missed", ()))
-    return f"{record['name']:58} {ours * 1e6:10.2f} us {rate:12} {share:5} {ratio:24} {missed} {record.get('note', '')}"
+    return f"{record['name']:58} {told(record):>13} {rate:12} {share:5} {ratio:24} {missed} {record.get('note', '')}"
 
 
-def table(found: list[dict[str, Any]], told: dict[str, str]) -> str:
+def told(record: dict[str, Any]) -> str:
+    """What was measured of nbgrad, with its unit."""
+    ours = record["seconds"]["nbgrad"]
+    return f"{ours / 1e6:.1f} MB" if record["clock"] == "peak" else f"{ours * 1e6:.2f} µs"
+
+
+def table(found: list[dict[str, Any]], known: dict[str, str]) -> str:
     """A run as Markdown."""
     lines = [
         "# Measurements on a GPU",
         "",
-        ", ".join(f"{name} {value}" for name, value in told.items()) + ".",
+        ", ".join(f"{name} {value}" for name, value in known.items()) + ".",
         "",
         "Medians over the rounds; the ratio is nbgrad's time over torch's, with the 10th and 90th percentile: below 1 nbgrad is "
         'faster. "Of copy" is the rate, each byte counted once, over that of a copy on the device. Time of the device between '
@@ -178,9 +183,9 @@ def table(found: list[dict[str, Any]], told: dict[str, str]) -> str:
 
 def save(found: list[dict[str, Any]]) -> Path:
     """Keep a run: its records, and its table."""
-    told = versions()
+    known = versions()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{datetime.date.today()}-{told['card'].replace(' ', '-')}.json"
-    path.write_text(json.dumps({"versions": told, "rows": found}, indent=1) + "\n", encoding="utf-8")
-    path.with_suffix(".md").write_text(table(found, told), encoding="utf-8")
+    path = RESULTS / f"{datetime.date.today()}-{known['card'].replace(' ', '-')}.json"
+    path.write_text(json.dumps({"versions": known, "rows": found}, indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(table(found, known), encoding="utf-8")
     return path

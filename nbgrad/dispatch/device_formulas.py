@@ -64,7 +64,9 @@ def bound(
     scalar = ready(scalar_function(name, [formula.params[k] for k in places], formula.results, compute))
     scalar.__name__ = name
     into = tuple([places.index(k) for k in range(overwritten) if k in places])
-    if len(into) < overwritten:  # results that overwrite what is not read have pointers of their own, as all then do
+    # Results that overwrite what is not read, or is read as something else (truth values as numbers), have pointers of their own,
+    # as all then do.
+    if len(into) < overwritten or any(operands[places[k]].dtype != outputs[n] for n, k in enumerate(into)):
         into = ()
     divides = is_integer(compute) and any(node.op in DIVIDES for node in postorder(formula.results))
     return Bound(Operation(scalar, tuple([operands[k] for k in places]), outputs, compute, into, divides), places)

@@ -56,8 +56,9 @@ def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]
     gpu = outs[0].device.index
     assert gpu is not None
     most = MOST_IN_TABLES if any(isinstance(step, Step) and step.table for step in steps.steps) else MOST_OPERANDS
-    words: list[int | Code] = [steps.workspace, len(steps.steps)]
-    for step in steps.steps:
+    some = [step for step in steps.steps if isinstance(step, Call) or 0 not in step.grid]  # of no element there is no launch
+    words: list[int | Code] = [steps.workspace, len(some)]
+    for step in some:
         words += call_words(step, gpu, len(outs)) if isinstance(step, Call) else step_words(step, gpu, len(outs))
     known = [0 if type(word) is Code else word for word in words]
     head = (1, 1, len(outs), codes)

@@ -1,15 +1,15 @@
 """Elementwise expressions on operands of any layouts, as steps on a GPU.
 
 A kernel converts what it loads to the dtype of computation, and what it stores to that in memory. What it cannot is done before, by
-a copy into the workspace: complex operands of a real computation, lazy conjugation and negation, and operands that a half type
-rounds first.
+a copy into the workspace: operands of a richer kind than the computation's (complex ones of a real one, floats of one in integers),
+lazy conjugation and negation, and operands that a half type rounds first.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import INTEGER, DType, bool_
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, Workspace, operand, out
 from ..kernels.cuda.templates import (
@@ -72,7 +72,7 @@ def elementwise_steps(
 
 def converted_first(x: Layout, compute: DType, half: DType | None, whole: bool) -> Layout | None:
     """The layout that an operand is copied into before the kernel; None where that loads it as it is."""
-    target = compute if x.dtype.is_complex and not compute.is_complex else x.dtype
+    target = compute if x.dtype.category > max(compute.category, INTEGER) else x.dtype
     if half is not None and x.dtype is not half and not (whole and not x.ndim) and x.dtype is not bool_:
         target = half
     if target is x.dtype and not (x.conj or x.neg):

@@ -77,7 +77,7 @@ def in_tables(x: Tensor) -> bool:
 def fused_updates(
     rule: Callable,
     rows: Sequence[Row],
-    scalars: dict[str, float],
+    scalars: dict[str, Any],
     together: bool | None = None,
     singles: tuple[str, ...] = (),
     compute: DType | None = None,
@@ -87,23 +87,38 @@ def fused_updates(
     Args:
         rows: outputs and inputs of each.
         together: False: one launch for each, in their order, on a GPU too.
-        singles: names of scalars that differ from row to row: tensors of one element, the last of each row's inputs.
+        scalars: numbers; for outputs on a GPU also tensors of one element there, which are read by it alone.
+        singles: names of scalars that differ from row to row: such tensors, the last of each row's inputs.
         compute: the dtype of computation; None: the outputs'.
 
     Raises:
         As ``fused_update``. DeviceError: the tensors of a row are on several devices.
     """
     captured = bool(traces) and capture_of_thread() is not None
-    many = list[Row]()
+    there = list[Row]()
     for outs, ins in rows:
-        if captured or outs[0].layout.memory is None:
+        if captured:
             fused_update(rule, outs, ins, scalars)
-        elif together is False:
-            single_update(rule, outs, ins, scalars, singles, compute)
+        elif outs[0].layout.memory is None:
+            run_update(rule, outs, ins, scalars)
         else:
-            many.append((outs, ins))
-    if many:
-        run_together(rule, many, scalars, singles, compute)
+            there.append((outs, ins))
+    if there:
+        update_there(rule, there, scalars, together, singles, compute)
+
+
+def update_there(
+    rule: Callable, rows: list[Row], scalars: dict[str, Any], together: bool | None, singles: tuple[str, ...], compute: DType | None
+) -> None:
+    """``fused_updates`` of rows on GPUs."""
+    held = {name: x for name, x in scalars.items() if isinstance(x, Tensor) and x.layout.memory is not None}
+    numbers, names = {name: x for name, x in scalars.items() if name not in held}, (*singles, *held)
+    rows = [(outs, (*ins, *held.values())) for outs, ins in rows] if held else rows
+    if together is not False:
+        run_together(rule, rows, numbers, names, compute)
+        return
+    for outs, ins in rows:
+        run_update(rule, outs, ins, numbers, names, compute)
 
 
 def run_together(
@@ -120,18 +135,19 @@ def run_together(
     for write, members in launches:
         outs = [x for k in members for x in tensors[k][:outputs]]
         for x in outs:
-            check_output(x)
+            if not x._storage_.writable or x.layout.expanded:
+                check_inplace("fused_update", x, False)
         write(*outs, *numbers, *[x for k in members for x in tensors[k][outputs:]])
     for k in alone:
         written, read = rows[k]
-        single_update(rule, written, read, scalars, singles, compute)
+        run_update(rule, written, read, scalars, singles, compute)
 
 
 def share_memory(rows: list[Row]) -> bool:
     """Whether one row may write what another one reads or writes."""
-    written = [id(x._storage_.array) for outs, _ in rows for x in outs]
+    written = [x._storage_.array for outs, _ in rows for x in outs]
     apart = set(written)
-    return len(apart) < len(written) or any(id(x._storage_.array) in apart for _, ins in rows for x in ins)
+    return len(apart) < len(written) or not apart.isdisjoint([x._storage_.array for _, ins in rows for x in ins])
 
 
 @lru_cache(maxsize=256)
@@ -151,12 +167,6 @@ def together_plan(
         check_layouts(row, outputs, len(singles))
     formula = formula_of(rule, outputs, inputs - len(singles), (*singles, *scalars))
     return table_launches(formula, outputs, inputs, len(singles), compute, layouts)
-
-
-def check_output(x: Tensor) -> None:
-    """Refuse an output that cannot be written."""
-    if not x._storage_.writable or x.layout.expanded:
-        check_inplace("fused_update", x, False)
 
 
 def values_in(scalars: dict[str, float]) -> dict[str, float]:
@@ -207,24 +217,20 @@ def count_step(states: list[dict[str, Any]]) -> None:
         state["step"] += 1
 
 
-def run_update(rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], scalars: dict[str, float]) -> None:
-    """The same, where no graph is captured."""
-    single_update(rule, outputs, inputs, scalars, (), None)
-
-
-def single_update(
+def run_update(
     rule: Callable,
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
     scalars: dict[str, float],
-    singles: tuple[str, ...],
-    compute: DType | None,
+    singles: tuple[str, ...] = (),
+    compute: DType | None = None,
 ) -> None:
-    """One row of ``fused_updates`` as a launch of its own."""
+    """``fused_update`` where no graph is captured; ``singles``, ``compute``: as of ``fused_updates``."""
     tensors = (*outputs, *inputs)
     plan = update_plan(rule, len(outputs), tuple([x.layout for x in tensors]), tuple(scalars), True, singles, compute)
     for x in outputs:
-        check_output(x)
+        if not x._storage_.writable or x.layout.expanded:
+            check_inplace("fused_update", x, False)
     count = len(outputs)
     rest = (*tensors[len(tensors) + len(scalars) - len(plan.layouts) :], *scalars.values())
     into(plan, *tensors[:count], *rest)

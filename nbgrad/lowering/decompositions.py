@@ -21,7 +21,7 @@ from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .lapack import WELL_CONDITIONED, launch, went_well
 
-__all__ = ["no_factor", "not_finite", "require_matrices"]
+__all__ = ["exponential_of", "no_factor", "not_finite", "require_matrices"]
 
 
 def packed(*parts: np.ndarray) -> np.ndarray:
@@ -344,22 +344,32 @@ PADE_RANGE = 5.37
 
 
 def exponential_array(x: np.ndarray) -> np.ndarray:
-    """Scaling and squaring; the whole batch in as many steps as its largest matrix needs."""
+    """Of a batch, in double precision."""
     kind = x.dtype
     x = x.astype(np.result_type(kind, np.float64))
-    size = np.abs(x).sum(-2).max(initial=0.0)
+    size = float(np.abs(x).sum(-2).max(initial=0.0))
+    return exponential_of(x, np.broadcast_to(np.eye(x.shape[-1]), x.shape), size, np.linalg.solve).astype(kind)
+
+
+def exponential_of(x: Any, one: Any, size: float, solve: Callable) -> Any:
+    """Scaling and squaring; the whole batch in as many steps as its largest matrix needs.
+
+    Args:
+        x: arrays or tensors; ``one``: unit matrices; ``solve``: of a system.
+        size: the greatest norm.
+    """
     squarings = max(0, math.ceil(math.log2(size / PADE_RANGE))) if size > 0 and math.isfinite(size) else 0
     x = x / 2.0**squarings
-    power, even, odd = np.broadcast_to(np.eye(x.shape[-1]), x.shape), np.zeros_like(x), np.zeros_like(x)
+    power, even, odd = one, 0 * x, 0 * x
     square = x @ x
     for k in range(0, 14, 2):
         even, odd = even + PADE[k] * power, odd + PADE[k + 1] * power
         power = power @ square
     odd = x @ odd
-    out = np.linalg.solve(even - odd, even + odd)
+    out = solve(even - odd, even + odd)
     for _ in range(squarings):
         out = out @ out
-    return out.astype(kind)
+    return out
 
 
 def pseudo_array(x: np.ndarray, rtol: Any, atol: Any, hermitian: bool) -> np.ndarray:

@@ -342,19 +342,25 @@ def uniform_below(op: str, p: Tensor, layout: Layout, generator) -> Tensor:
     """Truth values: whether uniform numbers of a shape are below the probabilities ``p``."""
     if open_levels:
         levels_to_draw(p)
-    if not holds(whole(p), lambda x: (x >= 0) & (x <= 1)):
-        raise RangeError(f"{op}: probabilities must be from 0 to 1.")
+    require_all(whole(p), lambda x: (x >= 0) & (x <= 1), f"{op}: probabilities must be from 0 to 1.")
     work = float64 if p.layout.dtype is float64 else float32
     return CALLS["lt"](
         draw("uniform", layout_of(work, layout.shape, layout.strides, layout.device), generator, 0.0, 1.0), p.detach()
     )
 
 
-def holds(x: Tensor, condition: Callable) -> bool:
-    """Whether a condition, a function of arrays and tensors alike, is true of all elements."""
-    if traces:
-        return bool(condition(x.detach()).all())
-    return bool(condition(values_of(x)).all())
+def require_all(x: Tensor, condition: Callable, text: str) -> None:
+    """Refuse elements of which a condition, a function of arrays and tensors alike, is not true.
+
+    Raises:
+        RangeError: there is one; on a GPU when the program next waits for it.
+    """
+    if x.layout.memory is not None:
+        from ..lowering.cuda.requirements import require
+
+        require(condition(x.detach()).all(), RangeError, text)
+    elif not (condition(x.detach()) if traces else condition(values_of(x))).all():
+        raise RangeError(text)
 
 
 def normal(
@@ -383,7 +389,9 @@ def normal(
     """
     if out is not None:
         return into(out, normal, mean, std, size, generator=generator, dtype=dtype, device=device)
-    if not (holds(whole(std), lambda x: ~(x < 0)) if isinstance(std, Tensor) else std >= 0):
+    if isinstance(std, Tensor):
+        require_all(whole(std), lambda x: ~(x < 0), "normal: std must be >= 0, got a tensor with negative elements.")
+    elif not std >= 0:
         raise RangeError(f"normal: std must be >= 0, got {std}.")
     tensors = [v.detach() for v in (mean, std) if isinstance(v, Tensor)]
     if not tensors:

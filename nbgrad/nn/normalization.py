@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import nbgrad
 
 from .. import Tensor
+from ..base.dtypes import DType
 from ..base.errors import DTypeError, ShapeError
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
@@ -60,13 +61,17 @@ def normal_rows(
     dtype = x.layout.dtype
     if not dtype.is_floating_point:
         raise DTypeError(f"{name}: expected a floating tensor, got {dtype}. Hint: input.float().")
-    wide = nbgrad.float32 if dtype.itemsize == 2 else dtype
-    alike = all(each is None or each.layout.dtype is dtype or each.layout.dtype is wide for each in (weight, bias))
-    if weight is None or not alike:
+    if weight is None or not (goes_with(weight, dtype) and (bias is None or goes_with(bias, dtype))):
         return scaled_in_steps(x, weight, bias, count, eps, groups, centred)
     if bias is None:
         return scalar.standardise_weighted(x, weight, count, eps, groups, centred)
     return scalar.standardise_affine(x, weight, bias, count, eps, groups, centred)
+
+
+def goes_with(weight: Tensor, dtype: DType) -> bool:
+    """Whether a weight, or bias, is of the dtype of rows, or of that in which these are computed."""
+    own = weight.layout.dtype
+    return own is dtype or own is nbgrad.float32 and dtype.itemsize == 2
 
 
 def channel_shape(x: Tensor) -> tuple[int, ...]:
@@ -190,11 +195,12 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
     Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
     shape = tuple(normalized_shape)
-    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+    layout = input.layout
+    if not shape or layout.shape[-len(shape) :] != shape:
         raise ShapeError(f"rms_norm: input is {list(input.shape)}, expected a shape that ends in {list(shape)}.")
     if eps is None:
         eps = nbgrad.finfo(widened(input).dtype).eps
-    if input.dtype.is_complex:
+    if layout.dtype.is_complex:
         out = input * nbgrad.rsqrt((input * input).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
         return out if weight is None else out * weight
     return normal_rows("rms_norm", input, weight, None, len(shape), eps, None, False)

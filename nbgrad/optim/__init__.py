@@ -15,11 +15,32 @@ from __future__ import annotations
 from types import ModuleType
 
 from ..methods.namespaces import module_below
+from . import lr_scheduler, swa_utils
 from .adam import Adam, AdamW
+from .averaged import ASGD, Rprop
+from .lbfgs import LBFGS
+from .moments import Adamax, NAdam, RAdam
 from .optimizer import Optimizer
 from .sgd import SGD
+from .squares import Adadelta, Adagrad, RMSprop
 
-__all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "lr_scheduler",
+    "swa_utils",
+]
 
 
 def __getattr__(name: str) -> ModuleType:

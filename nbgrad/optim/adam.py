@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
-from .. import Tensor, full, view_as_real, zeros, zeros_like
+from .. import Tensor, full, zeros
 from ..base.dtypes import DType, float32, float64
-from ..base.errors import ArgumentError, DeviceError, RangeError
+from ..base.errors import DeviceError, RangeError
 from ..base.grad_mode import traces
-from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
+from ..dispatch.updates import Row, fused_updates
 from ..modes.numbers import function_of
-from ..modes.traced import Unfit, capture_of_thread, refuse_in_graph
+from ..modes.traced import refuse_in_graph
 from . import rules
-from .optimizer import Optimizer, gradient_of, refuse_both, refuse_differentiable, require, require_numbers, together
+from .optimizer import refuse_both, together
+from .ruled import Ruled, at_least_0, below_1, taker
 
 __all__ = ["Adam", "AdamW"]
-
-
-def as_pairs(x: Tensor) -> Tensor:
-    """Complex numbers as pairs of real ones, on the same memory."""
-    return view_as_real(x.resolve_conj())
 
 
 class Numbers:
@@ -34,20 +29,13 @@ class Numbers:
         return math.sqrt(x) if type(x) is float else function_of("sqrt", x)
 
 
-def step_number(state: dict[str, Any]) -> int:
-    """How many steps were taken; a number from the GPU, which is waited for once, where they were counted there."""
-    if isinstance(state["step"], Tensor):
-        state["step"] = int(state["step"].item())
-    return state["step"]
-
-
 def compute_of(p: Tensor) -> DType:
     """The dtype in which an update of a parameter is computed."""
     dtype = p.dtype.to_real() if p.dtype.is_complex else p.dtype
     return float64 if dtype is float64 else float32
 
 
-class Adam(Optimizer):
+class Adam(Ruled):
     """Steps along a running mean of the gradient, divided by the root of a running mean of its square.
 
     Args:
@@ -98,7 +86,6 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        refuse_differentiable(self._name, differentiable)
         refuse_both(self._name, foreach, fused)
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise RangeError(f"{self._name}: lr is a tensor, which foreach=True takes with capturable=True alone.")
@@ -120,79 +107,40 @@ class Adam(Optimizer):
             },
         )
 
-    def check(self, group: dict[str, Any]) -> None:
-        """Nothing is negative, betas are below 1."""
-        betas = group["betas"]
-        if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise ArgumentError(f"{self._name}: betas is {betas!r}, expected two numbers.")
-        require_numbers(self._name, {name: group[name] for name in ("lr", "eps", "weight_decay")})
-        require_numbers(self._name, {f"betas[{index}]": beta for index, beta in enumerate(betas)})
-        for name in ("lr", "eps", "weight_decay"):
-            require(group[name] >= 0, self._name, name, group[name], "a number that is not negative")
-        for index, beta in enumerate(group["betas"]):
-            require(0 <= beta < 1, self._name, f"betas[{index}]", beta, "a number from 0 to below 1")
-
+    counts_on_gpu = True
+    limits = {"lr": at_least_0, "eps": at_least_0, "weight_decay": at_least_0, "betas[]": below_1}
     varying = ("lr", "betas", "eps", "weight_decay", "maximize", "decoupled_weight_decay")
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
-        """Whether there are the running means."""
-        state = self.state.get(p, {})
-        counted = not group["capturable"] or (isinstance(state.get("step"), Tensor) and p in self._kept)
-        return counted and ("max_exp_avg_sq" if group["amsgrad"] else "exp_avg") in state
+        """Whether there are the running means, and what the GPU counts."""
+        counted = not group["capturable"] or (isinstance(self.state.get(p, {}).get("step"), Tensor) and p in self._kept)
+        return counted and super().is_ready(p, group)
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
         if group["capturable"]:
             self._update_on_device(params, group)
-            return
-        scalars: dict[int, dict[str, float]] = {}
-        members: dict[int, list[dict[str, Any]]] = {}
-        rows: dict[int, list[Row]] = {}
-        is_captured = capture_of_thread() is not None
-        for p in params:
-            state = self.state[p]
-            row = self._tensors(p, state, group)
-            ahead = steps_ahead(state)
-            step = step_number(state) + 1 + ahead
-            if step not in scalars:
-                members[step], rows[step] = [], []
-                if is_exchanged(group):
-                    scalars[step] = self._scalars(group, followed(partial(self._of_next_step, float, members[step], step, ahead)))
-                else:
-                    take = partial(self._scalars, group)
-                    scalars[step] = changing(partial(self._of_next_step, take, members[step], step, ahead))
-            members[step].append(state)
-            rows[step].append(row)
-        for step, states in members.items():
-            fused_updates(self._rule(group), rows[step], scalars[step], together(group))
-            if is_captured:
-                step_at_end(states)
-                continue
-            for state in states:
-                state["step"] = step
+        else:
+            super().update(params, group)
 
     def _update_on_device(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``, whose number and corrections the GPU computes."""
         if traces:
             refuse_in_graph(f"{self._name}.step counts on the GPU", "capturable=False, or capture it in a CUDA graph")
         lr, (beta1, beta2) = group["lr"], group["betas"]
-        changing_lr = isinstance(lr, Tensor)
-        numbers = {"beta1": beta1, "beta2": beta2} if changing_lr else {"lr": lr, "beta1": beta1, "beta2": beta2}
-        constants = self._constants(group)
-        corrected = ("step_size", "root", "shrink") if isinstance(constants["shrink"], Tensor) else ("step_size", "root")
-        shrink = [constants.pop("shrink")] if len(corrected) == 3 else []
-        counts, rows = list[Row](), list[Row]()
+        counts, rows, kept = list[Row](), list[Row](), self.kept(group)
+        take = taker(kept)
         for p in params:
             if p.layout.memory is None:
                 raise DeviceError(f"{self._name}: capturable=True, and a parameter is on {p.device}; expected it on a GPU.")
-            state = self.state[p]
-            outputs, inputs = self._tensors(p, state, group)
+            state = self.prepared(p, group, kept)
+            outputs, inputs = self.row(p, state, take)
             known = self._corrections(p, state)
-            counts.append(((state["step"], *known), (lr,) if changing_lr else ()))
-            rows.append((outputs, (*inputs, *known, *shrink)))
-        way, singles = together(group), ("lr",) if changing_lr else ()
-        fused_updates(rules.next_corrections, counts, numbers, way, singles, float64)
-        fused_updates(self._rule(group), rows, constants, way, corrected)
+            counts.append(((state["step"], *known), ()))
+            rows.append((outputs, (*inputs, *known)))
+        way, numbers = together(group), {"lr": lr, "beta1": beta1, "beta2": beta2}
+        fused_updates(rules.next_corrections, counts, numbers, way, compute=float64)
+        fused_updates(self.rule(group), rows, self._constants(group), way, ("step_size", "root"))
 
     def _corrections(self, p: Tensor, state: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Where the GPU keeps the corrections of a parameter's step, whose number becomes a tensor there."""
@@ -208,42 +156,14 @@ class Adam(Optimizer):
         """The number of the step, unless it is kept on the GPU."""
         return "" if group["capturable"] else "the number of the step"
 
-    def _rule(self, group: dict[str, Any]) -> rules.Rule:
+    def kept(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"exp_avg": 0.0, "exp_avg_sq": 0.0, **({"max_exp_avg_sq": 0.0} if group["amsgrad"] else {})}
+
+    def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.amsgrad if group["amsgrad"] else rules.adam
 
-    def _tensors(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> Row:
-        """What the rule updates and reads."""
-        tensors: list[Any] = [p, *self._moments(p, state, group["amsgrad"]), gradient_of(p)]
-        if p.is_complex():
-            tensors = list(map(as_pairs, tensors))
-        return tensors[:-1], tensors[-1:]
-
-    def _moments(self, p: Tensor, state: dict[str, Any], amsgrad: bool) -> list[Tensor]:
-        """The running means that the rule updates, zeros at first."""
-        if not state:
-            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
-        if not amsgrad:
-            return [state["exp_avg"], state["exp_avg_sq"]]
-        if "max_exp_avg_sq" not in state:
-            state["max_exp_avg_sq"] = zeros_like(p)
-        return [state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"]]
-
-    def _of_next_step(self, take: Callable[[int], Any], states: list[dict[str, Any]], first: int, ahead: int) -> Any:
-        """``take`` of the step that parameters with these states take next, ``first`` where there are none yet.
-
-        Args:
-            ahead: how many the program takes before that one.
-
-        Raises:
-            Unfit: they have taken different numbers of steps.
-        """
-        steps = {state["step"] + 1 + ahead for state in states} or {first}
-        if len(steps) > 1:
-            raise Unfit
-        return take(steps.pop())
-
-    def _scalars(self, group: dict[str, Any], step: Any) -> dict[str, float]:
-        """The numbers of the rule at ``step``, in float64: in float32, ``1 - beta2`` would lose four digits."""
+    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+        """In float64: in float32, ``1 - beta2`` would lose four digits."""
         beta1, beta2 = group["betas"]
         step_size, root = rules.corrections(Numbers, step, lr=group["lr"], beta1=beta1, beta2=beta2)
         return {"step_size": step_size, "root": root, **self._constants(group)}

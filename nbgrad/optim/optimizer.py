@@ -13,7 +13,6 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import (
     ArgumentError,
-    DeviceError,
     GraphError,
     LeafError,
     NamingError,
@@ -27,7 +26,7 @@ from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
 
-__all__ = ["Optimizer", "gradient_of", "refuse_both", "refuse_differentiable", "require", "together"]
+__all__ = ["Optimizer", "refuse_both", "refuse_differentiable", "require", "together"]
 
 
 class Optimizer:
@@ -305,37 +304,30 @@ def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:
     """Refuse two ways at once, as torch does.
 
     Raises:
-        ArgumentError: both are asked for.
+        NotSupportedError: both are asked for.
     """
     if foreach and fused:
-        raise ArgumentError(f"{owner}: fused and foreach cannot be True together. Hint: each of them is what None does on a GPU.")
+        raise NotSupportedError(
+            f"{owner}: fused and foreach cannot be True together. Hint: each of them is what None does on a GPU."
+        )
 
 
 def together(group: Mapping[str, Any]) -> bool | None:
     """What ``fused_updates`` is told of a group's options."""
-    return None if group["fused"] else group["foreach"]
-
-
-def gradient_of(p: Tensor) -> Tensor:
-    """A parameter's gradient, where it lies."""
-    gradient: Any = p.grad
-    if gradient.device is not p.device:
-        raise DeviceError(
-            f"step: a parameter of shape {list(p.shape)} is on {p.device}, its gradient on {gradient.device}; expected one device. "
-            "Hint: move the gradient with p.grad = p.grad.to(p.device), or make it anew."
-        )
-    return gradient
+    return None if group.get("fused") else group["foreach"]
 
 
 def require_numbers(owner: str, options: Mapping[str, Any]) -> None:
     """Refuse options that are no numbers.
 
     Raises:
-        ArgumentError: one of them is none.
+        ArgumentError: one of them is none. RangeError: a tensor of several elements.
     """
     for name, value in options.items():
         if not hasattr(value, "__float__"):
             raise ArgumentError(f"{owner}: {name} must be a number, got {value!r}.")
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise RangeError(f"{owner}: {name} has {value.numel()} elements, expected a number or a tensor of one.")
 
 
 def require(valid: bool, owner: str, name: str, value: Any, expected: str) -> None:

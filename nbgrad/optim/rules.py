@@ -16,7 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Rule", "adam", "amsgrad", "nesterov", "sgd", "sgd_momentum"]
+__all__ = [
+    "Rule",
+    "adadelta",
+    "adagrad",
+    "adam",
+    "adamax",
+    "amsgrad",
+    "asgd",
+    "nadam",
+    "nesterov",
+    "radam",
+    "rmsprop",
+    "rmsprop_centered",
+    "rmsprop_centered_momentum",
+    "rmsprop_momentum",
+    "rprop",
+    "sgd",
+    "sgd_momentum",
+]
 
 Rule = Callable[..., tuple]
 
@@ -133,3 +151,195 @@ def amsgrad(
     m, v = moments(m, v, decayed(scalar, sign * g, p, weight_decay), take1, keep2, take2)
     top = scalar.maximum(top, v)
     return shrink * p - step_size * m / (scalar.sqrt(top) / root + eps), m, v, top
+
+
+def adadelta(
+    scalar: Any, p: Any, square: Any, change: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
+) -> tuple:
+    """Steps in the units of the parameter: the gradient times the root of mean squared steps over that of mean squared gradients.
+
+    Source: Zeiler, "ADADELTA: an adaptive learning rate method", 2012.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    square = keep * square + take * (g * g)
+    delta = scalar.sqrt(change + eps) / scalar.sqrt(square + eps) * g
+    return p - lr * delta, square, keep * change + take * (delta * delta)
+
+
+def adagrad(scalar: Any, p: Any, total: Any, g: Any, *, lr: Any, eps: Any, weight_decay: Any, sign: Any) -> tuple:
+    """The gradient over the root of the sum of all its squares.
+
+    Source: Duchi, Hazan, Singer, "Adaptive subgradient methods for online learning and stochastic optimization", 2011.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    total = total + g * g
+    return p - lr * (g / (scalar.sqrt(total) + eps)), total
+
+
+def adamax(
+    scalar: Any, p: Any, m: Any, top: Any, g: Any, *, step_size: Any, take1: Any, beta2: Any, eps: Any, weight_decay: Any, sign: Any
+) -> tuple:
+    """``adam`` with the greatest gradient, of which the past fades, in place of the root of a mean square.
+
+    Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015, section 7.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    m, top = m + take1 * (g - m), scalar.maximum(beta2 * top, scalar.abs(g) + eps)
+    return p - step_size * (m / top), m, top
+
+
+def nadam(
+    scalar: Any,
+    p: Any,
+    m: Any,
+    v: Any,
+    g: Any,
+    *,
+    now: Any,
+    ahead: Any,
+    shrink: Any,
+    take1: Any,
+    keep2: Any,
+    take2: Any,
+    corrected: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
+    """``adam`` with the gradient looked up one step ahead.
+
+    Args of interest:
+        now, ahead: step sizes of the gradient and of its mean. corrected: the correction of ``v``.
+
+    Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    m, v = moments(m, v, g, take1, keep2, take2)
+    root = scalar.sqrt(v / corrected) + eps
+    return shrink * p - now * (g / root) - ahead * (m / root), m, v
+
+
+def radam(
+    scalar: Any,
+    p: Any,
+    m: Any,
+    v: Any,
+    g: Any,
+    *,
+    step_size: Any,
+    root: Any,
+    shrink: Any,
+    take1: Any,
+    keep2: Any,
+    take2: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
+    """``adam`` that divides by the root of ``v`` only when enough gradients have been seen for that to vary little.
+
+    Args of interest:
+        root: of the correction of ``v``; 0 while nothing is divided.
+
+    Source: Liu et al., "On the variance of the adaptive learning rate and beyond", 2020.
+    """
+    m, v = moments(m, v, decayed(scalar, sign * g, p, weight_decay), take1, keep2, take2)
+    return shrink * p - step_size * (m * scalar.where(scalar.ne(root, 0.0), root / (scalar.sqrt(v) + eps), 1.0)), m, v
+
+
+def mean_square(square: Any, g: Any, keep: Any, take: Any) -> Any:
+    """A running mean of the gradient's square."""
+    return keep * square + take * (g * g)
+
+
+def rmsprop(
+    scalar: Any, p: Any, square: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
+) -> tuple:
+    """The gradient over the root of a running mean of its square.
+
+    Source: Tieleman, Hinton, "Neural networks for machine learning", lecture 6e, 2012, with ``eps`` outside of the root.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    square = mean_square(square, g, keep, take)
+    return p - lr * (g / (scalar.sqrt(square) + eps)), square
+
+
+def rmsprop_momentum(
+    scalar: Any,
+    p: Any,
+    square: Any,
+    buf: Any,
+    g: Any,
+    *,
+    lr: Any,
+    keep: Any,
+    take: Any,
+    momentum: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
+    """``rmsprop`` along a running sum of its steps."""
+    g = decayed(scalar, sign * g, p, weight_decay)
+    square = mean_square(square, g, keep, take)
+    buf = momentum * buf + g / (scalar.sqrt(square) + eps)
+    return p - lr * buf, square, buf
+
+
+def rmsprop_centered(
+    scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
+) -> tuple:
+    """``rmsprop`` with the variance in place of the mean square.
+
+    Source: Graves, "Generating sequences with recurrent neural networks", 2013.
+    """
+    g = decayed(scalar, sign * g, p, weight_decay)
+    square, mean = mean_square(square, g, keep, take), mean + take * (g - mean)
+    return p - lr * (g / (scalar.sqrt(square - mean * mean) + eps)), square, mean
+
+
+def rmsprop_centered_momentum(
+    scalar: Any,
+    p: Any,
+    square: Any,
+    buf: Any,
+    mean: Any,
+    g: Any,
+    *,
+    lr: Any,
+    keep: Any,
+    take: Any,
+    momentum: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
+    """``rmsprop_centered`` along a running sum of its steps."""
+    g = decayed(scalar, sign * g, p, weight_decay)
+    square, mean = mean_square(square, g, keep, take), mean + take * (g - mean)
+    buf = momentum * buf + g / (scalar.sqrt(square - mean * mean) + eps)
+    return p - lr * buf, square, buf, mean
+
+
+def rprop(
+    scalar: Any, p: Any, before: Any, size: Any, g: Any, *, shorter: Any, longer: Any, least: Any, most: Any, direction: Any
+) -> tuple:
+    """Steps against the gradient's sign, of sizes that grow while it stays and shrink where it turns; no step where it has turned.
+
+    Source: Riedmiller, Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm", 1993.
+    """
+    g = direction * g
+    turn = g * before
+    factor = scalar.where(turn > 0.0, longer, scalar.where(turn < 0.0, shorter, scalar.where(scalar.ne(turn, 0.0), turn, 1.0)))
+    size = scalar.minimum(scalar.maximum(size * factor, least), most)
+    g = scalar.where(turn < 0.0, 0.0, g)
+    return p - scalar.sign(g) * size, g, size
+
+
+def asgd(scalar: Any, p: Any, mean: Any, g: Any, *, eta: Any, shrink: Any, mu: Any, weight_decay: Any, sign: Any) -> tuple:
+    """Gradient descent with steps that fade, and the mean of where it was.
+
+    Source: Polyak, Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
+    """
+    p = shrink * p - eta * decayed(scalar, sign * g, p, weight_decay)
+    return p, scalar.where(scalar.ne(mu, 1.0), mean + mu * (p - mean), p)

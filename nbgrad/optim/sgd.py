@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import Tensor, zeros_like
-from ..dispatch.updates import Row, changing, fused_updates
+from ..dispatch.updates import changing, fused_updates
 from . import rules
-from .optimizer import Optimizer, gradient_of, refuse_both, refuse_differentiable, require, require_numbers, together
+from .optimizer import Optimizer, refuse_both, refuse_differentiable, require, require_numbers, together
 
 __all__ = ["SGD"]
 
@@ -18,7 +18,7 @@ class SGD(Optimizer):
 
     Args:
         params: parameters or groups, as for every ``Optimizer``.
-        lr: learning rate.
+        lr: learning rate; may be a tensor of one element, on the GPU of the parameters.
         momentum: what remains of the running sum of gradients at each step; 0 keeps none.
         dampening: the part of each new gradient, from the second step on, that the running sum leaves out.
         weight_decay: adds ``weight_decay * p`` to the gradient.
@@ -93,7 +93,8 @@ class SGD(Optimizer):
             self._update_with_momentum(params, group)
             return
         scalars = changing(lambda: self._scalars(group), group)
-        fused_updates(rules.sgd, [((p,), (gradient_of(p),)) for p in params], scalars, together(group))
+        rows: list[Any] = [((p,), (p.grad,)) for p in params]
+        fused_updates(rules.sgd, rows, scalars, together(group))
 
     def _scalars(self, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of every rule."""
@@ -108,12 +109,12 @@ class SGD(Optimizer):
     def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any]) -> None:
         rule: rules.Rule = rules.nesterov if group["nesterov"] else rules.sgd_momentum
         first, later = self._scalars_of_sum(group, True), changing(lambda: self._scalars_of_sum(group, False), group)
-        rows: tuple[list[Row], list[Row]] = [], []
+        rows: tuple[list[Any], list[Any]] = [], []
         for p in params:
             state = self.state[p]
             is_first = "momentum_buffer" not in state
             if is_first:
                 state["momentum_buffer"] = zeros_like(p)
-            rows[is_first].append(((p, state["momentum_buffer"]), (gradient_of(p),)))
+            rows[is_first].append(((p, state["momentum_buffer"]), (p.grad,)))
         for part, scalars in zip(rows, (later, first)):
             fused_updates(rule, part, scalars, together(group))

@@ -5,7 +5,7 @@ NOTE [Captures]: between ``capture_begin`` and ``capture_end`` the driver writes
      work gets it while a graph of the pool lives. The driver gives it on the default stream, as no part of the capture.
   2. Of what lies elsewhere the graph notes where it was. A replay is refused if one of these tensors was freed, or has other
      memory since. Its memory is noted as used by the stream of the replay; what is written to counts as written to by each replay.
-  3. NOTE [Captured draws]: a kernel that draws reads the seed and the number of its call from two words of the graph, and adds
+  3. NOTE [Captured draws]: a kernel that draws reads the seed and the number of its call from two words beside the pool, and adds
      to the second how many calls the capture has drawn before. A replay takes as many calls from the generator as the capture has
      drawn, and writes both words first: it draws what calls would. The capture itself draws nothing.
   4. What no graph can hold ends the capture with the reason and the remedy: a value that the host reads, a copy of memory that is
@@ -27,7 +27,7 @@ import numpy as np
 from ..base.errors import GraphError, KernelError, RangeError
 from ..native.handle import native
 from ..native.heaps import CLASSES, LIST, OF_BLOCK
-from .choices import StreamOfCard, begin_streams, captures, current
+from .choices import DEFAULT, StreamOfCard, begin_streams, captures, current, opened
 from .streams import Stream, StreamContext, current_stream, heap
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "guard", "is_current_stream_capturing"]
@@ -100,7 +100,7 @@ class CapturedDraws:
     def words(self, make: Callable[[Any], Any]) -> Any:
         """The words; ``make(device)`` makes some."""
         if self.held is None:
-            self.held = make(self.generator.device)
+            self.held = current.capture.beside(lambda: make(self.generator.device))
         return self.held
 
     def next(self) -> int:
@@ -148,6 +148,16 @@ class Capture:
         """A stream of this thread, with the pool's lists."""
         return self.pool.private(found, stream)
 
+    def beside(self, make: Callable[[], Any]) -> Any:
+        """What ``make()`` makes, in memory that captured work cannot have used before: a replay writes there before it begins."""
+        kept, current.capture, current.choice = current.choice, None, DEFAULT
+        self.enter_all()
+        try:
+            return make()
+        finally:
+            current.capture, current.choice = self, kept
+            self.enter_all()
+
     def note(self, x: Any, written: bool) -> None:
         """A launch uses a tensor."""
         storage = x._storage_
@@ -180,10 +190,13 @@ class Capture:
 
     def renew(self, guard: Any) -> None:
         """Tell all GPUs."""
-        from .heaps import opened
-
         for each in opened:
             each.card.guard = guard
+        self.enter_all()
+
+    def enter_all(self) -> None:
+        """Let all GPUs see what this thread has chosen."""
+        for each in opened:
             each.enter()
 
 

@@ -15,6 +15,8 @@ from nbgrad.modes.interpreters import Presence
 from tests.functions import Square
 from tests.helpers import const, leaf
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 def function(forward, backward=None, **methods):
     """A Function class named ``F`` made of plain functions."""
@@ -914,10 +916,10 @@ def test_special_modes_see_a_call_by_the_name_of_its_class():
         def seen(self, op, operands, out):
             seen.append(op.name)
 
-    watch = Watch()
+    watch, x = Watch(), leaf([1.0])
     special.append(watch)
     try:
-        Double.apply(leaf([1.0]))
+        Double.apply(x)
     finally:
         special.remove(watch)
     assert seen == ["mul", "Double"]

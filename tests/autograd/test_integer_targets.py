@@ -7,6 +7,8 @@ import pytest
 import nbgrad
 from nbgrad import forward_ad
 
+pytestmark = pytest.mark.usefixtures("device")
+
 X = nbgrad.tensor([1.5, 2.5], requires_grad=True)
 
 
@@ -48,3 +50,27 @@ def test_write_of_a_batch_that_requires_grad():
     x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     written = nbgrad.vmap(lambda t, row: t.copy_(row))(nbgrad.zeros(2, 2, dtype=nbgrad.int64), x)
     assert written.tolist() == [[1, 2], [3, 4]] and not written.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("logical_and_", [True, False, False, False]),
+        ("logical_or_", [True, True, True, False]),
+        ("logical_xor_", [False, True, True, False]),
+        ("bitwise_and_", [True, False, False, False]),
+        ("mul_", [True, False, False, False]),
+        ("add_", [True, True, True, False]),
+        ("eq_", [True, False, False, True]),
+        ("masked_fill_", [True, True, True, False]),
+        ("logical_not_", [False, False, True, True]),
+    ],
+)
+def test_truth_values_are_written_over(name, expected):
+    """By operations that read them as numbers, and as what they are; through views, too."""
+    for step in (1, 2):
+        memory = nbgrad.tensor([value for value in (True, True, False, False) for _ in range(step)])
+        x, y = memory[::step], nbgrad.tensor([True, False, True, False])
+        others = {"logical_not_": (), "masked_fill_": (y, True)}.get(name, (y,))
+        assert getattr(x, name)(*others) is x and x.tolist() == expected
+        assert memory[step - 1 :: step].tolist() == (expected if step == 1 else [True, True, False, False])

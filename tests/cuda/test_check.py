@@ -119,3 +119,14 @@ def test_the_measurements_run(tmp_path):
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) > 50 and all(row["seconds"]["nbgrad"] > 0 for row in rows)
+
+
+@without_gpus
+@pytest.mark.usefixtures("compiler")
+def test_the_variants_run():
+    """Kernels of one, two and four vectors a thread are made and launched."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "benchmarks.cuda.variants", "--elements", "3000", "--rounds", "1"]
+    done = subprocess.run(command, env={**os.environ, "NBGRAD_CUDA": "emulated"}, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(done.stdout.splitlines()) == 8 and "mul bfloat16" in done.stdout

@@ -105,6 +105,9 @@ def test_square_matrices(dtype, shape):
     close(size, np.asarray(expected[1]))
     close(nbgrad.cholesky_solve(y, linalg.cholesky(p)), np.linalg.solve(a, c))
     close(nbgrad.cholesky_inverse(linalg.cholesky(p)), np.linalg.inv(a))
+    w, v = np.linalg.eig(b / 8)
+    exponential = v * np.exp(w)[..., None, :] @ np.linalg.inv(v)
+    close(linalg.matrix_exp(x / 8), exponential if b.dtype.kind == "c" else exponential.real)
 
 
 @on_gpus
@@ -147,6 +150,9 @@ def test_decompositions_give_the_matrix_back(dtype, shape):
     q, r = linalg.qr(x)
     close(q @ r, a)
     close(q.mH @ q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)).astype(a.dtype))
+    q, r = linalg.qr(x, mode="complete")
+    close(q @ r, a)
+    close(q @ q.mH, np.broadcast_to(np.eye(shape[-2]), (*shape[:-1], shape[-2])).astype(a.dtype))
     for full in (False, True):
         u, s, v = linalg.svd(x, full_matrices=full)
         close(u[..., :k] @ (s.unsqueeze(-1) * v[..., :k, :]), a)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nbgrad.base import config
 from tests.test_examples import SMALL, run
 
-from .emulation import in_a_child, on_gpus
+from .emulation import in_a_child, on_gpus, without_gpus
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 def test_examples_in_a_child(request):
     """All of them on emulated GPUs."""
     in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))

@@ -6,7 +6,7 @@ import pytest
 
 import nbgrad
 from nbgrad import cuda, nn
-from nbgrad.base.errors import GraphError
+from nbgrad.base.errors import GraphError, RangeError
 from nbgrad.nn import functional
 from nbgrad.utils.checkpoint import checkpoint
 
@@ -28,6 +28,11 @@ DRAWS = {
     "randint": lambda x: nbgrad.randint(0, 100, (6,), device="cuda"),
     "randperm": lambda x: nbgrad.randperm(17, device="cuda"),
     "normal_": lambda x: nbgrad.empty(4, device="cuda").normal_(1.0, 2.0),
+    "bernoulli": lambda x: nbgrad.bernoulli(x),
+    "bernoulli_": lambda x: nbgrad.empty(7, device="cuda").bernoulli_(0.5),
+    "normal around a tensor": lambda x: nbgrad.normal(x, x),
+    "multinomial": lambda x: nbgrad.multinomial(x, 5),
+    "multinomial with replacement": lambda x: nbgrad.multinomial(x, 20, replacement=True),
     "dropout": lambda x: functional.dropout(x, 0.5),
     "rand_like": lambda x: nbgrad.rand_like(x),
     "exponential_": lambda x: nbgrad.empty(4, device="cuda").exponential_(),
@@ -203,6 +208,24 @@ def test_a_seed_in_a_capture_is_refused(seed):
 
 
 STATE: list = []
+
+
+@on_gpus
+@pytest.mark.parametrize(
+    "draw, text",
+    [
+        (lambda x: nbgrad.bernoulli(x), "bernoulli: probabilities must be from 0 to 1"),
+        (lambda x: nbgrad.normal(x, -x), "normal: std must be >= 0, got a tensor with negative elements"),
+        (lambda x: nbgrad.multinomial(x - 2, 1), "multinomial: weights must be finite and >= 0"),
+    ],
+)
+def test_what_no_numbers_are_drawn_by(draw, text):
+    """It is seen on the GPU, and raised when the program next waits; then everything goes on."""
+    x = nbgrad.full((3,), 1.5, device="cuda")
+    with pytest.raises(RangeError, match=text):
+        draw(x)
+        cuda.synchronize()
+    assert x.tolist() == [1.5] * 3
 
 
 @on_gpus

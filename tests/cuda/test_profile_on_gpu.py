@@ -37,7 +37,7 @@ def test_profiles_see_gpus():
     assert (copied.launches, copied.copies) == (0, 1)
     assert step.launches >= sum(event.launches for event in step.cpu_children) >= 4 and step.copies == 1
     assert step.device_time_total >= exp.device_time_total == exp.self_device_time_total == exp.cuda_time_total
-    assert 0 <= step.self_device_time_total < step.device_time_total
+    assert step.self_device_time_total < step.device_time_total
     assert events["ExpBackward0"].launches == 1 and events["ExpBackward0"].device_time_total > 0
 
 

@@ -9,12 +9,12 @@ import pytest
 
 import nbgrad
 from nbgrad import debug, engine
-from nbgrad.base import config, grad_mode
+from nbgrad.base import grad_mode
 
-from .emulation import in_a_child, on_gpus
+from .emulation import in_a_child, on_gpus, without_gpus
 
 
-@pytest.mark.skipif(config.EMULATED, reason="this is the child")
+@without_gpus
 def test_stops_in_a_child():
     """All of them on emulated GPUs; so are factories, distinct values and profiles."""
     others = (Path(__file__).parent / f"test_{name}.py" for name in ("making", "distinct", "profile_on_gpu"))

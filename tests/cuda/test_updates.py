@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad import cuda, optim
-from nbgrad.base.errors import ArgumentError, DeviceError, GraphError, RangeError
+from nbgrad.base.errors import DeviceError, GraphError, NotSupportedError, RangeError
 from nbgrad.dispatch.updates import fused_update
 
 from .emulation import in_a_child, on_gpus, played_driver, two_gpus, without_gpus
@@ -225,8 +225,10 @@ def test_options_that_exclude_each_other():
     """In torch's way: fused and foreach, and a tensor as a learning rate of foreach without capturable."""
     p = nbgrad.ones(2, requires_grad=True)
     for kind in (optim.SGD, optim.Adam, optim.AdamW):
-        with pytest.raises(ArgumentError, match="fused and foreach cannot be True together"):
+        with pytest.raises(NotSupportedError, match="fused and foreach cannot be True together"):
             kind([p], foreach=True, fused=True)
+        with pytest.raises(RangeError, match="lr has 2 elements, expected a number or a tensor of one"):
+            kind([p], lr=nbgrad.tensor([0.1, 0.2]))
         group = kind([p], foreach=False).param_groups[0]
         assert (group["foreach"], group["fused"], group["differentiable"]) == (False, None, False)
     with pytest.raises(RangeError, match="lr is a tensor, which foreach=True takes with capturable=True alone"):
@@ -266,12 +268,15 @@ def test_counts_of_steps_are_kept_and_loaded():
 
 
 @on_gpus
-@pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW])
-def test_a_learning_rate_on_the_gpu(kind):
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
+@pytest.mark.parametrize("foreach", [None, False])
+def test_a_learning_rate_on_the_gpu(kind, foreach):
     """It may change without a wait."""
     rate = nbgrad.tensor(0.1, device="cuda")
     params, expected = parameters(SHAPES, "cuda"), parameters(SHAPES, "cpu")
-    optimizer, same = kind(params, lr=rate, weight_decay=0.1, capturable=True), kind(expected, lr=0.1, weight_decay=0.1)
+    options = {} if kind is optim.SGD else {"capturable": True}
+    optimizer = kind(params, lr=rate, weight_decay=0.1, foreach=foreach, **options)
+    same = kind(expected, lr=0.1, weight_decay=0.1)
     for k in range(4):
         rate.mul_(0.5)
         same.param_groups[0]["lr"] *= 0.5

@@ -10,6 +10,8 @@ import nbgrad
 from tests.functions import Stop
 from tests.helpers import const, leaf
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 def append(log, name):
     """A hook of any kind that appends ``name`` to ``log`` and changes nothing."""

@@ -11,6 +11,8 @@ import nbgrad
 from nbgrad import nn
 from nbgrad.base.errors import ArgumentError, DimError, RangeError
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 class Add(nn.Module):
     """Adds a number: shows which modules ran, and in which order."""

@@ -12,6 +12,8 @@ import nbgrad
 from nbgrad import nn
 from nbgrad.base.errors import ArgumentError, RangeError, ShapeError
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 class Affine(nn.Module):
     """Two parameters, a buffer of each kind, and a child."""

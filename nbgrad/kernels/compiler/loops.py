@@ -5,8 +5,8 @@ NOTE [Loops of few trips]: that takes time, and pays where there are many trips.
 whoever else reads them. What is around another loop is never written several times. See benchmarks/test_graph_costs.py.
 
 NOTE [Series]: a loop of a fixed number of trips that touches no memory is a part of one element's computation, as the terms of
-``zeta``. LLVM makes vectors of innermost loops alone, so such a loop is written out where vectors are wanted, or the
-loop over elements around it would run one element at a time (polygamma of a million float32 5.4 times as long: test_operations.py).
+``zeta``. LLVM makes vectors of innermost loops alone, so such a loop is written out where vectors are wanted, or the loop over
+elements around it would run one element at a time. See benchmarks/test_operations.py.
 """
 
 from __future__ import annotations

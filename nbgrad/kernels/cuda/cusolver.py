@@ -178,15 +178,15 @@ class Session:
         arguments = m, n, self.kind, a, m, self.kind, tau, self.kind
         self.in_space("cusolverDnXgeqrf", arguments, arguments, info)
 
-    def orthogonal(self, m: int, n: int, a: int, tau: int, info: int) -> None:
-        """Q (m, n) in the place of reflectors."""
+    def orthogonal(self, m: int, n: int, k: int, a: int, tau: int, info: int) -> None:
+        """Q (m, n) in the place of k reflectors."""
         function, count = REFLECTORS[self.dtype], ctypes.c_int()
-        self.found.solver.call(f"{function}_bufferSize", self.handles.solver, m, n, n, a, m, tau, ctypes.addressof(count))
+        self.found.solver.call(f"{function}_bufferSize", self.handles.solver, m, n, k, a, m, tau, ctypes.addressof(count))
         size = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}[self.dtype]
         kept, there = self.space(max(count.value, 1) * size)
         with lock:
             self.found.solver.call("cusolverDnSetStream", self.handles.solver, self.stream)
-            self.found.solver.call(function, self.handles.solver, m, n, n, a, m, tau, there, count.value, info)
+            self.found.solver.call(function, self.handles.solver, m, n, k, a, m, tau, there, count.value, info)
 
     def hermitian(self, vectors: bool, upper: bool, n: int, a: int, w: int, info: int) -> None:
         """Eigenvalues, in rising order, and the vectors in the place of the matrix, of which one triangle is read."""

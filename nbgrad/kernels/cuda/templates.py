@@ -359,7 +359,7 @@ def strided_args(shape: Sequence[int], strides: Iterable[Sequence[int]]) -> list
     """
     divisors = []
     for d in shape[1:]:
-        if d == 1:  # in front of all others, where nothing is left to divide
+        if d < 2:  # in front of all others, where nothing is left to divide, or there is no element
             divisors += [1, 0, 0]
             continue
         p = 31 + (d - 1).bit_length()

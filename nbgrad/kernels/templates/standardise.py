@@ -58,7 +58,7 @@ for low in range(FIRST, LAST, 512):
         s += TERM
     NAME += float64(s)
 """
-# The same of two terms at once.
+# The same of two terms at once, and with squares of what is left around the mean.
 SUMS = """
 plain = float64(0.0)
 joint = float64(0.0)
@@ -71,6 +71,23 @@ for low in range(FIRST, LAST, 512):
     plain += float64(s)
     joint += float64(t)
 """
+SUMS_AND_SQUARES = """
+plain = float64(0.0)
+joint = float64(0.0)
+total = float64(0.0)
+for low in range(0, length, 512):
+    s = T(0.0)
+    t = T(0.0)
+    q = T(0.0)
+    for i in range(low, min(low + 512, length)):
+        s += PLAIN
+        t += JOINT
+        q += AWAY * AWAY
+    plain += float64(s)
+    joint += float64(t)
+    total += float64(q)
+"""
+R = "r = 1.0 / sqrt(T(total / float64(length) + eps))\n"
 FIRST_CHANNEL = """
 first = (unit % groups) * channels * SIZE
 """
@@ -108,8 +125,9 @@ def moments(rows: Rows) -> str:
     text = ""
     if rows.centred:
         text += replaced(SUM, NAME="total", FIRST="0", LAST="length", TERM="x[i]") + "m = T(total / float64(length))\n"
-    text += replaced(SUM, NAME="total", FIRST="0", LAST="length", TERM=f"{away(rows)} * {away(rows)}")
-    return text + "r = 1.0 / sqrt(T(total / float64(length) + eps))\n"
+    if rows.backward and rows.scale != "channels":  # squares come with the sums
+        return text
+    return text + replaced(SUM, NAME="total", FIRST="0", LAST="length", TERM=f"{away(rows)} * {away(rows)}") + R
 
 
 def away(rows: Rows) -> str:
@@ -132,10 +150,10 @@ def backward(rows: Rows) -> str:
     result = f"r * below({given}, shift, slope * {away(rows)})" if rows.centred else f"r * ({given} - slope * {away(rows)})"
     ends = "shift = T(plain / float64(length))\nslope = T(joint / float64(length)) * r * r\n"
     if rows.scale != "channels":
-        sums = replaced(SUMS, FIRST="0", LAST="length", PLAIN=given, JOINT=f"{given} * {away(rows)}")
-        text = sums + ends + f"for i in range(length):\n    out[i] = {result}\n"
-        if rows.scale:
-            text += f"for i in range(length):\n    dw[i] += g[i] * ({away(rows)} * r)\n"
+        sums = replaced(SUMS_AND_SQUARES, PLAIN=given, JOINT=f"{given} * {away(rows)}", AWAY=away(rows))
+        # Loops that write to more memory than two operands are not run in lanes: too many might overlap.
+        text = sums + R + ends + f"for i in range(length):\n    out[i] = {result}\n"
+        text += f"    dw[i] += g[i] * ({away(rows)} * r)\n" * bool(rows.scale)
         return text + "for i in range(length):\n    db[i] += g[i]\n" * bool(rows.scale and rows.biased)
     sums = replaced(SUMS, FIRST="k", LAST="k + inner", PLAIN="g[i]", JOINT=f"g[i] * {away(rows)}")
     adds = "all_plain += plain * float64(w[c])\nall_joint += joint * float64(w[c])\ndw[c] += T(joint) * r\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...base.calls import CALLS
 from ...base.dtypes import float64, int64
 from ...base.errors import RangeError
-from ...creation.factories import arange
 from ...dispatch.device_plans import device_record
 from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.build import Recipe
@@ -13,6 +12,7 @@ from ...kernels.cuda.random import random_fill, random_grid, random_source
 from ...kernels.cuda.steps import Number, Step, Steps, operand, out
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor
+from .requirements import require
 
 __all__ = ["chosen_on_gpu", "random_on_gpu", "weights_on_gpu"]
 
@@ -35,17 +35,17 @@ def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...], cap
 
 
 def weights_on_gpu(x: Tensor) -> Tensor:
-    """The weights in float64, a row each. The program waits once, for whether there are any to choose by.
+    """The weights in float64, a row each.
 
     Raises:
-        RangeError: there are none.
+        RangeError: there are none to choose by; when the program next waits for the GPU.
     """
     weights = CALLS["contiguous_copy"](CALLS["to_dtype"](x, float64))
     weights = CALLS["view_shape"](weights, (-1, x.layout.shape[-1]))
     good = CALLS["logical_and"](CALLS["isfinite"](weights), CALLS["ge"](weights, 0.0))
     some = CALLS["any"](CALLS["gt"](weights, 0.0), 1, True)
-    if not CALLS["all"](CALLS["logical_and"](good, some), None, False).item():
-        raise RangeError("multinomial: weights must be finite and >= 0, and one in each row > 0.")
+    holds = CALLS["all"](CALLS["logical_and"](good, some), None, False)
+    require(holds, RangeError, "multinomial: weights must be finite and >= 0, and one in each row > 0.")
     return weights
 
 
@@ -58,5 +58,6 @@ def chosen_on_gpu(weights: Tensor, numbers: Tensor, count: int, replacement: boo
     totals = CALLS["scan_sum"](weights, 1, None, False)
     found = CALLS["insertion_places"](totals, CALLS["mul"](numbers, CALLS["slice"](totals, 1, size - 1, size)), True)
     # The product may round up to the total, beyond the last index that has a weight.
-    places = arange(size, device=weights.layout.device)
+    ones = CALLS["to_dtype"](CALLS["ge"](weights, 0.0), int64)
+    places = CALLS["sub"](CALLS["scan_sum"](ones, 1, None, False), 1)
     return CALLS["minimum"](found, CALLS["amax"](CALLS["mul"](places, CALLS["gt"](weights, 0.0)), 1, True))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...base.calls import CALLS
-from ...base.dtypes import DType, int32, int64
+from ...base.dtypes import DType, complex128, float64, int32, int64
 from ...base.errors import LinAlgError
 from ...creation import factories
 from ...dispatch.device_lowerings import on_host
@@ -27,7 +27,7 @@ from ...tensors.gpu import storage_of, used_by_current
 from ...tensors.heaps import heap_on
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor, new_tensor
-from ..decompositions import WELL_CONDITIONED, no_factor, not_finite, require_matrices
+from ..decompositions import WELL_CONDITIONED, exponential_of, no_factor, not_finite, require_matrices
 
 __all__: list[str] = []
 
@@ -279,6 +279,14 @@ def _cofactors(op, attributes, x):
     return on_host(op, (x,), attributes)
 
 
+@solver("matrix_exponential")
+def _matrix_exponential(op, attributes, x):
+    dtype = x.layout.dtype
+    x = x.to(complex128 if dtype.is_complex else float64)
+    size = float(numbers(CALLS["abs"](x).sum(-2).max()))
+    return exponential_of(x, identity_like(x), size, CALLS["solve_system"]).to(dtype)
+
+
 @solver("lu_row", square=False)
 def _lu_row(op, attributes, x):
     found, dtype = Elimination(op, by_columns(x)), x.layout.dtype
@@ -330,11 +338,26 @@ def _solve_triangle(op, attributes, x, y):
 
 @solver("qr_row", square=False, fits=lambda x: x.shape[-2] >= x.shape[-1])
 def _qr_row(op, attributes, x):
-    here, q, (m, n) = Matrices(op, x), by_columns(x), x.layout.shape[-2:]
-    tau = here.new((*here.batch, n))
-    here.each(lambda a, t, info: here.session.reflect(m, n, a, t, info), q, tau)
-    r = turned(q)[..., :n, :].triu()
-    here.each(lambda a, t, info: here.session.orthogonal(m, n, a, t, info), q, tau)
+    return reflected(op, x, x.layout.shape[-1])
+
+
+@solver("complete_qr_row", square=False)
+def _complete_qr_row(op, attributes, x):
+    return reflected(op, x, x.layout.shape[-2])
+
+
+def reflected(op: Any, x: Tensor, columns: int) -> Tensor:
+    """Q with so many columns, and R with as many rows."""
+    here, found, (m, n) = Matrices(op, x), by_columns(x), x.layout.shape[-2:]
+    k = min(m, n)
+    tau = here.new((*here.batch, k))
+    here.each(lambda a, t, info: here.session.reflect(m, n, a, t, info), found, tau)
+    r = turned(found)[..., :columns, :].triu()
+    q = found
+    if columns != n:
+        q = CALLS["fill_"](here.new((*here.batch, columns, m)), 0)
+        q[..., :k, :] = found[..., :k, :]
+    here.each(lambda a, t, info: here.session.orthogonal(m, columns, k, a, t, info), q, tau)
     return packed(turned(q), r)
 
 

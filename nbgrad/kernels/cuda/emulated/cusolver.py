@@ -212,7 +212,7 @@ class PlayedSolver(Handles):
         self.require(m >= n >= k and lead >= m and count >= WORK // 4, "orgqr: sizes")
 
         def work(device: int) -> None:
-            reflectors, factors = self.read(a, kind, m, n, lead, device), self.read(tau, kind, k, 1, k, device)[:, 0]
+            reflectors, factors = self.read(a, kind, m, k, lead, device), self.read(tau, kind, k, 1, k, device)[:, 0]
             self.write(there, KINDS_OF[kind], np.zeros(WORK // 4), WORK // 4, device)
             q = np.eye(m, n, dtype=reflectors.dtype)
             for j in reversed(range(k)):

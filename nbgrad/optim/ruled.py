@@ -1,0 +1,194 @@
+"""Optimizers that are a rule: what of a parameter is kept, and the numbers of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from .. import Tensor, full_like, view_as_real
+from ..base.errors import ArgumentError, NotSupportedError
+from ..base.grad_mode import traces
+from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
+from ..modes.traced import Unfit, capture_of_thread
+from . import rules
+from .optimizer import Optimizer, refuse_differentiable, require, require_numbers, together
+
+__all__ = ["Limits", "Ruled", "as_pairs", "at_least_0", "below_1", "taker"]
+
+# For an option: whether a value is allowed, and what is expected in words; ``[]`` behind its name: of each of its two numbers.
+Limits = Mapping[str, tuple[Callable[[Any], bool], str]]
+at_least_0 = (lambda value: value >= 0, "a number that is not negative")
+below_1 = (lambda beta: 0 <= beta < 1, "a number from 0 to below 1")
+PAIRS = "betas", "etas", "step_sizes"  # options of two numbers
+
+
+def next_step(take: Callable[[int], Any], states: list[dict[str, Any]], ahead: int) -> Any:
+    """``take`` of the step that parameters with these states take next; ``ahead``: how many the program takes before that one.
+
+    Raises:
+        Unfit: they have taken different numbers of steps.
+    """
+    steps = {state["step"] + 1 + ahead for state in states}
+    if len(steps) > 1:
+        raise Unfit
+    return take(steps.pop())
+
+
+def as_pairs(x: Tensor) -> Tensor:
+    """Complex numbers as pairs of real ones, on the same memory."""
+    return view_as_real(x.resolve_conj())
+
+
+def counted_there(state: dict[str, Any]) -> int:
+    """How many steps were taken, which a GPU has counted, and is waited for once."""
+    state["step"] = int(state["step"])
+    return state["step"]
+
+
+def as_float(state: dict[str, Any], name: str) -> float:
+    """A number of a state; torch writes tensors."""
+    if type(state[name]) is not float:
+        state[name] = float(state[name])
+    return state[name]
+
+
+def taker(kept: Iterable[str]) -> Callable[[dict[str, Any]], tuple]:
+    """``take(state)``: the tensors of these names."""
+    first, *rest = kept
+    return itemgetter(first, *rest) if rest else lambda state: (state[first],)
+
+
+class Ruled(Optimizer):
+    """An optimizer whose steps are a rule of ``rules``.
+
+    Args:
+        params: parameters or groups, as for every ``Optimizer``.
+        options: the defaults of a group.
+
+    Attributes:
+        limits: what the options may be.
+        counted: whether the number of the step is among what the numbers of a step follow from; counts_on_gpu: whether it can be
+            kept there.
+        numbers: what is kept of each parameter beside tensors, with its first value.
+
+    Raises:
+        ArgumentError, RangeError: an option that is no number, or out of range. NotSupportedError: ``differentiable``;
+        ``capturable`` of an optimizer that counts its steps.
+    """
+
+    limits: Limits = {}
+    counted, counts_on_gpu = True, False
+    numbers: Mapping[str, float] = {}
+
+    def __init__(self, params: Iterable[Any], options: Mapping[str, Any]) -> None:
+        refuse_differentiable(self._name, options.get("differentiable", False))
+        super().__init__(params, options)
+
+    def check(self, group: dict[str, Any]) -> None:
+        """Options are numbers within ``limits``."""
+        if self.counted and not self.counts_on_gpu and group.get("capturable"):
+            raise NotSupportedError(
+                f"{self._name}: capturable: steps are counted on the host. Hint: Adam and AdamW count on a GPU."
+            )
+        for name in PAIRS:
+            pair = group.get(name, (0, 0))
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ArgumentError(f"{self._name}: {name} is {pair!r}, expected two numbers.")
+            require_numbers(self._name, {f"{name}[{index}]": value for index, value in enumerate(pair)})
+        for name, (allowed, expected) in self.limits.items():
+            of = name.removesuffix("[]")
+            members = {f"{of}[{index}]": value for index, value in enumerate(group[of])} if name != of else {of: group[of]}
+            if of not in PAIRS:
+                require_numbers(self._name, members)
+            for label, value in members.items():
+                require(bool(allowed(value)), self._name, label, value, expected)
+
+    # ---- what a subclass says ------------------------------------------------------------------------------------------
+
+    def kept(self, group: dict[str, Any]) -> dict[str, float]:
+        """The tensors that are kept of a parameter, in the order of the rule, each with its first value."""
+        raise NotImplementedError
+
+    def rule(self, group: dict[str, Any]) -> rules.Rule:
+        """The formula."""
+        raise NotImplementedError
+
+    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+        """The numbers of the rule in the step of that number, the first is 1, where ``numbers`` were kept."""
+        raise NotImplementedError
+
+    def next_numbers(self, group: dict[str, Any], step: int, *numbers: float) -> tuple[float, ...]:
+        """What of them is kept for the next step."""
+        return numbers
+
+    # ---- steps ---------------------------------------------------------------------------------------------------------
+
+    def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
+        """Whether everything is kept."""
+        return self.state.get(p, {}).keys() >= self.kept(group).keys()
+
+    def freezes(self, group: dict[str, Any]) -> str:
+        """The number of the step, where a step depends on it."""
+        return "the number of the step" if self.counted else ""
+
+    def prepared(self, p: Tensor, group: dict[str, Any], kept: dict[str, float]) -> dict[str, Any]:
+        """The state of a parameter, made if it is not there."""
+        state = self.state[p]
+        if not state:
+            state.update(step=0, **self.numbers)
+        for name, first in kept.items():
+            if name not in state:
+                state[name] = full_like(p, complex(first, first) if p.is_complex() else first)
+        return state
+
+    def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of ``params``."""
+        members: dict[Any, tuple[list[dict[str, Any]], list[Row]]] = {}
+        kept, numbered, state_of = self.kept(group), bool(self.numbers), self.state
+        take = taker(kept)
+        for p in params:
+            state = state_of[p]
+            try:
+                row = self.row(p, state, take)
+            except KeyError:
+                row = self.row(p, self.prepared(p, group, kept), take)
+            step = state["step"]
+            step = (step if type(step) is int else counted_there(state)) + 1 + steps_ahead(state)
+            key = (step, *[as_float(state, name) for name in self.numbers]) if numbered else step
+            if key not in members:
+                members[key] = [], []
+            states, rows = members[key]
+            states.append(state)
+            rows.append(row)
+        for key, (states, rows) in members.items():
+            step, *numbers = key if self.numbers else (key,)
+            fused_updates(self.rule(group), rows, self._numbers_of(group, states, step, numbers), together(group))
+            if traces and capture_of_thread() is not None:
+                step_at_end(states)
+                continue
+            for state in states:
+                state["step"] = step
+            for name, following in zip(self.numbers, self.next_numbers(group, step, *numbers)):
+                for state in states:
+                    state[name] = following
+
+    def _numbers_of(self, group: dict[str, Any], states: list[dict[str, Any]], step: int, numbers: list[float]) -> dict[str, Any]:
+        """The numbers of the rule in a step of parameters with these states: see NOTE [Numbers of updates]."""
+        if not self.counted:
+            return changing(partial(self.scalars, group, step), group)
+        if self.varying is None:  # never captured
+            return self.scalars(group, step, *numbers)
+        ahead = steps_ahead(states[0])
+        if is_exchanged(group):
+            return self.scalars(group, followed(partial(next_step, float, states, ahead)))
+        return changing(partial(next_step, partial(self.scalars, group), states, ahead))
+
+    def row(self, p: Tensor, state: dict[str, Any], take: Callable[[dict[str, Any]], tuple]) -> Row:
+        """What the rule updates and reads, ``take(state)`` beside the parameter; complex numbers as pairs of real ones."""
+        outputs: list[Any] = [p, *take(state)]
+        inputs: list[Any] = [p.grad]
+        if p.is_complex():
+            return [*map(as_pairs, outputs)], [*map(as_pairs, inputs)]
+        return outputs, inputs

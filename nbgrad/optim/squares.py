@@ -1,0 +1,223 @@
+"""Optimizers that divide by roots of squared gradients: Adadelta, Adagrad, RMSprop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import rules
+from .optimizer import refuse_both
+from .ruled import Ruled, at_least_0
+
+__all__ = ["Adadelta", "Adagrad", "RMSprop"]
+
+
+def common(group: dict[str, Any]) -> dict[str, Any]:
+    """The numbers that every rule has."""
+    return {"weight_decay": group["weight_decay"], "eps": group["eps"], "sign": -1.0 if group["maximize"] else 1.0}
+
+
+class Adadelta(Ruled):
+    """Steps in the units of the parameter, which need no learning rate.
+
+    Args:
+        params: parameters or groups, as for every ``Optimizer``.
+        lr: a factor of every step.
+        rho: what remains at each step of the mean squares of gradients and of steps.
+        eps: added below the roots.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        foreach: as for ``Adam``. capturable: without effect, no step depends on its number.
+        maximize: ascend.
+
+    Raises:
+        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+
+    Source: torch's Adadelta; the formulas are in ``rules``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0], requires_grad=True)
+    >>> optimizer = nbgrad.optim.Adadelta([x], lr=100.0)
+    >>> (x * x).sum().backward()
+    >>> _ = optimizer.step()
+    >>> round(x.item(), 4)
+    0.6838
+    """
+
+    counted = False
+    varying = ("lr", "rho", "eps", "weight_decay", "maximize")
+    limits = {
+        "lr": at_least_0,
+        "rho": (lambda rho: 0 <= rho <= 1, "a number from 0 to 1"),
+        "eps": at_least_0,
+        "weight_decay": at_least_0,
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, {**options, "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+
+    def kept(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"square_avg": 0.0, "acc_delta": 0.0}
+
+    def rule(self, group: dict[str, Any]) -> rules.Rule:
+        return rules.adadelta
+
+    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+        return {**common(group), "lr": group["lr"], "keep": group["rho"], "take": 1.0 - group["rho"]}
+
+
+class Adagrad(Ruled):
+    """The gradient over the root of the sum of all its squares.
+
+    Args:
+        params: parameters or groups, as for every ``Optimizer``.
+        lr: learning rate.
+        lr_decay: the learning rate is divided by ``1 + lr_decay * (number of steps before)``.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        initial_accumulator_value: what the sum begins with.
+        eps: added to the root.
+        foreach, fused: as for ``Adam``.
+        maximize: ascend.
+
+    Raises:
+        RangeError: an option out of range. NotSupportedError: ``differentiable``; ``foreach`` and ``fused``.
+
+    Source: torch's Adagrad; the formulas are in ``rules``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0], requires_grad=True)
+    >>> optimizer = nbgrad.optim.Adagrad([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> _ = optimizer.step()
+    >>> round(x.item(), 4)
+    0.5
+    """
+
+    varying = ("lr", "lr_decay", "eps", "weight_decay", "maximize")
+    limits = dict.fromkeys(("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"), at_least_0)
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        refuse_both(self._name, foreach, fused)
+        options = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, options)
+        for group in self.param_groups:  # as in torch, before the first step
+            for p in group["params"]:
+                self.prepared(p, group, self.kept(group))
+
+    def kept(self, group: dict[str, Any]) -> dict[str, float]:
+        return {"sum": float(group["initial_accumulator_value"])}
+
+    def rule(self, group: dict[str, Any]) -> rules.Rule:
+        return rules.adagrad
+
+    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+        return {**common(group), "lr": group["lr"] / (1.0 + (step - 1.0) * group["lr_decay"])}
+
+
+class RMSprop(Ruled):
+    """The gradient over the root of a running mean of its square, with momentum if wanted.
+
+    Args:
+        params: parameters or groups, as for every ``Optimizer``.
+        lr: learning rate.
+        alpha: what remains of the mean square at each step.
+        eps: added to the root.
+        weight_decay: adds ``weight_decay * p`` to the gradient.
+        momentum: what remains of the running sum of steps; 0 keeps none.
+        centered: divide by the root of the variance.
+        foreach: as for ``Adam``. capturable: without effect, no step depends on its number.
+        maximize: ascend.
+
+    Raises:
+        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+
+    Source: torch's RMSprop; the formulas are in ``rules``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([2.0], requires_grad=True)
+    >>> optimizer = nbgrad.optim.RMSprop([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> _ = optimizer.step()
+    >>> round(x.item(), 4)
+    1.0
+    """
+
+    counted = False
+    varying = ("lr", "alpha", "eps", "weight_decay", "maximize")
+    limits = dict.fromkeys(("lr", "eps", "momentum", "weight_decay", "alpha"), at_least_0)
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        options = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, options)
+
+    def kept(self, group: dict[str, Any]) -> dict[str, float]:
+        moving, centered = group["momentum"] > 0, group["centered"]
+        return {"square_avg": 0.0, **({"momentum_buffer": 0.0} if moving else {}), **({"grad_avg": 0.0} if centered else {})}
+
+    def rule(self, group: dict[str, Any]) -> rules.Rule:
+        if group["centered"]:
+            return rules.rmsprop_centered_momentum if group["momentum"] > 0 else rules.rmsprop_centered
+        return rules.rmsprop_momentum if group["momentum"] > 0 else rules.rmsprop
+
+    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+        moving = {"momentum": group["momentum"]} if group["momentum"] > 0 else {}
+        return {**common(group), "lr": group["lr"], "keep": group["alpha"], "take": 1.0 - group["alpha"], **moving}
