@@ -72,6 +72,7 @@ __all__ = [
 
 MOST_BYTES = 1 << 47  # more than any address space holds: refused before the allocator is asked
 SEQUENCES = (list, tuple, range)
+NUMBERS = frozenset((bool, int, float, complex))  # whose type says all of a list of them
 INTERFACE = "__cuda_array_interface__"  # by which libraries describe memory of GPUs
 PIECE = 1 << 14  # elements of a sequence that are computed at once: they stay in the cache
 
@@ -812,7 +813,7 @@ def without_tensors(data):
         ArgumentError: something that is neither number, sequence, array nor tensor.
     """
     if isinstance(data, SEQUENCES):
-        return [without_tensors(each) for each in data]
+        return data if NUMBERS.issuperset(map(type, data)) else [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
         if has_grad(data) or data._meta_ is not None and has_tangent(data):
             warnings.warn(
@@ -849,7 +850,11 @@ def infer_dtype(data, array: np.ndarray) -> DType:
 
 def collect_dtypes(data, found: set[DType]) -> None:
     """Add to ``found`` the dtypes of the elements of nested sequences."""
-    for each in data if isinstance(data, SEQUENCES) else (data,):
+    members = data if isinstance(data, SEQUENCES) else (data,)
+    if NUMBERS.issuperset(kinds := set(map(type, members))):
+        found.update(result_dtype((), (kind,)) for kind in kinds)
+        return
+    for each in members:
         if isinstance(each, SEQUENCES):
             collect_dtypes(each, found)
         elif isinstance(each, (Tensor, np.ndarray)):
