@@ -332,6 +332,9 @@ def cat_parts(op, layouts: tuple, dim: int) -> tuple[Layout, list[Part | None]]:
 @lowering("cat", style="run")
 def _cat(op, tensors, attributes):
     members, dim = check_members(op, tensors[0]), attributes["dim"]
+    if len(members) > MOST_PARTS and len({x.layout.dtype for x in members}) > 1:  # no group has a narrower dtype than all have
+        dtype = result_dtype([(x.layout.dtype, 1) for x in members], [])
+        members = tuple([CALLS["to_dtype"](x, dtype) for x in members])
     while len(members) > MOST_PARTS:
         # In groups: every element moves once a level, and three levels join 10,000 tensors.
         members = tuple(_cat(op, (members[k : k + MOST_PARTS],), attributes) for k in range(0, len(members), MOST_PARTS))

@@ -377,6 +377,17 @@ def test_padding_with_a_number(width, value):
         nbgrad.nn.functional.pad(x, (-2, -2), value=value)
 
 
+@pytest.mark.parametrize("count", [3, 40, 1030])
+@pytest.mark.parametrize("join", [nbgrad.cat, nbgrad.stack])
+def test_many_joined_operands_keep_their_digits(count, join):
+    """An integer beside float32, far from the float64 that decides the dtype, is exact: the first call and later ones."""
+    exact = 2**40 + 1
+    xs = [nbgrad.tensor([exact]), *[nbgrad.ones(1)] * (count - 2), nbgrad.ones(1, dtype=nbgrad.float64)]
+    for _ in range(3):
+        out = join(xs, 0)
+        assert out.dtype is nbgrad.float64 and out.reshape(-1)[0].item() == exact
+
+
 @pytest.mark.parametrize("count", [22, 23, 45, 1025])
 @pytest.mark.parametrize("dim", [0, 1, -1])
 @pytest.mark.parametrize("dtypes", [["float32"], ["int64", "float32"], ["float64", "float32", "bool"]])
