@@ -408,9 +408,12 @@ def test_loading_in_a_thread():
     assert found == [mine]
 
 
+# Ctrl-C is an error of Python's whatever the test was started by: a shell's background jobs begin without it.
 PROGRAM = """
-import os, sys, time
+import os, signal, sys, time
 from nbgrad.utils.data import DataLoader, Dataset
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Slow(Dataset):
     def __len__(self):
