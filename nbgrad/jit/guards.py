@@ -26,7 +26,7 @@ from .identities import comparisons
 from .imports import imported_by
 from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
 from .mathematics import original
-from .members import CACHED, MADE, METHOD, is_collection, texts
+from .members import CACHED, METHOD, is_collection, is_made, texts
 from .names import Names, content_of, dict_of
 from .outside import BUILTINS, TODAY, is_calendar, outside
 from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
@@ -128,7 +128,7 @@ class Guards(Names):
         if id(value) in self.seen or kind in PLAIN:
             return
         self.seen[id(value)] = value
-        if isinstance(value, (*PLAIN, tuple, frozenset, np.ndarray)) and kind.__flags__ & MADE and is_programs_class(kind):
+        if isinstance(value, (*PLAIN, tuple, frozenset, np.ndarray)) and is_made(kind) and is_programs_class(kind):
             yield from self.parts_of_object(value)  # a class with methods of its own
         if isinstance(value, PLAIN):
             return
@@ -182,7 +182,7 @@ class Guards(Names):
         """The members of a list, a dict, a set and the like."""
         self.collections.append(value)
         self.members.note_collection(value)
-        if type(value).__flags__ & MADE:  # with methods and attributes of its own
+        if is_made(type(value)):  # with methods and attributes of its own
             yield from self.parts_of_object(value)
         if len(value) > MOST_MEMBERS:
             return
@@ -351,7 +351,7 @@ class Guards(Names):
         module, held = module_of(kind), getattr(value, "__dict__", None)
         if module in CONSTANT:
             return
-        if kind.__flags__ & MADE and module != "nbgrad":
+        if is_made(kind) and module != "nbgrad":
             yield from self.members.note_object(value)
         if module in MACHINERY and isinstance(held, dict):
             self.note_names(held, attributes=True)

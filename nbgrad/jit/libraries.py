@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from .members import MADE
+from .members import is_made
 
 __all__ = ["CONSTANT", "MACHINERY", "is_programs", "is_programs_class", "is_users", "module_of"]
 
@@ -40,7 +40,7 @@ def is_programs_class(kind: type) -> bool:
     module = sys.modules.get(name)
     if module is not None and module is not builtins:
         return is_programs(module)
-    made = kind.__flags__ & MADE and not hasattr(builtins, kind.__name__)
+    made = is_made(kind) and not hasattr(builtins, kind.__name__)
     return bool(made) and name.partition(".")[0] not in (*sys.stdlib_module_names - {"builtins"}, "nbgrad")
 
 

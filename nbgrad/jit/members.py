@@ -27,7 +27,7 @@ AWKWARD = (set, deque, bytearray, array)
 SIZE = 16  # bytes from a list or a dict to the number of its members
 CLASS = 8  # bytes from an object to its class
 REFERENT = 16  # bytes from a weak reference to what it refers to
-MADE = 1 << 9  # of the flags of a class: by a class statement
+HEAP, FIXED = 1 << 9, 1 << 8  # of the flags of a class: made while programs run; that nobody may change
 
 
 class Missing:
@@ -282,9 +282,14 @@ def methods_in(held: dict) -> int:
     return sum(isinstance(key, str) and key.startswith(METHOD) for key in tuple(held))
 
 
+def is_made(kind: type) -> bool:
+    """Whether a class statement has made a class. Modules in C make theirs while programs run, too, but fixed ones."""
+    return kind.__flags__ & (HEAP | FIXED) == HEAP
+
+
 def slots_of(value: Any) -> list[tuple[Any, Any]]:
     """The members of an object's class that are slots, with what they hold."""
-    kinds = [kind for kind in type(value).__mro__ if kind.__flags__ & MADE and "__slots__" in kind.__dict__]
+    kinds = [kind for kind in type(value).__mro__ if is_made(kind) and "__slots__" in kind.__dict__]
     members = [member for kind in kinds for member in kind.__dict__.values() if type(member) is MemberDescriptorType]
     return [(member, slot_of(value, member)) for member in members]
 

@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from ..base.nested import flatten
-from .members import CACHED, MADE
+from .members import CACHED, is_made
 
 __all__ = ["TAKING", "bytes_of", "elements_of_array", "foreign_states", "is_followed", "is_taken", "keeper", "state_reader"]
 
@@ -33,7 +33,7 @@ def state_reader(value: Any) -> Callable[[Any], tuple] | None:
         return next((read for name, read in GENERATORS.items() if hasattr(value, name)), None)
     if isinstance(value, GeneratorType):
         return state_of_generator
-    if hasattr(kind, "__next__") and not kind.__flags__ & MADE and not isinstance(value, IOBase):
+    if hasattr(kind, "__next__") and not is_made(kind) and not isinstance(value, IOBase):
         return state_of_count if kind.__name__ == "count" else state_of_iterator
     if isinstance(value, os._Environ):
         return lambda environ: tuple([part for item in environ.items() for part in item])
@@ -49,7 +49,7 @@ def state_reader(value: Any) -> Callable[[Any], tuple] | None:
 def is_taken(value: Any) -> bool:
     """Whether something is an iterator from which what is taken cannot be put back."""
     kind = type(value)
-    made = kind.__flags__ & MADE or kind in REWOUND or isinstance(value, IOBase)
+    made = is_made(kind) or kind in REWOUND or isinstance(value, IOBase)
     return isinstance(value, GeneratorType) or hasattr(kind, "__next__") and not made
 
 

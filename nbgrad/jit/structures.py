@@ -14,7 +14,7 @@ from ..base.plain import PLAIN
 from ..base.size import Size
 from ..tensors.storage import Device
 from ..tensors.tensor import Tensor
-from .members import MADE, METHOD, MISSING, slots_of
+from .members import METHOD, MISSING, is_made, slots_of
 
 __all__ = ["Fields", "Foreign", "flatten", "is_value", "kinds_in", "shared_with", "value_key"]
 
@@ -81,7 +81,7 @@ def attributes_of(value: Any) -> tuple[str, ...] | None:
         return SLICE
     if not hasattr(kind, "__dataclass_fields__") or isinstance(value, type) or callable(value):
         return None
-    if not all(each.__flags__ & MADE or each.__module__ == "typing" for each in kind.__mro__[:-1]):
+    if not all(is_made(each) or each.__module__ == "typing" for each in kind.__mro__[:-1]):
         return None
     held = [name for name in getattr(value, "__dict__", ()) if not name.startswith(METHOD)]
     return (*held, *(member.__name__ for member, content in slots_of(value) if content is not MISSING))
