@@ -14,10 +14,12 @@ from ..dispatch.updates import Row, fused_updates
 from ..modes.numbers import function_of
 from ..modes.traced import refuse_in_graph
 from . import rules
-from .optimizer import refuse_both, together
+from .optimizer import options_in, refuse_both, together
 from .ruled import Ruled, at_least_0, below_1, taker
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam", "AdamW", "LIMITS", "means"]
+
+LIMITS = {"lr": at_least_0, "eps": at_least_0, "weight_decay": at_least_0, "betas[]": below_1}
 
 
 class Numbers:
@@ -33,6 +35,20 @@ def compute_of(p: Tensor) -> DType:
     """The dtype in which an update of a parameter is computed."""
     dtype = p.dtype.to_real() if p.dtype.is_complex else p.dtype
     return float64 if dtype is float64 else float32
+
+
+def means(group: dict[str, Any], decoupled: bool) -> dict[str, Any]:
+    """The numbers of running means, of decay and direction; ``decoupled``: the decay shrinks the parameter itself."""
+    lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
+    return {
+        "take1": 1.0 - beta1,
+        "keep2": beta2,
+        "take2": 1.0 - beta2,
+        "eps": group["eps"],
+        "shrink": 1.0 - lr * decay if decoupled else 1.0,
+        "weight_decay": 0.0 if decoupled else decay,
+        "sign": -1.0 if group["maximize"] else 1.0,
+    }
 
 
 class Adam(Ruled):
@@ -90,25 +106,10 @@ class Adam(Ruled):
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise RangeError(f"{self._name}: lr is a tensor, which foreach=True takes with capturable=True alone.")
         self._kept: dict[Tensor, tuple[Tensor, Tensor]] = {}  # corrections on a GPU, by parameter
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-                "fused": fused,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )
+        super().__init__(params, options_in(locals()))
 
     counts_on_gpu = True
-    limits = {"lr": at_least_0, "eps": at_least_0, "weight_decay": at_least_0, "betas[]": below_1}
+    limits = LIMITS
     varying = ("lr", "betas", "eps", "weight_decay", "maximize", "decoupled_weight_decay")
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
@@ -170,17 +171,7 @@ class Adam(Ruled):
 
     def _constants(self, group: dict[str, Any]) -> dict[str, Any]:
         """Those of them that are the same at each step."""
-        lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
-        decoupled = self.decoupled or group["decoupled_weight_decay"]
-        return {
-            "take1": 1.0 - beta1,
-            "keep2": beta2,
-            "take2": 1.0 - beta2,
-            "eps": group["eps"],
-            "shrink": 1.0 - lr * decay if decoupled else 1.0,
-            "weight_decay": 0.0 if decoupled else decay,
-            "sign": -1.0 if group["maximize"] else 1.0,
-        }
+        return means(group, self.decoupled or group["decoupled_weight_decay"])
 
 
 class AdamW(Adam):
@@ -219,17 +210,4 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(**options_in(locals()), params=params, decoupled_weight_decay=True)

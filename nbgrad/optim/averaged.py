@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import Tensor
 from . import rules
+from .optimizer import options_in
 from .ruled import Ruled, at_least_0
 
 __all__ = ["ASGD", "Rprop"]
@@ -54,18 +55,7 @@ class ASGD(Ruled):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def prepared(self, p: Tensor, group: dict[str, Any], kept: dict[str, float]) -> dict[str, Any]:
         is_new, state = not self.state[p], super().prepared(p, group, kept)
@@ -130,16 +120,7 @@ class Rprop(Ruled):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"prev": 0.0, "step_size": float(group["lr"])}

@@ -10,7 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, RangeError, require_callable
-from .optimizer import Optimizer, require, require_numbers
+from .optimizer import Optimizer, options_in, require, require_numbers
 from .ruled import as_pairs
 
 __all__ = ["LBFGS"]
@@ -174,16 +174,9 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        options = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, options)
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        super().__init__(params, options_in(locals()))
         if len(self.param_groups) != 1:
             raise RangeError(f"LBFGS: {len(self.param_groups)} groups of parameters, expected one: all of them are one vector.")
 

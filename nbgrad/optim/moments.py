@@ -7,25 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import rules
-from .ruled import Ruled, at_least_0, below_1
+from .adam import LIMITS, means
+from .optimizer import options_in
+from .ruled import Ruled, at_least_0
 
 __all__ = ["Adamax", "NAdam", "RAdam"]
-
-LIMITS = {"lr": at_least_0, "eps": at_least_0, "betas[]": below_1, "weight_decay": at_least_0}
-
-
-def means(group: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of running means, of decay and direction."""
-    lr, decay, (beta1, beta2), decoupled = group["lr"], group["weight_decay"], group["betas"], group["decoupled_weight_decay"]
-    return {
-        "take1": 1.0 - beta1,
-        "keep2": beta2,
-        "take2": 1.0 - beta2,
-        "eps": group["eps"],
-        "shrink": 1.0 - lr * decay if decoupled else 1.0,
-        "weight_decay": 0.0 if decoupled else decay,
-        "sign": -1.0 if group["maximize"] else 1.0,
-    }
 
 
 class Adamax(Ruled):
@@ -64,17 +50,7 @@ class Adamax(Ruled):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_inf": 0.0}
@@ -133,19 +109,7 @@ class NAdam(Ruled):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
@@ -161,7 +125,7 @@ class NAdam(Ruled):
         (product,) = self.next_numbers(group, step, *numbers)
         mu, following = self.momentum(group, step), self.momentum(group, step + 1)
         return {
-            **means(group),
+            **means(group, group["decoupled_weight_decay"]),
             "now": group["lr"] * (1.0 - mu) / (1.0 - product),
             "ahead": group["lr"] * following / (1.0 - product * following),
             "corrected": 1.0 - group["betas"][1] ** step,
@@ -207,18 +171,7 @@ class RAdam(Ruled):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
@@ -234,4 +187,4 @@ class RAdam(Ruled):
         if length > 5.0:
             step_size *= math.sqrt((length - 4.0) * (length - 2.0) * most / ((most - 4.0) * (most - 2.0) * length))
             root = math.sqrt(correction)
-        return {**means(group), "step_size": step_size, "root": root}
+        return {**means(group, group["decoupled_weight_decay"]), "step_size": step_size, "root": root}

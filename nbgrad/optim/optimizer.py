@@ -26,7 +26,7 @@ from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
 
-__all__ = ["Optimizer", "refuse_both", "refuse_differentiable", "require", "together"]
+__all__ = ["Optimizer", "options_in", "refuse_both", "refuse_differentiable", "require", "together"]
 
 
 class Optimizer:
@@ -288,6 +288,11 @@ class Optimizer:
         for number, group in enumerate(self.param_groups):
             lines += [f"Parameter Group {number}", *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
         return "\n".join([f"{self._name} (", *lines, ")"])
+
+
+def options_in(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a group among the ``locals()`` with which a constructor begins: all but itself and its parameters."""
+    return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
 
 
 def refuse_differentiable(owner: str, differentiable: bool) -> None:

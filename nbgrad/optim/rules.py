@@ -247,77 +247,49 @@ def radam(
     return shrink * p - step_size * (m * scalar.where(scalar.ne(root, 0.0), root / (scalar.sqrt(v) + eps), 1.0)), m, v
 
 
-def mean_square(square: Any, g: Any, keep: Any, take: Any) -> Any:
-    """A running mean of the gradient's square."""
-    return keep * square + take * (g * g)
-
-
-def rmsprop(
-    scalar: Any, p: Any, square: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
+def normed(
+    scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
 ) -> tuple:
+    """The gradient over the root of a running mean of its square, less its squared mean where that is kept; and both means."""
+    g = decayed(scalar, sign * g, p, weight_decay)
+    square = keep * square + take * (g * g)
+    if mean is None:
+        return g / (scalar.sqrt(square) + eps), square, None
+    mean = mean + take * (g - mean)
+    return g / (scalar.sqrt(square - mean * mean) + eps), square, mean
+
+
+def rmsprop(scalar: Any, p: Any, square: Any, g: Any, *, lr: Any, **numbers: Any) -> tuple:
     """The gradient over the root of a running mean of its square.
 
     Source: Tieleman, Hinton, "Neural networks for machine learning", lecture 6e, 2012, with ``eps`` outside of the root.
     """
-    g = decayed(scalar, sign * g, p, weight_decay)
-    square = mean_square(square, g, keep, take)
-    return p - lr * (g / (scalar.sqrt(square) + eps)), square
+    step, square, _ = normed(scalar, p, square, None, g, **numbers)
+    return p - lr * step, square
 
 
-def rmsprop_momentum(
-    scalar: Any,
-    p: Any,
-    square: Any,
-    buf: Any,
-    g: Any,
-    *,
-    lr: Any,
-    keep: Any,
-    take: Any,
-    momentum: Any,
-    eps: Any,
-    weight_decay: Any,
-    sign: Any,
-) -> tuple:
+def rmsprop_momentum(scalar: Any, p: Any, square: Any, buf: Any, g: Any, *, lr: Any, momentum: Any, **numbers: Any) -> tuple:
     """``rmsprop`` along a running sum of its steps."""
-    g = decayed(scalar, sign * g, p, weight_decay)
-    square = mean_square(square, g, keep, take)
-    buf = momentum * buf + g / (scalar.sqrt(square) + eps)
+    step, square, _ = normed(scalar, p, square, None, g, **numbers)
+    buf = momentum * buf + step
     return p - lr * buf, square, buf
 
 
-def rmsprop_centered(
-    scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
-) -> tuple:
+def rmsprop_centered(scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, lr: Any, **numbers: Any) -> tuple:
     """``rmsprop`` with the variance in place of the mean square.
 
     Source: Graves, "Generating sequences with recurrent neural networks", 2013.
     """
-    g = decayed(scalar, sign * g, p, weight_decay)
-    square, mean = mean_square(square, g, keep, take), mean + take * (g - mean)
-    return p - lr * (g / (scalar.sqrt(square - mean * mean) + eps)), square, mean
+    step, square, mean = normed(scalar, p, square, mean, g, **numbers)
+    return p - lr * step, square, mean
 
 
 def rmsprop_centered_momentum(
-    scalar: Any,
-    p: Any,
-    square: Any,
-    buf: Any,
-    mean: Any,
-    g: Any,
-    *,
-    lr: Any,
-    keep: Any,
-    take: Any,
-    momentum: Any,
-    eps: Any,
-    weight_decay: Any,
-    sign: Any,
+    scalar: Any, p: Any, square: Any, buf: Any, mean: Any, g: Any, *, lr: Any, momentum: Any, **numbers: Any
 ) -> tuple:
     """``rmsprop_centered`` along a running sum of its steps."""
-    g = decayed(scalar, sign * g, p, weight_decay)
-    square, mean = mean_square(square, g, keep, take), mean + take * (g - mean)
-    buf = momentum * buf + g / (scalar.sqrt(square - mean * mean) + eps)
+    step, square, mean = normed(scalar, p, square, mean, g, **numbers)
+    buf = momentum * buf + step
     return p - lr * buf, square, buf, mean
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from .. import Tensor, zeros_like
 from ..dispatch.updates import changing, fused_updates
 from . import rules
-from .optimizer import Optimizer, refuse_both, refuse_differentiable, require, require_numbers, together
+from .optimizer import Optimizer, options_in, refuse_both, refuse_differentiable, require, require_numbers, together
 
 __all__ = ["SGD"]
 
@@ -57,20 +57,7 @@ class SGD(Optimizer):
     ) -> None:
         refuse_differentiable("SGD", differentiable)
         refuse_both("SGD", foreach, fused)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        super().__init__(params, options_in(locals()))
 
     def check(self, group: dict[str, Any]) -> None:
         """Learning rate, momentum and weight decay are not negative; nesterov fits the others."""

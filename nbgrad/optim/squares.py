@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import rules
-from .optimizer import refuse_both
+from .optimizer import options_in, refuse_both
 from .ruled import Ruled, at_least_0
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]
@@ -65,8 +65,7 @@ class Adadelta(Ruled):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, {**options, "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+        super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}
@@ -123,18 +122,7 @@ class Adagrad(Ruled):
         fused: bool | None = None,
     ) -> None:
         refuse_both(self._name, foreach, fused)
-        options = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
         for group in self.param_groups:  # as in torch, before the first step
             for p in group["params"]:
                 self.prepared(p, group, self.kept(group))
@@ -195,19 +183,7 @@ class RMSprop(Ruled):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, options)
+        super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         moving, centered = group["momentum"] > 0, group["centered"]
