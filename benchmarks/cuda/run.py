@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import gc
-import importlib.metadata
 import json
 import sys
 import warnings
@@ -12,31 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import nbgrad
+from nbgrad.cuda.check.report import versions
 
 from .measure import Measured, measure
 from .programs import Row, rows
 
-__all__ = ["peers", "run", "save", "table", "versions"]
+__all__ = ["peers", "run", "save", "table"]
 
 RESULTS = Path(__file__).parent.parent / "results" / "cuda"
-PACKAGES = ("nbgrad", "numba", "llvmlite", "numpy", "cuda-core", "cuda-bindings", "nvidia-cublas", "torch")
-
-
-def versions() -> dict[str, str]:
-    """Card, driver and packages."""
-    found = {"card": nbgrad.cuda.get_device_name(), "python": sys.version.split()[0]}
-    try:
-        from cuda.bindings import driver
-
-        found["driver"] = str(int(driver.cuDriverGetVersion()[1]))
-    except ImportError:
-        pass
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            pass
-    return found
 
 
 def peers() -> dict[str, Any]:

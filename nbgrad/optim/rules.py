@@ -4,8 +4,9 @@ NOTE [Update rule]: a rule is ``rule(scalar, *updated, *read, **scalars) -> new 
     1. ``updated`` are the parameter ``p`` and its state, overwritten in place; ``read`` is the gradient ``g``.
     2. ``scalar`` supplies functions (``sqrt``, ``where``, ...). Run on expressions, a rule becomes the source of one
        kernel that passes over memory once; run on tensors or floats, it computes.
-    3. ``scalars`` are numbers that change from step to step. They are arguments of the kernel: a new learning rate
-       compiles nothing. What decides the *form* of the update selects another rule instead.
+    3. ``scalars`` are numbers that change from step to step, keywords of the rule, by which the kernels of a release are
+       made. They are arguments of the kernel: a new learning rate compiles nothing. What decides the *form* of the
+       update selects another rule instead.
     4. ``weight_decay = 0`` must leave the gradient untouched, also where ``p`` is infinite: hence ``where``, since
        ``0 * inf`` is NaN.
     5. ``sign`` is 1, or -1 to maximise; multiplying by it is exact.
@@ -247,11 +248,9 @@ def radam(
     return shrink * p - step_size * (m * scalar.where(scalar.ne(root, 0.0), root / (scalar.sqrt(v) + eps), 1.0)), m, v
 
 
-def normed(
-    scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
-) -> tuple:
+def normed(scalar: Any, p: Any, square: Any, mean: Any, g: Any, keep: Any, take: Any, eps: Any, weight_decay: Any) -> tuple:
     """The gradient over the root of a running mean of its square, less its squared mean where that is kept; and both means."""
-    g = decayed(scalar, sign * g, p, weight_decay)
+    g = decayed(scalar, g, p, weight_decay)
     square = keep * square + take * (g * g)
     if mean is None:
         return g / (scalar.sqrt(square) + eps), square, None
@@ -259,36 +258,67 @@ def normed(
     return g / (scalar.sqrt(square - mean * mean) + eps), square, mean
 
 
-def rmsprop(scalar: Any, p: Any, square: Any, g: Any, *, lr: Any, **numbers: Any) -> tuple:
+def rmsprop(
+    scalar: Any, p: Any, square: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
+) -> tuple:
     """The gradient over the root of a running mean of its square.
 
     Source: Tieleman, Hinton, "Neural networks for machine learning", lecture 6e, 2012, with ``eps`` outside of the root.
     """
-    step, square, _ = normed(scalar, p, square, None, g, **numbers)
+    step, square, _ = normed(scalar, p, square, None, sign * g, keep, take, eps, weight_decay)
     return p - lr * step, square
 
 
-def rmsprop_momentum(scalar: Any, p: Any, square: Any, buf: Any, g: Any, *, lr: Any, momentum: Any, **numbers: Any) -> tuple:
+def rmsprop_momentum(
+    scalar: Any,
+    p: Any,
+    square: Any,
+    buf: Any,
+    g: Any,
+    *,
+    lr: Any,
+    momentum: Any,
+    keep: Any,
+    take: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
+) -> tuple:
     """``rmsprop`` along a running sum of its steps."""
-    step, square, _ = normed(scalar, p, square, None, g, **numbers)
+    step, square, _ = normed(scalar, p, square, None, sign * g, keep, take, eps, weight_decay)
     buf = momentum * buf + step
     return p - lr * buf, square, buf
 
 
-def rmsprop_centered(scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, lr: Any, **numbers: Any) -> tuple:
+def rmsprop_centered(
+    scalar: Any, p: Any, square: Any, mean: Any, g: Any, *, lr: Any, keep: Any, take: Any, eps: Any, weight_decay: Any, sign: Any
+) -> tuple:
     """``rmsprop`` with the variance in place of the mean square.
 
     Source: Graves, "Generating sequences with recurrent neural networks", 2013.
     """
-    step, square, mean = normed(scalar, p, square, mean, g, **numbers)
+    step, square, mean = normed(scalar, p, square, mean, sign * g, keep, take, eps, weight_decay)
     return p - lr * step, square, mean
 
 
 def rmsprop_centered_momentum(
-    scalar: Any, p: Any, square: Any, buf: Any, mean: Any, g: Any, *, lr: Any, momentum: Any, **numbers: Any
+    scalar: Any,
+    p: Any,
+    square: Any,
+    buf: Any,
+    mean: Any,
+    g: Any,
+    *,
+    lr: Any,
+    momentum: Any,
+    keep: Any,
+    take: Any,
+    eps: Any,
+    weight_decay: Any,
+    sign: Any,
 ) -> tuple:
     """``rmsprop_centered`` along a running sum of its steps."""
-    step, square, mean = normed(scalar, p, square, mean, g, **numbers)
+    step, square, mean = normed(scalar, p, square, mean, sign * g, keep, take, eps, weight_decay)
     buf = momentum * buf + step
     return p - lr * buf, square, buf, mean
 

@@ -14,7 +14,7 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 
-__all__ = ["GPUS", "in_a_child", "on_gpus", "played", "played_driver", "two_gpus", "without_gpus"]
+__all__ = ["GPUS", "in_a_child", "launched", "launches", "on_gpus", "played", "played_driver", "two_gpus", "without_gpus"]
 
 GPUS = nbgrad.cuda.device_count()  # of this process, played or not
 
@@ -46,3 +46,18 @@ def in_a_child(file: str, *options: str, **environment: str) -> None:
     )
     assert found.returncode == 0, found.stdout[-20_000:] + found.stderr[-5_000:]
     assert " passed" in found.stdout
+
+
+def launched() -> int:
+    """How many launches there were on this GPU."""
+    from nbgrad.native.heaps import LAUNCHES
+    from nbgrad.tensors.heaps import heap_on
+
+    return heap_on(0).words[LAUNCHES]
+
+
+def launches(act) -> int:
+    """How many launches ``act()`` makes."""
+    before = launched()
+    act()
+    return launched() - before

@@ -12,7 +12,7 @@ from nbgrad import cuda
 from nbgrad.base.errors import GradError
 from nbgrad.nn import utils
 
-from .emulation import in_a_child, on_gpus, played_driver, two_gpus, without_gpus
+from .emulation import in_a_child, launches, on_gpus, played_driver, two_gpus, without_gpus
 
 SHAPES = [(3, 5), (), (1,), (0, 2), (33_000,), (2, 3, 4), (16_384,), (5000,)]
 
@@ -45,14 +45,6 @@ def assert_near(found, expected, rounding):
     """The same numbers, to a few roundings."""
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=rounding, atol=rounding)
-
-
-def launches(act):
-    """How many launches ``act()`` makes."""
-    driver = played_driver()
-    before = driver.calls.get("cuLaunchKernel", 0)
-    act()
-    return driver.calls.get("cuLaunchKernel", 0) - before
 
 
 @on_gpus

@@ -14,9 +14,8 @@ from nbgrad.base import config
 from nbgrad.base.calls import CALLS
 from nbgrad.base.errors import ArgumentError, GraphError, KernelError
 from nbgrad.kernels.cuda import cublas, libraries
-from nbgrad.native.heaps import LAUNCHES
 
-from .emulation import in_a_child, on_gpus, played, two_gpus, without_gpus
+from .emulation import in_a_child, launched, on_gpus, played, two_gpus, without_gpus
 
 if config.EMULATED:
     from nbgrad.kernels.cuda.emulated import cublas as emulated
@@ -74,13 +73,6 @@ def close(found, x, y, bias=0.0):
     assert not off.size or off.max() <= CLOSE[found.dtype.name], (off.max(), found.dtype)
 
 
-def launches():
-    """How many launches there were on this GPU."""
-    from nbgrad.tensors.heaps import heap_on
-
-    return heap_on(0).words[LAUNCHES]
-
-
 @on_gpus
 @pytest.mark.parametrize("dtype", CLOSE)
 @pytest.mark.parametrize("turns", [(False, False), (True, False), (False, True), (True, True)])
@@ -92,9 +84,9 @@ def test_shapes_and_transposed_operands(dtype, turns):
         x, a = (x.t(), a.T) if turns[0] else (x, a)
         y, b = (y.t(), b.T) if turns[1] else (y, b)
         close(x @ y, a, b)
-        before = launches()
+        before = launched()
         found = x @ y
-        assert launches() == before + 1
+        assert launched() == before + 1
         close(found, a, b)
         close(CALLS["gemm"](x.t(), y.t(), True, True), a, b)
 

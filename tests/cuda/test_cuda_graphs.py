@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -14,7 +10,7 @@ from nbgrad import cuda, nn
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, GraphError, RangeError
 
-from .emulation import GPUS, played_driver, without_gpus
+from .emulation import GPUS, in_a_child, played_driver, without_gpus
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
 
@@ -23,10 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning
 @pytest.mark.usefixtures("compiler")
 def test_on_the_emulated_device():
     """The tests of this file, in a process of their own: it has another libcuda."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
-    found = subprocess.run(command, env={**os.environ, "NBGRAD_CUDA": "emulated"}, capture_output=True, text=True)
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert " passed" in found.stdout
+    in_a_child(__file__)
 
 
 @pytest.fixture(autouse=True)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-EMULATED = os.environ.get("NBGRAD_CUDA") == "emulated"
+from .emulation import GPUS, in_a_child, two_gpus
 
-if not EMULATED:
+if not GPUS:
 
+    @pytest.mark.usefixtures("compiler")
     def test_on_the_emulated_device():
         """This file passes in a process with the emulated device: its library must be the first of its name."""
-        pytest.importorskip("cuda.core", reason="the driver is called by cuda-core: pip install 'nbgrad[cuda]'")
-        environment = os.environ | {"NBGRAD_CUDA": "emulated"}
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+        in_a_child(__file__)
 
 else:
     import ctypes
@@ -139,6 +132,7 @@ else:
         assert gpu_exchange.Versioned.from_address(address).flags == gpu_exchange.COPIED
         assert READ_ONLY != gpu_exchange.COPIED and not is_valid(capsule, PLAIN)
 
+    @two_gpus
     def test_other_devices():
         """Memory of the second GPU stays there; a device that is asked for takes a copy, unless that is forbidden."""
         x = numbers().to("cuda:1")

@@ -5,7 +5,6 @@ that is still in use written to. Where NBGRAD_CUDA is not "emulated", in a child
 from __future__ import annotations
 
 import ctypes
-import os
 import random
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from nbgrad import cuda
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, DeviceError, GradError, NotSupportedError, RangeError
 from tests.cuda import stream_programs
-from tests.cuda.emulation import GPUS, played, played_driver, two_gpus, without_gpus
+from tests.cuda.emulation import GPUS, in_a_child, played, played_driver, two_gpus, without_gpus
 
 PROGRAMS, MANY = 60, 10_000
 pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
@@ -30,11 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning
 @pytest.mark.usefixtures("compiler")
 def test_on_the_emulated_device(request):
     """The tests of this file, in a process of their own: it has another libcuda."""
-    slow = ["--slow"] if request.config.getoption("--slow") else []
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *slow, __file__]
-    found = subprocess.run(command, env={**os.environ, "NBGRAD_CUDA": "emulated"}, capture_output=True, text=True)
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert " passed" in found.stdout
+    in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))
 
 
 driver = played_driver

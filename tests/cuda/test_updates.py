@@ -10,7 +10,7 @@ from nbgrad import cuda, optim
 from nbgrad.base.errors import DeviceError, GraphError, NotSupportedError, RangeError
 from nbgrad.dispatch.updates import fused_update
 
-from .emulation import in_a_child, on_gpus, played_driver, two_gpus, without_gpus
+from .emulation import in_a_child, launches, on_gpus, two_gpus, without_gpus
 
 SHAPES = [(3, 5), (), (1,), (1025,), (0, 2), (2, 3, 4), (4096,), (5000,)]
 SGD = [
@@ -61,14 +61,6 @@ def assert_near(found, expected, rounding):
     for x, y in zip(found, expected, strict=True):
         a, b = (each.detach().cpu().to(nbgrad.float64).numpy() for each in (x, y))
         np.testing.assert_allclose(a, b, rtol=rounding, atol=rounding)
-
-
-def launches(act):
-    """How many launches ``act()`` makes."""
-    driver = played_driver()
-    before = driver.calls.get("cuLaunchKernel", 0)
-    act()
-    return driver.calls.get("cuLaunchKernel", 0) - before
 
 
 @on_gpus

@@ -253,11 +253,9 @@ def speed(report: Report, stage: str, seconds: float) -> None:
     if checkout() is None:
         report.row(stage, "measurements", "skipped", reason="there is no benchmarks/cuda here. Hint: run it in a checkout.")
         return
-    command = [sys.executable, "-m", "benchmarks.cuda", "--seconds", str(seconds * 0.9), "--save"]
-    command += ["--tiny", "--rounds", "1"] if config.EMULATED else []
-    command.remove("--save") if config.EMULATED else None
-    if report.path is not None:
-        command += ["--out", report.path]
+    command = [sys.executable, "-m", "benchmarks.cuda", "--seconds", str(seconds * 0.9)]
+    command += ["--tiny", "--rounds", "1"] if config.EMULATED else ["--save"]
+    command += [] if report.path is None else ["--out", report.path]
     done = subprocess.run(command, cwd=checkout(), capture_output=True, text=True, timeout=seconds)
     print(done.stdout)
     status = "ok" if done.returncode == 0 else "failed"
