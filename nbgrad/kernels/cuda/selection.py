@@ -13,8 +13,8 @@ from collections import Counter
 from functools import cache
 
 from .access import Access
-from .sorting import BYTES, SCANNED, scanned_lines
-from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent
+from .sorting import BYTES, PLACE_IN_LINE, SCANNED, TILE_OF_BYTES, scanned_lines
+from .templates import BLOCK, WARPS, Template, compile_template, indent
 
 __all__ = ["BLOCKS", "PART", "choose_byte", "count_candidates", "count_first", "take_first", "through"]
 
@@ -27,30 +27,22 @@ HALF = (1 << 32) - 1
 def count_candidates(key: str) -> Template:
     """counts[line, block, byte] = how many elements of a block's share, whose higher bytes are those of ``found``, have a byte.
 
-    Pointers: counts, keys, found keys of lines. Integer parameters: ``n`` elements of a line, ``blocks`` of it, ``share`` of a
+    Pointers: counts, keys, found keys of lines. Integer parameters: ``n`` elements of a line, ``tiles``: its blocks, ``share`` of a
     block in PARTs, ``shift`` to the byte, ``flip`` (128 for the byte with the sign), ``first``: whether nothing is found yet.
-    Grid: lines x blocks, in one row.
+    Grid: lines x tiles, in one row.
     """
     load, store = Access("load", key, exact=True), Access("store", "int32", exact=True)
     name = f"count_candidates_{key}"
     function = compile_template(
         name,
         f"""
-def NAME(counts, keys, found, n, blocks, share, shift, flip, first):
-    seen = cuda.shared.array({WARPS * (BYTES + 1)}, STATE0)
-    thread = cuda.threadIdx.x
-    lane = thread % {WARP}
-    warp = thread // {WARP}
-    line = cuda.blockIdx.x // blocks
-    part = cuda.blockIdx.x - line * blocks
-    for t in range(thread, {WARPS * (BYTES + 1)}, {BLOCK}):
-        seen[t] = 0
-    cuda.syncthreads()
+def NAME(counts, keys, prefixes, n, tiles, share, shift, flip, first):
+    {indent(4, TILE_OF_BYTES)}
     prefix = 0
     if first == 0:
-        prefix = {load.name}(found, line)
+        prefix = {load.name}(prefixes, line)
     for s in range(share * {SCANNED}):
-        at = (part * share * {SCANNED} + s) * {BLOCK} + thread
+        at = (tile * share * {SCANNED} + s) * {BLOCK} + thread
         byte = {BYTES}
         if at < n:
             key = {load.name}(keys, line * n + at)
@@ -58,12 +50,12 @@ def NAME(counts, keys, found, n, blocks, share, shift, flip, first):
                 byte = ((key >> shift) & 255) ^ flip
         peers = cuda.match_any(byte)
         if cuda.popcount(peers & ((1 << lane) - 1)) == 0:
-            seen[warp * {BYTES + 1} + byte] += cuda.popcount(peers)
+            found[warp * {BYTES + 1} + byte] += cuda.popcount(peers)
         cuda.syncthreads()
     total = 0
     for w in range({WARPS}):
-        total += seen[w * {BYTES + 1} + thread]
-    {store.name}(counts, (line * blocks + part) * {BYTES} + thread, total)
+        total += found[w * {BYTES + 1} + thread]
+    {store.name}(counts, (line * tiles + tile) * {BYTES} + thread, total)
 """,
     )
     return Template(name, function, ("int32", key, key), 0, frozenset((load, store)), Counter([load, store]), 64, ("int32",))
@@ -115,32 +107,26 @@ def counted_lines(load: str) -> list[str]:
     ]
 
 
-# Where a thread is, and the key that was found for its line.
-SHARE_OF_LINE = (
-    f"sums = cuda.shared.array({2 * BLOCK}, STATE0)",
-    "thread = cuda.threadIdx.x",
-    "line = cuda.blockIdx.x // blocks",
-    "part = cuda.blockIdx.x - line * blocks",
-)
+SHARE_OF_LINE = (f"sums = cuda.shared.array({2 * BLOCK}, STATE0)", *PLACE_IN_LINE)
 
 
 @cache
 def count_first(key: str) -> Template:
     """counts[line, block] = how many elements of a block's share have a lesser key than the found one; in the upper half the same.
 
-    Pointers: counts, keys, found keys. Integer parameters: ``n``, ``blocks``, ``share``. Grid: lines x blocks, in one row.
+    Pointers: counts, keys, found keys. Integer parameters: ``n``, ``tiles``, ``share``. Grid: lines x tiles, in one row.
     """
     load, store = Access("load", key, exact=True), Access("store", "int64", exact=True)
     name = f"count_first_{key}"
     function = compile_template(
         name,
         f"""
-def NAME(counts, keys, found, n, blocks, share):
+def NAME(counts, keys, found, n, tiles, share):
     {indent(4, SHARE_OF_LINE)}
     key = {load.name}(found, line)
     total = 0
     for s in range(share * {SCANNED}):
-        i = (part * share * {SCANNED} + s) * {BLOCK} + thread
+        i = (tile * share * {SCANNED} + s) * {BLOCK} + thread
         {indent(8, counted_lines(load.name))}
         total += c
     {indent(4, scanned_lines())}
@@ -156,7 +142,7 @@ def take_first(key: str) -> Template:
     """The first ``place`` elements of each line's order: their keys, and where they are; lesser ones first, in the line's order.
 
     Pointers: keys of results, places, keys, found keys, places left, sums of the counts before each block's. Integer parameters:
-    ``n``, ``blocks``, ``share``, ``place``. Grid: lines x blocks, in one row.
+    ``n``, ``tiles``, ``share``, ``place``. Grid: lines x tiles, in one row.
     """
     load, store = Access("load", key, exact=True), Access("store", key, exact=True)
     count, store_place = Access("load", "int64", exact=True), Access("store", "int64", exact=True)
@@ -164,13 +150,13 @@ def take_first(key: str) -> Template:
     function = compile_template(
         name,
         f"""
-def NAME(taken, places, keys, found, left, starts, n, blocks, share, place):
+def NAME(taken, places, keys, found, left, starts, n, tiles, share, place):
     {indent(4, SHARE_OF_LINE)}
     key = {load.name}(found, line)
     equals = {count.name}(left, line)
-    base = {count.name}(starts, line * blocks + part) - {count.name}(starts, line * blocks)
+    base = {count.name}(starts, line * tiles + tile) - {count.name}(starts, line * tiles)
     for s in range(share):
-        first = ((part * share + s) * {BLOCK} + thread) * {SCANNED}
+        first = ((tile * share + s) * {BLOCK} + thread) * {SCANNED}
         total = 0
         for k in range({SCANNED}):
             i = first + k

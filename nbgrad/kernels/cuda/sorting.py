@@ -18,8 +18,10 @@ __all__ = [
     "BYTES",
     "CAPACITY",
     "GREATEST",
+    "PLACE_IN_LINE",
     "SCANNED",
     "TILE",
+    "TILE_OF_BYTES",
     "count_bytes",
     "move_bytes",
     "scan_sums",
@@ -105,14 +107,14 @@ def NAME(order, {"sorted, " * keeps}keys, lines, n, width):
     return Template(name, function, pointers, 0, accesses, Counter([load, store]), 64, (key, "int32"))
 
 
-# Where a thread is, and counts of each warp's bytes, which are 0.
+# Where a thread is, of blocks that each have a tile of a line.
+PLACE_IN_LINE = ("thread = cuda.threadIdx.x", "line = cuda.blockIdx.x // tiles", "tile = cuda.blockIdx.x - line * tiles")
+# The same, and counts of each warp's bytes, which are 0.
 TILE_OF_BYTES = (
     f"found = cuda.shared.array({WARPS * (BYTES + 1)}, STATE0)",
-    "thread = cuda.threadIdx.x",
+    *PLACE_IN_LINE,
     f"lane = thread % {WARP}",
     f"warp = thread // {WARP}",
-    "line = cuda.blockIdx.x // tiles",
-    "tile = cuda.blockIdx.x - line * tiles",
     f"for t in range(thread, {WARPS * (BYTES + 1)}, {BLOCK}):",
     "    found[t] = 0",
     "cuda.syncthreads()",
