@@ -322,7 +322,14 @@ def test_repr_lists_the_options_of_every_group():
     )
 
 
-@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(optim.SGD, optim.Adam, optim.AdamW, optim.Adadelta, optim.Adagrad, optim.Adamax, optim.NAdam, optim.RAdam),
+        *(optim.RMSprop, optim.ASGD, optim.Rprop),
+    ],
+    ids=lambda kind: kind.__name__,
+)
 def test_complex_parameters_move_as_pairs_of_real_ones(kind):
     """A step of a complex parameter is the step of its parts, with as many degrees of freedom."""
     z = nbgrad.tensor([1 + 2j, 3 - 1j], dtype=nbgrad.complex128, requires_grad=True)

@@ -90,20 +90,6 @@ def test_resuming(name, options, end):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_complex_parameters_move_as_pairs_of_real_ones(kind):
-    """Each part has a state of its own."""
-    z = nbgrad.tensor([1 + 2j, 3 - 1j], dtype=nbgrad.complex128, requires_grad=True)
-    pairs = nbgrad.tensor([[1, 2], [3, -1]], dtype=nbgrad.float64, requires_grad=True)
-    for p, parts in ((z, nbgrad.view_as_real), (pairs, lambda x: x)):
-        optimizer = kind([p], lr=0.1)
-        for _ in range(4):
-            optimizer.zero_grad()
-            (parts(p) ** 2 * nbgrad.tensor([1.0, 3.0], dtype=nbgrad.float64)).sum().backward()
-            optimizer.step()
-    np.testing.assert_allclose(nbgrad.view_as_real(z.detach()).numpy(), pairs.detach().numpy(), rtol=1e-14)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_several_parameters_are_each_as_if_alone(kind):
     """Also one that joins later, and one without a gradient."""
     alone = [parameter(), parameter(0.5)]
