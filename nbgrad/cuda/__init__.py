@@ -103,8 +103,9 @@ def is_available() -> bool:
     """Whether tensors can be on a GPU. Where there is a driver and a package is missing, a warning says which.
 
     >>> import nbgrad
-    >>> "cuda" if nbgrad.cuda.is_available() else "cpu"
-    'cpu'
+    >>> device = "cuda" if nbgrad.cuda.is_available() else "cpu"
+    >>> nbgrad.ones(2, device=device).tolist()
+    [1.0, 1.0]
     """
     return device_count() > 0
 
@@ -454,6 +455,15 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
     Raises:
         RangeError: another mode. ArgumentError: neither a number nor a name.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.set_sync_debug_mode("error")
+    >>> if nbgrad.cuda.is_available():
+    ...     try:
+    ...         nbgrad.ones(1, device="cuda").item()
+    ...     except nbgrad.DeviceError:
+    ...         pass
+    >>> nbgrad.cuda.set_sync_debug_mode("default")
     """
     from ..tensors.stops import set_mode
 
@@ -461,7 +471,12 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
-    """The number of the mode that ``set_sync_debug_mode`` has set."""
+    """The number of the mode that ``set_sync_debug_mode`` has set.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.get_sync_debug_mode()
+    0
+    """
     from ..tensors.stops import get_mode
 
     return get_mode()

@@ -110,6 +110,9 @@ def collate(batch: Sequence, *, collate_fn_map: dict[Any, Callable] | None = Non
     Raises:
         ArgumentError: samples of a type that is neither in the map nor a container. ShapeError: sequences that are not equally
             long.
+
+    >>> collate([{"x": 1}, {"x": 2}], collate_fn_map={int: lambda batch, collate_fn_map: sum(batch)})
+    {'x': 3}
     """
     first, functions = batch[0], collate_fn_map or {}
     kind = type(first)

@@ -177,6 +177,12 @@ class ChainDataset(IterableDataset[T]):
 
     Raises:
         DatasetError: at iteration, something that is no ``IterableDataset``.
+
+    >>> class Up(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(ChainDataset([Up(), Up()]))
+    [0, 1, 0, 1]
     """
 
     def __init__(self, datasets: Iterable):

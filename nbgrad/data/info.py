@@ -8,7 +8,11 @@ __all__ = ["WorkerInfo", "enter", "get_worker_info"]
 
 
 class WorkerInfo:
-    """A worker: its ``id`` of ``num_workers``, the ``seed`` of its random numbers, its copy of the ``dataset``."""
+    """A worker: its ``id`` of ``num_workers``, the ``seed`` of its random numbers, its copy of the ``dataset``.
+
+    >>> WorkerInfo(id=1, num_workers=2, seed=7, dataset=[])
+    WorkerInfo(id=1, num_workers=2, seed=7, dataset=[])
+    """
 
     __slots__ = ("id", "num_workers", "seed", "dataset")
 

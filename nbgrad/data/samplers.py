@@ -39,7 +39,15 @@ def require_positive(op: str, name: str, value: Any) -> None:
 
 
 class Sampler(Generic[T]):
-    """An order of samples. A subclass has ``__iter__``, and ``__len__`` where a loader's length is asked for."""
+    """An order of samples. A subclass has ``__iter__``, and ``__len__`` where a loader's length is asked for.
+
+    >>> from nbgrad.utils.data import DataLoader
+    >>> class Backwards(Sampler):
+    ...     def __iter__(self):
+    ...         return iter((2, 1, 0))
+    >>> [batch.tolist() for batch in DataLoader([5, 6, 7], batch_size=2, sampler=Backwards())]
+    [[7, 6], [5]]
+    """
 
     def __init__(self, data_source: Any = None):
         pass

@@ -49,7 +49,12 @@ def range_push(msg: str) -> int:
 
 
 def range_pop() -> int:
-    """End the innermost range of this thread; how many are around it. Without one nothing is done, and -1 returned."""
+    """End the innermost range of this thread; how many are around it. Without one nothing is done, and -1 returned.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.nvtx.range_pop()
+    -1
+    """
     if not _depth.count:
         return -1
     if (found := package()) is not None:
@@ -59,19 +64,31 @@ def range_pop() -> int:
 
 
 def range_start(msg: str) -> Any:
-    """Begin a range that may end in another thread: what ``range_end`` takes."""
+    """Begin a range that may end in another thread: what ``range_end`` takes.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.nvtx.range_end(nbgrad.cuda.nvtx.range_start("load"))
+    """
     found = package()
     return None if found is None else found.start_range(msg)
 
 
 def range_end(range_id: Any) -> None:
-    """End a range that ``range_start`` has begun."""
+    """End a range that ``range_start`` has begun; None is none.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.nvtx.range_end(None)
+    """
     if (found := package()) is not None and range_id is not None:
         found.end_range(range_id)
 
 
 def mark(msg: str) -> None:
-    """Mark this moment."""
+    """Mark this moment.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.nvtx.mark("epoch 3")
+    """
     if (found := package()) is not None:
         found.mark(msg)
 

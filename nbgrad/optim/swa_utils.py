@@ -53,7 +53,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The mean of all models as an ``avg_fn``."""
+    """The mean of all models as an ``avg_fn``.
+
+    >>> import nbgrad
+    >>> get_swa_avg_fn()(nbgrad.ones(2), nbgrad.zeros(2), 3)
+    tensor([0.7500, 0.7500])
+    """
 
     @nbgrad.no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -63,13 +68,27 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """As ``get_ema_avg_fn``, of lists of tensors, in place: a ``multi_avg_fn``."""
+    """As ``get_ema_avg_fn``, of lists of tensors, in place: a ``multi_avg_fn``.
+
+    >>> import nbgrad
+    >>> mean = nbgrad.ones(2)
+    >>> get_ema_multi_avg_fn(0.75)([mean], [nbgrad.zeros(2)], 1)
+    >>> mean
+    tensor([0.7500, 0.7500])
+    """
     require(0 <= decay <= 1, "get_ema_multi_avg_fn", "decay", decay, "a number from 0 to 1")
     return towards(get_ema_avg_fn(decay), lambda num_averaged: 1 - decay)
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """As ``get_swa_avg_fn``, of lists of tensors, in place: a ``multi_avg_fn``."""
+    """As ``get_swa_avg_fn``, of lists of tensors, in place: a ``multi_avg_fn``.
+
+    >>> import nbgrad
+    >>> mean = nbgrad.ones(2)
+    >>> get_swa_multi_avg_fn()([mean], [nbgrad.zeros(2)], 3)
+    >>> mean
+    tensor([0.7500, 0.7500])
+    """
     # Of a count on a GPU, without a wait, and in float64: an integer's quotient would be of the default dtype.
     return towards(get_swa_avg_fn(), lambda n: 1 / ((n.double() if isinstance(n, Tensor) else n) + 1))
 

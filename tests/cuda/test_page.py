@@ -27,7 +27,7 @@ def test_examples():
 DOCUMENTED = """
 import doctest, nbgrad
 failed, tried = 0, 0
-for name in "Stream Event CUDAGraph make_graphed_callables device device_count memory_allocated host_fallbacks".split():
+for name in nbgrad.cuda.__all__:
     member = getattr(nbgrad.cuda, name)
     for test in doctest.DocTestFinder(recurse=False).find(member, name, globs={}):
         found = doctest.DocTestRunner().run(test)

@@ -122,6 +122,18 @@ class ChainedScheduler(Combined):
 
     Raises:
         RangeError: no scheduler, one of another optimizer, a ``ReduceLROnPlateau``.
+
+    >>> import nbgrad
+    >>> from nbgrad.optim.lr_scheduler import ConstantLR, ExponentialLR
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> halves = ConstantLR(optimizer, factor=0.5, total_iters=2), ExponentialLR(optimizer, gamma=0.5)
+    >>> scheduler, rates = ChainedScheduler(halves), []
+    >>> for _ in range(3):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [0.5, 0.25, 0.25]
     """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:

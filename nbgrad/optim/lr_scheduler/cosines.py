@@ -67,6 +67,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         RangeError: ``T_0`` or ``T_mult`` is no positive integer, ``eta_min`` no number.
 
     Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 1.0, 0.5]
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:

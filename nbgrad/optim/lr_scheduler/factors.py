@@ -66,7 +66,19 @@ class StepLR(ByFactor):
 
 
 class MultiStepLR(ByFactor):
-    """Multiplies by ``gamma`` at each of the epochs ``milestones``; twice at one that is there twice."""
+    """Multiplies by ``gamma`` at each of the epochs ``milestones``; twice at one that is there twice.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = MultiStepLR(optimizer, [1, 3], gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -87,6 +99,17 @@ class ConstantLR(ByFactor):
 
     Raises:
         RangeError: a factor that is not from 0 to 1.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [0.5, 0.5, 1.0]
     """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
@@ -147,7 +170,19 @@ class LinearLR(ByFactor):
 
 
 class ExponentialLR(ByFactor):
-    """Multiplies by ``gamma`` every epoch."""
+    """Multiplies by ``gamma`` every epoch.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = ExponentialLR(optimizer, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -163,7 +198,19 @@ class ExponentialLR(ByFactor):
 
 
 class PolynomialLR(ByFactor):
-    """Goes down to 0 in ``total_iters`` epochs as a power of what is left of them."""
+    """Goes down to 0 in ``total_iters`` epochs as a power of what is left of them.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = PolynomialLR(optimizer, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.25, 0.0]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power

@@ -79,6 +79,17 @@ class MultiplicativeLR(ByFunctions):
 
     Args:
         lr_lambda: one for all groups, or one for each.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> rates = []
+    >>> for _ in range(3):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> rates
+    [1.0, 0.5, 0.25]
     """
 
     def _rates(self) -> list[Any]:
