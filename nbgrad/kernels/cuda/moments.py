@@ -15,9 +15,9 @@ from functools import cache
 
 from ..monoids import add_carried, carried_total, merge_carried
 from ..templates.reduce import deviation_of, variance_of
-from .accumulators import Accumulator
+from .accumulators import Accumulator, Around
 
-__all__ = ["absorb_moments", "merge_moments", "variance_accumulator"]
+__all__ = ["AROUND_MEAN", "absorb_moments", "merge_moments", "variance_accumulator"]
 
 
 def element_of_moments(x):
@@ -52,6 +52,31 @@ def finish_variance(count, mean, mean_carry, squares, squares_carry, freedom):
     return finished(carried_total(squares, squares_carry), freedom)
 
 
+def half_way(x, y):
+    """The mean of two, which does not overflow."""
+    return x * 0.5 + y * 0.5
+
+
+def mean_itself(mean, count):
+    """The mean, as it is rounded."""
+    return mean
+
+
+def terms_around_mean(x, mean):
+    """What is left of an element, and its square."""
+    away = x - mean
+    return away, away * away
+
+
+def moments_around_mean(rounded, mean, count, away, squares):
+    """The moments of several elements: what is left around the mean, on average, is what its rounding left out."""
+    drift = away / count
+    return count, mean, drift, squares - away * drift, 0.0
+
+
+AROUND_MEAN = Around(half_way, mean_itself, terms_around_mean, 2, moments_around_mean)
+
+
 @cache
 def variance_accumulator(name: str, dtype: str) -> Accumulator:
     """The accumulators of a variance or deviation, whose value is the count less the correction."""
@@ -67,4 +92,5 @@ def variance_accumulator(name: str, dtype: str) -> Accumulator:
         finish_variance,
         (("finished", finished),),
         values=1,
+        around=AROUND_MEAN,
     )

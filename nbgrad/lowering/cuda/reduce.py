@@ -169,7 +169,7 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
             return reduce_short_rows(of, inputs, folding.output, width, lanes, by_vectors, folding.stage)
 
         return [both(folding, made, vectors, short_rows_grid(rows, width), (rows, n, step))]
-    blocks, share = row_plan(n, lanes)
+    blocks, share = row_plan(n, lanes, rows)
     if blocks > 1:
         first, second = folding.halves(rows * blocks, workspace)
     else:
