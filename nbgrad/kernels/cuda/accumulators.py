@@ -33,14 +33,21 @@ class Around(NamedTuple):
     element where there were two, a division a dozen elements where there was one an element. Terms are added in pairs.
 
     Attributes:
-        first: ``(x, y) -> x``: folds two halves of the elements to what they have in common.
-        pivot: ``(common, count) -> pivot``: what terms are relative to.
+        halves: ``(x, y) -> x``: folds two halves of a power of two of elements to what they have in common.
+        part: ``(x, origin, share) -> part``: what an element gives to what all of a row have in common, ``origin`` being the first
+            of them, ``share`` 1 over their number; ``join``: ``(x, y) -> x`` folds these parts, beginning with ``start``, and
+            ``whole``: ``(part, origin) -> common``.
+        pivot: ``(common) -> pivot``: what terms are relative to.
         term: ``(x, pivot) -> terms``: of an element; a tuple if there are several.
         terms: how many they are.
         state: ``(common, pivot, count, *sums) -> state``.
     """
 
-    first: Function
+    halves: Function
+    part: Function
+    join: Function
+    start: float
+    whole: Function
     pivot: Function
     term: Function
     terms: int
@@ -48,8 +55,9 @@ class Around(NamedTuple):
 
     def source(self) -> dict:
         """The names that templates take."""
-        carried = {"add_carried": add_carried, "merge_carried": merge_carried}
-        return {"first_of": self.first, "pivot_of": self.pivot, "term_of": self.term, "state_of": self.state, **carried}
+        own = {"halves_of": self.halves, "part_of": self.part, "join": self.join, "START": self.start, "whole_of": self.whole}
+        own |= {"pivot_of": self.pivot, "term_of": self.term, "state_of": self.state}
+        return {**own, "add_carried": add_carried, "merge_carried": merge_carried, "carried_total": carried_total}
 
 
 class Accumulator(NamedTuple):

@@ -57,7 +57,17 @@ def half_way(x, y):
     return x * 0.5 + y * 0.5
 
 
-def mean_itself(mean, count):
+def share_of_mean(x, origin, share):
+    """What an element adds to the mean, beyond the first one: of equal elements nothing, and no sum overflows."""
+    return (x - origin) * share
+
+
+def add(x, y):
+    """The sum."""
+    return x + y
+
+
+def mean_itself(mean):
     """The mean, as it is rounded."""
     return mean
 
@@ -74,7 +84,7 @@ def moments_around_mean(rounded, mean, count, away, squares):
     return count, mean, drift, squares - away * drift, 0.0
 
 
-AROUND_MEAN = Around(half_way, mean_itself, terms_around_mean, 2, moments_around_mean)
+AROUND_MEAN = Around(half_way, share_of_mean, add, 0.0, add, mean_itself, terms_around_mean, 2, moments_around_mean)
 
 
 @cache

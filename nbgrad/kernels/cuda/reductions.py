@@ -132,7 +132,7 @@ class Fold:
         places = [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for names in loaded for lane in lanes]
         count = len(places)
         made = [f"e{k} = scalar({', '.join(place)})" for k, place in enumerate(places)]
-        made += [*in_pairs([f"e{k}" for k in range(count)], "c", "first_of({}, {})"), f"pivot = pivot_of(c0, {count}.0)"]
+        made += [*in_pairs([f"e{k}" for k in range(count)], "c", "halves_of({}, {})"), "pivot = pivot_of(c0)"]
         terms = [[f"t{k}_{j}" for j in range(around.terms)] for k in range(count)]
         made += [f"{', '.join(names)} = term_of(e{k}, pivot)" for k, names in enumerate(terms)]
         for j in range(around.terms):

@@ -180,7 +180,7 @@ class Program(Fold):
             sides.append(f"picked = {self._load(self.inputs[0], 1).name}(x0, {at} + min(max(s0, 0), n - 1))")
             given.append("picked")
         if self.program.terms:
-            sides.append(f"pivot = pivot_of({group}_0, n)")
+            sides.append(f"pivot = pivot_of({group}_0)")
         integers = [f"integer{k}" for k in range(self.program.integers)]
         numbers = f"numbers_of({', '.join([*self.names(group), *given, *self.values, *integers])})"
         return [*sides, f"{', '.join(self.numbers)} = {numbers}"]
@@ -264,7 +264,7 @@ class HeldRow:
         for u, names in enumerate(self.loaded):
             elements = p.elements(names)
             if p.program.terms:
-                elements = [[f"t{u}_{k}"] for k in range(p.lanes)]
+                elements = [[f"t{u * p.lanes + k}_0"] for k in range(p.lanes)]
             lines += [f"    {x}" for x in self.guarded(u, p.map_lanes("at", f"({self.place(u)})", elements))]
         return lines
 
@@ -278,32 +278,52 @@ class HeldRow:
         return [*meeting_places(p.width, self.shape.width, "met"), *lines, *p.merge_tree(p.groups), *met]
 
     def folded_around(self) -> list[str]:
-        """Fold the elements to what they have in common, then to a carried sum of terms relative to that."""
-        p, width = self.p, self.shape.width
-        lines = meeting_places([0], width, "first") + meeting_places([1, 2], width, "sums")
-        elements = [given for names in self.loaded for given in p.elements(names)]
-        names = [f"e{k}" for k in range(len(elements))]
-        lines += [f"{name} = scalar({', '.join(given)})" for name, given in zip(names, elements)]
-        lines += [*in_pairs(names, "c", "first_of({}, {})"), *p.start("a0"), "a0_0 = c0"]
-        lines += meet(["a0_0"], lambda later: f"a0_0 = first_of(a0_0, {later[0]})", width, "first")
-        lines.append("pivot = pivot_of(a0_0, n)")
-        terms = [f"t{u}_{k}" for u in range(self.shape.held) for k in range(p.lanes)]
-        lines += [f"{term} = term_of({name}, pivot)" for term, name in zip(terms, names)]
-        last = len(terms) - p.lanes  # the vector that a thread may not have
+        """Fold the elements to what they have in common, then to carried sums of terms relative to that, and these to a state."""
+        p, width, around = self.p, self.shape.width, self.p.of.around
+        assert around is not None
+        elements = [f"e{k}" for k in range(self.shape.held * p.lanes)]
+        last = len(elements) - p.lanes  # of the vector that a thread may not have
+        sums = [f"{name}{j}" for j in range(around.terms) for name in ("sum", "carry")]
+        lines = meeting_places([0], width, "first") + meeting_places([0] * len(sums), width, "met")
+        loaded = [given for names in self.loaded for given in p.elements(names)]
+        lines += [f"{name} = scalar({', '.join(given)})" for name, given in zip(elements, loaded)]
+        lines += ["common = START", "share = 1.0 / to_float(n)"]
+        firsts = [f"{p._load(dtype, 1).name}(x{k}, at)" for k, dtype in enumerate(p.inputs)]
+        lines.append(f"origin = scalar({', '.join(firsts)})")
+
+        def common(names: list[str]) -> list[str]:
+            parts = [f"part_of({name}, origin, share)" for name in names]
+            return [*in_pairs(parts, "c", "join({}, {})"), "common = join(common, c0)"] if names else []
+
+        lines += common(elements[:last]) + self.guarded(self.shape.held - 1, common(elements[last:]))
+        lines += meet(["common"], lambda later: f"common = join(common, {later[0]})", width, "first")
+        lines += ["common = whole_of(common, origin)", "pivot = pivot_of(common)"]
+        terms = [[f"t{k}_{j}" for j in range(around.terms)] for k in range(len(elements))]
+        lines += [f"{', '.join(made)} = term_of({name}, pivot)" for made, name in zip(terms, elements)]
+        lines += [f"{name} = 0.0" for name in sums]
+
+        def added(low: int, high: int) -> list[str]:
+            made = list[str]()
+            for j in range(around.terms):
+                made += in_pairs([each[j] for each in terms[low:high]], "u", "{} + {}")
+                made.append(f"sum{j}, carry{j} = add_carried(sum{j}, carry{j}, u0)")
+            return made
+
         for low in range(0, last, TERMS):
-            lines += added(terms[low : min(low + TERMS, last)])
-        lines += self.guarded(self.shape.held - 1, added(terms[last:]))
-        merged = "a0_1, a0_2 = merge_carried(a0_1, a0_2, {}, {})"
-        return lines + meet(["a0_1", "a0_2"], lambda later: merged.format(*later), width, "sums")
+            lines += added(low, min(low + TERMS, last))
+        lines += self.guarded(self.shape.held - 1, added(last, len(terms)))
+
+        def merged(later: list[str]) -> str:
+            pairs = [(sums[k], sums[k + 1], later[k], later[k + 1]) for k in range(0, len(sums), 2)]
+            return "; ".join(f"{x}, {y} = merge_carried({', '.join((x, y, *others))})" for x, y, *others in pairs)
+
+        lines += meet(sums, merged, width, "met")
+        totals = [f"carried_total(sum{j}, carry{j})" for j in range(around.terms)]
+        return [*lines, f"{', '.join(p.names('a0'))} = state_of(common, pivot, to_float(n), {', '.join(totals)})"]
 
     def guarded(self, u: int, lines: list[str]) -> list[str]:
         """Lines for the ``u``-th vector of a thread, if it has that many."""
         return lines if self.sure(u) else [f"if {self.place(u)} < count:", *(f"    {line}" for line in lines)]
-
-
-def added(terms: list[str]) -> list[str]:
-    """Add the sum of a few terms to a carried one."""
-    return [*in_pairs(terms, "u", "{} + {}"), "a0_1, a0_2 = add_carried(a0_1, a0_2, u0)"]
 
 
 def looped(p: Program) -> list[str]:

@@ -55,7 +55,17 @@ def greater_score(x, y):
     return where(x > y, x, y)
 
 
-def pivot_of_scores(top, count):
+def score_itself(x, origin, share):
+    """The greatest of all is one of them."""
+    return x
+
+
+def greatest_itself(top, origin):
+    """The greatest of all."""
+    return top
+
+
+def pivot_of_scores(top):
     """What exponentials are relative to."""
     return finite_or_zero(top)
 
@@ -70,7 +80,9 @@ def scores_around(top, m, count, total):
     return top, total, 0.0
 
 
-AROUND_TOP = Around(greater_score, pivot_of_scores, exponential_below, 1, scores_around)
+AROUND_TOP = Around(
+    greater_score, score_itself, greater_score, -math.inf, greatest_itself, pivot_of_scores, exponential_below, 1, scores_around
+)
 
 
 def settled(top, total, carry):
