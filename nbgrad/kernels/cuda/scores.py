@@ -192,6 +192,8 @@ def merge_pairs(
     """The pairs of both."""
     both = count + later
     share = where(both > 0.0, later / both, 0.0)
+    mean, mean_carry = where(count > 0.0, mean, later_mean), where(count > 0.0, mean_carry, later_mean_carry)
+    other, other_carry = where(count > 0.0, other, later_other), where(count > 0.0, other_carry, later_other_carry)
     apart = (later_mean - mean) + (later_mean_carry - mean_carry)
     others_apart = (later_other - other) + (later_other_carry - other_carry)
     joint, joint_carry = merge_carried(joint, joint_carry, later_joint, later_joint_carry)
