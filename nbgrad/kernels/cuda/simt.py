@@ -140,6 +140,7 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "note_error": note_error,
         "pointer_of": lambda word: word,
         "where_index": prims["where"],
+        "greatest": np.maximum,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
         **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},

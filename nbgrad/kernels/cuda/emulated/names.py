@@ -12,7 +12,7 @@ from ...compiler.arithmetic import Builder, Value, convert, ir_of, kind_of
 from ...compiler.expressions import Namespace, Primitive
 from ...compiler.kinds import Float, Kind, Pointer
 from ..access import Access, compute_dtype
-from ..intrinsics import index_arithmetic, low_word, pointer_to, popcount
+from ..intrinsics import greatest, index_arithmetic, low_word, pointer_to, popcount
 from ..memory import change_of, load_of, note_first, store_of
 from ..templates import WARP
 from .limits import SHARED_LIMIT
@@ -63,6 +63,7 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "cuda": machine(needs, checked),
         "note_error": Primitive(noted(checked)),
         "pointer_of": Primitive(pointer_to(0)),
+        "greatest": Primitive(greatest),
         **index_arithmetic(high_word),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
