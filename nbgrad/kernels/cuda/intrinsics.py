@@ -34,6 +34,7 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
         "note_error": Primitive(note_first),
         "pointer_of": Primitive(pointer_to(GLOBAL)),
         "greatest": Primitive(greatest),
+        "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(multiply_high),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
@@ -143,6 +144,12 @@ def greatest(b: Builder, x: Any, y: Any) -> Value:
     operands = [ir_of(convert(b, each, kind), kind) for each in (x, y)]
     name = "llvm.maximum.f32" if kind is kinds.float32 else "llvm.maximum.f64"
     return Value(kind, b.call(declare(b.module, ir.FunctionType(kind.llvm, [kind.llvm] * 2), name), operands))
+
+
+def near_reciprocal(b: Builder, x: Any) -> Value:
+    """1 / x of a normal float32, but for its last bit."""
+    kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()])
+    return Value(kinds.float32, b.call(declare(b.module, kind, "llvm.nvvm.rcp.approx.ftz.f"), [ir_of(x, kinds.float32)]))
 
 
 def match_any(b: Builder, value: Any) -> Value:

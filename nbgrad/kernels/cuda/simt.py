@@ -141,6 +141,7 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "pointer_of": lambda word: word,
         "where_index": prims["where"],
         "greatest": np.maximum,
+        "near_reciprocal": lambda x: np.float32(1.0) / x,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
         **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},

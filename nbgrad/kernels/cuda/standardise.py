@@ -22,8 +22,8 @@ from .templates import BLOCK, WARP, Template, ceil_div, compile_template, indent
 __all__ = ["HeldRow", "held_row", "held_rows"]
 
 MOST_HELD = 128  # bytes of one operand that a thread may hold
-# Registers of what a thread holds before more threads share a row: of each operand; of all where it adds up, too, since what threads
-# of one warp share needs no barrier, which there costs more than the warps that have no room.
+# Registers of what a thread holds before more threads share a row: of an operand; of all where it adds up, too, since what threads
+# of one warp share needs no barrier, and that costs more than warps that have no room.
 MOST_NUMBERS, MOST_SUMS = 16, 96
 BESIDE = 56  # registers that a thread needs beside the numbers it holds, and addresses of their vectors
 

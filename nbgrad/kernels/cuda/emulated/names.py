@@ -64,6 +64,7 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "note_error": Primitive(noted(checked)),
         "pointer_of": Primitive(pointer_to(0)),
         "greatest": Primitive(greatest),
+        "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(high_word),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
@@ -187,6 +188,11 @@ def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
     found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, int(distance))])
     found = found if bits.type == I64 else b.trunc(found, bits.type)
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def near_reciprocal(b: Builder, x: Any) -> Value:
+    """1 / x."""
+    return Value(kinds.float32, b.fdiv(ir.Constant(ir.FloatType(), 1.0), ir_of(x, kinds.float32)))
 
 
 def match_any(b: Builder, value: Any) -> Value:
