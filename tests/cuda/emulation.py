@@ -14,7 +14,19 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 
-__all__ = ["GPUS", "PYTEST", "in_a_child", "launched", "launches", "on_gpus", "played", "played_driver", "two_gpus", "without_gpus"]
+__all__ = [
+    "GPUS",
+    "PYTEST",
+    "in_a_child",
+    "launched",
+    "launches",
+    "on_gpus",
+    "played",
+    "played_driver",
+    "slow_too",
+    "two_gpus",
+    "without_gpus",
+]
 
 # One process, whose plugins do not warn of what pytest's own options are.
 PYTEST = [sys.executable, "-m", "pytest", "-q", *(f"-pno:{name}" for name in ("cacheprovider", "xdist", "benchmark"))]
@@ -47,6 +59,11 @@ def in_a_child(file: str, *options: str, **environment: str) -> None:
     )
     assert found.returncode == 0, found.stdout[-20_000:] + found.stderr[-5_000:]
     assert " passed" in found.stdout
+
+
+def slow_too(request) -> list[str]:
+    """The option by which a child runs slow tests, where this process does."""
+    return ["--slow"] if request.config.getoption("--slow") else []
 
 
 def launched() -> int:

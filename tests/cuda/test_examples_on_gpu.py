@@ -6,13 +6,13 @@ import pytest
 
 from tests.test_examples import SMALL, run
 
-from .emulation import in_a_child, on_gpus, without_gpus
+from .emulation import in_a_child, on_gpus, slow_too, without_gpus
 
 
 @without_gpus
 def test_examples_in_a_child(request):
     """All of them on emulated GPUs."""
-    in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))
+    in_a_child(__file__, *slow_too(request))
 
 
 @on_gpus
