@@ -24,6 +24,7 @@ def load() -> None:
         losses,
         masks,
         random,
+        recurrent,
         reduce,
         scan,
         scatter,

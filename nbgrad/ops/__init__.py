@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     movement,
     places,
     random,
+    recurrent,
     reduce,
     scatter,
     special,

@@ -15,6 +15,7 @@ from . import (
     linalg,  # noqa: F401
     losses,  # noqa: F401
     movement,  # noqa: F401
+    recurrent,  # noqa: F401
     reduce,  # noqa: F401
     special,  # noqa: F401
     standardise,  # noqa: F401
