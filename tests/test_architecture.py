@@ -480,7 +480,9 @@ ASK_FOR_THE_DEVICE = {
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.memory creation.pinning jit.saving jit.literals data.transport": "doors: what leaves a tensor, or comes in",
+    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport": (
+        "doors: what leaves a tensor, or comes in"
+    ),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
