@@ -2,6 +2,7 @@
 
 # Order does not matter.
 from . import (  # noqa: F401
+    attention,
     complex,
     copies,
     decompositions,

@@ -8,6 +8,7 @@ from __future__ import annotations
 # One line a module; order does not matter.
 from . import (
     activations,  # noqa: F401
+    attention,  # noqa: F401
     complex,  # noqa: F401
     decompositions,  # noqa: F401
     elementwise,  # noqa: F401
