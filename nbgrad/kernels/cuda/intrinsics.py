@@ -78,6 +78,7 @@ def machine() -> Namespace:
         gridDim=dimensions("nctaid"),
         syncthreads=Primitive(barrier),
         shfl_down_sync=Primitive(shuffle_down),
+        shfl_xor_sync=Primitive(shuffle_xor),
         match_any=Primitive(match_any),
         popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
@@ -108,13 +109,23 @@ def barrier(b: Builder) -> None:
 
 def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
     """The value of the thread ``distance`` lanes on in the warp; its own where there is none."""
+    return shuffle(b, "down", value, distance)
+
+
+def shuffle_xor(b: Builder, mask: int, value: Any, bits: int) -> Value:
+    """The value of the thread of the warp whose number differs in these bits."""
+    return shuffle(b, "bfly", value, bits)
+
+
+def shuffle(b: Builder, how: str, value: Any, distance: int) -> Value:
+    """The value of another thread of the warp."""
     kind = kind_of(value)
     width = kind.bitwidth  # type: ignore[attr-defined]
     bits, lanes = b.bitcast(ir_of(value, kind), ir.IntType(width)), ir.Constant(I32, int(distance))
 
     def moved(word: Any) -> Any:
         operands = [ir.Constant(I32, WHOLE_WARP), word, lanes, ir.Constant(I32, LAST_LANE)]
-        return convergent(b, I32, "llvm.nvvm.shfl.sync.down.i32", operands)
+        return convergent(b, I32, f"llvm.nvvm.shfl.sync.{how}.i32", operands)
 
     if width == 32:
         found = moved(bits)

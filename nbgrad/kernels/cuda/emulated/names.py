@@ -14,6 +14,7 @@ from ...compiler.kinds import Float, Kind, Pointer
 from ..access import Access, compute_dtype
 from ..intrinsics import index_arithmetic, low_word, pointer_to, popcount
 from ..memory import change_of, load_of, note_first, store_of
+from ..templates import WARP
 from .limits import SHARED_LIMIT
 from .words import BARRIER, BLOCK, CHECK, GRID, SHARED, SHUFFLE, THREAD, THREADS
 
@@ -144,6 +145,7 @@ def machine(needs: Needs, checked: bool) -> Namespace:
         gridDim=three(GRID),
         syncthreads=Primitive(meeting(barrier)),
         shfl_down_sync=Primitive(meeting(shuffle_down)),
+        shfl_xor_sync=Primitive(meeting(shuffle_xor)),
         match_any=Primitive(meeting(match_any)),
         popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
@@ -169,6 +171,11 @@ def call(b: Builder, place: int, operands: list[Any]) -> Any:
 def barrier(b: Builder) -> None:
     """Wait for all threads of the block."""
     call(b, BARRIER, [machine_of(b)])
+
+
+def shuffle_xor(b: Builder, mask: int, value: Any, bits: int) -> Value:
+    """The value of the thread of the warp whose number differs in these bits."""
+    return shuffle_down(b, mask, value, WARP + int(bits))
 
 
 def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:

@@ -109,7 +109,10 @@ def start(machine, thread):
 
 
 def answer(machine, warp, lane, threads, distance):
-    """What a thread gets: the value of the one so far on; for a negative distance a bit for each that has the same value."""
+    """What a thread gets: the value of the one so far on; from ``WARP`` on of the one whose number differs in these bits; for a
+    negative distance a bit for each that has the same value."""
+    if distance >= WARP:
+        return word(fiber_at(machine, warp + (lane ^ (distance - WARP))), VALUE)
     if distance >= 0:
         source = lane + distance if lane + distance < threads else lane
         return word(fiber_at(machine, warp + source), VALUE)
