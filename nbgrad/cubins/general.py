@@ -126,7 +126,7 @@ def orders() -> Iterator[Recipe]:
     for dtype in ("int32", "int64"):
         yield Recipe(scan_sums(dtype), identity, "int64")
         yield Recipe(tile_sums(dtype, dtype), identity, "int64")
-        yield Recipe(scan_tiles(dtype, dtype), identity, "int64")
+        yield Recipe(scan_tiles(dtype), identity, "int64")
 
 
 def searches() -> Iterator[Recipe]:

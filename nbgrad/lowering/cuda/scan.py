@@ -27,7 +27,7 @@ from .softmax import gapless
 
 __all__ = ["scan_steps"]
 
-MOST_PARTS = 1024  # of a row: one block scans what they give
+MOST_PARTS = 4096  # of a row: one block scans what they give
 ALONE = 4  # tiles that one block scans
 FEW_LINES, MANY = 1 << 12, 1 << 14  # lines of which each has a thread; threads that are enough
 LEAST = 64  # elements of a line's part
