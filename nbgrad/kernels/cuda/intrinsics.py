@@ -34,6 +34,7 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
         "note_error": Primitive(note_first),
         "pointer_of": Primitive(pointer_to(GLOBAL)),
         **index_arithmetic(multiply_high),
+        "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
@@ -240,6 +241,12 @@ def index_arithmetic(high_word: Any) -> dict[str, Primitive]:
 def multiply_high(b: Builder, x: Any, y: Any) -> Any:
     """mul.hi.u32."""
     return b.call(declare(b.module, ir.FunctionType(I32, [I32, I32]), "llvm.nvvm.mulhi.ui"), [x, y])
+
+
+def multiply_wide(b: Builder, x: Any, y: Any) -> Value:
+    """mul.wide.u32, which LLVM does not find where 64 bits are known to be of words."""
+    code = ir.InlineAsm(ir.FunctionType(I64, [I32, I32]), "mul.wide.u32 $0, $1, $2;", "=l,r,r")
+    return Value(kinds.int64, b.call(code, [low_word(b, x), low_word(b, y)]))
 
 
 def low_word(b: Builder, value: Any) -> Any:

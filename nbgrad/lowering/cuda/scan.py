@@ -13,7 +13,7 @@ from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import identity
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of
-from ...kernels.cuda.picks import pick, place, shift
+from ...kernels.cuda.picks import IN_LINE, pick, pick_in_line, place, shift
 from ...kernels.cuda.scans import Scan, parts_of, scan_lines, scan_of, scan_rows, scan_tile
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
@@ -166,6 +166,10 @@ def _pick(op, layouts, attributes):
         return (out,), Steps(() if zeros is None else (zeros,))
     places, steps = gapless(layouts, workspace)
     steps += [] if zeros is None else [zeros]
+    if op.name == "pick" and width == 1 and count == index.numel:  # of one line
+        recipe = Recipe(pick_in_line(bits_of(size)), identity, compute_dtype(bits_of(size)))
+        steps.append(Step(recipe, (ceil_div(count, BLOCK * IN_LINE),), (result(), *places), (), (count,)))
+        return (out,), Steps(tuple(steps), workspace.size)
     template = (pick if op.name == "pick" else place)(bits_of(size))
     steps.append(move(template, places, index.numel, length, width, count))
     return (out,), Steps(tuple(steps), workspace.size)
