@@ -59,7 +59,6 @@ def positions(source: str, ndim: int, apart: bool) -> Template:
     name = f"positions_{source}_{ndim}d{'_apart' * apart}"
     outs = [f"out{d}" for d in range(ndim)] if apart else ["out0"]
 
-
     def lines(k: int) -> list[str]:
         made = [f"rest = first + {k * WARP}"]
         for d in reversed(range(ndim)):
@@ -163,10 +162,7 @@ def pack(dtype: str) -> Template:
     stores = [
         line
         for k in range(SCANNED)
-        for line in (
-            f"if found_{k} and rank_{k} < room:",
-            f"    {store.name}(out0, rank_{k}, {load.name}(x1, first + {k * WARP}))",
-        )
+        for line in (f"if found_{k} and rank_{k} < room:", f"    {store.name}(out0, rank_{k}, {load.name}(x1, first + {k * WARP}))")
     ]
     function = compile_template(
         name,

@@ -12,7 +12,6 @@ from .templates import BLOCK, Template, ceil_div, compile_template, indent
 __all__ = ["random_fill", "random_source", "random_grid"]
 
 
-
 def unroll(dtype: str) -> int:
     """Blocks that a thread makes: they share the rounds' keys."""
     return 4 if dtype == "float32" else 1

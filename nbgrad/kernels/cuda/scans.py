@@ -300,9 +300,7 @@ def fold_parts(s: Source, tile: int) -> Template:
     def folded(loaded: list[str], k: int) -> list[str]:
         return [*loaded, f"place = low + {k * BLOCK} + thread", *turned(), s.absorb("a", "place")]
 
-    loads = both_ways(
-        [f"e{m}_{k} = {s.loads(d).name}(x{m}, here {{}} {k * BLOCK})" for k in range(each) for m, d in operands]
-    )
+    loads = both_ways([f"e{m}_{k} = {s.loads(d).name}(x{m}, here {{}} {k * BLOCK})" for k in range(each) for m, d in operands])
     absorbed = [line for k in range(each) for line in folded([f"v{m} = e{m}_{k}" for m, _ in operands], k)]
     single = [f"v{m} = {s.loads(d).name}(x{m}, origin + (low + t) * step)" for m, d in operands]
     shared = [f"sums_{k} = cuda.shared.array({WARPS}, STATE{k})" for k in s.width]
@@ -310,7 +308,9 @@ def fold_parts(s: Source, tile: int) -> Template:
     for d in (1, 2, 4, 8, 16):
         merged += [*(f"t_{k} = cuda.shfl_down_sync(0xffffffff, a_{k}, {d})" for k in s.width)]
         merged += [f"if lane < {WARP - d}:", f"    {s.merge('a', 'a', s.names('t'))}"]
-    last = [line for w in range(1, WARPS) for line in [*(f"t_{k} = sums_{k}[{w}]" for k in s.width), s.merge("a", "a", s.names("t"))]]
+    last = [
+        line for w in range(1, WARPS) for line in [*(f"t_{k} = sums_{k}[{w}]" for k in s.width), s.merge("a", "a", s.names("t"))]
+    ]
     return s.template(
         "scan_rows",
         f"""

@@ -147,6 +147,7 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "multiply_add_i32": multiply_add_i32,
         "min_i32": min,
         "moved": lambda pointer, i: Pointer(pointer.array, pointer.offset + int(i)),
+        "product_of_words": lambda x, y: int(x) * int(y),
         "byte_of_word": lambda x, shift: ((int(x) & 0xFFFFFFFF) >> int(shift)) & 255,
         **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": dtype_of(name).numpy for s, name in enumerate(state)},

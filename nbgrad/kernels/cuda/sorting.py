@@ -293,11 +293,7 @@ def scanned_lines() -> list[str]:
         "whole = 0",
     ]
     for w in range(WARPS):
-        lines += [
-            f"other = sums[{w}]",
-            f"before += where_index(thread >= {(w + 1) * WARP}, other, 0)",
-            "whole += other",
-        ]
+        lines += [f"other = sums[{w}]", f"before += where_index(thread >= {(w + 1) * WARP}, other, 0)", "whole += other"]
     return lines
 
 

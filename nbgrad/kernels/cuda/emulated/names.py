@@ -62,6 +62,7 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "note_error": Primitive(noted(checked)),
         "pointer_of": Primitive(pointer_to(0)),
         **index_arithmetic(high_word),
+        "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
@@ -210,6 +211,11 @@ def ballot(b: Builder, truth: Any) -> Value:
 def high_word(b: Builder, x: Any, y: Any) -> Any:
     """The upper 32 bits of a product."""
     return b.trunc(b.lshr(b.mul(b.zext(x, I64), b.zext(y, I64)), ir.Constant(I64, 32)), I32)
+
+
+def multiply_wide(b: Builder, x: Any, y: Any) -> Value:
+    """64 bits of a product of 32 each."""
+    return Value(kinds.int64, b.mul(b.zext(low_word(b, x), I64), b.zext(low_word(b, y), I64)))
 
 
 def narrow_bfloat16(b: Builder, real: Any) -> Any:
