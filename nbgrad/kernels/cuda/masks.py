@@ -11,7 +11,7 @@ from functools import cache
 
 from .access import Access
 from .sorting import SCANNED
-from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent
+from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent, strided_parameters
 
 __all__ = ["nonzero", "nonzero_complex", "note_zeros", "pack", "positions", "spread", "truth"]
 
@@ -49,29 +49,41 @@ def NAME(x0, errors, n, fault):
 
 
 @cache
-def positions(source: str, ndim: int, apart: bool) -> Template:
+def positions(source: str, ndim: int, apart: bool, bits: int = 32) -> Template:
     """The indices of the elements for which scalar is 1, in their order: a row each; ``apart`` a result a dimension.
 
-    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the sizes but the first one.
-    Grid: tiles of BLOCK * SCANNED.
+    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the divisors of
+    ``strided_parameters``. Grid: tiles of BLOCK * SCANNED. Bind ``**index_source(bits)``.
     """
     load, store, start = Access("load", source), Access("store", "int64", exact=True), Access("load", "int64", exact=True)
-    name = f"positions_{source}_{ndim}d{'_apart' * apart}"
+    name = f"positions{bits}_{source}_{ndim}d{'_apart' * apart}"
     outs = [f"out{d}" for d in range(ndim)] if apart else ["out0"]
-
-    def lines(k: int) -> list[str]:
-        made = [f"rest = first + {k * WARP}"]
+    if ndim == 1:
+        stores = [
+            line
+            for k in range(SCANNED)
+            for line in (f"if found_{k} and rank_{k} < total:", f"    {store.name}(out0, rank_{k}, first + {k * WARP})")
+        ]
+    else:  # ranks wait in shared memory: coordinates of all elements at once would need too many registers
+        coordinates = [f"rest{ndim - 1} = first + k * {WARP}"]
         for d in reversed(range(ndim)):
-            made += [f"c = rest % size{d}", f"rest = rest // size{d}"] if d else ["c = rest"]
-            made.append(f"{store.name}(out{d}, rank_{k}, c)" if apart else f"{store.name}(out0, rank_{k} * {ndim} + {d}, c)")
-        return [f"if found_{k} and rank_{k} < total:", *("    " + line for line in made)]
-
-    stores = [line for k in range(SCANNED) for line in lines(k)]
-    sizes = "".join(f", size{d}" for d in range(1, ndim))
+            divided = [f"rest{d - 1} = divide(rest{d}, size{d}, magic{d}, shift{d})"]
+            divided += [f"c{d} = multiply_add(rest{d - 1}, -size{d}, rest{d})"]
+            coordinates += divided if d else ["c0 = rest0"]
+            to = f"out{d}, rank" if apart else f"out0, rank * {ndim} + {d}"
+            coordinates.append(f"{store.name}({to}, c{d})")
+        stores = [f"ranks[{k * BLOCK} + thread] = where_index(found_{k}, rank_{k}, total)" for k in range(SCANNED)]
+        stores += [
+            f"for k in range({SCANNED}):",
+            f"    rank = ranks[k * {BLOCK} + thread]",
+            "    if rank < total:",
+            *("        " + line for line in coordinates),
+        ]
     function = compile_template(
         name,
         f"""
-def NAME({", ".join(outs)}, x0, starts, n, total{sizes}):
+def NAME({", ".join([*outs, "x0", "starts", "n", "total", *strided_parameters([], ndim)])}):
+    {indent(4, [f"ranks = cuda.shared.array({BLOCK * SCANNED}, STATE0)"] * (ndim > 1))}
     {indent(4, ranked_lines(load.name, start.name))}
     {indent(4, stores)}
 """,
