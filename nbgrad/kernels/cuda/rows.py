@@ -299,11 +299,10 @@ class HeldRow:
         lines += meet(["common"], lambda later: f"common = join(common, {later[0]})", width, "first")
         lines += ["common = whole_of(common, origin)", "pivot = pivot_of(common)"]
         terms = [[f"t{k}_{j}" for j in range(around.terms)] for k in range(len(elements))]
-        lines += [f"{', '.join(made)} = term_of({name}, pivot)" for made, name in zip(terms, elements)]
         lines += [f"{name} = 0.0" for name in sums]
 
         def added(low: int, high: int) -> list[str]:
-            made = list[str]()
+            made = [f"{', '.join(terms[k])} = term_of({elements[k]}, pivot)" for k in range(low, high)]
             for j in range(around.terms):
                 made += in_pairs([each[j] for each in terms[low:high]], "u", "{} + {}")
                 made.append(f"sum{j}, carry{j} = add_carried(sum{j}, carry{j}, u0)")
