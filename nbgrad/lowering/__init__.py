@@ -11,6 +11,7 @@ def load() -> None:
     # Order does not matter.
     from . import (  # noqa: F401
         complex,
+        convolution,
         copy,
         counts,
         decompositions,
@@ -23,6 +24,7 @@ def load() -> None:
         linalg,
         losses,
         masks,
+        pooling,
         random,
         reduce,
         scan,

@@ -3,6 +3,7 @@
 # Order does not matter.
 from . import (  # noqa: F401
     complex,
+    convolution,
     copies,
     decompositions,
     einsum,
@@ -12,6 +13,7 @@ from . import (  # noqa: F401
     losses,
     movement,
     places,
+    pooling,
     random,
     reduce,
     scatter,
