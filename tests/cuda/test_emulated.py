@@ -138,11 +138,7 @@ RIGHT = {
         lambda x: x[::-1],
     ),
     "an exchange": (
-        [
-            "v = cuda.shfl_xor_sync(0xffffffff, load_float32(x0, thread), 5)",
-            "if block == 0:",
-            "    store_float32(x1, thread, v)",
-        ],
+        ["v = cuda.shfl_xor_sync(0xffffffff, load_float32(x0, thread), 5)", "if block == 0:", "    store_float32(x1, thread, v)"],
         None,
     ),
     "a shuffle": (
