@@ -57,10 +57,13 @@ from .. import (
     tanh,
     tanhshrink,
     threshold,
+    zeros_like,
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.functions import attach
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
+from .bags import embedding_bag
+from .bilinear import bilinear
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
 from .loss_functions import (
@@ -76,9 +79,29 @@ from .loss_functions import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .normalization import batch_norm, group_norm, instance_norm, normal_rows, rms_norm
+from .normalization import batch_norm, group_norm, instance_norm, local_response_norm, normal_rows, rms_norm
+from .rearranging import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from .resampling import interpolate, upsample, upsample_bilinear, upsample_nearest
+from .sampling import affine_grid, grid_sample
+from .sequence_losses import ctc_loss, multilabel_margin_loss
 
 __all__ = [
+    "affine_grid",
+    "bilinear",
+    "channel_shuffle",
+    "ctc_loss",
+    "embedding_bag",
+    "grid_sample",
+    "gumbel_softmax",
+    "interpolate",
+    "local_response_norm",
+    "multilabel_margin_loss",
+    "native_channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
     "alpha_dropout",
     "celu_",
     "dropout1d",
@@ -260,6 +283,33 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slopes = empty_like(input, requires_grad=False).uniform_(lower, upper).masked_fill_(input.detach() >= 0, 1.0)
     return input.mul_(slopes) if inplace else input * slopes
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """``softmax`` of ``(logits + noise) / tau`` with noise of Gumbel's distribution: a draw of one class, made differentiable.
+
+    Args:
+        logits: unnormalised logarithms of probabilities, any shape.
+        tau: the temperature.
+        hard: whether the result is 1 for one class and 0 for the others; gradients are those of the soft one.
+        eps: without effect, as in torch.
+        dim: over which classes lie.
+
+    Source: Jang, Gu, Poole, "Categorical Reparameterization with Gumbel-Softmax", 2016; Maddison et al., 2016.
+
+    >>> import nbgrad
+    >>> gumbel_softmax(nbgrad.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
+    """
+    noise = -empty_like(logits, requires_grad=False).exponential_().log()
+    soft = softmax_along((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    drawn: Any = zeros_like(soft, requires_grad=False)
+    return drawn.scatter(dim, soft.detach().argmax(dim, True), 1.0) - soft.detach() + soft
 
 
 # ---- in place --------------------------------------------------------------------------------------------------------

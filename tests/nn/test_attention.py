@@ -143,7 +143,11 @@ def test_dropout_leaves_out_weights():
         (nbgrad.ShapeError, "the same last size", lambda q: F.scaled_dot_product_attention(q, q[..., :1], q)),
         (nbgrad.ShapeError, "a value for each key", lambda q: F.scaled_dot_product_attention(q, q, q[:1])),
         (nbgrad.ShapeError, "two dimensions", lambda q: F.scaled_dot_product_attention(q[0], q, q)),
-        (nbgrad.ShapeError, "cannot broadcast|attn_mask is", lambda q: F.scaled_dot_product_attention(q, q[:1], q[:1], nbgrad.ones(3, 2))),
+        (
+            nbgrad.ShapeError,
+            "cannot broadcast|attn_mask is",
+            lambda q: F.scaled_dot_product_attention(q, q[:1], q[:1], nbgrad.ones(3, 2)),
+        ),
         (
             nbgrad.ShapeError,
             "4 heads",
