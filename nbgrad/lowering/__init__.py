@@ -10,6 +10,7 @@ def load() -> None:
     """Register all lowerings."""
     # Order does not matter.
     from . import (  # noqa: F401
+        attention,
         complex,
         copy,
         counts,
@@ -24,6 +25,7 @@ def load() -> None:
         losses,
         masks,
         random,
+        recurrent,
         reduce,
         scan,
         scatter,

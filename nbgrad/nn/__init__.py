@@ -13,7 +13,7 @@ from types import ModuleType
 
 from .. import Parameter
 from ..methods.namespaces import module_below
-from . import functional, init, utils
+from . import attention, functional, init, utils
 from .activation import (
     CELU,
     ELU,
@@ -71,7 +71,11 @@ from .loss import (
     TripletMarginWithDistanceLoss,
 )
 from .module import Module
+from .multihead import MultiheadAttention
 from .normal_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, RMSNorm
+from .recurrent import GRU, LSTM, RNN, RNNBase
+from .recurrent_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [
     "AlphaDropout",
@@ -94,6 +98,8 @@ __all__ = [
     "Flatten",
     "GELU",
     "GLU",
+    "GRU",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -105,6 +111,8 @@ __all__ = [
     "Identity",
     "KLDivLoss",
     "L1Loss",
+    "LSTM",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -118,6 +126,7 @@ __all__ = [
     "ModuleList",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
@@ -126,6 +135,10 @@ __all__ = [
     "ParameterList",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNN",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -143,8 +156,14 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
+    "attention",
     "functional",
     "init",
     "utils",

@@ -60,6 +60,7 @@ from .. import (
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.functions import attach
+from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
 from .loss_functions import (
@@ -99,11 +100,13 @@ __all__ = [
     "hinge_embedding_loss",
     "instance_norm",
     "margin_ranking_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_soft_margin_loss",
     "pdist",
     "poisson_nll_loss",
     "rms_norm",
+    "scaled_dot_product_attention",
     "soft_margin_loss",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 import nbgrad
@@ -13,6 +13,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
 from ..dispatch.updates import fused_updates, in_tables
+from ..methods.namespaces import module_below
 
 __all__ = [
     "clip_grad_norm_",
@@ -243,3 +244,8 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         size = parameter.numel()
         parameter.data = vec.narrow(0, start, size).view_as(parameter).data
         start += size
+
+
+def __getattr__(name: str) -> ModuleType:
+    """torch's paths: ``nbgrad.nn.utils.rnn``."""
+    return module_below(__name__, name)

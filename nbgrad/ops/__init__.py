@@ -2,6 +2,7 @@
 
 # Order does not matter.
 from . import (  # noqa: F401
+    attention,
     complex,
     copies,
     decompositions,
@@ -13,6 +14,7 @@ from . import (  # noqa: F401
     movement,
     places,
     random,
+    recurrent,
     reduce,
     scatter,
     special,

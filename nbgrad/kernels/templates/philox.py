@@ -17,9 +17,10 @@ from ..prims import sqrt, to_float, where
 from ..scalars.logarithm import log
 from ..scalars.trigonometric import cos, sin
 
-__all__ = ["philox", "fill_four", "fill_two", "DISTRIBUTIONS", "POINTERS"]
+__all__ = ["ROUNDS", "mixed", "next_key", "philox", "fill_four", "fill_two", "DISTRIBUTIONS", "POINTERS"]
 
 WORD = 0xFFFFFFFF
+ROUNDS = 10
 TWO_PI = 6.283185307179586
 
 
@@ -27,12 +28,26 @@ def philox(block, call, seed):
     """The four words of a block: ten rounds of two 32 x 32 -> 64 bit products."""
     c0, c1, c2, c3 = block & WORD, (block >> 32) & WORD, call & WORD, (call >> 32) & WORD
     k0, k1 = seed & WORD, (seed >> 32) & WORD
-    for _ in range(10):
-        left, right = 0xD2511F53 * c0, 0xCD9E8D57 * c2
-        c0, c2 = ((right >> 32) & WORD) ^ c1 ^ k0, ((left >> 32) & WORD) ^ c3 ^ k1
-        c1, c3 = right & WORD, left & WORD
-        k0, k1 = (k0 + 0x9E3779B9) & WORD, (k1 + 0xBB67AE85) & WORD
+    for _ in range(ROUNDS):
+        c0, c1, c2, c3 = mixed(c0, c1, c2, c3, k0, k1)
+        k0, k1 = next_key(k0, k1)
     return c0, c1, c2, c3
+
+
+def product_of_words(x, y):
+    """64 bits; GPUs have an instruction for it (``ptx_names`` of kernels/cuda/intrinsics.py)."""
+    return x * y
+
+
+def mixed(c0, c1, c2, c3, k0, k1):
+    """A round."""
+    left, right = product_of_words(c0, 0xD2511F53), product_of_words(c2, 0xCD9E8D57)
+    return ((right >> 32) & WORD) ^ c1 ^ k0, right & WORD, ((left >> 32) & WORD) ^ c3 ^ k1, left & WORD
+
+
+def next_key(k0, k1):
+    """The key of the round after."""
+    return (k0 + 0x9E3779B9) & WORD, (k1 + 0xBB67AE85) & WORD
 
 
 # ---- four numbers a block: float32 ---------------------------------------------------------------------------------
