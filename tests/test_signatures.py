@@ -123,8 +123,15 @@ def differences(path: str, function: Any, wanted: list[Argument]) -> Iterator[st
             continue
         elif place is not None and (own not in places or places.index(own) != place):
             yield f"{name} is not at place {place}"
-        elif place is not None and default is not REQUIRED and default is not ... and default != defaults[own]:
+        elif place is not None and default is not REQUIRED and default is not ... and not is_default(defaults[own], default):
             yield f"{name} is {default!r} by default, not {defaults[own]!r}"
+
+
+def is_default(own: Any, theirs: Any) -> bool:
+    """Whether a default is torch's: of one number for each dimension, the number; () is none of them, "valid" no padding."""
+    if isinstance(theirs, tuple) and len(set(theirs)) < 2:
+        theirs = theirs[0] if theirs else None
+    return bool(own == (0 if theirs == "valid" else theirs))
 
 
 def all_differences(place: str) -> Iterator[tuple[str, str]]:

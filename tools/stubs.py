@@ -311,7 +311,13 @@ def type_of(op: Op | None, name: str, p: inspect.Parameter, first: bool, inplace
         found = type(p.default).__name__
     else:
         found = "Any"
-    if isinstance(p.default, str) and found in ("Number", "Ints", "int"):
+    if (
+        isinstance(p.default, str)
+        and found in ("Number", "Ints", "int")
+        or op is not None
+        and name == "padding"
+        and op.name[:4] == "conv"
+    ):
         found += " | str"
     optional = p.default is None or p.default is p.empty and name in OPTIONAL and name != "dim"
     return found + " | None" if optional and found != "Any" else found

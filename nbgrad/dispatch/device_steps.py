@@ -7,6 +7,7 @@ lazy conjugation and negation, and operands that a half type rounds first.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ..base.dtypes import INTEGER, DType, bool_
@@ -20,6 +21,7 @@ from ..kernels.cuda.templates import (
     elementwise,
     index_source,
     number,
+    repeated,
     single,
     strided,
     strided_args,
@@ -28,7 +30,7 @@ from ..kernels.cuda.templates import (
 from ..kernels.cuda.vectors import lanes_for
 from ..ops.shapes import expanded
 from ..tensors.layout import Layout, layout_of
-from .device_copies import copy_step, index_bits, one_step, with_single
+from .device_copies import copy_step, in_vectors, index_bits, one_step, with_single
 from .device_formulas import Bound, Operation, bound
 from .formulas import Formula, is_single
 
@@ -137,10 +139,23 @@ def strided_step(
     """
     shape, steps = in_memory_order(first, [expanded(x, first.shape)[1] for x in layouts])
     sizes, walked = collapse(shape, steps)
-    bits = index_bits(sizes, *walked)
-    template = strided(operation.inputs, operation.outputs, len(sizes), bits, operation.into)
-    recipe = Recipe(template, operation.scalar, operation.dtype, index_source(bits))
-    return Step(recipe, strided_grid(first.numel), pointers, values, (first.numel, *strided_args(sizes, walked)))
+    bits, places = index_bits(sizes, *walked), iter(walked[len(operation.outputs) - len(operation.into) :])
+    inner = [next(places)[-1] if x.kind in ("array", "single") else 1 for x in operation.inputs]
+
+    def made(lanes: int) -> Step:
+        vectors, counted = in_vectors(lanes, sizes, walked, True) or (sizes, walked)
+        inputs = operation.inputs
+        if lanes > 1:
+            inputs = tuple([x if step else repeated(x.dtype) for x, step in zip(inputs, inner)])
+        template = strided(inputs, operation.outputs, len(vectors), bits, operation.into, lanes)
+        recipe, count = Recipe(template, operation.scalar, operation.dtype, index_source(bits)), math.prod(vectors)
+        return Step(recipe, strided_grid(count), pointers, values, (count, *strided_args(vectors, counted)))
+
+    arrays = [x.dtype for x, step in zip(operation.inputs, inner) if x.kind in ("array", "single") and step]
+    lanes = lanes_for(operation.scalar, operation.dtype, arrays, operation.outputs)
+    while lanes > 1 and in_vectors(lanes, sizes, walked, True) is None:
+        lanes //= 2
+    return with_single(made, lanes)
 
 
 def in_memory_order(first: Layout, steps: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:

@@ -6,11 +6,11 @@ tell what a node must save: here ``y``. A rule turns the formulas of its operand
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from typing import Any, Callable, Collection, Iterable
 
 from ..base.bounded import keep
+from ..base.functions import parameter_names
 from ..base.grad_mode import dual_levels, mode, traces
 from ..graph.edges import Node, edge_of, next_seq, requires_grad
 from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike
@@ -40,11 +40,9 @@ class GeneralRule(SavingRule):
         able = op.operands if isinstance(op, Movement) else tuple(name for name in op.edges if name in op.vjps)
         super().__init__(op, wanted, able)
         self.formulas = tuple(vjp_formula(op, name) for name in wanted)
-        self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
+        self.params = tuple(parameter_names(f) for f in self.formulas)
         self.together = [
-            (names, formula, tuple(inspect.signature(formula).parameters))
-            for names, formula in op.together.items()
-            if len({*names} & {*wanted}) > 1
+            (names, formula, parameter_names(formula)) for names, formula in op.together.items() if len({*names} & {*wanted}) > 1
         ]
         mentioned = {name for names in (*self.params, *(params for _, _, params in self.together)) for name in names}
         self.saved_names = tuple(name for name in (*op.operands, op.second, "out") if name in mentioned)
@@ -109,7 +107,7 @@ class GeneralRule(SavingRule):
         for k, (name, names) in enumerate(zip(self.wanted, params)):
             other, rest = self.op.after.get(name, ("", None))
             if rest and names and other in self.wanted and params[place := self.wanted.index(other)]:
-                last = tuple(inspect.signature(rest).parameters)[1:]
+                last = parameter_names(rest)[1:]
                 lines.append(f"    r{place} = {calls[place]}")
                 calls[place] = f"r{place}"
                 calls[k] = f"a{k}({', '.join([f'r{place}', *map(source.__getitem__, last)])})"

@@ -19,7 +19,7 @@ from copy import copy
 from functools import cache
 from typing import Any, Callable
 
-from ..base.functions import attach
+from ..base.functions import attach, parameter_names
 from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
 
 __all__ = [
@@ -241,7 +241,7 @@ class Elementwise(Op):
 
     def _evaluate(self, formula: Callable) -> Expr:
         booleans = dict(self.params)
-        names = inspect.signature(formula).parameters
+        names = parameter_names(formula)
         return _as_expr(formula(*(symbol(name, booleans.get(name, False)) for name in names)))
 
     @cache
@@ -253,14 +253,14 @@ class Elementwise(Op):
         if operand not in self.partial_formulas:
             return ZERO
         partial = self.partial(operand)
-        if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
+        if "g" in parameter_names(self.partial_formulas[operand]):
             return partial
         return times(symbol("g"), conjugate(partial) if is_complex else partial)
 
     def cotangent_operation(self, operand: str) -> tuple[Elementwise, tuple[str, ...]]:
         """The cotangent of an operand as an operation outside of the table; and the names of what it takes behind the cotangent."""
         partial = self.partial_formulas[operand]
-        names = tuple(inspect.signature(partial).parameters)
+        names = parameter_names(partial)
         parameters = [
             inspect.Parameter("result" if name == "out" else name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
             for name in ("cotangent", *names)
@@ -460,7 +460,7 @@ class General(Op):
         """
         if self.constant:
             return ()
-        mentions = {name: set(inspect.signature(formula).parameters) for name, formula in self.vjps.items()}
+        mentions = {name: set(parameter_names(formula)) for name, formula in self.vjps.items()}
         linear = [name for name in mentions if not mentions[name] & {name, "out"} and not is_refusing(self.vjps[name])]
         groups: dict[tuple[str, ...], None] = {}
         for name in linear:
@@ -474,7 +474,7 @@ class General(Op):
 
 def made_after(other: Callable, rest: Callable) -> Callable:
     """The whole formula of a cotangent that is made of another operand's."""
-    first, last = (tuple(inspect.signature(formula).parameters) for formula in (other, rest))
+    first, last = (parameter_names(formula) for formula in (other, rest))
     names = tuple(dict.fromkeys((*first, *last[1:])))
 
     def formula(*values):

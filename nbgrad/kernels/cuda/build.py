@@ -127,7 +127,7 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
 # and moments hold their elements beside accumulators.
 NEEDS_MORE = {
     "weighted_logits_difference_jvp_x_y_p": {"float64": 3},
-    "element_of_scores": {"float32": 3, "float64": 3},
+    "element_of_scores": {"float64": 3},
     "element_of_moments": {"float32": 3, "float64": 2},
 }
 

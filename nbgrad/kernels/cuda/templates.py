@@ -36,6 +36,7 @@ __all__ = [
     "arguments_of",
     "array",
     "single",
+    "repeated",
     "value",
     "number",
     "pair",
@@ -108,7 +109,7 @@ def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, 
 
 
 class Operand(NamedTuple):
-    """An input of an elementwise kernel; made by ``array``, ``single``, ``value`` and ``pair``."""
+    """An input of an elementwise kernel; made by ``array``, ``single``, ``repeated``, ``value`` and ``pair``."""
 
     dtype: str
     kind: str
@@ -122,6 +123,11 @@ def array(dtype: str) -> Operand:
 def single(dtype: str) -> Operand:
     """One element in device memory for all outputs: an expanded scalar, read once by every thread."""
     return Operand(dtype, "single")
+
+
+def repeated(dtype: str) -> Operand:
+    """A tensor of a strided kernel with one element for all of a vector: broadcast along the innermost dimension."""
+    return Operand(dtype, "repeated")
 
 
 def value(dtype: str) -> Operand:
@@ -173,7 +179,7 @@ class Signature:
 
     @property
     def label(self) -> str:
-        marks = {"array": "", "single": "s", "value": "v", "pair": "p"}
+        marks = {"array": "", "single": "s", "repeated": "r", "value": "v", "pair": "p"}
         inputs = [x.dtype + marks[x.kind] for x in self.inputs]
         return "_".join([*inputs, "to", *self.outputs, *(f"into{k}" for k in self.into)])
 
@@ -186,7 +192,7 @@ class Signature:
     def pointers(self) -> dict[str, str]:
         """``{name: dtype}`` of the pointer parameters."""
         outputs = {f"out{j}": self.outputs[j] for j in range(len(self.into), len(self.outputs))}
-        return outputs | {f"x{k}": x.dtype for k, x in self._inputs("array", "single")}
+        return outputs | {f"x{k}": x.dtype for k, x in self._inputs("array", "single", "repeated")}
 
     @property
     def values(self) -> list[str]:
@@ -196,7 +202,7 @@ class Signature:
 
     def accesses(self, lanes: int) -> frozenset[Access]:
         """Every access that the source may call, vectors and scalars."""
-        loads = {Access("load", x.dtype, w) for _, x in self._inputs("array", "single") for w in (1, lanes)}
+        loads = {Access("load", x.dtype, w) for _, x in self._inputs("array", "single", "repeated") for w in (1, lanes)}
         return frozenset(loads | {Access("store", dtype, w) for dtype in self.outputs for w in (1, lanes)})
 
     def traffic(self, lanes: int, vectors: int) -> Counter:
@@ -216,9 +222,9 @@ class Signature:
             names: of the variables begin so: those of vectors and those of single elements are other ones.
         """
         loads = [
-            f"{names}x{k}_{u} = {Access('load', x.dtype, lanes).name}(x{k}, {place(f'x{k}')})"
+            f"{names}x{k}_{u} = {Access('load', x.dtype, lanes if x.kind == 'array' else 1).name}(x{k}, {place(f'x{k}')})"
             for u, place in enumerate(places)
-            for k, x in self._inputs("array")
+            for k, x in self._inputs("array", "repeated")
         ]
         results = [
             f"{', '.join(self._results(u, lane, names))} = scalar({', '.join(self._arguments(u, lane, lanes, names))})"
@@ -245,7 +251,8 @@ class Signature:
 
     def _arguments(self, u, lane, lanes, names):
         suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": "", "pair": ""}
-        return [f"{names if x.kind == 'array' else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
+        suffixes["repeated"] = f"_{u}"
+        return [f"{names if x.kind in ('array', 'repeated') else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
 
 
 @cache
@@ -314,7 +321,8 @@ def strided(
         outputs, into: as ``elementwise``'s.
         ndim: dimensions after collapsing, at least 1.
         bits: of the index arithmetic.
-        lanes: elements of a vector access, along which the innermost stride is 1; sizes and strides then count vectors.
+        lanes: elements of a vector access, along which the innermost stride is 1; sizes and strides then count vectors, but those
+            of ``repeated`` operands, whose innermost stride is 0, count elements.
     """
     signature = Signature(tuple(x._replace(kind="array") if x.kind == "single" else x for x in inputs), outputs, into)
     pointers = list(signature.pointers)
