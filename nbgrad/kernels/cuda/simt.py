@@ -143,6 +143,8 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "note_error": note_error,
         "pointer_of": lambda word: word,
         "where_index": prims["where"],
+        "greatest": np.maximum,
+        "near_reciprocal": lambda x: np.float32(1.0) / x,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
         "min_i32": min,
@@ -188,7 +190,7 @@ class Shared:
 
 
 class Thread(greenlet):
-    """``waits`` is None, ("barrier",), ("shuffle", value, distance) or ("match", value): what the thread stopped at."""
+    """``waits`` is None, ("barrier",), ("shuffle", value, distance, how) or ("match", value): what the thread stopped at."""
 
     def start(self, index, block, block_shape, grid, shared):
         self.index, self.block, self.block_shape, self.grid = index, block, block_shape, grid
@@ -217,7 +219,12 @@ class Machine:
     def shfl_down_sync(self, mask, value, distance):
         if mask != 0xFFFFFFFF:
             raise KernelError(f"simt: shuffle with mask {mask:#x}; only whole warps shuffle here.")
-        return getcurrent().wait("shuffle", value, distance)
+        return getcurrent().wait("shuffle", value, distance, "down")
+
+    def shfl_xor_sync(self, mask, value, bits):
+        if mask != 0xFFFFFFFF:
+            raise KernelError(f"simt: shuffle with mask {mask:#x}; only whole warps shuffle here.")
+        return getcurrent().wait("shuffle", value, bits, "xor")
 
     def shfl_up_sync(self, mask, value, distance):
         return self.shfl_down_sync(mask, value, -distance)
@@ -299,10 +306,10 @@ def run_block(threads: list[Thread], args: Sequence) -> None:
 
 def meet_shuffle(warp: list[Thread]) -> bool:
     """Exchange values if all of ``warp`` stand at the same shuffle; a lane without a source keeps its own value."""
-    if not all(t.waits and t.waits[0] == "shuffle" and t.waits[2] == warp[0].waits[2] for t in warp):
+    if not all(t.waits and t.waits[0] == "shuffle" and t.waits[2:] == warp[0].waits[2:] for t in warp):
         return False
     for lane, thread in enumerate(warp):
-        source = lane + thread.waits[2]
+        source = lane + thread.waits[2] if thread.waits[3] == "down" else lane ^ thread.waits[2]
         thread.answer = warp[source if 0 <= source < len(warp) else lane].waits[1]
     return True
 

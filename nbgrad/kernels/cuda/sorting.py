@@ -269,7 +269,9 @@ def NAME({", ".join(given)}, n, tiles, shift, flip):
     pointers = (order, *[key] * keeps, key, *([source] if source else []), counts)
     accesses = {load, start, store, *([place] if source else []), *([store_key] if keeps else [])}
     state = ("int32", counts, key, source or "int32")
-    return Template(name, function, pointers, 0, frozenset(accesses), Counter([load, store]), 64, state, resident=2 if key == "int32" else 3)
+    return Template(
+        name, function, pointers, 0, frozenset(accesses), Counter([load, store]), 64, state, resident=2 if key == "int32" else 3
+    )
 
 
 # ---- sums of all before ------------------------------------------------------------------------------------------------

@@ -17,7 +17,18 @@ from ..prims import sqrt, to_float, where
 from ..scalars.logarithm import log
 from ..scalars.trigonometric import cos_of, reduce_angle, sin_of
 
-__all__ = ["ROUNDS", "numbers_of_block", "parameters_dtype", "mixed", "next_key", "philox", "fill_four", "fill_two", "DISTRIBUTIONS", "POINTERS"]
+__all__ = [
+    "ROUNDS",
+    "numbers_of_block",
+    "parameters_dtype",
+    "mixed",
+    "next_key",
+    "philox",
+    "fill_four",
+    "fill_two",
+    "DISTRIBUTIONS",
+    "POINTERS",
+]
 
 WORD = 0xFFFFFFFF
 ROUNDS = 10

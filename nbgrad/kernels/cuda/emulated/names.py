@@ -12,8 +12,9 @@ from ...compiler.arithmetic import Builder, Value, convert, ir_of, kind_of
 from ...compiler.expressions import Namespace, Primitive
 from ...compiler.kinds import Float, Kind, Pointer
 from ..access import Access, compute_dtype
-from ..intrinsics import index_arithmetic, low_word, pointer_to, popcount
+from ..intrinsics import greatest, index_arithmetic, low_word, pointer_to, popcount
 from ..memory import change_of, load_of, note_first, store_of
+from ..templates import WARP
 from .limits import SHARED_LIMIT
 from .words import BARRIER, BLOCK, CHECK, GRID, MATCHES, SHARED, SHUFFLE, THREAD, THREADS
 
@@ -61,6 +62,8 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "cuda": machine(needs, checked),
         "note_error": Primitive(noted(checked)),
         "pointer_of": Primitive(pointer_to(0)),
+        "greatest": Primitive(greatest),
+        "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(high_word),
         "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
@@ -145,6 +148,7 @@ def machine(needs: Needs, checked: bool) -> Namespace:
         syncthreads=Primitive(meeting(barrier)),
         syncwarp=Primitive(meeting(barrier)),
         shfl_down_sync=Primitive(meeting(shuffle_down)),
+        shfl_xor_sync=Primitive(meeting(shuffle_xor)),
         shfl_up_sync=Primitive(meeting(shuffle_up)),
         match_any=Primitive(meeting(match_any)),
         match_bits=Primitive(meeting(lambda b, value, bits: match_any(b, value))),
@@ -175,6 +179,11 @@ def barrier(b: Builder) -> None:
     call(b, BARRIER, [machine_of(b)])
 
 
+def shuffle_xor(b: Builder, mask: int, value: Any, bits: int) -> Value:
+    """The value of the thread of the warp whose number differs in these bits."""
+    return shuffled(b, value, WARP + int(bits))
+
+
 def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
     """The value of the thread ``distance`` lanes on in the warp; its own where there is none."""
     return shuffled(b, value, int(distance))
@@ -193,6 +202,11 @@ def shuffled(b: Builder, value: Any, distance: int) -> Value:
     found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, distance)])
     found = found if bits.type == I64 else b.trunc(found, bits.type)
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def near_reciprocal(b: Builder, x: Any) -> Value:
+    """1 / x."""
+    return Value(kinds.float32, b.fdiv(ir.Constant(ir.FloatType(), 1.0), ir_of(x, kinds.float32)))
 
 
 def match_any(b: Builder, value: Any) -> Value:

@@ -111,6 +111,8 @@ def start(machine, thread):
 
 def answer(machine, warp, lane, threads, distance):
     """What a thread gets: NOTE [Distances] of ``words.py``."""
+    if distance >= WARP:
+        return word(fiber_at(machine, warp + (lane ^ (distance - WARP))), VALUE)
     if distance >= 0:
         source = lane + distance if lane + distance < threads else lane
         return word(fiber_at(machine, warp + source), VALUE)
