@@ -10,6 +10,7 @@ def load() -> None:
     """Register all lowerings."""
     # Order does not matter.
     from . import (  # noqa: F401
+        attention,
         complex,
         convolution,
         copy,
@@ -26,6 +27,7 @@ def load() -> None:
         masks,
         pooling,
         random,
+        recurrent,
         reduce,
         scan,
         scatter,

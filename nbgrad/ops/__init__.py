@@ -2,6 +2,7 @@
 
 # Order does not matter.
 from . import (  # noqa: F401
+    attention,
     complex,
     convolution,
     copies,
@@ -15,6 +16,7 @@ from . import (  # noqa: F401
     places,
     pooling,
     random,
+    recurrent,
     reduce,
     scatter,
     special,

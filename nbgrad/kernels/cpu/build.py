@@ -70,27 +70,36 @@ def fingerprint(function: Callable) -> str:
     parts, seen, stack = list[str](), set(), [function]
     while stack:
         function = stack.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        if hasattr(function, "compiled"):
-            parts.append(f"{function.__name__} of {function.source}")  # type: ignore[attr-defined]
-            names = words_of(function.source)  # type: ignore[attr-defined]
-        else:
-            code = function.__code__
-            parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
-            names = code.co_names
-        if getattr(function, "part_of_loop", False):
-            parts.append("part_of_loop")
-        for name in names:
-            value = function.__globals__.get(name)
-            if name in PRIMS or name in INTRINSICS or name not in function.__globals__:
-                continue
+        if function not in seen:
+            seen.add(function)
+            own, called = own_fingerprint(function)
+            parts += own
+            stack += called
+    return ";".join(parts)
+
+
+@cache
+def own_fingerprint(function: Callable) -> tuple[list[str], list[Callable]]:
+    """What determines what a plain function computes but for those that it calls, and these."""
+    parts, called = list[str](), list[Callable]()
+    if hasattr(function, "compiled"):
+        parts.append(f"{function.__name__} of {function.source}")  # type: ignore[attr-defined]
+        names = words_of(function.source)  # type: ignore[attr-defined]
+    else:
+        code = function.__code__
+        parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
+        names = code.co_names
+    if getattr(function, "part_of_loop", False):
+        parts.append("part_of_loop")
+    known = function.__globals__
+    for name in names:
+        if name in known and name not in PRIMS and name not in INTRINSICS:
+            value = known[name]
             if isinstance(value, python_types.FunctionType):
-                stack.append(value)
+                called.append(value)
             else:
                 parts.append(f"{name}={value!r}:{type(value).__name__}")
-    return ";".join(parts)
+    return parts, called
 
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -113,17 +122,17 @@ def program_key(program: Program) -> str:
         str(program.reassociate) + " apart" * program.apart + " fused" * program.fused,
         fingerprint(program.function),
         *bound,
-        constants_text(program.dtype),
+        constants_key(program.dtype),
     )
 
 
 @cache
-def constants_text(dtype: str | None) -> str:
-    """The dtype's constants, which scalar functions reach by name."""
+def constants_key(dtype: str | None) -> str:
+    """The content hash of the dtype's constants, which scalar functions reach by name."""
     from .. import scalars
 
     constants = scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {})
-    return ";".join(f"{k}={fingerprint(v) if callable(v) else repr(v)}" for k, v in sorted(constants.items()))
+    return content_key(*(f"{k}={fingerprint(v) if callable(v) else repr(v)}" for k, v in sorted(constants.items())))
 
 
 _addresses: dict[Program, int] = {}
