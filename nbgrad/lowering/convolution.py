@@ -93,7 +93,8 @@ def in_three(sizes: tuple[int, ...], rest: int) -> tuple[int, ...]:
 def kernel(which: str, dtype: str) -> int:
     """The address of one of the kernels."""
     function, bindings = convolution_kernel(which, dtype)
-    return address(Program(which, function, dtype, bindings, which == "convolve_weight", True))
+    sums = which == "convolve_weight"
+    return address(Program(which, function, dtype, bindings, sums, True, sums))
 
 
 def plane_tables(geometry: Geometry) -> tuple[list[int], tuple[int, ...], int, int]:
@@ -159,19 +160,21 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
         return None
     which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
     tables, sizes, planes, reach = plane_tables(geometry)
+    sums = which == "convolve_weight"
     long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
     size, taps, channels, heads = first.dtype.itemsize, math.prod(geometry.kernel), geometry.channels, geometry.heads
     items, share, parts = share_of(geometry, which)
     plane, run = math.prod(sizes), ((short[0] - 1) * sizes[1] + short[1] - 1) * sizes[2] + short[2]
     as_it_lies = which != "convolve_transposed" and max(stride) == 1 and not any(geometry.padding) and sizes == long
-    piece = min(PIECE, plane)
+    if not as_it_lies:  # what is read and computed beyond is left out: no loop has a rest
+        run = eights(plane if which == "convolve_transposed" else run)
+    piece = min(PIECE, run)
+    block = planes * plane + 8
     table = 16 * (heads if which == "convolve_transposed" else channels) * taps
     if which == "convolve_transposed":
-        rows, wide = 4 * piece * size, heads * (reach + plane) * size
-    elif which == "convolve":
-        rows, wide = 4 * piece * size, 0 if as_it_lies else channels * planes * plane * size
+        rows, wide = 4 * piece * size, (heads * (reach + plane) + 8) * size
     else:
-        rows, wide = heads * plane * size, 0 if as_it_lies else channels * planes * plane * size
+        rows, wide = (heads * eights(plane) if sums else 4 * piece) * size, 0 if as_it_lies else channels * block * size
     begin = rounded(table)
     memory = begin + rounded(rows) + rounded(wide)
     units = -(-items // share)
@@ -212,6 +215,11 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
 def rounded(count: int) -> int:
     """Bytes up to the next line of the cache, and one more, so that rows do not all begin at one place of it."""
     return -(-count // 64) * 64 + 64
+
+
+def eights(count: int) -> int:
+    """A number of elements, up to a multiple of 8."""
+    return -(-count // 8) * 8
 
 
 ATTRIBUTES = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")

@@ -6,7 +6,7 @@ import itertools
 import math
 import struct
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from .convolution import in_three
 
 __all__ = ["Windows"]
 
-OPERATIONS = ("max_pool", "max_pool_places", "max_pool_spread", "max_pool_pick", "avg_pool", "avg_pool_spread")
 COST = 0.5  # nanoseconds an element of a window
 
 
@@ -93,7 +92,7 @@ def counts(windows: Windows) -> list[list[int]]:
     return made
 
 
-@lowering(*OPERATIONS)
+@lowering("max_pool", "max_pool_places", "max_pool_spread", "max_pool_pick", "avg_pool", "avg_pool_spread")
 def _pool(op, layouts, attributes):
     windows, first = windows_of(op.name, layouts, attributes), layouts[0]
     if not first.dtype.is_floating_point:
@@ -157,7 +156,20 @@ def tables(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
     return places, shares / (windows.divisor or 1)
 
 
-@lowering(*OPERATIONS, style="run", device="cuda")
+# By operation what is done of rows, in other operations: ``steps(windows, *rows)``.
+IN_STEPS: dict[str, Callable[..., Tensor]] = {}
+
+
+def steps_of(name: str) -> Callable:
+    """Register the decorated function as the steps of an operation, and these as its lowering on GPUs."""
+
+    def register(steps: Callable) -> Callable:
+        lowering(name, style="run", device="cuda")(in_steps)
+        return IN_STEPS.setdefault(name, steps)
+
+    return register
+
+
 def in_steps(op, tensors, attributes):
     """The same by other operations, on any device."""
     x = tensors[0]
@@ -169,7 +181,7 @@ def in_steps(op, tensors, attributes):
     if not out.numel or not x.layout.numel:
         return CALLS["new_full"](out, 0)
     rows = [CALLS["reshape"](each, (-1, math.prod(each.layout.shape[each.layout.ndim - len(windows.long) :]))) for each in tensors]
-    return CALLS["reshape"](STEPS[op.name](windows, *rows), out.shape)
+    return CALLS["reshape"](IN_STEPS[op.name](windows, *rows), out.shape)
 
 
 def seen(windows: Windows, x: Tensor) -> Tensor:
@@ -179,6 +191,7 @@ def seen(windows: Windows, x: Tensor) -> Tensor:
     return CALLS["reshape"](found, (x.layout.shape[0], *places.shape))
 
 
+@steps_of("max_pool_places")
 def greatest_places(windows: Windows, x: Tensor) -> Tensor:
     """Where the greatest elements are."""
     places = tensor_of(tables(windows)[0], x)
@@ -192,11 +205,13 @@ def shares_of(windows: Windows, x: Tensor) -> Tensor:
     return CALLS["to_dtype"](tensor_of(tables(windows)[1], x), x.layout.dtype)
 
 
+@steps_of("avg_pool")
 def mean(windows: Windows, x: Tensor) -> Tensor:
     """The sums of shares."""
     return CALLS["sum"](CALLS["mul"](seen(windows, x), shares_of(windows, x)), -1)
 
 
+@steps_of("avg_pool_spread")
 def spread_mean(windows: Windows, g: Tensor) -> Tensor:
     """The transpose of ``mean``."""
     shares = CALLS["mul"](CALLS["unsqueeze"](g, -1), shares_of(windows, g))
@@ -205,11 +220,19 @@ def spread_mean(windows: Windows, g: Tensor) -> Tensor:
     return CALLS["index_select_backward"](CALLS["reshape"](shares, (rows, -1)), (rows, math.prod(windows.long)), 1, index)
 
 
-STEPS = {
-    "max_pool": lambda windows, x: CALLS["amax"](seen(windows, x), -1),
-    "max_pool_places": greatest_places,
-    "max_pool_spread": lambda windows, g, y: CALLS["gather_backward"](g, y.layout.shape, 1, greatest_places(windows, y)),
-    "max_pool_pick": lambda windows, x, y: CALLS["gather"](x, 1, greatest_places(windows, y)),
-    "avg_pool": mean,
-    "avg_pool_spread": spread_mean,
-}
+@steps_of("max_pool")
+def greatest(windows: Windows, x: Tensor) -> Tensor:
+    """The greatest elements."""
+    return CALLS["amax"](seen(windows, x), -1)
+
+
+@steps_of("max_pool_spread")
+def spread_greatest(windows: Windows, x: Tensor, y: Tensor) -> Tensor:
+    """Elements added where the greatest are."""
+    return CALLS["gather_backward"](x, y.layout.shape, 1, greatest_places(windows, y))
+
+
+@steps_of("max_pool_pick")
+def picked(windows: Windows, x: Tensor, y: Tensor) -> Tensor:
+    """Elements that are where the greatest are."""
+    return CALLS["gather"](x, 1, greatest_places(windows, y))

@@ -27,8 +27,8 @@ from .reduce import arranged, runs_as_it_lies
 
 __all__: list[str] = []
 
-# Sequences of a block; multiply-adds of all steps from which threads share them.
-BLOCK, PARALLEL_FROM = 8, 1 << 18
+# Sequences of a block, and where weights are more bytes than stay near a core; multiply-adds of all steps from which threads share.
+BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 18, 1 << 18
 
 
 class Sizes(NamedTuple):
@@ -149,13 +149,14 @@ class Launch(NamedTuple):
         name, size, ragged = dtype.name, dtype.itemsize, attributes["ragged"]
         singles = (False,) * len(self.cell.params)
         cell, idle = (elementwise_code(each, name, singles, self.inplace, True) for each in (self.cell, self.idle))
-        words = [sizes.steps, sizes.batch, BLOCK, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
+        block = BLOCK if sizes.units * sizes.rows * size <= NEAR else LARGE_BLOCK
+        words = [sizes.steps, sizes.batch, block, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
         words += [cell, idle if ragged else 0, len(self.places), products_kernel(name), self.weights, self.addend]
         words += [PRODUCT_WORDS, *self.words, self.addend != 0, sizes.units, *(each.row * size for each in self.places)]
         words += chain(*(each.words(size) for each in (*self.product, *self.places)))
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0
-        blocks = math.ceil(sizes.batch / BLOCK) if work else 0
+        blocks = math.ceil(sizes.batch / block) if work else 0
         packed = struct.pack(f"{len(words)}q", *words)
         record = pack_record(steps_kernel(), blocks, 1, len(self.outs), (0,) * len(layouts), flags, packed)
         return GeneralPlan(record, tuple([out.template for out in self.outs]), layouts)

@@ -23,7 +23,7 @@ __all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_
 ROW_BYTES = 128  # of one operand that a thread holds before more threads share the row
 HELD_BYTES = 256  # of registers that a thread's elements may take
 TERMS = 8  # that are added in pairs before they are added to a carried sum
-BESIDE = 36  # registers that a thread needs beside what it holds
+BESIDE = 56  # registers that a thread needs beside what it holds; fewer blocks than fit were measured to cost nothing
 PLACES = 16  # registers of the places of elements
 REGISTERS = 65536  # of a multiprocessor
 
