@@ -1,9 +1,9 @@
 """What programs use of torch, and nbgrad lacks: ``python -m tools.missing FOLDER ...``, a table with counts.
 
 Programs are read, not run: every name that begins at an import of torch, or of nbgrad (``import torch.nn as nn``, ``from torch
-import optim``, ``import nbgrad as torch``), is followed to its last dot and looked up in nbgrad. A name is told as far as it could not
-be found: ``nn.Conv9d`` for ``torch.nn.Conv9d.from_file``. Methods of tensors and of other objects are not seen, since nobody knows
-what a variable holds before the program runs; nor is what ``import *`` brings.
+import optim``, ``import nbgrad as torch``), is followed to its last dot and looked up in nbgrad. A name is told as far as it could
+not be found: ``nn.Conv9d`` for ``torch.nn.Conv9d.from_file``. Methods of tensors and of other objects are not seen, since nobody
+knows what a variable holds before the program runs; nor is what ``import *`` brings.
 """
 
 from __future__ import annotations
