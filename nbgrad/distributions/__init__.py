@@ -14,6 +14,9 @@ tensor(1.5000)
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..methods.namespaces import module_below
 from . import constraints, transforms
 from .combined import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
@@ -143,3 +146,8 @@ __all__ = [
     "transform_to",
     "transforms",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """torch's modules, of one family each."""
+    return module_below(__name__, name)

@@ -238,7 +238,7 @@ class ComposeTransform(Transform):
         return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.transforms)) + "\n)"
 
 
-identity_transform = ComposeTransform([])
+identity_transform: Transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
