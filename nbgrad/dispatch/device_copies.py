@@ -18,6 +18,7 @@ from ..kernels.cuda.templates import (
     elementwise,
     elementwise_grid,
     index_source,
+    repeated,
     single,
     strided,
     strided_args,
@@ -89,12 +90,16 @@ def index_bits(shape: Sequence[int], *steps: Sequence[int]) -> int:
 
 
 def in_vectors(
-    lanes: int, sizes: Sequence[int], steps: Sequence[Sequence[int]]
+    lanes: int, sizes: Sequence[int], steps: Sequence[Sequence[int]], repeats: bool = False
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]] | None:
-    """A collapsed walk in vectors; None where the innermost dimension or a stride does not divide."""
-    if any(each[-1] != 1 for each in steps) or sizes[-1] % lanes or any(step % lanes for each in steps for step in each[:-1]):
+    """A collapsed walk in vectors; None where the innermost dimension or a stride does not divide.
+
+    With ``repeats`` what is the same along that dimension is walked in elements.
+    """
+    whole = [each for each in steps if each[-1] or not repeats]
+    if any(each[-1] != 1 for each in whole) or sizes[-1] % lanes or any(step % lanes for each in whole for step in each[:-1]):
         return None
-    vectors = [(*(step // lanes for step in each[:-1]), 1) for each in steps]
+    vectors = [(*(step // lanes for step in each[:-1]), 1) if each[-1] else tuple(each) for each in steps]
     if sizes[-1] == lanes and len(sizes) > 1:  # one in a row
         return tuple(sizes[:-1]), [each[:-1] for each in vectors]
     return (*sizes[:-1], sizes[-1] // lanes), vectors
@@ -132,12 +137,13 @@ def move_step(
         return tiled
 
     def walked(lanes: int) -> Step:
-        vectors, steps = in_vectors(lanes, sizes, (to, x)) or (sizes, [to, x])
-        recipe = Recipe(strided((array(source),), (target,), len(vectors), bits, (), lanes), scalar, dtype, index_source(bits))
+        vectors, steps = in_vectors(lanes, sizes, (to, x), True) or (sizes, [to, x])
+        given = array(source) if x[-1] or lanes == 1 else repeated(source)
+        recipe = Recipe(strided((given,), (target,), len(vectors), bits, (), lanes), scalar, dtype, index_source(bits))
         count = math.prod(vectors)
         return Step(recipe, strided_grid(count), pointers, (), (count, *strided_args(vectors, steps)))
 
-    while lanes > 1 and in_vectors(lanes, sizes, (to, x)) is None:
+    while lanes > 1 and in_vectors(lanes, sizes, (to, x), True) is None:
         lanes //= 2
     return with_single(walked, lanes)
 

@@ -177,6 +177,44 @@ def test_factories(name):
     assert make().device is nbgrad.get_default_device() is HOST
 
 
+FILLED = {
+    "zeros": lambda d, x: nbgrad.zeros(2, 3, device=d),
+    "ones": lambda d, x: nbgrad.ones((2, 3), device=d, dtype=nbgrad.float64),
+    "full": lambda d, x: nbgrad.full((2, 3), 2.5, device=d, dtype=nbgrad.bfloat16),
+    "zeros_like": lambda d, x: nbgrad.zeros_like(x),
+    "ones_like": lambda d, x: nbgrad.ones_like(x, dtype=nbgrad.complex64),
+    "full_like": lambda d, x: nbgrad.full_like(x, 7),
+    "new_zeros": lambda d, x: x.new_zeros(2, 3),
+    "new_ones": lambda d, x: x.new_ones((2, 3), dtype=nbgrad.int32),
+    "new_full": lambda d, x: x.new_full((2, 3), -1),
+}
+
+
+@on_gpus
+@pytest.mark.parametrize("name", FILLED)
+def test_filled_again(name):
+    """A repeated call gives new memory of the same numbers, on whichever device is named, and where no device is."""
+    make = FILLED[name]
+    for device in ("cuda", "cpu", "cuda:0", nbgrad.device("cuda"), "cuda", "cpu"):
+        x = nbgrad.empty(2, 3, device=device)
+        first = make(device, x)
+        want = first.cpu().clone()
+        first += 1
+        for _ in range(2):
+            again = make(device, x)
+            assert again.device == x.device and again.dtype == want.dtype and nbgrad.equal(again.cpu(), want)
+            again += 1
+
+
+@two_gpus
+def test_filled_on_the_current_gpu():
+    """ "cuda" is another GPU where another is chosen, for a repeated call, too."""
+    for device in (GPU, OTHER, GPU):
+        with nbgrad.cuda.device(device):
+            for make in (nbgrad.zeros, nbgrad.empty):
+                assert [make(5, device="cuda").device for _ in range(3)] == [device] * 3
+
+
 @two_gpus
 @pytest.mark.parametrize(
     "like",

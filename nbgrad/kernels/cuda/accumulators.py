@@ -22,7 +22,42 @@ from ..monoids import MONOIDS, add_carried, carried_total, greater_float, merge_
 from ..texts import ready
 from .access import Function
 
-__all__ = ["Accumulator", "accumulator", "folded_operations", "folds"]
+__all__ = ["Accumulator", "Around", "accumulator", "folded_operations", "folds"]
+
+
+class Around(NamedTuple):
+    """How several elements become a state at once: what they have in common, then a sum of terms relative to that.
+
+    NOTE [Elements at once]: a thread that has loaded several elements needs no accumulator that takes any number at any time. It
+    finds their greatest, or their mean, from the registers they lie in, and adds up what is left around that: an exponential an
+    element where there were two, a division a dozen elements where there was one an element. Terms are added in pairs.
+
+    Attributes:
+        halves: ``(x, y) -> x``: folds two halves of a power of two of elements to what they have in common.
+        part: ``(x, origin, share) -> part``: what an element gives to what all of a row have in common, ``origin`` being the first
+            of them, ``share`` 1 over their number; ``join``: ``(x, y) -> x`` folds these parts, beginning with ``start``, and
+            ``whole``: ``(part, origin) -> common``.
+        pivot: ``(common) -> pivot``: what terms are relative to.
+        term: ``(x, pivot) -> terms``: of an element; a tuple if there are several.
+        terms: how many they are.
+        state: ``(common, pivot, count, *sums) -> state``.
+    """
+
+    halves: Function
+    part: Function
+    join: Function
+    start: float
+    whole: Function
+    pivot: Function
+    term: Function
+    terms: int
+    state: Function
+
+    def source(self) -> dict:
+        """The names that templates take."""
+        own = {"halves_of": self.halves, "part_of": self.part, "join": self.join, "START": self.start, "whole_of": self.whole}
+        own |= {"pivot_of": self.pivot, "term_of": self.term, "state_of": self.state}
+        return {**own, "add_carried": add_carried, "merge_carried": merge_carried, "carried_total": carried_total}
 
 
 class Accumulator(NamedTuple):
@@ -40,6 +75,7 @@ class Accumulator(NamedTuple):
         names: what these functions mention.
         indexed: whether ``absorb`` is told the element's index along the reduced dimension.
         pairs: whether ``absorb`` is given all operands of an element, not the term that they make.
+        around: how several elements are folded at once; None: one by one.
         values: how many operands by value ``finish`` takes: the count of the elements, where something becomes of the total.
     """
 
@@ -55,11 +91,13 @@ class Accumulator(NamedTuple):
     indexed: bool = False
     values: int = 0
     pairs: bool = False
+    around: Around | None = None
 
     def source(self) -> dict:
         """The names that a reduction template takes from its accumulator."""
         identities = {f"IDENTITY{s}": start for s, start in enumerate(self.identity)}
-        return {"absorb": self.absorb, "merge": self.merge, "finish": self.finish, **identities, **dict(self.names)}
+        around = self.around.source() if self.around else {}
+        return {"absorb": self.absorb, "merge": self.merge, "finish": self.finish, **identities, **around, **dict(self.names)}
 
 
 def finish_carried(total, carry, count):

@@ -12,10 +12,10 @@ from functools import cache
 from ..monoids import add_carried, carried_total, merge_carried
 from .access import Access, compute_dtype
 from .accumulators import Accumulator, identity
-from .reductions import Fold
-from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent
+from .reductions import MAX_PARTIALS, Fold
+from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
-__all__ = ["counted", "nll_rows", "nll_rows_backward", "valid_mean", "valid_share"]
+__all__ = ["blocks_of", "counted", "nll_rows", "nll_rows_backward", "valid_counts", "valid_mean", "valid_share"]
 
 TARGET = Access("load", "int64", exact=True)
 
@@ -77,37 +77,68 @@ def counted(dtype: str) -> Accumulator:
     return Accumulator("counted", dtype, identity, state, (0.0, 0.0, 0), add_carried, merge_counted, carried_total, names)
 
 
+def blocks_of(n: int) -> tuple[int, int]:
+    """``(blocks, share)``: how many blocks look at ``n`` targets, and how many targets each has.
+
+    >>> blocks_of(1000), blocks_of(65536), blocks_of(10**7)
+    ((1, 1024), (64, 1024), (977, 10240))
+    """
+    share = max(4 * BLOCK, ceil_div(ceil_div(n, MAX_PARTIALS), BLOCK) * BLOCK)
+    return max(1, ceil_div(n, share)), share
+
+
 @cache
-def valid_mean(dtype: str) -> Template:
+def valid_mean(dtype: str, stage: str = "whole") -> Template:
     """out = the sum, or mean, of the losses whose targets count; a target that is no class goes to ``errors``.
 
-    Integer parameters: ``n``, ``classes``, ``ignore``, ``divide``, ``fault`` (0: targets are not looked at). One block.
+    Integer parameters: ``n``, ``classes``, ``ignore``, ``divide``, ``fault`` (0: targets are not looked at), ``share`` of a block.
+    A block; or several, stage "partial", which store what they have added up, and for that one of stage "merge", whose ``n`` is
+    their number: NOTE [Reduction stages] of reductions.py.
     """
-    fold = Fold(counted(compute_dtype(dtype)), (dtype,), dtype, "whole")
+    fold = Fold(counted(compute_dtype(dtype)), (dtype,), dtype, stage)
+    state = fold.of.state
     load, store = Access("load", dtype), Access("store", dtype)
-    function = compile_template(
-        f"valid_mean_{dtype}",
-        f"""
-def NAME(out0, x0, target, errors, n, classes, ignore, divide, fault):
-    thread = cuda.threadIdx.x
-    {indent(4, fold.shared(WARPS) + fold.start("a"))}
-    for i in range(thread, n, {BLOCK}):
+    given = ["x0", "target", "errors"]
+    each = f"""
         t = {TARGET.name}(target, i)
+        x = {load.name}(x0, i)
         if t != ignore:
             if (fault != 0) & ((t < 0) | (t >= classes)):
                 note_error(errors, fault, t)
-            a_0, a_1 = add_carried(a_0, a_1, {load.name}(x0, i))
+            a_0, a_1 = add_carried(a_0, a_1, x)
             a_2 += 1
-    {indent(4, block_fold(fold))}
-    if thread == 0:
+"""
+    if fold.joins:
+        given = [f"x{k}" for k in fold.width]
+        each = f"""
+        {indent(8, [*fold.load("i"), fold.absorb("a", "i")])}
+"""
+    ends = f"""
         total = carried_total(a_0, a_1)
         if divide != 0:
             total = total / to_float(a_2)
         {store.name}(out0, 0, total)
+"""
+    if fold.parts:
+        ends = f"""
+        {indent(8, fold.store("a", "cuda.blockIdx.x"))}
+"""
+    name = f"valid_mean_{dtype}_{stage}"
+    function = compile_template(
+        name,
+        f"""
+def NAME({", ".join([*(f"out{k}" for k in range(len(fold.outputs))), *given])}, n, classes, ignore, divide, fault, share):
+    thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * share
+    {indent(4, fold.shared(WARPS) + fold.start("a"))}
+    for i in range(first + thread, min(first + share, n), {BLOCK}):{each}
+    {indent(4, block_fold(fold))}
+    if thread == 0:{ends}
 """,
     )
-    accesses = frozenset((load, store, TARGET))
-    return Template(f"valid_mean_{dtype}", function, (dtype, dtype, "int64", "int64"), 0, accesses, Counter(), 64, fold.of.state)
+    accesses = {load, store, TARGET, *(Access(way, kind, exact=True) for way in ("load", "store") for kind in state)}
+    pointers = (*fold.outputs, *(state if fold.joins else (dtype, "int64", "int64")))
+    return Template(name, function, pointers, 0, frozenset(accesses), Counter(), 64, state)
 
 
 def block_fold(fold: Fold) -> list[str]:
@@ -126,22 +157,49 @@ def block_fold(fold: Fold) -> list[str]:
 
 
 @cache
+def valid_counts(dtype: str) -> Template:
+    """out[block] = how many targets of the block's ``share`` count. Integer parameters: ``n``, ``ignore``, ``share``."""
+    fold, store = Fold(counted(compute_dtype(dtype)), (dtype,), dtype, "whole"), Access("store", "int64", exact=True)
+    function = compile_template(
+        "valid_counts",
+        f"""
+def NAME(out0, target, n, ignore, share):
+    thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * share
+    {indent(4, fold.shared(WARPS) + fold.start("a"))}
+    for i in range(first + thread, min(first + share, n), {BLOCK}):
+        a_2 += where_index({TARGET.name}(target, i) != ignore, 1, 0)
+    {indent(4, block_fold(fold))}
+    if thread == 0:
+        {store.name}(out0, cuda.blockIdx.x, a_2)
+""",
+    )
+    return Template("valid_counts", function, ("int64", "int64"), 0, frozenset((store, TARGET)), Counter(), 64, fold.of.state)
+
+
+@cache
 def valid_share(dtype: str) -> Template:
     """out[i] = g, or g over how many targets count, where target i does; 0 elsewhere.
 
-    Integer parameters: ``n``, ``ignore``, ``divide``. One block.
+    Integer parameters: ``n``, ``ignore``, ``divide``, ``share_of_block``, ``parts``: how many counts of blocks there are; 0 if one
+    block is to count itself.
     """
     fold = Fold(counted(compute_dtype(dtype)), (dtype,), dtype, "whole")
     load, store = Access("load", dtype), Access("store", dtype)
     function = compile_template(
         f"valid_share_{dtype}",
         f"""
-def NAME(out0, g, target, n, ignore, divide):
+def NAME(out0, g, target, parts_at, n, ignore, divide, share_of_block, parts):
     thread = cuda.threadIdx.x
+    first = cuda.blockIdx.x * share_of_block
     counts = cuda.shared.array(1, STATE2)
     {indent(4, fold.shared(WARPS) + fold.start("a"))}
-    for i in range(thread, n, {BLOCK}):
-        a_2 += where_index({TARGET.name}(target, i) != ignore, 1, 0)
+    if parts > 0:
+        for i in range(thread, parts, {BLOCK}):
+            a_2 += {TARGET.name}(parts_at, i)
+    else:
+        for i in range(thread, n, {BLOCK}):
+            a_2 += where_index({TARGET.name}(target, i) != ignore, 1, 0)
     {indent(4, block_fold(fold))}
     if thread == 0:
         counts[0] = a_2
@@ -149,9 +207,9 @@ def NAME(out0, g, target, n, ignore, divide):
     share = {load.name}(g, 0)
     if divide != 0:
         share = share / to_float(counts[0])
-    for i in range(thread, n, {BLOCK}):
+    for i in range(first + thread, min(first + share_of_block, n), {BLOCK}):
         {store.name}(out0, i, where({TARGET.name}(target, i) != ignore, share, 0.0))
 """,
     )
-    accesses = frozenset((load, store, TARGET))
-    return Template(f"valid_share_{dtype}", function, (dtype, dtype, "int64"), 0, accesses, Counter(), 64, fold.of.state)
+    accesses, pointers = frozenset((load, store, TARGET)), (dtype, dtype, "int64", "int64")
+    return Template(f"valid_share_{dtype}", function, pointers, 0, accesses, Counter(), 64, fold.of.state)

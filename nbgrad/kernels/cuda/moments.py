@@ -15,9 +15,9 @@ from functools import cache
 
 from ..monoids import add_carried, carried_total, merge_carried
 from ..templates.reduce import deviation_of, variance_of
-from .accumulators import Accumulator
+from .accumulators import Accumulator, Around
 
-__all__ = ["absorb_moments", "merge_moments", "variance_accumulator"]
+__all__ = ["AROUND_MEAN", "absorb_moments", "merge_moments", "variance_accumulator"]
 
 
 def element_of_moments(x):
@@ -40,7 +40,9 @@ def merge_moments(
     """The elements of both."""
     both = count + later
     share = where(both > 0.0, later / both, 0.0)
-    apart = (later_mean - mean) + (later_mean_carry - mean_carry)
+    # No elements have no mean: from 0 another one may be so far that nothing is left of its carry, or that squares overflow.
+    mean, mean_carry = where(count > 0.0, mean, later_mean), where(count > 0.0, mean_carry, later_mean_carry)
+    apart = where(later > 0.0, (later_mean - mean) + (later_mean_carry - mean_carry), 0.0)
     mean, mean_carry = add_carried(mean, mean_carry, apart * share)
     squares, squares_carry = merge_carried(squares, squares_carry, later_squares, later_squares_carry)
     squares, squares_carry = add_carried(squares, squares_carry, apart * apart * (count * share))
@@ -50,6 +52,41 @@ def merge_moments(
 def finish_variance(count, mean, mean_carry, squares, squares_carry, freedom):
     """What becomes of the sum of squares."""
     return finished(carried_total(squares, squares_carry), freedom)
+
+
+def half_way(x, y):
+    """The mean of two, which does not overflow."""
+    return x * 0.5 + y * 0.5
+
+
+def share_of_mean(x, origin, share):
+    """What an element adds to the mean, beyond the first one: of equal elements nothing, and no sum overflows."""
+    return (x - origin) * share
+
+
+def add(x, y):
+    """The sum."""
+    return x + y
+
+
+def mean_itself(mean):
+    """The mean, as it is rounded."""
+    return mean
+
+
+def terms_around_mean(x, mean):
+    """What is left of an element, and its square."""
+    away = x - mean
+    return away, away * away
+
+
+def moments_around_mean(rounded, mean, count, away, squares):
+    """The moments of several elements: what is left around the mean, on average, is what its rounding left out."""
+    drift = away / count
+    return count, mean, drift, squares - away * drift, 0.0
+
+
+AROUND_MEAN = Around(half_way, share_of_mean, add, 0.0, add, mean_itself, terms_around_mean, 2, moments_around_mean)
 
 
 @cache
@@ -67,4 +104,5 @@ def variance_accumulator(name: str, dtype: str) -> Accumulator:
         finish_variance,
         (("finished", finished),),
         values=1,
+        around=AROUND_MEAN,
     )

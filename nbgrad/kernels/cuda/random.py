@@ -6,40 +6,53 @@ from collections import Counter
 from functools import cache
 
 from ..templates import philox
-from .access import Access, vector_lanes
+from .access import Access
 from .templates import BLOCK, Template, ceil_div, compile_template, indent
 
 __all__ = ["random_fill", "random_source", "random_grid"]
 
 
+def unroll(dtype: str) -> int:
+    """Blocks that a thread makes: they share the rounds' keys."""
+    return 4 if philox.numbers_of_block(dtype) == 4 else 1
+
+
 @cache
 def random_fill(distribution: str, dtype: str) -> Template:
-    """out[i] = the i-th number of a call: a thread makes one block of Philox, which fills one vector store.
+    """out[i] = the i-th number of a call: a thread makes some blocks of Philox, each of which fills one vector store.
 
     Values: the distribution's two parameters. Integer parameters: ``n``, the number of elements; ``seed`` and ``call``,
     as in NOTE [Counter] of ``templates/philox.py``; ``base``: 0, or where two words are that are the seed, and added to the call.
     Bind ``**random_source(...)``; launch ``random_grid`` blocks.
     """
-    lanes, name = vector_lanes([dtype]), f"random_{distribution}"
+    lanes, name = philox.numbers_of_block(dtype), f"random_{distribution}"
     vector, element, word = Access("store", dtype, lanes), Access("store", dtype), Access("load", "int64", 1, True)
     tail = [
-        f"if i * {lanes} + {k} < n:\n            {element.name}(out0, i * {lanes} + {k}, numbers[{k}])" for k in range(lanes - 1)
+        f"if block * {lanes} + {k} < n:\n                {element.name}(out0, block * {lanes} + {k}, numbers[{k}])"
+        for k in range(lanes)
     ]
+    words = [", ".join(f"r{k}_{u}" for k in range(4)) for u in range(unroll(dtype))]
+    whole = [f"at_{u} = i + {u * BLOCK}" for u in range(unroll(dtype))] + ["k0, k1 = seed & WORD, (seed >> 32) & WORD"]
+    whole += [f"{words[u]} = at_{u} & WORD, (at_{u} >> 32) & WORD, call & WORD, (call >> 32) & WORD" for u in range(unroll(dtype))]
+    for _ in range(philox.ROUNDS):
+        whole += [*(f"{each} = mixed({each}, k0, k1)" for each in words), "k0, k1 = next_key(k0, k1)"]
+    whole += [f"{vector.name}(out0, at_{u}, distribution({words[u]}, a, b))" for u in range(unroll(dtype))]
     function = compile_template(
         f"{name}_{dtype}",
         f"""
 def NAME(out0, a, b, n, seed, call, base):
-    i = cuda.blockIdx.x * {BLOCK} + cuda.threadIdx.x
+    i = cuda.blockIdx.x * {BLOCK * unroll(dtype)} + cuda.threadIdx.x
     if base != 0:
         words = pointer_of(base)
         seed = {word.name}(words, 0)
         call = call + {word.name}(words, 1)
-    r0, r1, r2, r3 = philox(i, call, seed)
-    numbers = distribution(r0, r1, r2, r3, a, b)
-    if (i + 1) * {lanes} <= n:
-        {vector.name}(out0, i, numbers)
+    if (cuda.blockIdx.x + 1) * {BLOCK * unroll(dtype) * lanes} <= n:
+        {indent(8, whole)}
     else:
-        {indent(8, tail)}
+        for block in range(i, (n + {lanes - 1}) // {lanes}, {BLOCK}):
+            r0, r1, r2, r3 = philox(block, call, seed)
+            numbers = distribution(r0, r1, r2, r3, a, b)
+            {indent(12, tail)}
 """,
     )
     return Template(f"{name}_{dtype}", function, (dtype,), 2, frozenset((vector, element, word)), Counter([vector]))
@@ -53,6 +66,9 @@ def random_source(distribution: str, dtype: str, bits: int = 24) -> dict:
     """
     return {
         "philox": philox.philox,
+        "mixed": philox.mixed,
+        "next_key": philox.next_key,
+        "WORD": philox.WORD,
         "distribution": philox.DISTRIBUTIONS[distribution, dtype],
         "SHIFT": 32 - bits,
         "UNIT": 2.0**-bits,
@@ -61,4 +77,4 @@ def random_source(distribution: str, dtype: str, bits: int = 24) -> dict:
 
 def random_grid(n: int, dtype: str) -> tuple[int, ...]:
     """The blocks that make ``n`` numbers."""
-    return (ceil_div(n, BLOCK * vector_lanes([dtype])),)
+    return (ceil_div(n, BLOCK * unroll(dtype) * philox.numbers_of_block(dtype)),)

@@ -18,7 +18,8 @@ from typing import Sequence
 
 from ...base.errors import KernelError
 from .access import Access, vector_lanes
-from .accumulators import Accumulator
+from .accumulators import Accumulator, Around
+from .meetings import in_pairs
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = [
@@ -39,7 +40,8 @@ MAX_PARTIALS = 1024  # blocks of a row's first stage: fills the largest GPU, and
 STAGES = ("whole", "partial", "merge", "join")
 SHORT = 1024  # elements of the longest rows that a warp folds, or fewer threads
 MOST_HELD = 24  # numbers that the accumulators of a thread's lanes may be
-AHEAD = 4  # rows of columns that a thread loads before it folds them: one load would not keep memory busy
+# Vectors, and rows of columns, that a thread loads before it folds them: one load would not keep memory busy.
+AHEAD, ROWS_AHEAD = 4, 16
 
 
 class Fold:
@@ -111,11 +113,83 @@ class Fold:
         arguments = [*self.names(group), *place, *elements]
         return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
 
-    def absorb_lanes(self, groups: Sequence[str], i: str) -> list[str]:
+    def absorb_lanes(self, groups: Sequence[str], i: str, names: str = "v") -> list[str]:
         """Fold each lane of what ``load_lanes`` loaded into a group of its own."""
         if self.lanes == 1:
-            return [self.absorb(groups[0], i)]
-        return [self.absorb(group, f"{i} * {self.lanes} + {k}", k) for k, group in enumerate(groups)]
+            return [self.absorb(groups[0], i, names=names)]
+        return [self.absorb(group, f"{i} * {self.lanes} + {k}", k, names) for k, group in enumerate(groups)]
+
+    @property
+    def groups(self) -> list[str]:
+        """Accumulators of a thread: one for each lane, or for all of them (NOTE [Elements at once] of accumulators.py)."""
+        return [f"a{k}" for k in range(1 if self.gathers else self.lanes)]
+
+    @property
+    def gathers(self) -> bool:
+        """Whether what a thread has loaded is folded at once."""
+        return not self.joins and (self.of.around is not None or self.of.indexed)
+
+    def at_once(self, group: str, loaded: Sequence[str], i: str, step: int) -> list[str]:
+        """Fold the elements that were loaded under these names, a power of two of them, into ``group`` at once.
+
+        Args:
+            i: the number of the first vector; ``step``: from each to the next one.
+        """
+        lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
+        places = [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for names in loaded for lane in lanes]
+        made = [f"e{k} = scalar({', '.join(place)})" for k, place in enumerate(places)]
+        if self.of.around is None:
+            offsets = [u * step * self.lanes + k for u in range(len(loaded)) for k in range(self.lanes)]
+            return made + self.first_of(group, offsets, f"{i} * {self.lanes}")
+        return made + self.around(group, len(places), self.of.around)
+
+    def first_of(self, group: str, offsets: list[int], first: str) -> list[str]:
+        """Fold elements ``e0`` and so on with their places, which grow: that of two which is chosen is told by 0 and 1."""
+        values, places, made = [f"e{k}" for k in range(len(offsets))], [*map(str, offsets)], list[str]()
+        while len(values) > 1:
+            half = range(len(values) // 2)
+            for k in half:
+                made.append(f"c{k}, w = combine({values[2 * k]}, 0, {values[2 * k + 1]}, 1)")
+                made.append(f"o{k} = where_index(w > 0, {places[2 * k + 1]}, {places[2 * k]})")
+            values, places = [f"c{k}" for k in half], [f"o{k}" for k in half]
+        names = self.names(group)
+        return [*made, f"{', '.join(names)} = absorb({', '.join([*names, f'{first} + {places[0]}', values[0]])})"]
+
+    def around(self, group: str, count: int, around: Around) -> list[str]:
+        """Fold elements ``e0`` and so on to a state of their own, which is merged."""
+        made = list[str]()
+        made += [*in_pairs([f"e{k}" for k in range(count)], "c", "halves_of({}, {})"), "pivot = pivot_of(c0)"]
+        terms = [[f"t{k}_{j}" for j in range(around.terms)] for k in range(count)]
+        made += [f"{', '.join(names)} = term_of(e{k}, pivot)" for k, names in enumerate(terms)]
+        for j in range(around.terms):
+            made += in_pairs([names[j] for names in terms], f"s{j}_", "{} + {}")
+        sums = [f"s{j}_0" for j in range(around.terms)]
+        made.append(f"{', '.join(self.names('t'))} = state_of(c0, pivot, {count}.0, {', '.join(sums)})")
+        return [*made, self.merge(group, self.names("t"))]
+
+    def ahead(self, most: int) -> int:
+        """How many of each operand are loaded at a time: ``most`` of two of them."""
+        return max(1, min(most, 1 << (2 * most // len(self.inputs)).bit_length() - 1))
+
+    def walk(self, row: str, first: str, stop: str, step: int) -> list[str]:
+        """Fold every ``step``-th of the row's vectors from ``first`` to ``stop``, several of which a thread loads at a time."""
+
+        def folded(ahead: int) -> list[str]:
+            places = [f"(i + {u * step})" if u else "i" for u in range(ahead)]
+            made = [line for u, i in enumerate(places) for line in self.load_lanes(row, i, f"v{u}_")]
+            if self.gathers:
+                return [*made, *self.at_once("a0", [f"v{u}_" for u in range(ahead)], "i", step)]
+            return made + [line for u, i in enumerate(places) for line in self.absorb_lanes(self.groups, i, f"v{u}_")]
+
+        ahead = self.ahead(AHEAD if step >= WARP else 2)  # (threads of shorter rows have two or three)
+        return [
+            f"i = {first}",
+            f"stop = {stop}",
+            f"while i + {(ahead - 1) * step} < stop:",
+            *(f"    {line}" for line in [*folded(ahead), f"i += {ahead * step}"]),
+            "while i < stop:",
+            *(f"    {line}" for line in [*folded(1), f"i += {step}"]),
+        ]
 
     def merge(self, group: str, later: Sequence[str]) -> str:
         return f"{', '.join(self.names(group))} = merge({', '.join([*self.names(group), *later])})"
@@ -186,7 +260,7 @@ class Fold:
 def lanes_for(of: Accumulator, inputs: tuple[str, ...]) -> int:
     """Elements that a thread takes at once: a vector of them, less where a thread could not hold as many accumulators."""
     lanes = vector_lanes(inputs)
-    while lanes > 1 and lanes * len(of.state) > MOST_HELD:
+    while lanes > 1 and lanes * len(of.state) > MOST_HELD and not of.around:
         lanes //= 2
     return lanes
 
@@ -215,7 +289,6 @@ def reduce_rows(
     """
     lanes = 1 if stage in ("merge", "join") else lanes or lanes_for(of, inputs)
     fold = Fold(of, inputs, output, stage, lanes, vectors)
-    groups = [f"a{k}" for k in range(lanes)]
     left = [
         "if cuda.blockIdx.y == cuda.gridDim.y - 1:",
         f"    j = count * {lanes} + thread",
@@ -231,19 +304,21 @@ def NAME({", ".join(fold.parameters())}, n, step, share):
     count = {whole_vectors(lanes)}
     start = cuda.blockIdx.y * share
     {indent(4, fold.shared(WARPS))}
-    {indent(4, [line for group in groups for line in fold.start(group)])}
-    for i in range(start + thread, min(start + share, count), {BLOCK}):
-        {indent(8, fold.load_lanes("row", "i") + fold.absorb_lanes(groups, "i"))}
+    {indent(4, [line for group in fold.groups for line in fold.start(group)])}
+    {indent(4, fold.walk("row", "start + thread", "min(start + share, count)", BLOCK))}
     {indent(4, left if lanes > 1 else [])}
-    {indent(4, fold.end(groups, "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"))}
+    {indent(4, fold.end(fold.groups, "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"))}
 """,
     )
 
 
-def row_plan(n: int, lanes: int) -> tuple[int, int]:
-    """``(blocks, share)`` for a row of ``n``: each block takes ``share`` vectors, four or more for each thread."""
+def row_plan(n: int, lanes: int, rows: int = 1) -> tuple[int, int]:
+    """``(blocks, share)`` for rows of ``n``: each block takes ``share`` vectors, four or more for each thread.
+
+    Many rows fill a GPU with a block each.
+    """
     vectors = n // lanes
-    blocks = max(1, min(MAX_PARTIALS, ceil_div(vectors, 4 * BLOCK)))
+    blocks = max(1, min(ceil_div(MAX_PARTIALS, max(rows, 1)), ceil_div(vectors, 4 * BLOCK)))
     share = ceil_div(ceil_div(vectors, blocks), BLOCK) * BLOCK
     return max(1, ceil_div(vectors, share) if share else 1), share
 
@@ -263,7 +338,6 @@ def reduce_short_rows(
     Integer parameters: ``rows``, ``n``, ``step``. Grid: ``short_rows_grid(rows, width)``.
     """
     fold = Fold(of, inputs, output, stage, lanes, vectors)
-    groups = [f"a{k}" for k in range(lanes)]
     left = [
         f"j = count * {lanes} + lane",
         "if j < n:",
@@ -275,14 +349,13 @@ def reduce_short_rows(
 def NAME({", ".join(fold.parameters())}, rows, n, step):
     lane = cuda.threadIdx.x % {width}
     row = cuda.blockIdx.x * {BLOCK // width} + cuda.threadIdx.x // {width}
-    {indent(4, [line for group in groups for line in fold.start(group)])}
+    {indent(4, [line for group in fold.groups for line in fold.start(group)])}
     if row < rows:
         at = row * step
         count = {whole_vectors(lanes)}
-        for i in range(lane, count, {width}):
-            {indent(12, fold.load_lanes("at", "i") + fold.absorb_lanes(groups, "i"))}
+        {indent(8, fold.walk("at", "lane", "count", width))}
         {indent(8, left if lanes > 1 else [])}
-    {indent(4, fold.merge_tree(groups) + fold.shuffle("a0", width))}
+    {indent(4, fold.merge_tree(fold.groups) + fold.shuffle("a0", width))}
     if (lane == 0) & (row < rows):
         {indent(8, fold.store("a0", "row"))}
 """,
@@ -318,9 +391,11 @@ def reduce_columns(of: Accumulator, inputs: tuple[str, ...], output: str, stage:
     ``column_step``. Grid: (tiles of 32 columns, splits, planes).
     """
     fold = Fold(of, inputs, output, stage)
-    steps = max(1, min(AHEAD, 2 * AHEAD // len(fold.inputs)))
+    steps = fold.ahead(ROWS_AHEAD)
     ahead = [line for u in range(steps) for line in fold.load(f"at + (i + {u * WARPS}) * row_step", f"v{u}_")]
     folded = [fold.absorb("a", f"i + {u * WARPS}", names=f"v{u}_") for u in range(steps)]
+    if fold.gathers:
+        folded = fold.at_once("a", [f"v{u}_" for u in range(steps)], "i", WARPS)
     return fold.template(
         "reduce_columns",
         f"""

@@ -4,7 +4,7 @@ A row of scores is folded to its greatest score and the sum of the exponentials 
 sum carries its rounding errors. See NOTE [Infinite maxima] of ``kernels/templates/softmax.py``.
 """
 
-# ruff: noqa: F821  (exp, log, fabs, where, INF and NAN are bound by instantiate)
+# ruff: noqa: F821  (exp, log, fabs, where, EXP_NORMAL, greatest, INF and NAN are bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from functools import cache
 from ...ops.core import OPS
 from ..monoids import add_carried, carried_total, merge_carried
 from ..scalars import FUNCTIONS
+from ..scalars.exponential import exp_in_range
 from ..templates.softmax import below, finite_or_zero, larger
-from .accumulators import Accumulator, accumulator
-from .moments import absorb_moments, element_of_moments, merge_moments
+from .accumulators import Accumulator, Around, accumulator
+from .moments import AROUND_MEAN, absorb_moments, element_of_moments, merge_moments
 from .rows import RowProgram
 
 __all__ = ["logsumexp_accumulator", "program_of"]
@@ -50,6 +51,46 @@ def merge_scores(top, total, carry, later_top, later_total, later_carry):
     return larger(later_top, top), total, carry
 
 
+def greater_score(x, y):
+    """The greater of two; NaN wins."""
+    return greatest(x, y)
+
+
+def score_itself(x, origin, share):
+    """The greatest of all is one of them."""
+    return x
+
+
+def greatest_itself(top, origin):
+    """The greatest of all."""
+    return top
+
+
+def pivot_of_scores(top):
+    """What exponentials are relative to."""
+    return finite_or_zero(top)
+
+
+def exponential_below(x, m):
+    """Of a score that is no greater than m, or infinite."""
+    return exp(x - m)
+
+
+def addend_below(x, m):
+    """The same to be added to 1 and more, beside which the smallest normal number is none; ``settled`` sees to infinite scores."""
+    return exp_in_range(greatest(x - m, -EXP_NORMAL))
+
+
+def scores_around(top, m, count, total):
+    """Several scores."""
+    return top, total, 0.0
+
+
+AROUND_TOP = Around(
+    greater_score, score_itself, greater_score, -math.inf, greatest_itself, pivot_of_scores, addend_below, 1, scores_around
+)
+
+
 def settled(top, total, carry):
     """``(m, total)``: the greatest score where it is finite, else 0, and the sum of the exponentials relative to that."""
     return finite_or_zero(top), where(fabs(top) == INF, exp(top), carried_total(total, carry))
@@ -74,17 +115,18 @@ def logsumexp_accumulator(dtype: str) -> Accumulator:
         merge_scores,
         finish_logsumexp,
         NAMES,
+        around=AROUND_TOP,
     )
 
 
 def softmax_numbers(top, total, carry):
-    """The greatest score, and by what exponentials are multiplied."""
-    return where(fabs(top) == INF, NAN, top), 1.0 / carried_total(total, carry)
+    """By what exponentials are multiplied."""
+    return where(fabs(top) == INF, NAN, 1.0 / carried_total(total, carry))
 
 
-def softmax_of(x, m, scale):
-    """An element's share."""
-    return exp(x - m) * scale
+def softmax_of(e, scale):
+    """An element's share, from its exponential."""
+    return e * scale
 
 
 def log_softmax_numbers(top, total, carry):
@@ -155,6 +197,8 @@ def merge_pairs(
     """The pairs of both."""
     both = count + later
     share = where(both > 0.0, later / both, 0.0)
+    mean, mean_carry = where(count > 0.0, mean, later_mean), where(count > 0.0, mean_carry, later_mean_carry)
+    other, other_carry = where(count > 0.0, other, later_other), where(count > 0.0, other_carry, later_other_carry)
     apart = (later_mean - mean) + (later_mean_carry - mean_carry)
     others_apart = (later_other - other) + (later_other_carry - other_carry)
     joint, joint_carry = merge_carried(joint, joint_carry, later_joint, later_joint_carry)
@@ -188,15 +232,15 @@ def cross_entropy_number(top, total, carry, target, picked, ignore, classes):
 
 
 def cross_entropy_numbers(top, total, carry, target, g, ignore, classes):
-    """The greatest score, what exponentials are multiplied by, the row's cotangent, the target; -1 where it counts for nothing."""
+    """What exponentials are multiplied by, the row's cotangent, the target; -1 where it counts for nothing."""
     m, whole = settled(top, total, carry)
     counts = (target >= 0) & (target < classes) & (target != ignore)
-    return m, g / whole, g, where_index(counts, target, -1)
+    return g / whole, g, where_index(counts, target, -1)
 
 
-def cross_entropy_cotangent(x, i, m, scale, g, target):
-    """Of a score."""
-    share = exp(x - m) * scale
+def cross_entropy_cotangent(e, i, scale, g, target):
+    """Of a score, from its exponential."""
+    share = e * scale
     return where(target < 0, 0.0, where(i == target, share - g, share))
 
 
@@ -204,15 +248,17 @@ def cross_entropy_cotangent(x, i, m, scale, g, target):
 def program_of(name: str, dtype: str) -> RowProgram:
     """The program of an operation in a compute dtype."""
     scores = logsumexp_accumulator(dtype)._replace(name=name)
+    if name in ("softmax", "cross_entropy_rows_backward"):  # of which exponentials are the results
+        scores = scores._replace(around=AROUND_TOP._replace(term=exponential_below))
     if name == "softmax":
-        return RowProgram(scores, softmax_numbers, (dtype,) * 2, softmax_of)
+        return RowProgram(scores, softmax_numbers, (dtype,), softmax_of, terms=True)
     if name == "log_softmax":
         return RowProgram(scores, log_softmax_numbers, (dtype,) * 2, log_softmax_of)
     if name == "cross_entropy_rows":
         return RowProgram(scores, cross_entropy_number, (dtype,), None, ("int64",), integers=2, picks=True)
     if name == "cross_entropy_rows_backward":
-        kinds = (dtype, dtype, dtype, "int64")
-        return RowProgram(scores, cross_entropy_numbers, kinds, cross_entropy_cotangent, ("int64", ""), integers=2, indexed=True)
+        kinds, sides = (dtype, dtype, "int64"), ("int64", "")
+        return RowProgram(scores, cross_entropy_numbers, kinds, cross_entropy_cotangent, sides, 0, 2, indexed=True, terms=True)
     if name in ("softmax_backward", "log_softmax_backward"):
         soft = name == "softmax_backward"
         of = accumulator(OPS["sum"], dtype)._replace(name=name, term=product_of if soft else first_of)
@@ -228,6 +274,7 @@ def program_of(name: str, dtype: str) -> RowProgram:
         merge_pairs if pairs else merge_moments,
         element_of_moments,
         pairs=pairs,
+        around=None if pairs else AROUND_MEAN,
     )
     if pairs:
         return RowProgram(of, standardise_cotangent_numbers, (dtype,) * 5, standardise_cotangent, values=2)

@@ -15,12 +15,16 @@ from typing import NamedTuple
 
 from ..templates.standardise import Rows
 from .access import Access, compute_dtype, itemsize, vector_lanes
-from .templates import BLOCK, WARP, Template, compile_template, indent
+from .meetings import in_pairs, meet, meeting_places
+from .reductions import short_width
+from .templates import BLOCK, WARP, Template, ceil_div, compile_template, indent
 
 __all__ = ["HeldRow", "held_row", "held_rows"]
 
 MOST_HELD = 128  # bytes of one operand that a thread may hold
-MOST_SUMS = 96  # registers of all that a thread holds where it adds up, too: sm_80 has none to spare
+# Registers of what a thread holds before more threads share a row: of an operand; of all where it adds up, too, since what threads
+# of one warp share needs no barrier, and that costs more than warps that have no room.
+MOST_NUMBERS, MOST_SUMS = 16, 96
 BESIDE = 56  # registers that a thread needs beside the numbers it holds, and addresses of their vectors
 
 
@@ -54,16 +58,16 @@ def held_row(n: int, inner: int, dtypes: tuple[str, ...], rows: Rows) -> HeldRow
 
     >>> rows = Rows(False, True)
     >>> held_row(768, 1, ("float32",), rows), held_row(768, 1, ("bfloat16",), rows), held_row(8193, 1, ("float32",), rows)
-    (HeldRow(width=128, held=2, lanes=4, even=True), HeldRow(width=64, held=2, lanes=8, even=True), None)
+    (HeldRow(width=64, held=3, lanes=4, even=True), HeldRow(width=64, held=2, lanes=8, even=True), None)
     """
     lanes = vector_lanes(dtypes)
     if n % lanes:
         lanes = 1
-    vectors, width = n // lanes, 1
-    while width < BLOCK and 2 * width <= vectors:
-        width *= 2
-    compute = compute_dtype(dtypes[0])
-    row = HeldRow(width, -(-vectors // width), lanes, inner % lanes == 0)
+    vectors, width, compute = n // lanes, short_width(n, lanes), compute_dtype(dtypes[0])
+    row = HeldRow(width, ceil_div(vectors, width), lanes, inner % lanes == 0)
+    most = MOST_SUMS if rows.sums else MOST_NUMBERS * (1 + rows.backward)
+    while row.width < BLOCK and row.registers(rows, compute) > most:
+        row = row._replace(width=2 * row.width, held=ceil_div(vectors, 2 * row.width))
     too_long = row.held * lanes * itemsize(compute) > MOST_HELD or rows.sums and row.registers(rows, compute) > MOST_SUMS
     return None if too_long else row
 
@@ -121,14 +125,19 @@ class Source:
         made = []
         for u in range(self.row.held):
             i = f"(lane + {u * self.row.width})"
-            made += [f"if lane + {u * self.row.width} < count:", *(f"    {line}" for line in lines(u, i))]
+            made += self.guarded(u, lines(u, i))
         return made
+
+    def guarded(self, u: int, lines: list[str]) -> list[str]:
+        """Lines for a vector, if a thread has that many: all threads have all but the last."""
+        return lines if u + 1 < self.row.held else [f"if lane + {u * self.row.width} < count:", *(f"    {line}" for line in lines)]
 
     def loads(self) -> list[str]:
         """Load the row: of threads that have no such vector, the last one."""
         made = []
         for u in range(self.row.held):
-            i = f"min(lane + {u * self.row.width}, count - 1)"
+            i = f"lane + {u * self.row.width}"
+            i = f"min({i}, count - 1)" if u + 1 == self.row.held else f"({i})"
             made.append(self.load(f"x{u}", "x", self.dtype, "at", i))
             if self.rows.backward:
                 made.append(self.load(f"g{u}", "g", self.dtype, "at", i))
@@ -136,26 +145,17 @@ class Source:
 
     def added(self, totals: dict, shared: str) -> list[str]:
         """Add up what the threads of a row have found; ``totals``: name and term of each lane."""
-        width, lanes = self.row.width, range(self.row.lanes)
-        made = [f"{name} = 0.0" for name in totals]
-        made += self.each(
-            lambda u, i: [
-                *self.weights(u, i, "slope" in totals),
-                *(f"{name} = {name} + {term(u, k)}" for k in lanes for name, term in totals.items()),
-            ]
-        )
-        if width == 1:
+        lanes = range(self.row.lanes)
+
+        def terms(u: int, i: str) -> list[str]:
+            made = self.weights(u, i, "slope" in totals)
+            for name, term in totals.items():
+                made += [*in_pairs([term(u, k) for k in lanes], "u", "{} + {}"), f"{name} = {name} + u0"]
             return made
-        inside = min(width, WARP)
-        for d in [inside >> k for k in range(1, inside.bit_length())]:
-            made += [f"{name} = {name} + cuda.shfl_down_sync(0xffffffff, {name}, {d})" for name in totals]
-        made.append(f"if cuda.threadIdx.x % {inside} == 0:")
-        made += [f"    {shared}{k}[cuda.threadIdx.x // {inside}] = {name}" for k, name in enumerate(totals)]
-        made.append("cuda.syncthreads()")
-        for k, name in enumerate(totals):
-            places = [f"{shared}{k}[which * {width // inside} + {w}]" for w in range(width // inside)]
-            made.append(f"{name} = {' + '.join(places)}")
-        return made
+
+        made = [f"{name} = 0.0" for name in totals] + self.each(terms)
+        merged = f"{', '.join(totals)} = {', '.join(f'{name} + {{}}' for name in totals)}"
+        return made + meet([*totals], lambda later: merged.format(*later), self.row.width, shared)
 
     def weights(self, u: int, i: str, needed: bool) -> list[str]:
         """Load the weights of a vector, if there are any; twice a row, since they are near, and would take registers."""
@@ -170,7 +170,7 @@ class Source:
         """What a row is folded to: m, drift and r; of cotangents shift and slope."""
         made, totals = list[str](), {}
         if self.rows.centred:
-            made += [*self.added({"m": lambda u, k: self.lane("x", u, k)}, "first_"), "m = m / length"]
+            made += [*self.added({"m": lambda u, k: self.lane("x", u, k)}, "first_"), "m = m * each"]
             totals["drift"] = self.away
         totals["squares"] = lambda u, k: f"{self.away(u, k)} * {self.away(u, k)}"
         if self.rows.backward:
@@ -178,12 +178,12 @@ class Source:
             totals["slope"] = lambda u, k: f"{self.given(u, k)} * {self.away(u, k)}"
         made += self.added(totals, "second_")
         if not self.rows.centred:
-            made.append("r = 1.0 / sqrt(squares / length + eps)")
-            return made + ["slope = slope / length * r * r"] * self.rows.backward
-        made += ["drift = drift / length", "spread = squares / length - drift * drift"]
+            made.append("r = 1.0 / sqrt(squares * each + eps)")
+            return made + ["slope = slope * each * r * r"] * self.rows.backward
+        made += ["drift = drift * each", "spread = squares * each - drift * drift"]
         made.append("r = 1.0 / sqrt(where(spread < 0.0, 0.0, spread) + eps)")
         if self.rows.backward:
-            made += ["shift = shift / length", "slope = (slope / length - drift * shift) * r * r"]
+            made += ["shift = shift * each", "slope = (slope * each - drift * shift) * r * r"]
         return made
 
     def away(self, u: int, k: int) -> str:
@@ -215,12 +215,9 @@ class Source:
 
     def shared(self) -> list[str]:
         """Memory of the block."""
-        if self.row.width == 1:
-            return []
-        slots = BLOCK // min(self.row.width, WARP)
         second = 1 + self.rows.centred + self.rows.backward * (1 + self.rows.centred)
-        names = ["first_0"] * self.rows.centred + [f"second_{k}" for k in range(second)]
-        return [f"{name} = cuda.shared.array({slots}, STATE0)" for name in names]
+        folds = ("first_", int(self.rows.centred)), ("second_", second)
+        return [line for place, count in folds for line in meeting_places([0] * count, self.row.width, place)]
 
     def start_sums(self) -> list[str]:
         """The sums of the block, of what each thread holds."""
@@ -261,7 +258,7 @@ def held_rows(rows: Rows, dtype: str, weight: str, row: HeldRow, vectors: bool =
     parameters += ["samples", "share"] if sums else []
     shift = row.lanes.bit_length() - 1
     if sums:
-        again = [] if rows.centred else ["cuda.syncthreads()"]  # before the next row's numbers are shared
+        again = ["cuda.syncthreads()"] * (not rows.centred and row.width > WARP)  # before the next row's numbers are shared
         body = f"""
     first = cuda.blockIdx.y * n
     part = (cuda.blockIdx.x * groups + cuda.blockIdx.y) * n
@@ -296,6 +293,7 @@ def NAME({", ".join(parameters)}):
     lane = cuda.threadIdx.x % {row.width}
     which = cuda.threadIdx.x // {row.width}
     count = n >> {shift}
+    each = 1.0 / length
     {indent(4, s.shared())}
 {body}
 """,

@@ -13,11 +13,11 @@ from ...dispatch.device_copies import copy_step
 from ...dispatch.device_fills import zeros_step
 from ...dispatch.device_lowerings import on_host
 from ...dispatch.device_plans import device_plan
-from ...kernels.cuda.access import Function, compute_dtype
+from ...kernels.cuda.access import Function, compute_dtype, itemsize
 from ...kernels.cuda.accumulators import identity
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
-from ...kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_mean, valid_share
+from ...kernels.cuda.losses import blocks_of, counted, nll_rows, nll_rows_backward, valid_counts, valid_mean, valid_share
 from ...kernels.cuda.scores import program_of
 from ...kernels.cuda.steps import ERRORS, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
@@ -108,9 +108,15 @@ def valid_mean_steps(layouts: tuple[Layout, ...], attributes: dict) -> tuple[tup
     fault = fault_number(DimError, text) if classes else 0  # (no class at all: the transpose of valid_share, already checked)
     places, steps = gapless(layouts, workspace)
     of = counted(compute_dtype(dtype))
-    counts = losses.numel, classes, ignore, int(attributes["divide"]), fault
-    kernel = recipe(valid_mean(dtype), dtype, **of.source())
-    steps.append(Step(kernel, (1,), (result(), *places, ERRORS), (), counts))
+    blocks, share = blocks_of(losses.numel)
+    counts = classes, ignore, int(attributes["divide"]), fault
+    parts = [] if blocks == 1 else [workspace.take(blocks * itemsize(kind)) for kind in of.state]
+    for stage, n, read, written in (
+        ("partial", losses.numel, [*places, ERRORS], parts) if parts else ("whole", losses.numel, [*places, ERRORS], [result()]),
+        *([("merge", blocks, parts, [result()])] if parts else []),
+    ):
+        kernel, grid = recipe(valid_mean(dtype, stage), dtype, **of.source()), (1 if stage == "merge" else blocks,)
+        steps.append(Step(kernel, grid, (*written, *read), (), (n, *counts, max(share, n) if stage == "merge" else share)))
     return (losses.like(None, ()),), Steps(tuple(steps), workspace.size)
 
 
@@ -128,7 +134,12 @@ def _valid_share(op, layouts, attributes):
     if not out.numel:
         return (out,), Steps(())
     places, steps = gapless(layouts, workspace)
-    counts = target.numel, attributes["ignore_index"], int(attributes["divide"])
-    kernel = recipe(valid_share(dtype), dtype, **counted(compute_dtype(dtype)).source())
-    steps.append(Step(kernel, (1,), (result(), *places), (), counts))
+    (blocks, share), ignore, source = blocks_of(target.numel), attributes["ignore_index"], counted(compute_dtype(dtype)).source()
+    parts, counted_by = places[1], 0
+    if blocks > 1:
+        parts, counted_by = workspace.take(blocks * itemsize("int64")), blocks
+        kernel = recipe(valid_counts(dtype), dtype, **source)
+        steps.append(Step(kernel, (blocks,), (parts, places[1]), (), (target.numel, ignore, share)))
+    counts = target.numel, ignore, int(attributes["divide"]), share, counted_by
+    steps.append(Step(recipe(valid_share(dtype), dtype, **source), (blocks,), (result(), *places, parts), (), counts))
     return (out,), Steps(tuple(steps), workspace.size)

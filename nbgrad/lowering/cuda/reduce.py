@@ -27,6 +27,7 @@ from ...kernels.cuda.reductions import (
     short_rows_grid,
     short_width,
 )
+from ...kernels.cuda.rows import RowProgram, map_rows, row_shape, rows_grid
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...ops.core import General
@@ -65,9 +66,9 @@ class Folding(NamedTuple):
     values: tuple[float, ...]
     stage: str = "whole"
 
-    def recipe(self, template) -> Recipe:
-        """The kernel of a template."""
-        return Recipe(template, self.of.term, self.of.dtype, self.of.source())
+    def recipe(self, template, source: dict | None = None) -> Recipe:
+        """The kernel of a template; ``source``: the names that it takes, if not only those of the accumulator."""
+        return Recipe(template, self.of.term, self.of.dtype, source or self.of.source())
 
     @property
     def pointers(self) -> tuple[Place, ...]:
@@ -162,6 +163,15 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
     if n < 2 * lanes:
         lanes = 1
     vectors = lanes > 1 and (rows == 1 or step % lanes == 0)
+    if of.around and folding.stage == "whole" and (rows == 1 or step == n):
+        shape = row_shape(n, inputs, of.dtype)
+        if shape.held:
+            program = RowProgram(of, of.finish, (of.dtype,), None, values=of.values)
+
+            def made_held(by_vectors: bool):
+                return map_rows(program, inputs, folding.output, shape, by_vectors)
+
+            return [both(folding, made_held, shape.lanes > 1, rows_grid(rows, shape), (rows, n), program.source())]
     if n <= SHORT and rows > 1:
         width = short_width(n, lanes)
 
@@ -169,7 +179,7 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
             return reduce_short_rows(of, inputs, folding.output, width, lanes, by_vectors, folding.stage)
 
         return [both(folding, made, vectors, short_rows_grid(rows, width), (rows, n, step))]
-    blocks, share = row_plan(n, lanes)
+    blocks, share = row_plan(n, lanes, rows)
     if blocks > 1:
         first, second = folding.halves(rows * blocks, workspace)
     else:
@@ -182,10 +192,10 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
     return steps if second is None else steps + row_steps(second, rows, blocks, blocks, workspace)
 
 
-def both(folding: Folding, made, vectors: bool, grid: tuple[int, ...], counts: tuple[int, ...]) -> Step:
+def both(folding: Folding, made, vectors: bool, grid: tuple[int, ...], counts: tuple[int, ...], source: dict | None = None) -> Step:
     """A launch by vectors if they fit, with the same by single elements for memory that is not aligned."""
-    single = Step(folding.recipe(made(False)), grid, folding.pointers, folding.given, counts)
-    return single._replace(recipe=folding.recipe(made(True)), single=single) if vectors else single
+    single = Step(folding.recipe(made(False), source), grid, folding.pointers, folding.given, counts)
+    return single._replace(recipe=folding.recipe(made(True), source), single=single) if vectors else single
 
 
 def column_steps(folding: Folding, walk: FoldWalk, workspace: Workspace) -> list[Step]:
