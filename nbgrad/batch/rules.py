@@ -6,6 +6,7 @@ dimensions behind the batch, and ``shape`` leaves the batch out.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, Callable
 
@@ -249,17 +250,18 @@ def recurrent(call: Call, batch: Batch) -> Any:
     """More sequences, if the batch shares weights and biases."""
     op: Any = call.op
     operands = dict(zip(op.operands, call.operands))
-    if has_batched((operands["w"], operands["b"])):
+    shared = [name for name in ("w", "b") if name in operands]
+    if has_batched([operands[name] for name in shared]):
         return (op.in_steps or recurrent_in_steps)(*call.operands, **call.attributes)
 
     def joined(name: str, x: Tensor) -> Tensor:
-        if name in ("w", "b"):
+        if name in shared:
             return x
         place = x.layout.ndim - (1 if name == "lengths" else 2)  # of the sequences
         whole, depth = batch.full(x), batch.depth
         order = (*range(depth, depth + place), *range(depth), *range(depth + place, whole.layout.ndim))
         shape = x.layout.shape
-        return CALLS["reshape"](CALLS["permute"](whole, order), (*shape[:place], -1, *shape[place + 1 :]))
+        return CALLS["reshape"](CALLS["permute"](whole, order), (*shape[:place], count, *shape[place + 1 :]))
 
     def parted(x: Tensor) -> Tensor:
         shape, depth = x.layout.shape, batch.depth
@@ -269,6 +271,7 @@ def recurrent(call: Call, batch: Batch) -> Any:
         return batch.wrap(CALLS["permute"](split, order))
 
     sequences = operands["lengths"].layout.shape[0]
+    count = sequences * math.prod(batch.sizes)
     made = CALLS[op.name](*(joined(name, x) for name, x in operands.items()), **call.attributes)
     return tuple([parted(x) if x.layout.ndim > 1 else x for x in made])
 

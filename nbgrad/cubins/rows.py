@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ..kernels.cuda.access import compute_dtype
 from ..kernels.cuda.accumulators import Accumulator, identity
 from ..kernels.cuda.build import Recipe
-from ..kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_mean, valid_share
+from ..kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_counts, valid_mean, valid_share
+from ..kernels.cuda.moments import variance_accumulator
 from ..kernels.cuda.reductions import lanes_for, reduce_columns, reduce_rows, reduce_short_rows
-from ..kernels.cuda.rows import map_columns, map_rows, row_shape
+from ..kernels.cuda.rows import RowProgram, map_columns, map_rows, row_shape
 from ..kernels.cuda.scores import logsumexp_accumulator, program_of
 from ..kernels.cuda.standardise import held_row, held_rows
 from ..kernels.templates.standardise import Rows
@@ -37,8 +38,13 @@ def row_recipes() -> Iterator[Recipe]:
         yield from standardised(dtype)
         for template in (nll_rows(dtype), nll_rows_backward(dtype)):
             yield Recipe(template, identity, compute)
-        for template in (valid_mean(dtype), valid_share(dtype)):
+        stages = [valid_mean(dtype, stage) for stage in ("whole", "partial", "merge")]
+        for template in (*stages, valid_counts(dtype), valid_share(dtype)):
             yield Recipe(template, identity, compute, counted(compute).source())
+        for of in (logsumexp_accumulator(compute), variance_accumulator("variance", compute)):
+            program = RowProgram(of, of.finish, (compute,), None, values=of.values)
+            for shape in {row_shape(n, (dtype,), compute): None for n in LENGTHS[:-1]}:
+                yield Recipe(map_rows(program, (dtype,), dtype, shape), of.term, of.dtype, program.source())
         yield from folded(logsumexp_accumulator(compute), dtype)
 
 

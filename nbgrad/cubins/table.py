@@ -21,7 +21,7 @@ from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce
 from ..kernels.cuda.tables import FEW_ROWS, elementwise_rows, fold_rows, most_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
-from ..kernels.templates.philox import DISTRIBUTIONS
+from ..kernels.templates.philox import DISTRIBUTIONS, parameters_dtype
 from ..ops.core import OPS
 from .general import general_recipes
 from .operations import (
@@ -152,7 +152,8 @@ def reduction_kernels(of: Accumulator, dtype: str, output: str) -> Iterator[Entr
 def random_numbers() -> Iterator[Entry]:
     """Every distribution; half types are narrowed from float32."""
     for name, dtype in DISTRIBUTIONS:
-        yield entry(random_fill(name, dtype), Operation(identity, (), (dtype,), dtype), **random_source(name, dtype))
+        number = parameters_dtype(dtype)
+        yield entry(random_fill(name, dtype), Operation(identity, (), (number,), number), **random_source(name, dtype))
 
 
 def entry(template: Template, operation: Operation, **source) -> Entry:

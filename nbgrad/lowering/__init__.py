@@ -12,6 +12,7 @@ def load() -> None:
     from . import (  # noqa: F401
         attention,
         complex,
+        convolution,
         copy,
         counts,
         decompositions,
@@ -24,6 +25,7 @@ def load() -> None:
         linalg,
         losses,
         masks,
+        pooling,
         random,
         recurrent,
         reduce,

@@ -64,15 +64,15 @@ def check(query: Layout, key: Layout, value: Layout, mask: Layout | None) -> tup
         raise ShapeError(f"{NAME}: query is {list(query.shape)}, key {list(key.shape)}, expected the same last size.")
     if key.shape[-2] != value.shape[-2]:
         raise ShapeError(f"{NAME}: key is {list(key.shape)}, value {list(value.shape)}, expected a value for each key.")
-    batch = broadcast_shapes(NAME, (query.shape[:-2], key.shape[:-2], value.shape[:-2]))
+    shapes: tuple[tuple[int, ...], ...] = (query.shape[:-2], key.shape[:-2], value.shape[:-2])
     if mask is not None:
         if mask.dtype is not bool_ and not mask.dtype.is_floating_point:
             raise DTypeError(f"{NAME}: attn_mask is {mask.dtype}, expected bool or {query.dtype}. Hint: attn_mask.bool().")
-        scores = (*batch, query.shape[-2], key.shape[-2])
-        if broadcast_shapes(NAME, (mask.shape, scores)) != scores:
-            raise ShapeError(
-                f"{NAME}: attn_mask is {list(mask.shape)}, expected a shape that broadcasts to the scores' {list(scores)}."
-            )
+        scores = query.shape[-2], key.shape[-2]
+        if broadcast_shapes(NAME, (mask.shape[-2:], scores)) != scores:
+            raise ShapeError(f"{NAME}: attn_mask is {list(mask.shape)}, expected one that broadcasts to {list(scores)}.")
+        shapes = (*shapes, mask.shape[:-2])
+    batch = broadcast_shapes(NAME, shapes)
     return batch
 
 

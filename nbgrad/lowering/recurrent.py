@@ -27,8 +27,8 @@ from .reduce import arranged, runs_as_it_lies
 
 __all__: list[str] = []
 
-# Sequences of a block; multiply-adds of all steps from which threads share them.
-BLOCK, PARALLEL_FROM = 8, 1 << 18
+# Sequences of a block, and where weights are more bytes than stay near a core; multiply-adds of all steps from which threads share.
+BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 18, 1 << 18
 
 
 class Sizes(NamedTuple):
@@ -40,22 +40,18 @@ class Sizes(NamedTuple):
     rows: int
 
 
-def sizes_of(op, layouts: tuple[Layout, ...], cell: Cell) -> Sizes:
-    """What a call goes over.
+def sizes_of(layouts: tuple[Layout, ...], cell: Cell) -> Sizes:
+    """What a call of ``recurrent`` goes over.
 
     Raises:
         ShapeError, DTypeError: operands that do not go together.
     """
-    forward = op.operands[0] == "p"
-    p, w, b, s, lengths = layouts[:5] if forward else layouts[1:6]
+    p, w, b, s, lengths = layouts
     if p.ndim != 3 or s.ndim != 3 or not p.shape[0]:
-        raise ShapeError(
-            f"rnn: p is {list(p.shape)}, s {list(s.shape)}, expected (steps > 0, batch, gates), (states, batch, units)."
-        )
+        raise ShapeError(f"rnn: p is {list(p.shape)}, s {list(s.shape)}, expected (steps, batch, gates), (states, batch, units).")
     steps, batch, rows = p.shape
     units = s.shape[2]
-    expected = (units, rows) if forward else (rows, units), (rows,), (cell.states, batch, units)
-    for name, given, shape in zip("wbs", (w, b, s), expected):
+    for name, given, shape in zip("wbs", (w, b, s), ((units, rows), (rows,), (cell.states, batch, units))):
         if given.shape != shape:
             raise ShapeError(f"rnn: {name} is {list(given.shape)}, expected {list(shape)}.")
         if given.dtype is not p.dtype:
@@ -91,13 +87,12 @@ class Place(NamedTuple):
         return self.argument, start, step, row, self.earlier, self.first, first_start
 
 
-def planes(sizes: Sizes, argument: int, count: int, start: int = 0, first: int = 0) -> list[Place]:
+def planes(sizes: Sizes, argument: int, count: int, first: int = 0) -> list[Place]:
     """Places in planes; with ``first`` those of the step before, and the argument that has them where there is none."""
     lead, all_steps = sizes.batch * sizes.units, sizes.steps * sizes.batch * sizes.units
-    starts = [(start + k) * all_steps for k in range(count)]
     if not first:
-        return [Place(argument, each, lead, sizes.units) for each in starts]
-    return [Place(argument, each, lead, sizes.units, True, first, k * lead) for k, each in enumerate(starts)]
+        return [Place(argument, k * all_steps, lead, sizes.units) for k in range(count)]
+    return [Place(argument, k * all_steps, lead, sizes.units, True, first, k * lead) for k in range(count)]
 
 
 def gates(sizes: Sizes, argument: int, count: int, in_time: bool = True) -> list[Place]:
@@ -154,13 +149,14 @@ class Launch(NamedTuple):
         name, size, ragged = dtype.name, dtype.itemsize, attributes["ragged"]
         singles = (False,) * len(self.cell.params)
         cell, idle = (elementwise_code(each, name, singles, self.inplace, True) for each in (self.cell, self.idle))
-        words = [sizes.steps, sizes.batch, BLOCK, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
+        block = BLOCK if sizes.units * sizes.rows * size <= NEAR else LARGE_BLOCK
+        words = [sizes.steps, sizes.batch, block, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
         words += [cell, idle if ragged else 0, len(self.places), products_kernel(name), self.weights, self.addend]
         words += [PRODUCT_WORDS, *self.words, self.addend != 0, sizes.units, *(each.row * size for each in self.places)]
         words += chain(*(each.words(size) for each in (*self.product, *self.places)))
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0
-        blocks = math.ceil(sizes.batch / BLOCK) if work else 0
+        blocks = math.ceil(sizes.batch / block) if work else 0
         packed = struct.pack(f"{len(words)}q", *words)
         record = pack_record(steps_kernel(), blocks, 1, len(self.outs), (0,) * len(layouts), flags, packed)
         return GeneralPlan(record, tuple([out.template for out in self.outs]), layouts)
@@ -169,13 +165,13 @@ class Launch(NamedTuple):
 @lowering("recurrent")
 def _recurrent(op, layouts, attributes):
     cell = CELLS[attributes["cell"]]
-    sizes = sizes_of(op, layouts, cell)
+    sizes = sizes_of(layouts, cell)
     if not all(map(runs_as_it_lies, layouts)):
         return arranged_run
     p, (steps, batch, units, rows) = layouts[0], sizes
-    outs = p.like(None, (cell.planes, steps, batch, units)), p.like(None, (batch, rows))
-    given, products = gates(sizes, 3, cell.gates), gates(sizes, 2, cell.gates, False)
-    states = planes(sizes, 1, cell.states, first=6)
+    shapes = (cell.states, steps, batch, units), (len(cell.kept), steps, batch, units), (batch, rows)
+    given, products = gates(sizes, 4, cell.gates), gates(sizes, 3, cell.gates, False)
+    states = planes(sizes, 1, cell.states, first=7)
     names = [f"{letter}{k}" for letter, found in (("p", given), ("q", products), ("s", states)) for k in range(len(found))]
     same = [*cell.symbols("s", cell.states), *[ZERO] * len(cell.kept)]
     launch = Launch(
@@ -183,11 +179,11 @@ def _recurrent(op, layouts, attributes):
         formula(f"{cell.name}_idle", tuple(names), tuple(same)),
         0,
         (products[0], states[0]),
-        [*planes(sizes, 1, cell.planes), *given, *products, *states],
-        outs,
-        4,
+        [*planes(sizes, 1, cell.states), *planes(sizes, 2, len(cell.kept)), *given, *products, *states],
+        tuple([p.like(None, shape) for shape in shapes]),
         5,
-        7,
+        6,
+        8,
         (rows, units, rows, units, rows),
     )
     return launch.plan(sizes, layouts, attributes, p.dtype)
@@ -195,21 +191,21 @@ def _recurrent(op, layouts, attributes):
 
 @lowering("recurrent_cotangents")
 def _cotangents(op, layouts, attributes):
-    cell = CELLS[attributes["cell"]]
-    sizes = sizes_of(op, layouts, cell)
+    cell, (g, w, s) = CELLS[attributes["cell"]], layouts[:3]
     if not all(map(runs_as_it_lies, layouts)):
         return arranged_run
-    p, s, (_, batch, units, rows) = layouts[1], layouts[4], sizes
-    outs = (p, s) if cell.shared else (p, s, p)
-    g = len(outs) + 1  # the argument; the others follow
+    _, steps, batch, units = g.shape
+    sizes = Sizes(steps, batch, units, w.shape[0])
+    products = g.like(None, (steps, batch, sizes.rows))
+    outs = (products, s) if cell.shared else (products, s, products)
+    first = len(outs) + 1  # the argument that g is; the others follow
     carried = [Place(2, k * batch * units, 0, units) for k in range(cell.states)]
     made = [gates(sizes, argument, cell.gates) for argument in (1, 3)[: len(outs) - 1]]
     places = {
-        "g": planes(sizes, g, cell.states),
-        "n": planes(sizes, g + 6, cell.states),
-        "k": planes(sizes, g + 6, len(cell.kept), cell.states),
-        "s": planes(sizes, g + 6, cell.states, first=g + 4),
-        "p": gates(sizes, g + 1, cell.gates),
+        "g": planes(sizes, first, cell.states),
+        "n": planes(sizes, first + 4, cell.states),
+        "k": planes(sizes, first + 5, len(cell.kept)),
+        "s": planes(sizes, first + 4, cell.states, first=first + 2),
     }
     sums = [symbol(f"d{k}") + symbol(f"g{k}") for k in range(cell.states)]
     used = set().union(*(each.symbols() for each in (*cell.cotangents, *sums)))
@@ -222,12 +218,12 @@ def _cotangents(op, layouts, attributes):
         (carried[0], made[0][0]),
         [*carried, *chain(*made), *read.values()],
         outs,
-        g + 2,
+        first + 1,
         0,
-        g + 5,
-        (units, rows, units, rows, units),
+        first + 3,
+        (units, sizes.rows, units, sizes.rows, units),
     )
-    return launch.plan(sizes, layouts, attributes, p.dtype)
+    return launch.plan(sizes, layouts, attributes, g.dtype)
 
 
 def arranged_run(op, tensors, attributes):
@@ -239,7 +235,7 @@ def arranged_run(op, tensors, attributes):
 
 @lowering("recurrent", style="run", device="cuda")
 def _recurrent_on_gpu(op, tensors, attributes):
-    sizes_of(op, tuple([x.layout for x in tensors]), CELLS[attributes["cell"]])
+    sizes_of(tuple([x.layout for x in tensors]), CELLS[attributes["cell"]])
     return recurrent_in_steps(*tensors, **attributes)
 
 

@@ -20,8 +20,6 @@ from .multihead import MultiheadAttention
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-
 
 def activation_of(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The function, or that of a name.
@@ -31,9 +29,9 @@ def activation_of(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor],
     """
     if not isinstance(given, str):
         return given
-    if given not in ACTIVATIONS:
+    if given not in ("relu", "gelu"):
         raise RangeError(f"transformer: activation is {given!r}, expected 'relu', 'gelu' or a function.")
-    return ACTIVATIONS[given]
+    return F.relu if given == "relu" else F.gelu
 
 
 class _Layer(Module):

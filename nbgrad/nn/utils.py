@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from types import MethodType, ModuleType
+from importlib import import_module
+from types import MethodType
 from typing import Any
 
 import nbgrad
@@ -246,6 +247,12 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         start += size
 
 
-def __getattr__(name: str) -> ModuleType:
-    """torch's paths: ``nbgrad.nn.utils.rnn``."""
+# Names of modules that import this one.
+LATER = ("remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm", "weight_norm")
+
+
+def __getattr__(name: str) -> Any:
+    """Functions of ``reparametrised``; torch's paths: ``nbgrad.nn.utils.parametrize``."""
+    if name in LATER:
+        return getattr(import_module("nbgrad.nn.reparametrised"), name)
     return module_below(__name__, name)

@@ -4,6 +4,7 @@
 from . import (  # noqa: F401
     attention,
     complex,
+    convolution,
     copies,
     decompositions,
     einsum,
@@ -13,6 +14,7 @@ from . import (  # noqa: F401
     losses,
     movement,
     places,
+    pooling,
     random,
     recurrent,
     reduce,

@@ -84,7 +84,7 @@ class Op:
         False
     )
     integer_divisor: str | None = None
-    either = ""
+    either = second = ""
     rounds, cheap = True, False
     of_numbers: Callable | None = None
     of_integers: Callable | None = None
@@ -376,6 +376,8 @@ class General(Op):
             ``vjps`` they are whole; a node that gives both computes the other one once.
         together: ``{operands: formula}``, their cotangents, a tuple, by one formula of a node that has two or more of them,
             whichever are asked for. It need not be differentiable: a pass that is recorded, or has tangents, is made of ``vjps``.
+        second: the name of the second result, which formulas of ``together`` may mention like an operand: it is saved. It has no
+            history, so no formula of ``vjps`` may, and its cotangent goes nowhere.
         in_steps: ``in_steps(*operands, *attributes)``, the same in other operations: it has no rules of its own, and is those
             wherever its results are to have derivatives.
         monoid: of a reduction: what its elements are folded with, a name of ``kernels.monoids.MONOIDS``; see NOTE [Folds].
@@ -410,6 +412,7 @@ class General(Op):
         after: dict[str, tuple[str, Callable]] | None = None,
         together: dict[tuple[str, ...], Callable] | None = None,
         in_steps: Callable | None = None,
+        second: str = "",
         renamed: dict[str, str] | None = None,
         ranks: tuple[int, ...] = (),
         product: bool = False,
@@ -430,7 +433,7 @@ class General(Op):
         self.sized_by_values, self.draws, self.total = sized_by_values, draws, total
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
-        self.renamed = renamed or {}
+        self.renamed, self.second = renamed or {}, second
         self.arguments = {**{theirs: own for own, theirs in self.renamed.items()}, **self.arguments}
         self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands
         self.after, self.together, self.in_steps = after or {}, together or {}, in_steps

@@ -5,11 +5,10 @@ output (``q``, through the weights), and of the unit's states (``s``), the first
 its cotangents follow from the derivatives of the operations that it is made of (``Cell.cotangents``). So the kernels of both
 directions are generated, and what is kept for the way back are the functions' results that the cotangents mention.
 
-NOTE [Recurrent steps]: ``recurrent`` gives planes ``(plane, time, batch, unit)``: the states after every step, then what is kept.
-Only the states are shown to others, so the cotangents of what is kept are zeros, which nobody reads. Where the way back is
-differentiated in turn it is ``cotangents_in_steps``, in which what is kept is computed again, of the states. Sequences of a batch
-may be of several ``lengths``: behind its end a sequence keeps its states, so that the last plane has everyone's; ``mirrored``
-goes from the end to the beginning.
+NOTE [Recurrent steps]: ``recurrent`` gives the states after every step, ``(state, time, batch, unit)``, and beside them what is
+kept, likewise. That has no history: only the way back that is not differentiated itself takes it (``all_four``); all other
+formulas compute it again, of the states (``kept_of``). Sequences of a batch may be of several ``lengths``: behind its end a
+sequence keeps its states, so that the last ones are everyone's; ``mirrored`` goes from the end to the beginning.
 """
 
 from __future__ import annotations
@@ -106,11 +105,6 @@ class Cell:
 
         return tuple(map(told, self.wanted))
 
-    @property
-    def planes(self) -> int:
-        """How many planes the result has."""
-        return self.states + len(self.kept)
-
 
 def plain_cell(function: str) -> Callable:
     """The step of the oldest cell."""
@@ -172,7 +166,7 @@ def through(x: Any, w: Any, b: Any) -> Any:
 
 
 def recurrent_in_steps(p, w, b, s, lengths, cell, mirrored, ragged):
-    """``recurrent`` in other operations; the memory beside the result is none."""
+    """``recurrent`` in other operations; of what is a kernel's, the memory that it uses, there is none."""
     form, inputs = CELLS[cell], scalar.unbind(p, 0)
     states = list(scalar.unbind(s, 0))
     after: dict[int, list] = {}
@@ -183,55 +177,54 @@ def recurrent_in_steps(p, w, b, s, lengths, cell, mirrored, ragged):
             active = scalar.unsqueeze(lengths > t, 1)
             new = [scalar.where(active, x, y) for x, y in zip(new, states)]
         after[t] = states = new
-    planes = [CALLS["stack"]([after[t][k] for t in range(len(inputs))], 0) for k in range(form.states)]
-    return CALLS["stack"]([*planes, *kept_of(form, p, w, b, s, planes, mirrored)], 0), scalar.slice(b, 0, 0, 0, 1)
+    stacks = [CALLS["stack"]([after[t][k] for t in range(len(inputs))], 0) for k in range(form.states)]
+    states = CALLS["stack"](stacks, 0)
+    return states, kept_of(cell, p, w, b, s, states, mirrored), scalar.slice(b, 0, 0, 0, 1)
 
 
-def before(s: Any, planes: Sequence[Any], mirrored: bool) -> list[Any]:
-    """The states before every step."""
-    found = []
-    for k, plane in enumerate(planes):
-        first, steps = scalar.slice(s, 0, k, k + 1, 1), plane.layout.shape[0]
-        if mirrored:
-            found.append(CALLS["cat"]([scalar.slice(plane, 0, 1, steps, 1), first], 0))
-        else:
-            found.append(CALLS["cat"]([first, scalar.slice(plane, 0, 0, steps - 1, 1)], 0))
-    return found
+def before(first: Any, later: Any, mirrored: bool) -> Any:
+    """A state before every step: the first one, and all after steps but the last."""
+    steps, first = later.layout.shape[0], scalar.unsqueeze(first, 0)
+    if mirrored:
+        return CALLS["cat"]([scalar.slice(later, 0, 1, steps, 1), first], 0)
+    return CALLS["cat"]([first, scalar.slice(later, 0, 0, steps - 1, 1)], 0)
 
 
-def kept_of(form: Cell, p: Any, w: Any, b: Any, s: Any, planes: Sequence[Any], mirrored: bool) -> list[Any]:
-    """What is kept of all steps, by their states."""
-    earlier = before(s, planes, mirrored)
+def kept_of(cell: str, p: Any, w: Any, b: Any, s: Any, states: Any, mirrored: bool) -> Any:
+    """What is kept of all steps, by the states after them."""
+    form = CELLS[cell]
+    earlier = [before(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), scalar.unbind(states, 0))]
     given = {**named("p", parts(p, form.gates)), **named("q", parts(through(earlier[0], w, b), form.gates))}
-    return evaluate(form.kept, {**given, **named("s", earlier)}, apply)
+    found = evaluate(form.kept, {**given, **named("s", earlier)}, apply)
+    return CALLS["stack"](found, 0) if found else scalar.slice(states, 0, 0, 0, 1)
 
 
-def cotangents_in_steps(g, p, w, b, s, lengths, planes, cell, mirrored, ragged):
-    """``recurrent_cotangents`` in other operations; ``w`` is turned, as there."""
-    form, steps = CELLS[cell], p.layout.shape[0]
-    after = [scalar.select(planes, 0, k) for k in range(form.states)]
+def cotangents_in_steps(g, w, s, lengths, states, kept, cell, mirrored, ragged):
+    """``recurrent_cotangents`` in other operations."""
+    form, steps = CELLS[cell], states.layout.shape[1]
+    after = scalar.unbind(states, 0)
     columns = {
-        **named("k", kept_of(form, p, scalar.t(w), b, s, after, mirrored)),
-        **named("s", before(s, after, mirrored)),
+        **named("k", scalar.unbind(kept, 0)),
+        **named("s", [before(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), after)]),
         **named("n", after),
-        **named("g", [scalar.select(g, 0, k) for k in range(form.states)]),
+        **named("g", scalar.unbind(g, 0)),
     }
     moments = {name: scalar.unbind(column, 0) for name, column in columns.items()}
-    states = [scalar.fill(each, 0.0) for each in scalar.unbind(s, 0)]
+    carried = [scalar.fill(each, 0.0) for each in scalar.unbind(s, 0)]
     found: dict[int, list] = {}
     for t in reversed(times_of(steps, mirrored)):
         now = {name: each[t] for name, each in moments.items()}
-        made = evaluate(form.cotangents, {**now, **named("d", states)}, apply)
-        made = [x if hasattr(x, "layout") else scalar.fill(states[0], float(x)) for x in made]
+        made = evaluate(form.cotangents, {**now, **named("d", carried)}, apply)
+        made = [x if hasattr(x, "layout") else scalar.fill(carried[0], float(x)) for x in made]
         if ragged:
             active = scalar.unsqueeze(lengths > t, 1)
-            idle = [d + now[f"g{k}"] for k, d in enumerate(states)] + [scalar.fill(x, 0.0) for x in made[form.states :]]
+            idle = [d + now[f"g{k}"] for k, d in enumerate(carried)] + [scalar.fill(x, 0.0) for x in made[form.states :]]
             made = [scalar.where(active, x, y) for x, y in zip(made, idle)]
         products = CALLS["cat"](made[form.states : form.states + form.gates], 1)
-        states = [made[0] + scalar.gemm(products, w, False, False), *made[1 : form.states]]
+        carried = [made[0] + scalar.gemm(products, w, False, False), *made[1 : form.states]]
         found[t] = [products] if form.shared else [products, CALLS["cat"](made[form.states + form.gates :], 1)]
     stacks = [CALLS["stack"]([found[t][k] for t in range(steps)], 0) for k in range(len(found[0]))]
-    return (stacks[0], CALLS["stack"](states, 0), *stacks[1:])
+    return (stacks[0], CALLS["stack"](carried, 0), *stacks[1:])
 
 
 # ---- declarations --------------------------------------------------------------------------------------------------------
@@ -239,17 +232,18 @@ def cotangents_in_steps(g, p, w, b, s, lengths, planes, cell, mirrored, ragged):
 
 def taken_back(g, p, w, b, s, lengths, out, cell, mirrored, ragged):
     """The cotangents of what weights made, of first states, and of ``p`` if they are others."""
-    return scalar.recurrent_cotangents(g, p, scalar.t(w), b, s, lengths, out, cell, mirrored, ragged)
+    kept = kept_of(cell, p, w, b, s, out, mirrored)
+    return scalar.recurrent_cotangents(g, scalar.t(w), s, lengths, out, kept, cell, mirrored, ragged)
 
 
 def weighed(products, s, out, mirrored):
     """The cotangent of the weights: the outputs before every step against the products' cotangents."""
-    steps, rows = products.layout.shape[0], products.layout.shape[2]
-    first, later = times_of(steps, mirrored)[0], (0, steps - 1) if mirrored else (1, steps)
+    steps, _, rows = products.layout.shape
+    first, later, earlier = (steps - 1, 0, 1) if mirrored else (0, 1, 0)
     total = scalar.gemm(scalar.select(products, 0, first), scalar.select(s, 0, 0), True, False)
     if steps > 1:
-        states = scalar.slice(scalar.select(out, 0, 0), 0, 1 - later[0], steps - later[0], 1)
-        flat = scalar.reshape(scalar.slice(products, 0, *later, 1), (-1, rows))
+        states = scalar.slice(scalar.select(out, 0, 0), 0, earlier, earlier + steps - 1, 1)
+        flat = scalar.reshape(scalar.slice(products, 0, later, later + steps - 1, 1), (-1, rows))
         total = total + scalar.gemm(flat, scalar.reshape(states, (-1, states.layout.shape[2])), True, False)
     return scalar.t(total)
 
@@ -275,9 +269,9 @@ def of_states(g, p, w, b, s, lengths, out, cell, mirrored, ragged):
     return taken_back(g, p, w, b, s, lengths, out, cell, mirrored, ragged)[1]
 
 
-def all_four(g, p, w, b, s, lengths, out, cell, mirrored, ragged):
-    """The same in one pass over the steps."""
-    products, states, *others = taken_back(g, p, w, b, s, lengths, out, cell, mirrored, ragged)
+def all_four(g, w, s, lengths, out, kept, cell, mirrored, ragged):
+    """The same in one pass over the steps, by what was kept."""
+    products, states, *others = scalar.recurrent_cotangents(g, scalar.t(w), s, lengths, out, kept, cell, mirrored, ragged)
     return others[0] if others else products, weighed(products, s, out, mirrored), scalar.sum(products, (0, 1)), states
 
 
@@ -289,16 +283,17 @@ general(
     {"p": of_input, "w": of_weights, "b": of_bias, "s": of_states},
     together={("p", "w", "b", "s"): all_four},
     operands=("p", "w", "b", "s", "lengths"),
-    outputs=2,
+    outputs=3,
+    second="kept",
     node="RnnBackward0",
     public="rnn",
-    doc="The states of a cell after every step of sequences; beside them memory that the steps have used.",
+    doc="The states of a cell after every step of sequences, what is kept for the way back, and memory that steps have used.",
     **HIDDEN,
 )
 general(
     "recurrent_cotangents",
-    lambda g, p, w, b, s, lengths, planes, cell, mirrored, ragged: g,
-    operands=("g", "p", "w", "b", "s", "lengths", "planes"),
+    lambda g, w, s, lengths, states, kept, cell, mirrored, ragged: g,
+    operands=("g", "w", "s", "lengths", "states", "kept"),
     outputs=3,
     in_steps=cotangents_in_steps,
     public="rnn",
@@ -321,8 +316,7 @@ def rnn_states(p, w, b, s, lengths, cell, mirrored=False, ragged=False):
     Raises:
         ShapeError, DTypeError: operands that do not go together.
     """
-    found = scalar.recurrent(p, scalar.contiguous_copy(scalar.t(w)), b, s, lengths, cell, mirrored, ragged)[0]
-    return scalar.slice(found, 0, 0, CELLS[cell].states, 1)
+    return scalar.recurrent(p, scalar.contiguous_copy(scalar.t(w)), b, s, lengths, cell, mirrored, ragged)[0]
 
 
 composite("rnn_states", rnn_states, method=False, function=False, public="rnn", doc=rnn_states.__doc__)

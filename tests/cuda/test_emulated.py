@@ -137,6 +137,10 @@ RIGHT = {
         ],
         lambda x: x[::-1],
     ),
+    "an exchange": (
+        ["v = cuda.shfl_xor_sync(0xffffffff, load_float32(x0, thread), 5)", "if block == 0:", "    store_float32(x1, thread, v)"],
+        None,
+    ),
     "a shuffle": (
         [
             "v = load_float32(x0, thread)",
@@ -158,6 +162,8 @@ def test_what_a_thread_may_do(name, seed):
     run(kernel("right_" + name.replace(" ", "_"), body, pointers=2), (2,), x, y, on=Device(seed=seed))
     if expected is not None:
         np.testing.assert_array_equal(x, expected(numbers(256)))
+    elif "exchange" in name:
+        np.testing.assert_array_equal(y, np.arange(256) ^ 5)
     elif "shuffle" in name:
         lanes = np.arange(256)
         np.testing.assert_array_equal(y, np.where(lanes % 32 < 29, lanes + 3, lanes))

@@ -16,7 +16,9 @@ def test_examples_in_a_child(request):
 
 
 @on_gpus
-@pytest.mark.parametrize("name", ["digits", pytest.param("transformer", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["digits", pytest.param("digits_cnn", marks=pytest.mark.slow), pytest.param("transformer", marks=pytest.mark.slow)]
+)
 def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
     """``--device auto`` finds it; they end with a loss or an accuracy, and a picture."""
     run(monkeypatch, name, "--picture", str(tmp_path / "curve.png"), *SMALL[name])

@@ -80,6 +80,18 @@ def test_sums(shape, dims):
         close(lowered(name, x, dim=dims, **extra(name)), expected, x)
 
 
+@pytest.mark.parametrize("shape, dim", [((2, 40), 1), ((2, 1031), 1), ((1, 9001), 1), ((300, 5), 0)], ids=str)
+def test_variances_far_from_zero(shape, dim):
+    """Rows that are held, longer ones, and columns, around a mean of few digits; of equal elements it is 0."""
+    x = numbers(shape, seed=14) + 1000.0
+    expected = x.double().numpy().var(dim, ddof=1)
+    found = lowered("variance", x, dim=(dim,), correction=1).double().numpy()
+    np.testing.assert_allclose(found, expected, rtol=2.0**-21)
+    for value in (7.3, 3e38):
+        equal = nbgrad.full(shape, value)
+        assert lowered("variance", equal, dim=(dim,), correction=1).abs().max().item() == 0.0
+
+
 @pytest.mark.parametrize("shape, dims", CASES, ids=str)
 def test_extrema_are_the_cpus(shape, dims):
     """An extremum of the same elements has the CPU's bits."""

@@ -40,9 +40,9 @@ def merge_moments(
     """The elements of both."""
     both = count + later
     share = where(both > 0.0, later / both, 0.0)
-    # Before the first elements there is no mean: from 0 it would be so far that nothing were left of the carry.
+    # No elements have no mean: from 0 another one may be so far that nothing is left of its carry, or that squares overflow.
     mean, mean_carry = where(count > 0.0, mean, later_mean), where(count > 0.0, mean_carry, later_mean_carry)
-    apart = (later_mean - mean) + (later_mean_carry - mean_carry)
+    apart = where(later > 0.0, (later_mean - mean) + (later_mean_carry - mean_carry), 0.0)
     mean, mean_carry = add_carried(mean, mean_carry, apart * share)
     squares, squares_carry = merge_carried(squares, squares_carry, later_squares, later_squares_carry)
     squares, squares_carry = add_carried(squares, squares_carry, apart * apart * (count * share))

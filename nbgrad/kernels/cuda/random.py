@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 
 from ..templates import philox
-from .access import Access, vector_lanes
+from .access import Access
 from .templates import BLOCK, Template, ceil_div, compile_template, indent
 
 __all__ = ["random_fill", "random_source", "random_grid"]
@@ -14,7 +14,7 @@ __all__ = ["random_fill", "random_source", "random_grid"]
 
 def unroll(dtype: str) -> int:
     """Blocks that a thread makes: they share the rounds' keys."""
-    return 4 if dtype == "float32" else 1
+    return 4 if philox.numbers_of_block(dtype) == 4 else 1
 
 
 @cache
@@ -25,7 +25,7 @@ def random_fill(distribution: str, dtype: str) -> Template:
     as in NOTE [Counter] of ``templates/philox.py``; ``base``: 0, or where two words are that are the seed, and added to the call.
     Bind ``**random_source(...)``; launch ``random_grid`` blocks.
     """
-    lanes, name = vector_lanes([dtype]), f"random_{distribution}"
+    lanes, name = philox.numbers_of_block(dtype), f"random_{distribution}"
     vector, element, word = Access("store", dtype, lanes), Access("store", dtype), Access("load", "int64", 1, True)
     tail = [
         f"if block * {lanes} + {k} < n:\n                {element.name}(out0, block * {lanes} + {k}, numbers[{k}])"
@@ -77,4 +77,4 @@ def random_source(distribution: str, dtype: str, bits: int = 24) -> dict:
 
 def random_grid(n: int, dtype: str) -> tuple[int, ...]:
     """The blocks that make ``n`` numbers."""
-    return (ceil_div(n, BLOCK * unroll(dtype) * vector_lanes([dtype])),)
+    return (ceil_div(n, BLOCK * unroll(dtype) * philox.numbers_of_block(dtype)),)

@@ -18,7 +18,7 @@ from typing import Sequence
 
 from ...base.errors import KernelError
 from .access import Access, vector_lanes
-from .accumulators import Accumulator
+from .accumulators import Accumulator, Around
 from .meetings import in_pairs
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
@@ -41,7 +41,7 @@ STAGES = ("whole", "partial", "merge", "join")
 SHORT = 1024  # elements of the longest rows that a warp folds, or fewer threads
 MOST_HELD = 24  # numbers that the accumulators of a thread's lanes may be
 # Vectors, and rows of columns, that a thread loads before it folds them: one load would not keep memory busy.
-AHEAD, ROWS_AHEAD = 4, 8
+AHEAD, ROWS_AHEAD = 4, 16
 
 
 class Fold:
@@ -122,16 +122,42 @@ class Fold:
     @property
     def groups(self) -> list[str]:
         """Accumulators of a thread: one for each lane, or for all of them (NOTE [Elements at once] of accumulators.py)."""
-        return [f"a{k}" for k in range(1 if self.of.around else self.lanes)]
+        return [f"a{k}" for k in range(1 if self.gathers else self.lanes)]
 
-    def at_once(self, group: str, loaded: Sequence[str]) -> list[str]:
-        """Fold the elements that were loaded under these names, a power of two of them, into ``group`` at once."""
-        around = self.of.around
-        assert around is not None
+    @property
+    def gathers(self) -> bool:
+        """Whether what a thread has loaded is folded at once."""
+        return not self.joins and (self.of.around is not None or self.of.indexed)
+
+    def at_once(self, group: str, loaded: Sequence[str], i: str, step: int) -> list[str]:
+        """Fold the elements that were loaded under these names, a power of two of them, into ``group`` at once.
+
+        Args:
+            i: the number of the first vector; ``step``: from each to the next one.
+        """
         lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
         places = [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for names in loaded for lane in lanes]
-        count = len(places)
         made = [f"e{k} = scalar({', '.join(place)})" for k, place in enumerate(places)]
+        if self.of.around is None:
+            offsets = [u * step * self.lanes + k for u in range(len(loaded)) for k in range(self.lanes)]
+            return made + self.first_of(group, offsets, f"{i} * {self.lanes}")
+        return made + self.around(group, len(places), self.of.around)
+
+    def first_of(self, group: str, offsets: list[int], first: str) -> list[str]:
+        """Fold elements ``e0`` and so on with their places, which grow: that of two which is chosen is told by 0 and 1."""
+        values, places, made = [f"e{k}" for k in range(len(offsets))], [*map(str, offsets)], list[str]()
+        while len(values) > 1:
+            half = range(len(values) // 2)
+            for k in half:
+                made.append(f"c{k}, w = combine({values[2 * k]}, 0, {values[2 * k + 1]}, 1)")
+                made.append(f"o{k} = where_index(w > 0, {places[2 * k + 1]}, {places[2 * k]})")
+            values, places = [f"c{k}" for k in half], [f"o{k}" for k in half]
+        names = self.names(group)
+        return [*made, f"{', '.join(names)} = absorb({', '.join([*names, f'{first} + {places[0]}', values[0]])})"]
+
+    def around(self, group: str, count: int, around: Around) -> list[str]:
+        """Fold elements ``e0`` and so on to a state of their own, which is merged."""
+        made = list[str]()
         made += [*in_pairs([f"e{k}" for k in range(count)], "c", "halves_of({}, {})"), "pivot = pivot_of(c0)"]
         terms = [[f"t{k}_{j}" for j in range(around.terms)] for k in range(count)]
         made += [f"{', '.join(names)} = term_of(e{k}, pivot)" for k, names in enumerate(terms)]
@@ -151,11 +177,11 @@ class Fold:
         def folded(ahead: int) -> list[str]:
             places = [f"(i + {u * step})" if u else "i" for u in range(ahead)]
             made = [line for u, i in enumerate(places) for line in self.load_lanes(row, i, f"v{u}_")]
-            if self.of.around and not self.joins:
-                return [*made, *self.at_once("a0", [f"v{u}_" for u in range(ahead)])]
+            if self.gathers:
+                return [*made, *self.at_once("a0", [f"v{u}_" for u in range(ahead)], "i", step)]
             return made + [line for u, i in enumerate(places) for line in self.absorb_lanes(self.groups, i, f"v{u}_")]
 
-        ahead = self.ahead(AHEAD)
+        ahead = self.ahead(AHEAD if step >= WARP else 2)  # (threads of shorter rows have two or three)
         return [
             f"i = {first}",
             f"stop = {stop}",
@@ -368,8 +394,8 @@ def reduce_columns(of: Accumulator, inputs: tuple[str, ...], output: str, stage:
     steps = fold.ahead(ROWS_AHEAD)
     ahead = [line for u in range(steps) for line in fold.load(f"at + (i + {u * WARPS}) * row_step", f"v{u}_")]
     folded = [fold.absorb("a", f"i + {u * WARPS}", names=f"v{u}_") for u in range(steps)]
-    if of.around and not fold.joins:
-        folded = fold.at_once("a", [f"v{u}_" for u in range(steps)])
+    if fold.gathers:
+        folded = fold.at_once("a", [f"v{u}_" for u in range(steps)], "i", WARPS)
     return fold.template(
         "reduce_columns",
         f"""

@@ -23,7 +23,7 @@ __all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_
 ROW_BYTES = 128  # of one operand that a thread holds before more threads share the row
 HELD_BYTES = 256  # of registers that a thread's elements may take
 TERMS = 8  # that are added in pairs before they are added to a carried sum
-BESIDE = 36  # registers that a thread needs beside what it holds
+BESIDE = 56  # registers that a thread needs beside what it holds; fewer blocks than fit were measured to cost nothing
 PLACES = 16  # registers of the places of elements
 REGISTERS = 65536  # of a multiprocessor
 
@@ -299,11 +299,10 @@ class HeldRow:
         lines += meet(["common"], lambda later: f"common = join(common, {later[0]})", width, "first")
         lines += ["common = whole_of(common, origin)", "pivot = pivot_of(common)"]
         terms = [[f"t{k}_{j}" for j in range(around.terms)] for k in range(len(elements))]
-        lines += [f"{', '.join(made)} = term_of({name}, pivot)" for made, name in zip(terms, elements)]
         lines += [f"{name} = 0.0" for name in sums]
 
         def added(low: int, high: int) -> list[str]:
-            made = list[str]()
+            made = [f"{', '.join(terms[k])} = term_of({elements[k]}, pivot)" for k in range(low, high)]
             for j in range(around.terms):
                 made += in_pairs([each[j] for each in terms[low:high]], "u", "{} + {}")
                 made.append(f"sum{j}, carry{j} = add_carried(sum{j}, carry{j}, u0)")

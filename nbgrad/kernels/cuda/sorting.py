@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 CAPACITY = 2048  # elements that a block sorts in shared memory
-STEPS = {"int32": 12, "int64": 8}  # in which a warp reads its part of a tile of keys, 32 neighbours at a time
+STEPS = {"int32": 16, "int64": 8}  # in which a warp reads its part of a tile of keys, 32 neighbours at a time
 BYTES = 256
 PACKED = 1 << 13  # more than any rank within a tile: a byte and a rank are one word
 GREATEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}  # keys, behind which there is none
@@ -269,7 +269,9 @@ def NAME({", ".join(given)}, n, tiles, shift, flip):
     pointers = (order, *[key] * keeps, key, *([source] if source else []), counts)
     accesses = {load, start, store, *([place] if source else []), *([store_key] if keeps else [])}
     state = ("int32", counts, key, source or "int32")
-    return Template(name, function, pointers, 0, frozenset(accesses), Counter([load, store]), 64, state, resident=3)
+    return Template(
+        name, function, pointers, 0, frozenset(accesses), Counter([load, store]), 64, state, resident=2 if key == "int32" else 3
+    )
 
 
 # ---- sums of all before ------------------------------------------------------------------------------------------------
@@ -334,15 +336,13 @@ def scan_sums(dtype: str) -> Template:
         name,
         f"""
 def NAME(x0, n):
-    sums = cuda.shared.array({WARPS}, STATE0)
-    thread = cuda.threadIdx.x
+    {indent(4, ELEMENTS)}
     carried = 0
-    for low in range(0, n, {BLOCK * SCANNED}):
-        first = low + thread * {SCANNED}
+    for first in range(0, n, {BLOCK * SCANNED}):
         {indent(8, loaded_lines(load.name))}
         {indent(8, scanned_lines())}
         before += carried
-        {indent(8, summed_up_lines("x0", store.name))}
+        {indent(8, summed_up_lines(store.name))}
         carried += whole
         cuda.syncthreads()
     if thread == 0:
@@ -353,18 +353,36 @@ def NAME(x0, n):
 
 
 def loaded_lines(load: str) -> list[str]:
-    """Lines that load what follows ``first``, and make ``total`` of it."""
-    loads = [f"x_{k} = where_index(first + {k} < n, {load}(x0, min(first + {k}, n - 1)), 0)" for k in range(SCANNED)]
-    return [*loads, "total = 0", *(f"total += x_{k}" for k in range(SCANNED))]
+    """Lines that load a tile from ``first`` on, side by side, and give each thread neighbours of it, by way of ``elements``: ``x_0``
+    and so on, and ``total`` of these.
+    """
+    into = [f"own_{k} = {load}(x0, min(first + {k * BLOCK} + thread, n - 1))" for k in range(SCANNED)]
+    into += [f"elements[padded + {k * PADDED}] = where_index(first + {k * BLOCK} + thread < n, own_{k}, 0)" for k in range(SCANNED)]
+    loads = [f"x_{k} = elements[thread * {SCANNED + 1} + {k}]" for k in range(SCANNED)]
+    return [*into, "cuda.syncthreads()", *loads, "total = 0", *(f"total += x_{k}" for k in range(SCANNED))]
 
 
-def summed_up_lines(out: str, store: str) -> list[str]:
+def summed_up_lines(store: str) -> list[str]:
     """Lines that store the sum before each of these."""
-    return [
+    sums = [line for k in range(SCANNED) for line in (f"elements[thread * {SCANNED + 1} + {k}] = before", f"before += x_{k}")]
+    stores = [
         line
         for k in range(SCANNED)
-        for line in (f"if first + {k} < n:", f"    {store}({out}, first + {k}, before)", f"before += x_{k}")
+        for line in (
+            f"if first + {k * BLOCK} + thread < n:",
+            f"    {store}(x0, first + {k * BLOCK} + thread, elements[padded + {k * PADDED}])",
+        )
     ]
+    return [*sums, "cuda.syncthreads()", *stores]
+
+
+PADDED = BLOCK + BLOCK // SCANNED  # between elements of a thread in shared memory: one is left free behind the neighbours of each
+ELEMENTS = (
+    f"elements = cuda.shared.array({SCANNED * PADDED}, STATE0)",
+    f"sums = cuda.shared.array({WARPS}, STATE0)",
+    "thread = cuda.threadIdx.x",
+    f"padded = thread + (thread >> {SCANNED.bit_length() - 1})",
+)
 
 
 @cache
@@ -380,15 +398,15 @@ def scan_tiles(dtype: str) -> Template:
         name,
         f"""
 def NAME(x0, starts, n):
-    sums = cuda.shared.array({WARPS}, STATE0)
-    thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
+    {indent(4, ELEMENTS)}
+    first = cuda.blockIdx.x * {BLOCK * SCANNED}
     {indent(4, loaded_lines(load.name))}
     {indent(4, scanned_lines())}
-    before += {load.name}(starts, cuda.blockIdx.x)
-    {indent(4, summed_up_lines("x0", store.name))}
-    if first < n and first + {SCANNED} >= n:
-        {store.name}(x0, n, before)
+    start = {load.name}(starts, cuda.blockIdx.x)
+    before += start
+    {indent(4, summed_up_lines(store.name))}
+    if thread == 0 and first + {BLOCK * SCANNED} >= n:
+        {store.name}(x0, n, start + whole)
 """,
     )
     accesses = frozenset((load, store))

@@ -15,9 +15,20 @@ from __future__ import annotations
 
 from ..prims import sqrt, to_float, where
 from ..scalars.logarithm import log
-from ..scalars.trigonometric import cos, sin
+from ..scalars.trigonometric import cos_of, reduce_angle, sin_of
 
-__all__ = ["ROUNDS", "mixed", "next_key", "philox", "fill_four", "fill_two", "DISTRIBUTIONS", "POINTERS"]
+__all__ = [
+    "ROUNDS",
+    "numbers_of_block",
+    "parameters_dtype",
+    "mixed",
+    "next_key",
+    "philox",
+    "fill_four",
+    "fill_two",
+    "DISTRIBUTIONS",
+    "POINTERS",
+]
 
 WORD = 0xFFFFFFFF
 ROUNDS = 10
@@ -103,8 +114,9 @@ def bfloat_uniform_four(r0, r1, r2, r3, low, high):
 
 def normal_pair(u, v, mean, std):
     """Two independent normal numbers from two uniform ones (Box and Muller)."""
-    radius, angle = std * sqrt(-2.0 * log(u)), TWO_PI * v
-    return mean + radius * cos(angle), mean + radius * sin(angle)
+    radius = std * sqrt(-2.0 * log(u))
+    quadrant, angle = reduce_angle(TWO_PI * v)
+    return mean + radius * cos_of(quadrant, angle), mean + radius * sin_of(quadrant, angle)
 
 
 def normal_four(r0, r1, r2, r3, mean, std):
@@ -116,6 +128,10 @@ def normal_four(r0, r1, r2, r3, mean, std):
 def chosen(u, p, value):
     """``value`` with probability ``p``, else 0."""
     return where(u < p, value, value * 0.0)
+
+
+def truths_four(r0, r1, r2, r3, p, unused):
+    return int(unit(r0) < p), int(unit(r1) < p), int(unit(r2) < p), int(unit(r3) < p)
 
 
 def bernoulli_four(r0, r1, r2, r3, p, value):
@@ -175,12 +191,23 @@ DISTRIBUTIONS = {
     ("normal", "float32"): normal_four,
     ("bernoulli", "float32"): bernoulli_four,
     ("exponential", "float32"): exponential_four,
+    ("bernoulli", "bool"): truths_four,
     ("uniform", "float64"): uniform_two,
     ("normal", "float64"): normal_two,
     ("bernoulli", "float64"): bernoulli_two,
     ("exponential", "float64"): exponential_two,
     ("integers", "int64"): integers_two,
 }
+
+
+def parameters_dtype(dtype):
+    """The dtype of a distribution's parameters, in which it is computed, where ``dtype`` is that of its numbers."""
+    return "float32" if dtype == "bool" else dtype
+
+
+def numbers_of_block(dtype):
+    """How many numbers the words of a block give."""
+    return 4 if parameters_dtype(dtype) == "float32" else 2
 
 
 # ---- loops ---------------------------------------------------------------------------------------------------------
@@ -198,13 +225,17 @@ def pointer_int64(args, i):
     return p_int64(args, i)
 
 
-POINTERS = {"float32": pointer_float32, "float64": pointer_float64, "int64": pointer_int64}
+def pointer_bool(args, i):
+    return p_uint8(args, i)
+
+
+POINTERS = {"float32": pointer_float32, "float64": pointer_float64, "int64": pointer_int64, "bool": pointer_bool}
 
 
 def fill_four(start, stop, args):
     """Blocks ``start`` to ``stop`` of the output; inputs are seed, call and the two parameters of the distribution."""
     out, seed, call = p_out(args, 1), p_int64(args, 2)[0], p_int64(args, 3)[0]
-    a, b = p_out(args, 4)[0], p_out(args, 5)[0]
+    a, b = p_number(args, 4)[0], p_number(args, 5)[0]
     count = word(pointer_word(args, 0), 0)
     whole = min(stop, count // 4)
     for block in range(start, whole):
@@ -229,7 +260,7 @@ def fill_four(start, stop, args):
 def fill_two(start, stop, args):
     """As ``fill_four``, with two numbers a block."""
     out, seed, call = p_out(args, 1), p_int64(args, 2)[0], p_int64(args, 3)[0]
-    a, b = p_out(args, 4)[0], p_out(args, 5)[0]
+    a, b = p_number(args, 4)[0], p_number(args, 5)[0]
     count = word(pointer_word(args, 0), 0)
     whole = min(stop, count // 2)
     for block in range(start, whole):

@@ -10,6 +10,7 @@ from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.random import random_fill, random_grid, random_source
 from ...kernels.cuda.steps import Number, Step, Steps, operand, out
+from ...kernels.templates.philox import parameters_dtype
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor
 from .requirements import require
@@ -25,7 +26,7 @@ def nothing(x):
 def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...], captured: bool) -> GeneralPlan:
     """The launch that fills a row-major layout; see ``random_plan``."""
     dtype = layout.dtype.name
-    recipe = Recipe(random_fill(distribution, dtype), nothing, dtype, random_source(distribution, dtype))
+    recipe = Recipe(random_fill(distribution, dtype), nothing, parameters_dtype(dtype), random_source(distribution, dtype))
     seed, base = (0, operand(0)) if captured else (Number(0), 0)
     counts = layout.numel, seed, Number(1), base
     step = Step(recipe, random_grid(layout.numel, dtype), (out(),), (Number(2), Number(3)), counts)
