@@ -35,6 +35,8 @@ OPERANDS: dict[str, tuple[tuple, tuple, str]] = {
     "r": ((4,), (1000,), "real"),
     "p": ((16,), (1_000_000,), "positive"),
     "u": ((4, 4), (1000, 1000), "unit"),
+    "images": ((1, 4, 4, 4), (64, 4, 64, 64), "real"),
+    "kernels": ((4, 4, 3, 3), (16, 4, 3, 3), "real"),
     "xc": ((3, 4), (1000, 3, 300), "real"),
     "yc": ((3, 4), (1000, 3, 300), "real"),
     "one": ((), (), "real"),
@@ -239,6 +241,25 @@ histc | v, 10
 = nn.functional.layer_norm, with weight and bias | lib.nn.functional.layer_norm(x, x.shape[1:], x[0], y[0])
 = nn.functional.rms_norm | lib.nn.functional.rms_norm(x, x.shape[1:], y[0])
 = nn.functional.group_norm | lib.nn.functional.group_norm(xs, 2, xs[0, :, 0], ys[0, :, 0])
+= nn.functional.conv1d | lib.nn.functional.conv1d(images[:, :, 0], kernels[:, :, 0], None, 1, 1)
+= nn.functional.conv2d | lib.nn.functional.conv2d(images, kernels, None, 1, 1)
+= nn.functional.conv3d | lib.nn.functional.conv3d(images[:, :2, None], kernels[:, :2, None], None, 1, (0, 1, 1))
+= nn.functional.conv_transpose1d | lib.nn.functional.conv_transpose1d(images[:, :, 0], kernels[:4, :, 0], None, 2)
+= nn.functional.conv_transpose2d | lib.nn.functional.conv_transpose2d(images, kernels[:4], None, 2)
+= nn.functional.conv_transpose3d | lib.nn.functional.conv_transpose3d(images[:, :2, None], kernels[:2, :2, None], None, 2)
+= convolution | lib.convolution(images, kernels, None, (2, 2), (1, 1), (1, 1), False, (0, 0), 1)
+= nn.functional.max_pool1d | lib.nn.functional.max_pool1d(images[:, :, 0], 2)
+= nn.functional.max_pool2d | lib.nn.functional.max_pool2d(images, 2)
+= nn.functional.max_pool3d | lib.nn.functional.max_pool3d(images, 2)
+= nn.functional.avg_pool1d | lib.nn.functional.avg_pool1d(images[:, :, 0], 2)
+= nn.functional.avg_pool2d | lib.nn.functional.avg_pool2d(images, 2)
+= nn.functional.avg_pool3d | lib.nn.functional.avg_pool3d(images, 2)
+= nn.functional.adaptive_max_pool1d | lib.nn.functional.adaptive_max_pool1d(images[:, :, 0], 3)
+= nn.functional.adaptive_max_pool2d | lib.nn.functional.adaptive_max_pool2d(images, 3)
+= nn.functional.adaptive_max_pool3d | lib.nn.functional.adaptive_max_pool3d(images, 3)
+= nn.functional.adaptive_avg_pool1d | lib.nn.functional.adaptive_avg_pool1d(images[:, :, 0], 2)
+= nn.functional.adaptive_avg_pool2d | lib.nn.functional.adaptive_avg_pool2d(images, 2)
+= nn.functional.adaptive_avg_pool3d | lib.nn.functional.adaptive_avg_pool3d(images, 2)
 = nn.functional.embedding | lib.nn.functional.embedding(labels, x)
 = add, scaled | lib.add(x, y, alpha=2)
 = add, a row | x + r

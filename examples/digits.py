@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -150,14 +151,20 @@ def draw_curve(axes: plt.Axes, history: list[Epoch]) -> None:
     axes.legend(handles=handles, loc="upper right")
 
 
-def main() -> None:
-    """Read, train, test, draw."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main(network: Callable[[], nn.Module], about: str, picture: Path, epochs: int) -> None:
+    """Read, train, test, draw.
+
+    Args:
+        network: makes what is trained, which takes ``(n, 64)`` and gives ``(n, 10)``.
+        about: what the program says of itself.
+        picture, epochs: where it draws and how long it trains, by default.
+    """
+    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
     add_device(parser)
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=epochs)
     parser.add_argument("--images", type=int, help="how many to train with; all by default")
     parser.add_argument("--seed", type=int, default=0, help="of the split, the initial weights and the order")
-    parser.add_argument("--picture", type=Path, default=HERE / "digits.png")
+    parser.add_argument("--picture", type=Path, default=picture)
     options = parser.parse_args()
     device = chosen_device(parser, options.device)
 
@@ -181,4 +188,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(network, __doc__, HERE / "digits.png", epochs=20)

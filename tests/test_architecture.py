@@ -47,7 +47,7 @@ LAYERS = (
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim linalg special data", "written in the public names"),
+    ("nn optim linalg special data distributions", "written in the public names"),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
@@ -94,6 +94,18 @@ def modules() -> dict[str, Path]:
 
 
 @cache
+def tree_of(path: Path) -> ast.Module:
+    """A module's source, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All of that tree."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache
 def statements(path: Path) -> tuple[tuple[ast.stmt, bool], ...]:
     """Import statements, and whether each is inside a function; those for type checkers alone are left out."""
 
@@ -104,7 +116,7 @@ def statements(path: Path) -> tuple[tuple[ast.stmt, bool], ...]:
             elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
                 yield from walk(child, lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
-    return tuple(walk(ast.parse(path.read_text(encoding="utf-8")), False))
+    return tuple(walk(tree_of(path), False))
 
 
 def targets(name: str, path: Path, statement: ast.stmt) -> Iterator[str]:
@@ -142,6 +154,7 @@ def imports() -> tuple[Import, ...]:
     )
 
 
+@cache
 def layer_of(name: str) -> int:
     """The position of a module's layer: of its own name, else of the nearest folder around it."""
     places = {entry: k for k, (entries, _) in enumerate(LAYERS) for entry in entries.split()}
@@ -192,12 +205,12 @@ def test_upward_imports_inside_functions_are_listed():
 
 def assigned(name: str, path: Path) -> Iterator[str]:
     """Names of other modules that a module sets: ``module.name``; ``module.*`` where it sets them by ``setattr`` or ``vars``."""
-    tree, known = ast.parse(path.read_text(encoding="utf-8")), {}
+    known = {}
     for statement, _ in statements(path):
         for alias, target in zip(statement.names, targets(name, path, statement)):
             if isinstance(statement, ast.ImportFrom) and target[1:] in modules() and target.split(".")[-1] == alias.name:
                 known[alias.asname or alias.name] = target[1:]
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
             if node.value.id in known:
                 yield f"{known[node.value.id]}.{node.attr}"
@@ -264,8 +277,10 @@ TABLES = {
     ("kernels.scalars", "GUARDS"): "the declarations of the functions of numbers",
     ("kernels.scalars", "INT_FUNCTIONS"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
+    ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
+    ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
@@ -307,7 +322,7 @@ def first_name(node: ast.AST) -> Iterator[str]:
 
 def tables_of_operations(path: Path) -> Iterator[str]:
     """Names of a module's tables of which most keys or members are names of operations."""
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+    for statement in tree_of(path).body:
         if isinstance(statement, ast.For):
             target, value = statement.target, statement.iter
         elif isinstance(statement, ast.Assign):
@@ -434,7 +449,7 @@ def test_nobody_else_writes_machine_code():
     """No count of references, no label and no phi is written by hand outside of the native language."""
     writers = set()
     for name, path in modules().items():
-        texts = [node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)]
+        texts = [node.value for node in nodes_of(path) if isinstance(node, ast.Constant)]
         if any(word in text for text in texts if isinstance(text, str) for word in LLVM_WORDS):
             writers.add(name)
     assert writers == LLVM_TEXT
@@ -442,8 +457,7 @@ def test_nobody_else_writes_machine_code():
 
 def branches_on_cuda(path: Path) -> list[int]:
     """Lines of conditions that mention cuda."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    tests = [node.test for node in ast.walk(tree) if isinstance(node, (ast.If, ast.IfExp, ast.While))]
+    tests = [node.test for node in nodes_of(path) if isinstance(node, (ast.If, ast.IfExp, ast.While))]
     return [test.lineno for test in tests if "cuda" in ast.unparse(test).lower()]
 
 
@@ -468,7 +482,9 @@ ASK_FOR_THE_DEVICE = {
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.memory creation.pinning jit.saving jit.literals data.transport": "doors: what leaves a tensor, or comes in",
+    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport": (
+        "doors: what leaves a tensor, or comes in"
+    ),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
@@ -478,7 +494,7 @@ ASK_FOR_THE_DEVICE = {
 
 def asks_for_the_device(path: Path) -> bool:
     """Whether a module compares ``memory`` of a layout with None, or a device with the CPU."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
             if left.endswith(".memory") and left != "loop.memory" and right == "None" or "CPU" in (left, right):
@@ -502,7 +518,7 @@ def test_layouts_are_told_their_device():
     short = [
         f"{name}:{node.lineno}"
         for name, path in modules().items()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "layout_of"
         if len(node.args) < 4 and not any(isinstance(x, ast.Starred) for x in node.args)
         if not {"device", None} & {keyword.arg for keyword in node.keywords}
@@ -537,10 +553,8 @@ PUBLIC = [name for name in modules() if not name.split(".")[-1].startswith("_") 
 
 def test_modules_document_themselves():
     """A module begins with what it is."""
-    texts = {
-        name: modules()[name].read_text(encoding="utf-8") for name in PUBLIC if name not in ("nn", "optim", "linalg", "special")
-    }
-    assert not [name for name, text in texts.items() if not ast.get_docstring(ast.parse(text))]
+    own = [name for name in PUBLIC if name not in ("nn", "optim", "linalg", "special")]
+    assert not [name for name in own if not ast.get_docstring(tree_of(modules()[name]))]
 
 
 def test_what_all_names_is_there():

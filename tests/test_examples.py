@@ -16,7 +16,9 @@ pytest.importorskip("matplotlib", reason="the examples need pip install 'nbgrad[
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALL = {  # what makes them short
     "digits": ("--epochs", "1", "--images", "128"),
+    "digits_cnn": ("--epochs", "1", "--images", "128"),
     "transformer": ("--steps", "2", "--batch", "2", "--context", "8", "--characters", "3"),
+    "characters": ("--steps", "2", "--batch", "2", "--context", "8", "--characters", "3"),
 }
 
 

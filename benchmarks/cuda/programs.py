@@ -5,11 +5,15 @@ Each function is given a library and sizes, prepares its operands, and returns t
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+import nbgrad
 
 __all__ = ["Row", "rows"]
 
@@ -25,7 +29,7 @@ class Row:
         program: ``program(lib)`` prepares, and returns the call.
         nbytes: that the call reads and writes, each once; None: the time itself is what counts.
         flops: that it does.
-        clock: whose time: of the device, the host, or until all is done; or "peak": not the time, but the most memory.
+        clock: whose time: of the device, the host, until all is done, or of a process; or "peak": the most memory, no time.
         share: of the rate of a copy that is to be reached.
         budget: of torch's time that it may take.
         limit: seconds that it may take.
@@ -257,12 +261,24 @@ def small_product(recorded: bool):
     return program
 
 
+def first_product(lib):
+    """A process that imports the library and reads a product from the GPU."""
+    program = f"import {lib.__name__} as lib; x = lib.ones(16, device='cuda'); assert (x * x).sum().item() == 16"
+    return lambda: subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def allocated(lib):
     empty = lib.empty
     return lambda: empty(16, device="cuda")
 
 
-def chain(captured: bool):
+def chain(captured: bool, graphs: bool = True):
+    """20 products of 16 elements, their sum, backward.
+
+    Args:
+        graphs: whether peers capture, too.
+    """
+
     def program(lib):
         x, w = numbers(lib, 16, grad=True), numbers(lib, 16, grad=True)
 
@@ -273,7 +289,7 @@ def chain(captured: bool):
             y.sum().backward()
             x.grad = w.grad = None
 
-        return replayed(lib, call) if captured else call
+        return replayed(lib, call) if captured and (graphs or lib is nbgrad) else call
 
     return program
 
@@ -467,7 +483,9 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
         Row("mul of 16 with its node, host", small_product(True), clock="host", budget=0.6, limit=3e-6),
         Row("allocation and free, host", allocated, clock="host", budget=0.5),
         Row("20 mul + sum, forward and backward", chain(False), clock="whole", budget=0.6),
-        Row("20 mul + sum, forward and backward, captured", chain(True), clock="whole", budget=0.25),
+        Row("20 mul + sum, forward and backward, captured", chain(True), clock="whole", budget=1.0),
+        Row("20 mul + sum, forward and backward, captured; torch eager", chain(True, False), clock="whole", budget=0.25),
+        Row("import and first product, a process", first_product, clock="process", budget=0.3),
         Row("MLP step 64-128-128-10, batch 128, SGD", step(perceptron, at(128, 2), 64), clock="whole", budget=0.6),
         Row(
             "MLP step 64-128-128-10, batch 128, SGD, captured",

@@ -106,7 +106,7 @@ def judged(row: Row, found: Measured, copy_rate: float | None) -> dict[str, Any]
         record["TFLOP/s"] = row.flops / ours / 1e12
     if row.budget is not None:
         record["budget"] = row.budget
-        missed += [f"torch {row.budget}"] if "torch" in found.ratios and found.ratios["torch"][1] > row.budget else []
+        missed += [f"torch {row.budget}"] if "torch" in found.ratios and round(found.ratios["torch"][1], 2) > row.budget else []
     if row.limit is not None:
         record["limit"] = row.limit
         missed += [f"{row.limit:g} s"] if ours > row.limit else []
@@ -168,6 +168,7 @@ def save(found: list[dict[str, Any]]) -> Path:
     known = versions()
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{datetime.date.today()}-{known['card'].replace(' ', '-')}.json"
-    path.write_text(json.dumps({"versions": known, "rows": found}, indent=1) + "\n", encoding="utf-8")
+    record = {"finished": datetime.datetime.now().isoformat(timespec="seconds"), "versions": known, "rows": found}
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(table(found, known), encoding="utf-8")
     return path

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from types import FunctionType
+from typing import Any, Callable
 
-__all__ = ["attach"]
+__all__ = ["attach", "parameter_names"]
 
 
 def attach(function: Any, **attributes: Any) -> None:
@@ -18,3 +20,19 @@ def attach(function: Any, **attributes: Any) -> None:
     """
     for name, value in attributes.items():
         setattr(function, name, value)
+
+
+def parameter_names(function: Callable) -> tuple[str, ...]:
+    """The names in a function's signature, which of a plain function are in its code.
+
+    >>> parameter_names(lambda g, x, *rest, dim=None: g)
+    ('g', 'x', 'rest', 'dim')
+    """
+    if type(function) is not FunctionType or function.__dict__:
+        return tuple(inspect.signature(function).parameters)
+    code = function.__code__
+    names, given = code.co_varnames, code.co_argcount
+    only = given + code.co_kwonlyargcount  # what stands behind a star comes after these
+    several = bool(code.co_flags & inspect.CO_VARARGS)
+    named = bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return names[:given] + names[only : only + several] + names[given:only] + names[only + several : only + several + named]

@@ -6,6 +6,7 @@ dimensions behind the batch, and ``shape`` leaves the batch out.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, Callable
 
@@ -15,6 +16,7 @@ from ..creation.factories import arange
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
 from ..ops.linalg import kron_in_steps, with_addend
+from ..ops.recurrent import recurrent_in_steps
 from ..ops.reduce import names_none, reduced_dims
 from ..ops.shapes import as_block, inverse_permutation, wrap as wrap_dim
 from ..ops.standardise import scaled_in_steps
@@ -241,6 +243,37 @@ def scaled_rows(call: Call, batch: Batch) -> Any:
     if not has_batched(parameters):
         return batch.wrap(CALLS[call.op.name](batch.full(x), *parameters, **call.attributes))
     return scaled_in_steps(x, *parameters, *[None] * (2 - len(parameters)), **call.attributes)
+
+
+@batch_rule("recurrent", "recurrent_cotangents")
+def recurrent(call: Call, batch: Batch) -> Any:
+    """More sequences, if the batch shares weights and biases."""
+    op: Any = call.op
+    operands = dict(zip(op.operands, call.operands))
+    shared = [name for name in ("w", "b") if name in operands]
+    if has_batched([operands[name] for name in shared]):
+        return (op.in_steps or recurrent_in_steps)(*call.operands, **call.attributes)
+
+    def joined(name: str, x: Tensor) -> Tensor:
+        if name in shared:
+            return x
+        place = x.layout.ndim - (1 if name == "lengths" else 2)  # of the sequences
+        whole, depth = batch.full(x), batch.depth
+        order = (*range(depth, depth + place), *range(depth), *range(depth + place, whole.layout.ndim))
+        shape = x.layout.shape
+        return CALLS["reshape"](CALLS["permute"](whole, order), (*shape[:place], count, *shape[place + 1 :]))
+
+    def parted(x: Tensor) -> Tensor:
+        shape, depth = x.layout.shape, batch.depth
+        place = len(shape) - 2
+        split = CALLS["reshape"](x, (*shape[:place], *batch.sizes, sequences, shape[-1]))
+        order = (*range(place, place + depth), *range(place), *range(place + depth, split.layout.ndim))
+        return batch.wrap(CALLS["permute"](split, order))
+
+    sequences = operands["lengths"].layout.shape[0]
+    count = sequences * math.prod(batch.sizes)
+    made = CALLS[op.name](*(joined(name, x) for name, x in operands.items()), **call.attributes)
+    return tuple([parted(x) if x.layout.ndim > 1 else x for x in made])
 
 
 @batch_kind("in steps")

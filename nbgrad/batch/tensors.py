@@ -24,6 +24,7 @@ from typing import Any, Callable, Iterable
 
 from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
+from ..base.functions import parameter_names
 from ..base.grad_mode import dual_levels
 from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
@@ -409,7 +410,7 @@ def retyped_strides(op: Movement, layout: Layout, strides: tuple[int, ...], dtyp
 
 def inverse_behind(op: Movement) -> Callable:
     """The inverse of a movement, run on batched cotangents."""
-    names = [name for name in inspect.signature(op.inverse).parameters if name != "g"]
+    names = [name for name in parameter_names(op.inverse) if name != "g"]
     given = ["depth", "x_layout", *(name for name in names if name not in ("depth", "x_layout"))]
 
     def inverse(g, *values):

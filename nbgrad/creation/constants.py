@@ -1,28 +1,34 @@
 """Factories whose result depends on their arguments alone: a repeated call is a look-up and one launch.
 
-NOTE [Constants]: what ``zeros(2, 3)`` gives depends on its arguments alone. After the first call a plan is kept whose record holds
-the elements, where they are few; the launch copies them into a new tensor. Uninitialised tensors need no elements, of any size.
-Arguments that equal others without being of their type (True, 1.0) never find what those have left.
+NOTE [Constants]: what ``zeros(2, 3)`` gives depends on its arguments alone. After the first call a launch is kept, whose record
+holds the elements, where they are few, and which copies them into a new tensor. On a GPU it fills, where they are one number.
+Uninitialised tensors need no elements, of any size. Arguments that equal others without being of their type (True, 1.0) never find
+what those have left. "cuda" is the current GPU, whose number is part of the key.
 """
 
 from __future__ import annotations
 
 import struct
-from functools import cache, wraps
-from typing import Any, Callable
+from functools import cache, lru_cache, partial, wraps
+from typing import Any, Callable, NamedTuple
 
-from ..base.bounded import keep
+from ..base.bounded import MOST_PLANS, keep
 from ..base.dtypes import DType, get_default_dtype
 from ..base.grad_mode import special
+from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.join import constant
 from ..native.plans import Plan, pack_record
-from ..tensors.storage import elsewhere
+from ..ops.expr import symbol
+from ..tensors.choices import current
+from ..tensors.layout import Layout
+from ..tensors.storage import Device, elsewhere
 from ..tensors.tensor import Tensor, native
 
-__all__ = ["filled_like", "like", "numbered", "sized", "sized_like"]
+__all__ = ["fill_launch", "filled_like", "like", "numbered", "sized", "sized_like"]
 
 MOST_BYTES = 512  # of elements that a plan holds
+HELD = object()  # of what a factory makes: its elements are in memory, for a plan to hold
 
 
 def is_number(value: Any) -> bool:
@@ -37,24 +43,72 @@ def kernel() -> int:
     return address(Program("constant", constant, None))
 
 
-def constant_plan(out: Tensor, filled: bool) -> Plan | None:
-    """The plan of tensors like ``out``, which a factory has just made; None where there is none."""
+FILL = Formula("filled", (("x", False),), (symbol("x"),))
+
+
+class Factory(NamedTuple):
+    """Who makes tensors, for errors."""
+
+    public: str
+
+
+class FactoryPlan(Plan):
+    """A launch without operands.
+
+    Attributes:
+        op: who makes it.
+    """
+
+    __slots__ = ("op",)
+    op: Factory
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def fill_plan(op: str, layout: Layout) -> Plan:
+    """The launch that fills a dense tensor on a GPU with a number."""
+    plan = elementwise_plan(FILL, layout.dtype, (None,), (layout,), plan_type=FactoryPlan)
+    plan.op = Factory(op)
+    return plan
+
+
+def fill_launch(op: str, layout: Layout, number: Any) -> Callable[[], Tensor]:
+    """``f()``, a new dense tensor on a GPU, full of a number; None: of whatever its memory held."""
+    if number is None:
+        from ..dispatch.device_plans import device_plan
+        from ..kernels.cuda.steps import Steps
+
+        nothing = device_plan((layout,), (), Steps(()))
+        plan = FactoryPlan(nothing.record, nothing.outs, nothing.layouts)
+        plan.op = Factory(op)
+        return partial(native.fresh, plan)
+    kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
+    return partial(native.fresh, fill_plan(op, layout), kind(number))
+
+
+def launch_of(op: str, out: Tensor, number: Any) -> Callable[[], Tensor] | None:
+    """``f()``, which makes tensors like ``out``, which a factory has just made; None where there is none.
+
+    Args:
+        number: all of its elements; None: they are of no interest; ``HELD``: who knows.
+    """
     layout = out.layout
+    if layout.special or not layout.dense:
+        return None
     if layout.memory is not None:
+        return None if number is HELD else fill_launch(op, layout, number)
+    if number is not None and layout.numel * layout.dtype.itemsize > MOST_BYTES:
         return None
-    size = layout.numel * layout.dtype.itemsize
-    if layout.special or not layout.dense or filled and size > MOST_BYTES:
-        return None
-    elements = out._storage_.array.tobytes() if filled else b""
-    return Plan(pack_record(kernel(), 1, 1, 1, (), 0, struct.pack("q", len(elements)) + elements), (layout.template,), ())
+    elements = b"" if number is None else out._storage_.array.tobytes()
+    record = pack_record(kernel(), 1, 1, 1, (), 0, struct.pack("q", len(elements)) + elements)
+    return partial(native.fresh, Plan(record, (layout.template,), ()))
 
 
-def remember(plans: dict, key: tuple, out: Tensor, filled: bool) -> Tensor:
-    """Keep the plan of a result, and return that."""
+def remember(launches: dict, key: tuple, op: str, out: Tensor, number: Any) -> Tensor:
+    """Keep the launch of a result, and return that."""
     if not special and type(out) is Tensor:
-        plan = constant_plan(out, filled)
-        if plan is not None:
-            keep(plans, key, plan)
+        launch = launch_of(op, out, number)
+        if launch is not None:
+            keep(launches, key, launch)
     return out
 
 
@@ -66,111 +120,137 @@ def only_dtype(named: dict) -> Any:
     return dtype if len(named) == 1 and type(dtype) is DType else False
 
 
-def sized(factory: Callable, filled: bool = True) -> Callable:
-    """``factory(*sizes, ...)``, whose result depends on the sizes and on what is named."""
-    plans: dict = {}
+def kind_named(named: dict) -> Any:
+    """The same, and where a device is named, too, dtype and device and what the latter depends on."""
+    device = named.get("device")
+    if device is None:
+        return only_dtype(named)
+    dtype = named.get("dtype")
+    if len(named) > (1 if dtype is None else 2) or dtype is not None and type(dtype) is not DType:
+        return False
+    return (dtype or get_default_dtype(), device, current.index) if type(device) in (str, Device) else False
+
+
+def sized(factory: Callable, number: float | None) -> Callable:
+    """``factory(*sizes, ...)``, whose result depends on the sizes and on what is named.
+
+    Args:
+        number: which all elements are; None: whatever memory held.
+    """
+    launches: dict = {}
 
     @wraps(factory)
     def quick(*sizes, **named):
-        dtype = only_dtype(named)
-        if special or elsewhere or dtype is False or not sizes:
+        kind = kind_named(named) if named else get_default_dtype()
+        if special or elsewhere or kind is False or not sizes:
             return factory(*sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
             if type(size) is not int:
                 return factory(*sizes, **named)
-        key = (dtype or get_default_dtype(), shape)
-        plan = plans.get(key)
-        return native.fresh(plan) if plan is not None else remember(plans, key, factory(*sizes, **named), filled)
+        key = (kind, shape)
+        launch = launches.get(key)
+        return launch() if launch is not None else remember(launches, key, factory.__name__, factory(*sizes, **named), number)
 
     return quick
 
 
-def sized_like(factory: Callable, filled: bool = True) -> Callable:
+def sized_like(factory: Callable, number: float | None) -> Callable:
     """The method ``x.new_zeros(*sizes, ...)`` of such a factory."""
-    plans: dict = {}
+    launches: dict = {}
 
     @wraps(factory)
     def quick(self, *sizes, **named):
         dtype = only_dtype(named)
-        if special or dtype is False or not sizes or self.layout.special or self.layout.memory is not None:
+        if special or dtype is False or not sizes or self.layout.special:
             return factory(self, *sizes, **named)
         shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
         for size in shape:
             if type(size) is not int:
                 return factory(self, *sizes, **named)
-        key = (dtype or self.layout.dtype, shape)
-        plan = plans.get(key)
-        return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *sizes, **named), filled)
+        key = (dtype or self.layout.dtype, shape, self.layout.device)
+        launch = launches.get(key)
+        return launch() if launch is not None else remember(launches, key, factory.__name__, factory(self, *sizes, **named), number)
 
     return quick
 
 
-def like(factory: Callable, filled: bool = True) -> Callable:
-    """``factory(x, ...)``, whose result depends on the layout of ``x``, on numbers and on what is named."""
-    plans: dict = {}
+def like(factory: Callable, number: float | None = None, *, given: bool = False) -> Callable:
+    """``factory(x, ...)``, whose result depends on the layout of ``x``, on numbers and on what is named.
+
+    Args:
+        given: all elements are the number that comes behind ``x``.
+    """
+    launches: dict = {}
 
     @wraps(factory)
     def quick(input, *args, **named):
         dtype = only_dtype(named)
-        if special or dtype is False or type(input) is not Tensor:
+        if special or dtype is False or type(input) is not Tensor or given and len(args) != 1:
             return factory(input, *args, **named)
         key: tuple = (input.layout, dtype)
         for value in args:
             if not is_number(value):
                 return factory(input, *args, **named)
             key = (*key, type(value), value)
-        plan = plans.get(key)
-        if plan is not None:
-            return native.fresh(plan)
+        launch = launches.get(key)
+        if launch is not None:
+            return launch()
         out = factory(input, *args, **named)
-        return out if input.layout.special else remember(plans, key, out, filled)
+        return out if input.layout.special else remember(launches, key, factory.__name__, out, args[0] if given else number)
 
     return quick
 
 
 def filled_like(factory: Callable) -> Callable:
     """The method ``x.new_full(size, number, ...)``."""
-    plans: dict = {}
+    launches: dict = {}
 
     @wraps(factory)
     def quick(self, *args, **named):
         if special or named or len(args) != 2 or not isinstance(args[0], tuple) or self.layout.special:
             return factory(self, *args, **named)
-        if self.layout.memory is not None:
-            return factory(self, *args)
         size, value = args
         if not is_number(value):
             return factory(self, *args)
         for each in size:
             if type(each) is not int:
                 return factory(self, *args)
-        key = (self.layout.dtype, size, type(value), value)
-        plan = plans.get(key)
-        return native.fresh(plan) if plan is not None else remember(plans, key, factory(self, *args), True)
+        key = (self.layout.dtype, size, type(value), value, self.layout.device)
+        launch = launches.get(key)
+        return launch() if launch is not None else remember(launches, key, factory.__name__, factory(self, *args), value)
 
     return quick
 
 
-def numbered(factory: Callable) -> Callable:
-    """``factory(*numbers, ...)``, a sequence that depends on numbers, and on sizes."""
-    plans: dict = {}
+def numbered(factory: Callable, *, uniform: bool = False) -> Callable:
+    """``factory(*numbers, ...)``, a sequence that depends on numbers, and on sizes.
+
+    Args:
+        uniform: all elements are the second number, and what is named may matter besides.
+    """
+    launches: dict = {}
 
     @wraps(factory)
     def quick(*args, **named):
-        if special or elsewhere or named:
+        kind = (kind_named(named) if uniform else False) if named else get_default_dtype()
+        if special or elsewhere or kind is False or uniform and len(args) != 2:
             return factory(*args, **named)
-        key: tuple = (get_default_dtype(),)
+        key: tuple = (kind,)
         for value in args:
-            kind = type(value)
+            what = type(value)
             if isinstance(value, tuple):
                 for size in value:
                     if type(size) is not int:
-                        return factory(*args)
-            elif kind is not int and (kind is not float or not value):
-                return factory(*args)
-            key = (*key, kind, value)
-        plan = plans.get(key)
-        return native.fresh(plan) if plan is not None else remember(plans, key, factory(*args), True)
+                        return factory(*args, **named)
+            elif what is not int and (what is not float or not value):
+                return factory(*args, **named)
+            key = (*key, what, value)
+        launch = launches.get(key)
+        return (
+            launch()
+            if launch is not None
+            else remember(launches, key, factory.__name__, factory(*args, **named), args[1] if uniform else HELD)
+        )
 
     return quick

@@ -7,19 +7,16 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Iterator
 
 import numpy as np
 
-from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
 from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
-from ..dispatch.plans import Formula, elementwise_plan
 from ..graph.edges import requires_grad as has_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.templates.sequence import COUNT, LINE, sequence_loop
@@ -30,7 +27,6 @@ from ..modes.numbers import FOLLOWED, Number, plain
 from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
-from ..ops.expr import symbol
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
@@ -38,7 +34,7 @@ from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, s
 from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
 from .casting import convert, moved, on_device
-from .constants import filled_like, like, numbered, sized, sized_like
+from .constants import fill_launch, filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
 from .numpy_exchange import from_numpy
 from .pinning import pinned, pinned_empty
@@ -105,20 +101,9 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
     try:
         if make is np.empty:
             return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
-        (number,) = make(1, *args, dtype=layout.descr)
-        kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
-        return native.fresh(fill_plan(layout), kind(number))
+        return fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
-
-
-FILL = Formula("filled", (("x", False),), (symbol("x"),))
-
-
-@lru_cache(maxsize=MOST_PLANS)
-def fill_plan(layout: Layout) -> Plan:
-    """The launch that fills a dense tensor with a number."""
-    return elementwise_plan(FILL, layout.dtype, (None,), (layout,))
 
 
 def empty_of(layout: Layout, pin_memory: bool = False) -> Tensor:
@@ -1110,16 +1095,21 @@ def new_tensor_method(
 
 
 METHODS = {
-    "new_zeros": sized_like(new_method("new_zeros", zeros)),
-    "new_ones": sized_like(new_method("new_ones", ones)),
-    "new_empty": sized_like(new_method("new_empty", empty), False),
+    "new_zeros": sized_like(new_method("new_zeros", zeros), 0),
+    "new_ones": sized_like(new_method("new_ones", ones), 1),
+    "new_empty": sized_like(new_method("new_empty", empty), None),
     "new_full": filled_like(new_method("new_full", full)),
     "new_tensor": new_tensor_method,
 }
 # Here they were functions of all arguments; from here on repeated calls are quick: see NOTE [Constants].
-zeros, ones, empty = sized(zeros), sized(ones), sized(empty, False)
-zeros_like, ones_like, empty_like, full_like = like(zeros_like), like(ones_like), like(empty_like, False), like(full_like)
-full, arange, linspace, eye = numbered(full), numbered(arange), numbered(linspace), numbered(eye)
+zeros, ones, empty = sized(zeros, 0), sized(ones, 1), sized(empty, None)
+zeros_like, ones_like, empty_like, full_like = (
+    like(zeros_like, 0),
+    like(ones_like, 1),
+    like(empty_like),
+    like(full_like, given=True),
+)
+full, arange, linspace, eye = numbered(full, uniform=True), numbered(arange), numbered(linspace), numbered(eye)
 FUNCTIONS = {
     function.__name__: function
     for function in (

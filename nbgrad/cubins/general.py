@@ -109,7 +109,7 @@ def indices() -> Iterator[Recipe]:
             yield Recipe(merge_segments(of, dtype, "int32", 2, guarded), identity, of.dtype, source)
     for dtype, ndim, apart in itertools.product(("bool", "float32", "int64"), (1, 2, 3), (False, True)):
         scalar = truth if dtype == "bool" else nonzero
-        yield Recipe(positions(dtype, ndim, apart), scalar, compute_dtype(dtype))
+        yield Recipe(positions(dtype, ndim, apart), scalar, compute_dtype(dtype), index_source(32))
         yield Recipe(tile_sums(dtype, "int64"), scalar, compute_dtype(dtype))
     for dtype in ("uint8", "int32", "int64"):
         yield Recipe(note_zeros(dtype), nonzero, "int64")
@@ -133,7 +133,7 @@ def orders() -> Iterator[Recipe]:
     for dtype in ("int32", "int64"):
         yield Recipe(scan_sums(dtype), identity, "int64")
         yield Recipe(tile_sums(dtype, dtype), identity, "int64")
-        yield Recipe(scan_tiles(dtype, dtype), identity, "int64")
+        yield Recipe(scan_tiles(dtype), identity, "int64")
 
 
 def searches() -> Iterator[Recipe]:

@@ -8,7 +8,7 @@ from ..kernels.cuda.access import compute_dtype
 from ..kernels.cuda.accumulators import identity
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.moves import bits_of
-from ..kernels.cuda.picks import pick, place, shift
+from ..kernels.cuda.picks import pick, pick_in_line, place, shift
 from ..kernels.cuda.scans import STAGES, scan_lines, scan_of, scan_rows
 
 __all__ = ["scan_recipes"]
@@ -33,7 +33,7 @@ def scan_recipes() -> Iterator[Recipe]:
             yield from scans(name, dtype)
     for size in (1, 2, 4, 8, 16):
         bits = bits_of(size)
-        for template in (shift(bits), pick(bits), place(bits)):
+        for template in (shift(bits), pick(bits), pick_in_line(bits), place(bits)):
             yield Recipe(template, identity, compute_dtype(bits))
 
 

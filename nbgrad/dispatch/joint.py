@@ -15,12 +15,12 @@ node of its own. torch has one node with two results, and so has nbgrad: hooks s
 from __future__ import annotations
 
 from functools import cache, lru_cache, wraps
-from inspect import signature
 from operator import attrgetter
 from typing import Any, Callable
 from weakref import ref
 
 from ..base.bounded import Plans
+from ..base.functions import parameter_names
 from ..base.grad_mode import mode
 from ..graph.cotangents import plus
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
@@ -208,7 +208,7 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
     """
 
     def decorate(formula: Callable) -> Callable:
-        first = next(iter(signature(formula).parameters))
+        first = parameter_names(formula)[0]
 
         def plan_of(key: tuple) -> tuple[JointPlan, Callable]:
             backward, *layouts = key

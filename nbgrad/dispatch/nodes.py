@@ -100,10 +100,8 @@ class SavingRule(Rule):
 
     def recorder(self) -> Callable:
         """``record(plan, out, *operands)``, the function that gives ``out`` its node: see ``Recorder`` of native/recording.py."""
-        template = node_template(self, self.node_backward(), len(self.saved_names))
-        saved = tuple(
-            (-1, False) if name == "out" else (self.op.operands.index(name), self.is_number(name)) for name in self.saved_names
-        )
+        template, places = node_template(self, self.node_backward(), len(self.saved_names)), (*self.op.operands, self.op.second)
+        saved = tuple((-1, False) if name == "out" else (places.index(name), self.is_number(name)) for name in self.saved_names)
         return native.recorder(template, self.positions, saved)
 
 

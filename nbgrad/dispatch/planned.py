@@ -132,7 +132,7 @@ class PlannedCall(OperationCall):
             keep(self.plans, key, plan)
         out = fresh(plan, *tensors)
         if mode.enabled:
-            record_result(op, plan, tensors, out[0] if type(out) is tuple else out)
+            record_result(op, plan, tensors, out)
         return out
 
     def equal_their_like(self, given: tuple) -> bool:
@@ -184,7 +184,7 @@ class PlannedCall(OperationCall):
                 f"            recorder(op, 1)(plan, first, {x})",
             ]
         else:
-            lines.append(f"        record(op, plan, ({', '.join(operands)},), out[0] if type(out) is tuple else out)")
+            lines.append(f"        record(op, plan, ({', '.join(operands)},), out)")
         return "\n".join(lines) + "\n"
 
 

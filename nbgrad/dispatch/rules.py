@@ -6,11 +6,11 @@ tell what a node must save: here ``y``. A rule turns the formulas of its operand
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from typing import Any, Callable, Collection, Iterable
 
 from ..base.bounded import keep
+from ..base.functions import parameter_names
 from ..base.grad_mode import dual_levels, mode, traces
 from ..graph.edges import Node, edge_of, next_seq, requires_grad
 from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike
@@ -40,14 +40,12 @@ class GeneralRule(SavingRule):
         able = op.operands if isinstance(op, Movement) else tuple(name for name in op.edges if name in op.vjps)
         super().__init__(op, wanted, able)
         self.formulas = tuple(vjp_formula(op, name) for name in wanted)
-        self.params = tuple(tuple(inspect.signature(f).parameters) for f in self.formulas)
+        self.params = tuple(parameter_names(f) for f in self.formulas)
         self.together = [
-            (names, formula, tuple(inspect.signature(formula).parameters))
-            for names, formula in op.together.items()
-            if len({*names} & {*wanted}) > 1
+            (names, formula, parameter_names(formula)) for names, formula in op.together.items() if len({*names} & {*wanted}) > 1
         ]
         mentioned = {name for names in (*self.params, *(params for _, _, params in self.together)) for name in names}
-        self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
+        self.saved_names = tuple(name for name in (*op.operands, op.second, "out") if name in mentioned)
         self.frees = keeps or bool(self.saved_names)
         self.spread = op.operands[0] in wanted and op.variadic
 
@@ -109,7 +107,7 @@ class GeneralRule(SavingRule):
         for k, (name, names) in enumerate(zip(self.wanted, params)):
             other, rest = self.op.after.get(name, ("", None))
             if rest and names and other in self.wanted and params[place := self.wanted.index(other)]:
-                last = tuple(inspect.signature(rest).parameters)[1:]
+                last = parameter_names(rest)[1:]
                 lines.append(f"    r{place} = {calls[place]}")
                 calls[place] = f"r{place}"
                 calls[k] = f"a{k}({', '.join([f'r{place}', *map(source.__getitem__, last)])})"
@@ -194,14 +192,16 @@ def joining_builder(op: General, keeps: bool) -> tuple[GeneralRule, Callable]:
     return rule, node_builder(node_template(rule, rule.generate(), saved, attrs=True), saved, attrs=True)
 
 
-def record_result(op: General, plan, tensors: tuple, out: Tensor, guarded: Guarded | None = None) -> None:
-    """Give the first result of an operation its node, if an operand needs a gradient."""
+def record_result(op: General, plan, tensors: tuple, out: Any, guarded: Guarded | None = None) -> None:
+    """Give the result of an operation, or the first of its results, its node, if an operand needs a gradient."""
     bits, recorders = recorders_of(op)
     mask = 0
     for bit, x in zip(bits, tensors):
         needs = x._needs_grad_
         if needs and bit and (needs is not ASK or requires_grad(x)):
             mask |= bit
+    if type(out) is tuple:
+        tensors, out = (*tensors, out[1]) if op.second else tensors, out[0]
     if mask and out.layout.dtype.differentiable:
         if guarded is None:
             (recorders.get(mask) or recorders.setdefault(mask, recorder(op, mask)))(plan, out, *tensors)
@@ -241,7 +241,7 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
         for x in tensors:
             if isinstance(x, Tensor) and x._needs_grad_:
                 plan, guarded = run_plan(op, tensors, attributes, out)
-                record_result(op, plan, tensors, out, guarded)
+                record_result(op, plan, tensors, result, guarded)
                 break
     return result
 

@@ -742,7 +742,7 @@ def result_of(op: Any, plan: Plan | None, operands: tuple, attributes: dict) -> 
     if plan is not None:
         out = native.fresh(plan, *operands)
         if mode.enabled:
-            record_result(op, plan, operands, out[0] if type(out) is tuple else out)
+            record_result(op, plan, operands, out)
         return out
     run = getattr(CALLS[op.name], "run_prepared", None)
     return CALLS[op.name].plain(*operands, **attributes) if run is None else run(operands, attributes)

@@ -12,7 +12,6 @@ the others    where an operation is linear (``General.linear_groups``) the opera
 
 from __future__ import annotations
 
-import inspect
 from functools import cache, lru_cache, reduce
 from typing import Any, Callable, Iterable
 
@@ -20,6 +19,7 @@ from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
+from ..base.functions import parameter_names
 from ..base.grad_mode import call_tracers, mode, traces
 from ..creation.factories import new_full
 from ..dispatch.formulas import Formula
@@ -356,7 +356,7 @@ def cotangent_of(op: Any, name: str, values: dict[str, Any]) -> Tensor:
 @cache
 def parameters_of(op: General, name: str) -> tuple[str, ...]:
     """What the cotangent formula of an operand takes."""
-    return tuple(inspect.signature(op.vjps[name]).parameters)
+    return parameter_names(op.vjps[name])
 
 
 RULES: dict[str, Callable] = {

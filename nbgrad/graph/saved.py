@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any, Callable, Iterator
 from weakref import WeakKeyDictionary
 
+from ..base.dtypes import bool_
 from ..base.errors import ArgumentError, DimError, GradError, ShapeError, VersionError, require_callable
 from ..base.grad_mode import mode, special
 from ..tensors.arrays import limits_of
@@ -36,7 +37,8 @@ class SavedTensor:
 
     def __init__(self, packed: Any, unpack: Callable, value: Tensor, edge: Any = None, tangent: Any = None):
         self.packed, self.unpack, self.layout, self.edge, self.tangent = packed, unpack, value.layout, edge, tangent
-        self.limits = None if value.layout.dtype.differentiable else limits_of(value)
+        dtype = value.layout.dtype
+        self.limits = None if dtype.differentiable or dtype is bool_ else limits_of(value)  # all that an index may be
 
     class _storage_:  # looked at as `saved._storage_.version` by generated code
         """Never at the version that a node noted."""

@@ -13,7 +13,7 @@ from ..base.errors import ArgumentError, GraphError, RangeError, require_callabl
 from ..base.grad_mode import mode
 from ..base.nested import Tree
 from ..modes.numbers import ITEMS
-from ..tensors.tensor import Tensor
+from ..tensors.tensor import Tensor, native
 from .as_it_is import AsItIs
 from .capturing import Fixed
 from .costs import measured
@@ -41,7 +41,7 @@ MOST_POSTPONED = 2  # calls that run as they are, for what they make is there wh
 NONE: frozenset[int] = frozenset()
 
 
-class Compiled(AsItIs):
+class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
     """A function that is captured and compiled when it is called.
 
     Attributes:
@@ -72,9 +72,6 @@ class Compiled(AsItIs):
     def _captured_parts(self) -> tuple[Callable]:
         """What programs that call it depend on."""
         return (self.fn,)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._dispatch_(args, kwargs) if kwargs else self._quick_(*args)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As a method: one of its own for every object, which that keeps, for it must not live longer."""
@@ -318,7 +315,7 @@ class Method(Compiled):
         self._origin_, self._owner_, self._room_ = origin, owner, origin._room_
 
     def __reduce__(self) -> Any:
-        return getattr, (self._owner_, self.__name__)  # type: ignore[attr-defined]
+        return getattr, (self._owner_, self.__name__)
 
     def __deepcopy__(self, memo: dict) -> Any:
         return self._origin_.__get__(copy.deepcopy(self._owner_, memo))

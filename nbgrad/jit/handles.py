@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 from types import new_class
 from typing import Any, Callable
@@ -26,14 +27,12 @@ class Handle:
     def __init_subclass__(cls, **options: Any) -> None:
         """Nothing of what subclasses of the module's class are there for."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        compiled = self._compiled_
-        return compiled._dispatch_(args, kwargs) if kwargs else compiled._quick_(*args)
-
     def __getattr__(self, name: str) -> Any:
         compiled = object.__getattribute__(self, "_compiled_")
         if not name.startswith("_") and hasattr(compiled, name):
             return getattr(compiled, name)
+        if name == "__signature__":
+            return inspect.signature(compiled.fn)
         further: Any = super()
         if hasattr(further, "__getattr__"):
             return further.__getattr__(name)
@@ -58,10 +57,16 @@ def is_module(fn: Any) -> bool:
 def handle_of(compiled: Any) -> Any:
     """The module that a compiled module is."""
     kind = type(compiled.fn)
-    names = {"__slots__": ("_compiled_",), "__module__": __name__, "__doc__": kind.__doc__, "__qualname__": kind.__qualname__}
+    names = {
+        "__slots__": ("_compiled_", "__call__"),
+        "__module__": __name__,
+        "__doc__": kind.__doc__,
+        "__qualname__": kind.__qualname__,
+    }
     made: Any = object.__new__(new_class(kind.__name__, (Handle, kind), exec_body=lambda space: space.update(names)))
     object.__setattr__(made, "__dict__", compiled.fn.__dict__)
     object.__setattr__(made, "_compiled_", compiled)
+    object.__setattr__(made, "__call__", compiled)  # a slot: Python finds there what it calls, without a frame of ours
     return made
 
 

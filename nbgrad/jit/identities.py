@@ -15,7 +15,7 @@ from dis import Instruction, get_instructions
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
-from ..func.captures import inner_codes
+from ..func.captures import has_any, inner_codes
 from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def comparisons(code: CodeType) -> frozenset[str]:
     ['in', 'is']
     """
     found, before = set[str](), list[Instruction]()
-    for each in get_instructions(code):
+    for each in get_instructions(code) if has_any(code, "IS_OP", "CONTAINS_OP", *BUILDS) else ():
         if each.opname == "IS_OP" and before[-1].opname != "LOAD_CONST":
             found.add("is")
         elif each.opname == "CONTAINS_OP" and not is_of_constants(before):

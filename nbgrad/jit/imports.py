@@ -7,7 +7,7 @@ from dis import get_instructions
 from importlib.util import resolve_name
 from types import CodeType, FunctionType
 
-from ..func.captures import inner_codes
+from ..func.captures import has_any, inner_codes
 
 __all__ = ["imported_by"]
 
@@ -33,7 +33,7 @@ def imported_by(function: FunctionType) -> list[str]:
 def imports_in(code: CodeType) -> tuple[tuple[int, str], ...]:
     """Levels and names of a code's imports."""
     found, constants = list[tuple[int, str]](), list[object]()
-    for each in get_instructions(code):
+    for each in get_instructions(code) if has_any(code, "IMPORT_NAME") else ():
         if each.opname == "IMPORT_NAME":
             found.append((constants[-2] if len(constants) > 1 and isinstance(constants[-2], int) else 0, each.argval))
         constants.append(each.argval)

@@ -96,7 +96,7 @@ class Loaded(Compiled):
         return self
 
     def __repr__(self) -> str:
-        return f"<loaded {self.__name__}: {self._count_} variants>"  # type: ignore[attr-defined]
+        return f"<loaded {self.__name__}: {self._count_} variants>"
 
     def clear(self) -> None:
         """Begin again with what was loaded: nothing else is captured."""

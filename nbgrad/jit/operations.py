@@ -15,7 +15,7 @@ __all__ = ["control_nodes", "gives_several", "operation_names", "operation_of"]
 # How derived operations are called: Elementwise.cotangent_operation, and behind_batch of batch/tensors.py.
 COTANGENT, BATCHED = "_backward", "batched_"
 # The modules that make control nodes, beside those that every capture imports.
-MAKERS = ("capture", "control_flow", "live", "linear", "subgraphs", "text", "version")
+MAKERS = ("capture", "control_flow", "live", "linear", "losses", "subgraphs", "text", "version")
 
 
 def control_nodes() -> dict[str, Control]:

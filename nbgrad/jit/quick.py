@@ -88,7 +88,7 @@ def general(trace: Trace, op: General, operands: tuple, attributes: dict[str, An
     out = trace.pending.fresh(plan, operands)
     outs = out if type(out) is tuple else (out,)
     if mode.enabled:
-        record_result(op, plan, operands, outs[0])
+        record_result(op, plan, operands, out)
     trace.add(op, ins, attributes, outs)
     trace.follow(outs, seq)
     return out

@@ -10,7 +10,9 @@ def load() -> None:
     """Register all lowerings."""
     # Order does not matter.
     from . import (  # noqa: F401
+        attention,
         complex,
+        convolution,
         copy,
         counts,
         decompositions,
@@ -23,7 +25,9 @@ def load() -> None:
         linalg,
         losses,
         masks,
+        pooling,
         random,
+        recurrent,
         reduce,
         scan,
         scatter,

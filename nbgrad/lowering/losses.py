@@ -55,15 +55,14 @@ def narrowed(x, dtype):
     return x if x.layout.dtype is dtype else CALLS["to_dtype"](x, dtype)
 
 
-def rows_plan(op, layouts, x: Layout, out: Layout, ignore_index: int, step: int = 0) -> GeneralPlan:
+def rows_plan(name: str, layouts, x: Layout, outs: tuple[Layout, ...], ignore_index: int, step: int = 0) -> GeneralPlan:
     """The launch of a loop over rows."""
     rows, classes = x.shape
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
     params = struct.pack("5q", rows, classes, ignore_index, step, 0)
-    record = pack_record(
-        kernel(op.name, x.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0,) * len(layouts), flags, params
-    )
-    return GeneralPlan(record, (out.template,), layouts)
+    grain, codes = max(1, SHARE // max(classes, 1)), (0,) * len(layouts)
+    record = pack_record(kernel(name, x.dtype.name), rows, grain, len(outs), codes, flags, params)
+    return GeneralPlan(record, tuple([out.template for out in outs]), layouts)
 
 
 @lowering("cross_entropy_rows", "nll_rows")
@@ -72,7 +71,7 @@ def _rows(op, layouts, attributes):
     check_scores(op.name, x, target)
     if not run_as_they_lie(x, target):
         return arranged_call
-    return rows_plan(op, layouts, x, x.like(None, x.shape[:1]), attributes["ignore_index"])
+    return rows_plan(op.name, layouts, x, (x.like(None, x.shape[:1]),), attributes["ignore_index"])
 
 
 @lowering("cross_entropy_rows_backward")
@@ -81,7 +80,15 @@ def _cross_entropy_backward(op, layouts, attributes):
     check_scores(op.name, x, target)
     if not run_as_they_lie(x, target) or g.dtype is not x.dtype or g.neg:
         return arranged_call
-    return rows_plan(op, layouts, x, x.like(), attributes["ignore_index"], g.strides[0])
+    return rows_plan(op.name, layouts, x, (x.like(),), attributes["ignore_index"], g.strides[0])
+
+
+def both_plan(g: Layout, x: Layout, target: Layout, ignore_index: int) -> GeneralPlan | None:
+    """The launch that computes losses and cotangents; None where each takes several steps."""
+    if not run_as_they_lie(x, target) or g.dtype is not x.dtype or g.neg:
+        return None
+    outs = x.like(None, x.shape[:1]), x.like()
+    return rows_plan("cross_entropy_rows_both", (g, x, target), x, outs, ignore_index, g.strides[0])
 
 
 @lowering("nll_rows_backward")

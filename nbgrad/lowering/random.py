@@ -8,17 +8,20 @@ from functools import lru_cache
 from typing import Any
 
 from ..base.calls import CALLS
-from ..base.dtypes import bfloat16, float16, float32, float64, int64
+from ..base.dtypes import bfloat16, bool_, float16, float32, float64, int64
 from ..base.errors import DTypeError
-from ..base.grad_mode import traces
+from ..base.grad_mode import mode, traces
 from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.elementwise_plans import find_plan
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.operands import gradient_mask
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..modes.batched import wrap_batched
 from ..modes.traced import capture_of_thread
 from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
+from ..ops.core import OPS
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
@@ -32,11 +35,12 @@ PARALLEL_FROM, GRAIN = 1 << 12, 1 << 10
 @late
 def kernel(distribution: str, dtype: str) -> int:
     """Address of the kernel of a distribution at float32, float64 or int64."""
-    from ..kernels.templates.philox import DISTRIBUTIONS, POINTERS, fill_four, fill_two  # not by an import
+    from ..kernels.templates import philox  # not by an import
 
-    loop = fill_four if dtype == "float32" else fill_two
-    bindings = (("distribution", DISTRIBUTIONS[distribution, dtype]), ("p_out", POINTERS[dtype]))
-    return address(Program(distribution, loop, dtype, bindings))
+    loop, number = philox.fill_four if philox.numbers_of_block(dtype) == 4 else philox.fill_two, philox.parameters_dtype(dtype)
+    of = philox.DISTRIBUTIONS[distribution, dtype]
+    bindings = (("distribution", of), ("p_out", philox.POINTERS[dtype]), ("p_number", philox.POINTERS[number]))
+    return address(Program(distribution, loop, number, bindings))
 
 
 @lru_cache(maxsize=1024)
@@ -46,10 +50,11 @@ def random_plan(distribution: str, layout: Layout, captured: bool = False) -> Ge
     Args:
         captured: in the place of the seed there are words on a GPU, as ``Generator.next_call`` gives them in a CUDA graph.
     """
+    from ..kernels.templates.philox import numbers_of_block, parameters_dtype  # not by an import
+
     dtype = layout.dtype.name
-    per_block = 4 if dtype == "float32" else 2
-    blocks = -(-layout.numel // per_block)
-    codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[dtype], NUMBER_CODES[dtype])
+    blocks, number = -(-layout.numel // numbers_of_block(dtype)), NUMBER_CODES[parameters_dtype(dtype)]
+    codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], number, number)
     if layout.memory is not None:
         from .cuda.random import random_on_gpu
 
@@ -87,7 +92,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
             trace.draws.words(source)
         return empty_of(layout)
     dtype = layout.dtype
-    work = int64 if distribution == "integers" else dtype if dtype in (float32, float64) else float32
+    work = int64 if distribution == "integers" else dtype if dtype in (float32, float64, bool_) else float32
     if distribution == "uniform" and dtype in (float16, bfloat16):
         distribution = f"uniform_{dtype.name}"  # fewer bits: none may round to 1
     target = layout_of(work, layout.shape, None, layout.device)
@@ -102,9 +107,34 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
 
 @lowering("dropout_mask", style="run", device=None)
 def _dropout_mask(op, tensors, attributes):
-    layout, keep = layout_like("dropout", tensors[0]), attributes["keep"]
+    layout = layout_like("dropout", tensors[0])
     if not layout.dtype.differentiable:
         raise DTypeError(f"dropout: expected a floating or complex tensor, got {layout.dtype}.")
-    if layout.dtype.is_complex:
-        layout = layout_of(layout.dtype.to_real(), layout.shape, layout.strides, layout.device)
-    return draw("bernoulli", layout, None, keep, 1.0 / keep if keep else 0.0)
+    layout = layout_of(bool_, layout.shape, layout.strides, layout.device)
+    return draw("bernoulli", layout, None, attributes["keep"], 0.0)
+
+
+@prepared("dropout", on_gpu=True)
+def _quick_dropout(op, layouts, attributes):
+    """On a GPU one launch draws and multiplies, for a node of ``kept_scaled``."""
+    (x,), p, training, inplace = layouts, attributes["p"], attributes["training"], attributes["inplace"]
+    if x.memory is None or not (training is True and inplace is False and type(p) is float and 0 < p < 1):
+        return None
+    if not (x.numel and x.contiguous and x.dtype in (float32, float16, bfloat16)):
+        return None
+    from .cuda.random import dropout_on_gpu
+
+    product, keep, factor = OPS["kept_scaled"], 1 - p, 1 / (1 - p)
+
+    def quick(x, *rest):
+        if open_levels:
+            return None
+        numbers = generator_of(None, x.layout.device).next_call()
+        plan = dropout_on_gpu(x.layout, type(numbers[0]) is not int)
+        out, kept = native.fresh(plan, x, *numbers, keep, factor)
+        if mode.enabled and (mask := gradient_mask(product, (x, kept, factor))):
+            plan = find_plan(product, (x, kept, factor))
+            plan.records[mask](plan, out, x, kept, factor)
+        return out
+
+    return quick

@@ -68,6 +68,7 @@ class _Lazy:
             "sequence",
             "actor",
             "pool",
+            "door",
             "apart",
             "are_bare",
             "count_writes",

@@ -41,6 +41,7 @@ from . import (
 )
 from .actors import Actor
 from .calls import Caller, Differentiator, Writer
+from .doors import Door, door_type
 from .launches import TableWriter
 from .nans import NanFinder
 from .objects import MethodDef, copied_slots, numpy_function, pack_words, slot_offset
@@ -253,7 +254,7 @@ class Uncompiled(Functions):
 
     def __init__(self, known: dict[str, Any]):
         introduce(known)
-        self.pool = NoPool()
+        self.pool, self.door = NoPool(), Door
         for module, names in UNBOUND.items():
             for name in names:
                 setattr(self, name, vars(module)[name])
@@ -371,14 +372,13 @@ class Native(Functions):
     def __init__(self, loader: Any, known: dict[str, Any], checked: bool = False, faults: bool = False):
         introduce(known)
         own = (plans.Plan, plans.ElementwisePlan, plans.MovementPlan, DType)
-        self.module = NativeModule(
-            loader, MODULES, known | {each.__name__: each for each in own}, FROZEN, checked=checked, faults=faults
-        )
+        classes, more = known | {each.__name__: each for each in own}, (support.DOOR, ("call_door",))
+        self.module = NativeModule(loader, MODULES, classes, FROZEN, more, checked, faults)
         for names in UNBOUND.values():
             for name in names:
                 setattr(self, name, self.module.function(name))
         self.entries = self.module.entries
-        self.pool = Pool(self.entries)
+        self.pool, self.door = Pool(self.entries), door_type(self.entries["call_door"])
 
     slot = staticmethod(slot_offset)  # type: ignore[assignment]
     words = staticmethod(pack_words)
@@ -436,6 +436,7 @@ def filled_in() -> dict[str, Any]:
         "ARRAY_BASE": objects.ARRAY_BASE,
         "TUPLE_ITEMS": objects.TUPLE_ITEMS,
         "BYTES_ITEMS": objects.BYTES_ITEMS,
+        "DOOR_SLOT": object.__basicsize__,
         "LARGE_ARRAY": LARGE,
         "ARGUMENTS_OFFSET": 1 << 63,
         "PAUSE": "  " + PAUSES.get(platform.machine(), ""),

@@ -16,7 +16,8 @@ shared memory, then those of the results, of the operands, of the constants, of 
 
 NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A
 sequence keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or by a call within
-the call, a new one is made. The block's first part holds the addresses, and numbers that are operands.
+the call, a new one is made. The block's first part holds the addresses, and numbers that are operands. A small one lies on the
+stack.
 """
 
 from __future__ import annotations
@@ -28,7 +29,18 @@ from .calls import recording
 from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, make, put_number
 from .places import note_write
-from .primitives import address_of_bytes, array_data, get_int64, is_small, new_array, owns_memory, put_int64, words, words_of
+from .primitives import (
+    address_of,
+    address_of_bytes,
+    array_data,
+    get_int64,
+    is_small,
+    new_array,
+    owns_memory,
+    put_int64,
+    words,
+    words_of,
+)
 from .recording import flows
 from .repeats import launch_step, repeat_step
 
@@ -203,13 +215,17 @@ class Sequence:
     def run(self, *operands):
         """The same, where operands are known to have their layouts, and nothing is recorded; None where a guard stops the steps."""
         outs = tuple([make(cast(Tensor, self.outs[k]), None) for k in range(len(self.outs))])
-        block = self.block.get(0)
-        if block is None:
-            block = new_array(self.descr, self.size)
+        own = words(128)
+        if words_of(self.size)[0] <= 1024 and len(self.hosts) == 0:  # benchmarks/test_graphs.py
+            good = run_steps(self, None, address_of(own), outs, operands)
         else:
-            self.block[0] = None
-        good = run_steps(self, block, outs, operands)
-        self.block[0] = block
+            block = self.block.get(0)
+            if block is None:
+                block = new_array(self.descr, self.size)
+            else:
+                self.block[0] = None
+            good = run_steps(self, block, array_data(block), outs, operands)
+            self.block[0] = block
         if not good:
             self.stopped()
             return None
@@ -295,10 +311,14 @@ def count_writes(targets: tuple, times: tuple) -> None:
 
 
 @native
-def run_steps(sequence: Sequence, block, outs: tuple, operands: Row) -> bool:
-    """Run the steps; False where a guard finds something else than expected."""
+def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row) -> bool:
+    """Run the steps; False where a guard finds something else than expected.
+
+    Args:
+        block: for steps in Python the memory that begins at ``begin``.
+    """
     code = words_of(sequence.words)
-    table = (array_data(block) + 63) & -64
+    table = (begin + 63) & -64
     number = fill_table(sequence, table, outs, operands)
     held: list | None = None
     if code[3] != 0:  # other threads may exchange what the tensors have while the lock is away

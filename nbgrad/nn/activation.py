@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, ShapeError
 from . import functional as F
 from .module import Module
 
@@ -36,6 +36,7 @@ __all__ = [
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -380,6 +381,24 @@ class Softmin(Activation):
     """``Softmax`` of ``-input``."""
 
     function = staticmethod(F.softmin)
+
+
+class Softmax2d(Module):
+    """``Softmax`` over the channels of ``(batch, channels, height, width)``, or ``(channels, height, width)``.
+
+    Raises:
+        ShapeError: another number of dimensions.
+
+    >>> import nbgrad
+    >>> Softmax2d()(nbgrad.zeros(2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Of the shape of ``input``."""
+        if input.ndim not in (3, 4):
+            raise ShapeError(f"Softmax2d: input is {list(input.shape)}, expected three or four dimensions.")
+        return F.softmax(input, -3)
 
 
 class LogSoftmax(Activation):

@@ -13,10 +13,25 @@ from typing import TYPE_CHECKING, Any
 from .. import (
     Tensor,
     abs,
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
     alpha_dropout,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     celu,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
     cosine_similarity,
     cross_entropy,
     dropout,
@@ -36,6 +51,9 @@ from .. import (
     linear,
     log_softmax as log_softmax_along,
     logsigmoid,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
     mish,
     mse_loss,
     nll_loss,
@@ -57,9 +75,13 @@ from .. import (
     tanh,
     tanhshrink,
     threshold,
+    zeros_like,
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.functions import attach
+from .attention import multi_head_attention_forward, scaled_dot_product_attention
+from .bags import embedding_bag
+from .bilinear import bilinear
 from .dropout import dropout1d, dropout2d, dropout3d
 from .lookup import embedding
 from .loss_functions import (
@@ -75,74 +97,116 @@ from .loss_functions import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .normalization import batch_norm, group_norm, instance_norm, normal_rows, rms_norm
+from .normalization import batch_norm, group_norm, instance_norm, local_response_norm, normal_rows, rms_norm
+from .rearranging import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from .resampling import interpolate, upsample, upsample_bilinear, upsample_nearest
+from .sampling import affine_grid, grid_sample
+from .sequence_losses import ctc_loss, multilabel_margin_loss
+from .windows import fold, lp_pool1d, lp_pool2d, lp_pool3d, max_unpool1d, max_unpool2d, max_unpool3d, unfold
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "affine_grid",
     "alpha_dropout",
-    "celu_",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "elu_",
-    "feature_alpha_dropout",
-    "hardtanh_",
-    "leaky_relu_",
-    "relu_",
-    "rrelu_",
-    "selu_",
-    "threshold_",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
-    "cosine_embedding_loss",
-    "embedding",
-    "gaussian_nll_loss",
-    "group_norm",
-    "hinge_embedding_loss",
-    "instance_norm",
-    "margin_ranking_loss",
-    "multi_margin_loss",
-    "multilabel_soft_margin_loss",
-    "pdist",
-    "poisson_nll_loss",
-    "rms_norm",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "celu_",
+    "channel_shuffle",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
+    "elu_",
+    "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "fold",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
+    "group_norm",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
+    "hinge_embedding_loss",
     "huber_loss",
+    "instance_norm",
+    "interpolate",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
+    "leaky_relu_",
     "linear",
+    "local_response_norm",
     "log_softmax",
     "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "margin_ranking_loss",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
+    "relu_",
+    "rms_norm",
     "rrelu",
+    "rrelu_",
+    "scaled_dot_product_attention",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "softmin",
     "softplus",
@@ -151,6 +215,13 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 
@@ -257,6 +328,33 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slopes = empty_like(input, requires_grad=False).uniform_(lower, upper).masked_fill_(input.detach() >= 0, 1.0)
     return input.mul_(slopes) if inplace else input * slopes
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """``softmax`` of ``(logits + noise) / tau`` with noise of Gumbel's distribution: a draw of one class, made differentiable.
+
+    Args:
+        logits: unnormalised logarithms of probabilities, any shape.
+        tau: the temperature.
+        hard: whether the result is 1 for one class and 0 for the others; gradients are those of the soft one.
+        eps: without effect, as in torch.
+        dim: over which classes lie.
+
+    Source: Jang, Gu, Poole, "Categorical Reparameterization with Gumbel-Softmax", 2016; Maddison et al., 2016.
+
+    >>> import nbgrad
+    >>> gumbel_softmax(nbgrad.zeros(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
+    """
+    noise = -empty_like(logits, requires_grad=False).exponential_().log()
+    soft = softmax_along((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    drawn: Any = zeros_like(soft, requires_grad=False)
+    return drawn.scatter(dim, soft.detach().argmax(dim, True), 1.0) - soft.detach() + soft
 
 
 # ---- in place --------------------------------------------------------------------------------------------------------

@@ -6,22 +6,28 @@ Every random one takes ``generator``; without it the default generator is used.
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..base.functions import attach
 
 __all__ = [
     "calculate_gain",
     "constant_",
+    "dirac_",
     "eye_",
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
     "ones_",
     "orthogonal_",
+    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
@@ -29,7 +35,9 @@ __all__ = [
     "zeros_",
 ]
 
-GAINS = {"linear": 1.0, "identity": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+# Of layers without an activation 1.
+LAYERS = [f"{kind}{n}d" for kind in ("conv", "conv_transpose") for n in (1, 2, 3)]
+GAINS = {**dict.fromkeys(("linear", "identity", *LAYERS, "sigmoid"), 1.0), "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -84,6 +92,58 @@ def eye_(tensor: Tensor) -> Tensor:
         return tensor.copy_(nbgrad.eye(*tensor.shape))
 
 
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A kernel of a convolution that gives its input, as far as there are channels: 1 at the centre of a channel's own place.
+
+    Args:
+        tensor: shape ``(out, in, *kernel)``, with one to three kernel dimensions.
+        groups: of output channels, each of which is such a kernel; they divide them.
+
+    Raises:
+        ShapeError: another number of dimensions, or groups that do not divide.
+
+    >>> import nbgrad
+    >>> dirac_(nbgrad.empty(2, 2, 3))[0].tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    if tensor.dim() not in (3, 4, 5):
+        raise ShapeError(f"dirac_: expected three to five dimensions, got shape {tuple(tensor.shape)}.")
+    if tensor.shape[0] % groups:
+        raise ShapeError(f"dirac_: expected groups that divide {tensor.shape[0]} channels, got {groups}.")
+    own, centre = tensor.shape[0] // groups, tuple(size // 2 for size in tensor.shape[2:])
+    with nbgrad.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for k in range(min(own, tensor.shape[1])):
+                tensor[(group * own + k, k, *centre)] = 1
+    return tensor
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal with standard deviation ``std``, but in each column so large a part of zeros.
+
+    Args:
+        tensor: a matrix.
+        sparsity: the part of each column, rounded up to elements, that is zero.
+
+    Raises:
+        ShapeError: not two dimensions.
+
+    Source: Martens, "Deep learning via Hessian-free optimization", 2010.
+
+    >>> import nbgrad
+    >>> (sparse_(nbgrad.empty(4, 3), 0.5) == 0).sum(0).tolist()
+    [2, 2, 2]
+    """
+    if tensor.dim() != 2:
+        raise ShapeError(f"sparse_: expected two dimensions, got shape {tuple(tensor.shape)}.")
+    rows = tensor.shape[0]
+    with nbgrad.no_grad():
+        normal_(tensor, 0.0, std, generator)
+        ranks = nbgrad.rand(tuple(tensor.shape), generator=generator).argsort(0)
+        return tensor.copy_(nbgrad.where(ranks.to(tensor.device) < math.ceil(sparsity * rows), 0.0, tensor))
+
+
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """``gain`` times a matrix whose rows, or columns if they are fewer, are orthonormal; uniform among those.
 
@@ -110,7 +170,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor by which a layer's weights must grow for its activation to keep the variance.
 
     Args:
-        nonlinearity: "linear", "identity", "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
+        nonlinearity: "linear", "identity", "conv1d" and its relatives, "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
         param: the negative slope of "leaky_relu", 0.01 unless given.
 
     Raises:
@@ -195,3 +255,30 @@ def kaiming_normal_(
 ) -> Tensor:
     """Normal with the standard deviation of ``kaiming_uniform_``, whose arguments it takes."""
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function under torch's first name for it, without the underscore, with a warning."""
+    name = function.__name__[:-1]
+
+    def old(*args: Any, **named: Any) -> Tensor:
+        warnings.warn(f"nn.init.{name} is the old name of nn.init.{name}_.", FutureWarning, stacklevel=2)
+        return function(*args, **named)
+
+    old.__name__ = old.__qualname__ = name
+    old.__doc__ = f"``{name}_`` under its old name, with a warning."
+    attach(old, __signature__=signature(function))
+    return old
+
+
+constant = renamed(constant_)
+dirac = renamed(dirac_)
+eye = renamed(eye_)
+kaiming_normal = renamed(kaiming_normal_)
+kaiming_uniform = renamed(kaiming_uniform_)
+normal = renamed(normal_)
+orthogonal = renamed(orthogonal_)
+sparse = renamed(sparse_)
+uniform = renamed(uniform_)
+xavier_normal = renamed(xavier_normal_)
+xavier_uniform = renamed(xavier_uniform_)

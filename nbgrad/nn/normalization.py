@@ -9,12 +9,12 @@ import nbgrad
 
 from .. import Tensor
 from ..base.dtypes import DType
-from ..base.errors import DTypeError, ShapeError
+from ..base.errors import DTypeError, RangeError, ShapeError
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
 from ..ops.standardise import scaled_in_steps
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm", "rms_norm"]
 
 
 def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Sequence[int]) -> Tensor:
@@ -204,3 +204,30 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         out = input * nbgrad.rsqrt((input * input).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
         return out if weight is None else out * weight
     return normal_rows("rms_norm", input, weight, None, len(shape), eps, None, False)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
+
+    Args:
+        input: shape ``(batch, channels, *)``.
+        size: of the neighbourhood; outside of the channels are zeros.
+
+    Raises:
+        ShapeError: fewer than three dimensions. RangeError: ``size`` is not positive.
+
+    Source: Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks", 2012.
+
+    >>> import nbgrad
+    >>> local_response_norm(nbgrad.ones(1, 1, 1), 1, alpha=3.0, beta=0.5)
+    tensor([[[0.5000]]])
+    """
+    if input.ndim < 3:
+        raise ShapeError(f"local_response_norm: input is {list(input.shape)}, expected (batch, channels, *).")
+    if size < 1:
+        raise RangeError(f"local_response_norm: size is {size}, expected a positive number.")
+    if not input.numel():
+        return input
+    sides = (0, 0) * (input.ndim - 2)
+    squares = nbgrad.pad(input * input, (*sides, size // 2, (size - 1) // 2))
+    return input / (squares.unfold(1, size, 1).mean(-1) * alpha + k) ** beta

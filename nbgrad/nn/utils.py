@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from importlib import import_module
 from types import MethodType
 from typing import Any
 
@@ -13,6 +14,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
 from ..dispatch.updates import fused_updates, in_tables
+from ..methods.namespaces import module_below
 
 __all__ = [
     "clip_grad_norm_",
@@ -243,3 +245,16 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         size = parameter.numel()
         parameter.data = vec.narrow(0, start, size).view_as(parameter).data
         start += size
+
+
+# Names of modules that import this one: they are asked for late.
+REPARAMETRISED = ("remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm", "weight_norm")
+FUSION = ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights")
+
+
+def __getattr__(name: str) -> Any:
+    """Functions of modules that import this one; torch's paths: ``nbgrad.nn.utils.rnn``."""
+    for module, names in (("reparametrised", REPARAMETRISED), ("fusion", FUSION)):
+        if name in names:
+            return getattr(import_module(f"nbgrad.nn.{module}"), name)
+    return module_below(__name__, name)

@@ -2,7 +2,9 @@
 
 # Order does not matter.
 from . import (  # noqa: F401
+    attention,
     complex,
+    convolution,
     copies,
     decompositions,
     einsum,
@@ -12,7 +14,9 @@ from . import (  # noqa: F401
     losses,
     movement,
     places,
+    pooling,
     random,
+    recurrent,
     reduce,
     scatter,
     special,

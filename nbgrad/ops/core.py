@@ -19,7 +19,7 @@ from copy import copy
 from functools import cache
 from typing import Any, Callable
 
-from ..base.functions import attach
+from ..base.functions import attach, parameter_names
 from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
 
 __all__ = [
@@ -84,7 +84,7 @@ class Op:
         False
     )
     integer_divisor: str | None = None
-    either = ""
+    either = second = ""
     rounds, cheap = True, False
     of_numbers: Callable | None = None
     of_integers: Callable | None = None
@@ -241,7 +241,7 @@ class Elementwise(Op):
 
     def _evaluate(self, formula: Callable) -> Expr:
         booleans = dict(self.params)
-        names = inspect.signature(formula).parameters
+        names = parameter_names(formula)
         return _as_expr(formula(*(symbol(name, booleans.get(name, False)) for name in names)))
 
     @cache
@@ -253,14 +253,14 @@ class Elementwise(Op):
         if operand not in self.partial_formulas:
             return ZERO
         partial = self.partial(operand)
-        if "g" in inspect.signature(self.partial_formulas[operand]).parameters:
+        if "g" in parameter_names(self.partial_formulas[operand]):
             return partial
         return times(symbol("g"), conjugate(partial) if is_complex else partial)
 
     def cotangent_operation(self, operand: str) -> tuple[Elementwise, tuple[str, ...]]:
         """The cotangent of an operand as an operation outside of the table; and the names of what it takes behind the cotangent."""
         partial = self.partial_formulas[operand]
-        names = tuple(inspect.signature(partial).parameters)
+        names = parameter_names(partial)
         parameters = [
             inspect.Parameter("result" if name == "out" else name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
             for name in ("cotangent", *names)
@@ -376,6 +376,8 @@ class General(Op):
             ``vjps`` they are whole; a node that gives both computes the other one once.
         together: ``{operands: formula}``, their cotangents, a tuple, by one formula of a node that has two or more of them,
             whichever are asked for. It need not be differentiable: a pass that is recorded, or has tangents, is made of ``vjps``.
+        second: the name of the second result, which formulas of ``together`` may mention like an operand: it is saved. It has no
+            history, so no formula of ``vjps`` may, and its cotangent goes nowhere.
         in_steps: ``in_steps(*operands, *attributes)``, the same in other operations: it has no rules of its own, and is those
             wherever its results are to have derivatives.
         monoid: of a reduction: what its elements are folded with, a name of ``kernels.monoids.MONOIDS``; see NOTE [Folds].
@@ -410,6 +412,7 @@ class General(Op):
         after: dict[str, tuple[str, Callable]] | None = None,
         together: dict[tuple[str, ...], Callable] | None = None,
         in_steps: Callable | None = None,
+        second: str = "",
         renamed: dict[str, str] | None = None,
         ranks: tuple[int, ...] = (),
         product: bool = False,
@@ -430,7 +433,7 @@ class General(Op):
         self.sized_by_values, self.draws, self.total = sized_by_values, draws, total
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
-        self.renamed = renamed or {}
+        self.renamed, self.second = renamed or {}, second
         self.arguments = {**{theirs: own for own, theirs in self.renamed.items()}, **self.arguments}
         self.vjps, self.outputs, self.constant, self.edges = vjps or {}, outputs, constant, edges or operands
         self.after, self.together, self.in_steps = after or {}, together or {}, in_steps
@@ -457,7 +460,7 @@ class General(Op):
         """
         if self.constant:
             return ()
-        mentions = {name: set(inspect.signature(formula).parameters) for name, formula in self.vjps.items()}
+        mentions = {name: set(parameter_names(formula)) for name, formula in self.vjps.items()}
         linear = [name for name in mentions if not mentions[name] & {name, "out"} and not is_refusing(self.vjps[name])]
         groups: dict[tuple[str, ...], None] = {}
         for name in linear:
@@ -471,7 +474,7 @@ class General(Op):
 
 def made_after(other: Callable, rest: Callable) -> Callable:
     """The whole formula of a cotangent that is made of another operand's."""
-    first, last = (tuple(inspect.signature(formula).parameters) for formula in (other, rest))
+    first, last = (parameter_names(formula) for formula in (other, rest))
     names = tuple(dict.fromkeys((*first, *last[1:])))
 
     def formula(*values):

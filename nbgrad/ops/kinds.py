@@ -96,7 +96,7 @@ KINDS = (
         "an int or a tuple of ints",
         are_integers,
         "dim dims axis size sizes shape stride repeats shifts pad source destination "
-        "split_sizes split_size_or_sections indices_or_sections",
+        "padding dilation kernel_size output_padding split_sizes split_size_or_sections indices_or_sections",
     ),
     AttributeKind(
         "a number",

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from ..base.errors import ArgumentError, RangeError, ShapeError
-from .core import composite, general
+from .core import composite, elementwise, general
+from .expr import scalar
 from .kinds import constant_number
 
 __all__: list[str] = []
@@ -17,7 +18,22 @@ general(
     {},
     function=False,
     draws=True,
-    doc="A tensor like x: 1 / keep with probability keep, else 0.",
+    doc="Truth values in the shape of x: true with probability keep.",
+)
+
+elementwise(
+    "kept_scaled",
+    lambda x, kept, factor: x * scalar.where(kept, factor, 0),
+    {"x": lambda kept, factor: scalar.where(kept, factor, 0)},
+    boolean=("kept",),
+    complex=True,
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    node="MulBackward0",
+    doc="x * factor where kept is true, else x * 0.",
 )
 
 SATURATED = -1.0507009873554805 * 1.6732632423543772  # what selu tends to far below 0
@@ -39,7 +55,8 @@ def channels(name, x):
 
 def scaled(x, mask, p, inplace):
     """What stays is divided by 1 - p."""
-    return x.mul_(mask) if inplace else x * mask
+    factor = 1 / (1 - p) if p < 1 else 0.0
+    return x.mul_(mask).mul_(factor) if inplace else scalar.kept_scaled(x, mask, factor)
 
 
 def saturated(x, mask, p, inplace):
@@ -50,9 +67,8 @@ def saturated(x, mask, p, inplace):
     if p == 1:
         return scaled(x, mask, p, inplace)
     factor = 1 / math.sqrt((1 - p) * (1 + p * SATURATED * SATURATED))
-    kept = mask * (1 - p)
-    moved = (1 - kept) * (SATURATED * factor) - p * SATURATED * factor
-    return x.mul_(kept * factor).add_(moved) if inplace else x * (kept * factor) + moved
+    moved = mask.logical_not().to_dtype(x.dtype) * (SATURATED * factor) - p * SATURATED * factor
+    return x.mul_(mask).mul_(factor).add_(moved) if inplace else scalar.kept_scaled(x, mask, factor) + moved
 
 
 def dropped(name, shown: Callable, change: Callable, x, p, training, inplace):

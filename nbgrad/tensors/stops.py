@@ -16,6 +16,7 @@ __all__ = ["get_mode", "set_mode"]
 
 MODES = ("default", "warn", "error")
 PRINTED = {"text_of": "print", "parameter_text": "print"}
+WRAPPERS = ("function", "call")  # around public functions
 
 
 def set_mode(mode: int | str) -> None:
@@ -33,8 +34,9 @@ def get_mode() -> int:
 
 
 def name_of(calls: list[str]) -> str:
-    """The public function among those that run: a method of tensors, if there is one."""
-    return next((name for name in calls if hasattr(Tensor, name)), PRINTED.get(calls[0], calls[0]))
+    """The public function among those that run: a method of tensors, if there is one, and else the first that is no wrapper."""
+    named = next((name for name in calls if name not in WRAPPERS), calls[0])
+    return next((name for name in calls if hasattr(Tensor, name)), PRINTED.get(named, named))
 
 
 def warn(gpu: int) -> None:

@@ -169,23 +169,20 @@ def choose_default(device: Device) -> None:
 class Reading(threading.local):
     """Where a thread puts what it unpickles."""
 
-    place: Callable[[Device], Device] | None = None
+    place: Callable[[str], Device] | None = None
 
 
 reading = Reading()
 
 
-def located(device: Device) -> Device:
-    """The device for what was pickled on ``device``: the same, unless ``nbgrad.load`` says another.
+def located(name: Device | str) -> Device:
+    """The device for what was written on the device of that name: the same, unless ``nbgrad.load`` says another.
 
     Raises:
-        DeviceError: it is not there.
+        DeviceError: it is not there, or nbgrad knows no such device.
     """
-    found = device if reading.place is None else reading.place(device)
-    if found is CPU:
-        return CPU
     try:
-        return found.present("load")
+        return (device(name) if reading.place is None else reading.place(str(name))).present("load")
     except DeviceError as error:
         raise DeviceError(f"{str(error).partition(' Hint: ')[0]} Hint: nbgrad.load(file, map_location='cpu').") from None
 

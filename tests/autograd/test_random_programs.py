@@ -29,7 +29,7 @@ import pytest
 import nbgrad
 
 F64 = nbgrad.float64
-PROGRAMS = int(os.environ.get("NBGRAD_FUZZ", "150"))
+PROGRAMS = int(os.environ.get("NBGRAD_FUZZ", "60"))
 STEPS = 14
 LARGEST = 48  # elements a tensor; expand stops there
 

@@ -14,8 +14,22 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 
-__all__ = ["GPUS", "in_a_child", "launched", "launches", "on_gpus", "played", "played_driver", "two_gpus", "without_gpus"]
+__all__ = [
+    "GPUS",
+    "PYTEST",
+    "in_a_child",
+    "launched",
+    "launches",
+    "on_gpus",
+    "played",
+    "played_driver",
+    "slow_too",
+    "two_gpus",
+    "without_gpus",
+]
 
+# One process, whose plugins do not warn of what pytest's own options are.
+PYTEST = [sys.executable, "-m", "pytest", "-q", *(f"-pno:{name}" for name in ("cacheprovider", "xdist", "benchmark"))]
 GPUS = nbgrad.cuda.device_count()  # of this process, played or not
 
 # For a whole file: ``pytestmark = on_gpus``.
@@ -36,9 +50,8 @@ def played_driver():
 
 def in_a_child(file: str, *options: str, **environment: str) -> None:
     """Run a file of tests on emulated GPUs, and assert that they pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "error", file, *options]
     found = subprocess.run(
-        command,
+        [*PYTEST, "-W", "error", file, *options],
         env={**os.environ, "NBGRAD_CUDA": "emulated", **environment},
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -46,6 +59,11 @@ def in_a_child(file: str, *options: str, **environment: str) -> None:
     )
     assert found.returncode == 0, found.stdout[-20_000:] + found.stderr[-5_000:]
     assert " passed" in found.stdout
+
+
+def slow_too(request) -> list[str]:
+    """The option by which a child runs slow tests, where this process does."""
+    return ["--slow"] if request.config.getoption("--slow") else []
 
 
 def launched() -> int:

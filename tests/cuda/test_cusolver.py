@@ -13,7 +13,7 @@ from nbgrad.base import config
 from nbgrad.base.errors import GraphError, KernelError, LinAlgError, ShapeError
 from nbgrad.kernels.cuda import cublas, cusolver, libraries
 
-from .emulation import in_a_child, on_gpus, played, two_gpus, without_gpus
+from .emulation import in_a_child, on_gpus, played, slow_too, two_gpus, without_gpus
 
 if config.EMULATED:
     from nbgrad.kernels.cuda.emulated import cublas as emulated_blas, cusolver as emulated
@@ -21,7 +21,8 @@ if config.EMULATED:
     emulated_blas.play()
     PLAYED = emulated.play()
 
-DTYPES = ("float32", "float64", "complex64", "complex128")
+SLOW = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float32", "complex128")]
+DTYPES = ("float64", "complex64", *SLOW)
 CLOSE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-11, "complex128": 1e-11}
 
 
@@ -44,9 +45,9 @@ def host_too():
 @without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.early
-def test_on_the_emulated_device():
+def test_on_the_emulated_device(request):
     """The tests of this file, in a process of their own."""
-    in_a_child(__file__)
+    in_a_child(__file__, *slow_too(request))
 
 
 def matrices(shape, dtype="float64", seed=0):

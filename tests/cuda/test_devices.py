@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,6 +175,44 @@ def test_factories(name):
     finally:
         nbgrad.set_default_device(None)
     assert make().device is nbgrad.get_default_device() is HOST
+
+
+FILLED = {
+    "zeros": lambda d, x: nbgrad.zeros(2, 3, device=d),
+    "ones": lambda d, x: nbgrad.ones((2, 3), device=d, dtype=nbgrad.float64),
+    "full": lambda d, x: nbgrad.full((2, 3), 2.5, device=d, dtype=nbgrad.bfloat16),
+    "zeros_like": lambda d, x: nbgrad.zeros_like(x),
+    "ones_like": lambda d, x: nbgrad.ones_like(x, dtype=nbgrad.complex64),
+    "full_like": lambda d, x: nbgrad.full_like(x, 7),
+    "new_zeros": lambda d, x: x.new_zeros(2, 3),
+    "new_ones": lambda d, x: x.new_ones((2, 3), dtype=nbgrad.int32),
+    "new_full": lambda d, x: x.new_full((2, 3), -1),
+}
+
+
+@on_gpus
+@pytest.mark.parametrize("name", FILLED)
+def test_filled_again(name):
+    """A repeated call gives new memory of the same numbers, on whichever device is named, and where no device is."""
+    make = FILLED[name]
+    for device in ("cuda", "cpu", "cuda:0", nbgrad.device("cuda"), "cuda", "cpu"):
+        x = nbgrad.empty(2, 3, device=device)
+        first = make(device, x)
+        want = first.cpu().clone()
+        first += 1
+        for _ in range(2):
+            again = make(device, x)
+            assert again.device == x.device and again.dtype == want.dtype and nbgrad.equal(again.cpu(), want)
+            again += 1
+
+
+@two_gpus
+def test_filled_on_the_current_gpu():
+    """ "cuda" is another GPU where another is chosen, for a repeated call, too."""
+    for device in (GPU, OTHER, GPU):
+        with nbgrad.cuda.device(device):
+            for make in (nbgrad.zeros, nbgrad.empty):
+                assert [make(5, device="cuda").device for _ in range(3)] == [device] * 3
 
 
 @two_gpus
@@ -404,33 +443,22 @@ def test_files():
 @two_gpus
 def test_a_file_from_a_machine_with_more_gpus():
     """Unpickling says what to do; ``map_location`` does it."""
-    data = saved(nbgrad.ones(2, device="cuda:1")).getvalue().replace(b"cuda:1", b"cuda:7")
+    data = pickle.dumps(nbgrad.ones(2, device="cuda:1")).replace(b"cuda:1", b"cuda:7")
     for read in (pickle.loads, lambda data: nbgrad.load(io.BytesIO(data))):
         with pytest.raises(nbgrad.DeviceError, match=r"cuda:7 is not available.*Hint: nbgrad.load\(file, map_location='cpu'\)"):
             read(data)
     assert nbgrad.load(io.BytesIO(data), map_location="cpu").tolist() == [1.0, 1.0]
 
 
-def test_files_that_are_refused(tmp_path):
-    """What ``weights_only`` does not make, no pickle, half of one; no path, no place."""
-    module = saved(nbgrad.nn.Linear(1, 1))
-    with pytest.raises(nbgrad.FileError, match=r"nbgrad.nn.layers.Linear.*weights_only=False"):
-        nbgrad.load(module)
-    module.seek(0)
-    assert isinstance(nbgrad.load(module, weights_only=False), nbgrad.nn.Linear)
-    evil = io.BytesIO(b"cos\nsystem\n(S'true'\ntR.")
-    with pytest.raises(nbgrad.FileError, match=r"names (os|posix).system"):
-        nbgrad.load(evil)
-    for data in (b"", b"no pickle", saved(nbgrad.ones(100)).getvalue()[:60]):
-        with pytest.raises(nbgrad.FileError, match="no pickle, or a part of one"):
-            nbgrad.load(io.BytesIO(data))
-    for call in (lambda: nbgrad.save(1, 2.5), lambda: nbgrad.load(None)):
-        with pytest.raises(nbgrad.ArgumentError, match="expected a path or an open file"):
-            call()
-    nbgrad.save([nbgrad.ones(2)], tmp_path / "file")
-    assert nbgrad.load(str(tmp_path / "file"))[0].tolist() == [1.0, 1.0]
-    with pytest.raises(FileNotFoundError):
-        nbgrad.load(tmp_path / "another")
+@two_gpus
+def test_files_of_torch():
+    """Its older format, too, goes to the GPUs that it names; several tensors are on one storage there."""
+    data = (Path(__file__).parents[1] / "methods" / "files" / "torch_before_1_6.pt").read_bytes()
+    for file in (io.BytesIO(data), io.BytesIO(data.replace(b"X\x03\0\0\0cpu", b"X\x06\0\0\0cuda:1"))):
+        found = nbgrad.load(file, map_location={"cpu": "cuda:1"})
+        whole, turned = found["views"][:2]
+        assert whole.device is OTHER and whole.tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert turned.zero_().device is OTHER and not whole.any() and found["dtypes"][-1].tolist() == [0, 1, 2, 3]
 
 
 # ---- modules, optimizers, generators -------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from nbgrad.kernels.cuda.emulated import library
 from nbgrad.kernels.cuda.emulated.timeline import Event, History, Mark, Stream, Timeline
 from nbgrad.kernels.cuda.templates import array
 
+from .emulation import PYTEST
+
 N = 1024
 
 
@@ -30,8 +32,7 @@ N = 1024
 def test_on_the_emulated_driver():
     """The tests of devices, and those of this file that need the driver: a process of its own, for it has another libcuda."""
     files = [str(Path(__file__).with_name(name)) for name in ("test_driver.py", "test_device.py")]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files]
-    found = subprocess.run(command, env={**os.environ, "NBGRAD_CUDA": "emulated"}, capture_output=True, text=True)
+    found = subprocess.run([*PYTEST, *files], env={**os.environ, "NBGRAD_CUDA": "emulated"}, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
     assert " passed" in found.stdout and "no CUDA device" not in found.stdout
 

@@ -6,17 +6,19 @@ import pytest
 
 from tests.test_examples import SMALL, run
 
-from .emulation import in_a_child, on_gpus, without_gpus
+from .emulation import in_a_child, on_gpus, slow_too, without_gpus
 
 
 @without_gpus
 def test_examples_in_a_child(request):
     """All of them on emulated GPUs."""
-    in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))
+    in_a_child(__file__, *slow_too(request))
 
 
 @on_gpus
-@pytest.mark.parametrize("name", ["digits", pytest.param("transformer", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["digits", pytest.param("digits_cnn", marks=pytest.mark.slow), pytest.param("transformer", marks=pytest.mark.slow)]
+)
 def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
     """``--device auto`` finds it; they end with a loss or an accuracy, and a picture."""
     run(monkeypatch, name, "--picture", str(tmp_path / "curve.png"), *SMALL[name])
@@ -27,6 +29,11 @@ def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
 @on_gpus
 def test_a_kernel_of_the_users(monkeypatch, capsys, tmp_path):
     """It trains where numba-cuda and a GPU are, and says so elsewhere."""
-    run(monkeypatch, "own_kernel", "--steps", "3", "--picture", str(tmp_path / "curve.png"))
+    try:
+        run(monkeypatch, "own_kernel", "--steps", "3", "--picture", str(tmp_path / "curve.png"))
+    except AttributeError as error:
+        if "module 'numpy' has no attribute" not in str(error):
+            raise
+        pytest.skip(f"numba-cuda does not fit this NumPy: {error}")
     told = capsys.readouterr().out
     assert told.startswith("own_kernel: nothing was trained: ") or told.splitlines()[-1].startswith("loss "), told

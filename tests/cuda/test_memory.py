@@ -249,8 +249,13 @@ def test_a_fraction_of_the_memory():
     nbgrad.cuda.set_per_process_memory_fraction(2_000_000 / total + nbgrad.cuda.memory_reserved() / total)
     try:
         assert nbgrad.empty(400_000, device="cuda").numel() == 400_000
-        with pytest.raises(nbgrad.OutOfMemoryError, match="the process may have"):
-            nbgrad.empty(700_000, device="cuda")
+        for name, make in (("empty", nbgrad.empty), ("zeros", nbgrad.zeros), ("full", lambda n, **d: nbgrad.full((n,), 2.0, **d))):
+            first = make(400_000, device="cuda")
+            for size in (700_000, 400_000):  # nobody has asked for it yet, or somebody has
+                with pytest.raises(nbgrad.OutOfMemoryError, match=f"^{name}: .* the process may have"):
+                    make(size, device="cuda")
+            assert first.shape == (400_000,)
+            del first
     finally:
         nbgrad.cuda.set_per_process_memory_fraction(1.0)
     assert nbgrad.empty(700_000, device="cuda").numel() == 700_000 and nbgrad.cuda.get_per_process_memory_fraction() == 1.0

@@ -18,7 +18,7 @@ from nbgrad.ops.core import OPS, Elementwise
 from tests.samples import SAMPLES
 from tests.samples.checking import as_tuple, close, flatten, run, tensors, to_tensor, waves
 
-from .emulation import in_a_child, on_gpus, without_gpus
+from .emulation import in_a_child, on_gpus, slow_too, without_gpus
 
 ROWS = sorted(name for name, row in SAMPLES.items() if row.reference is not None)
 DIFFERENTIABLE = [name for name in ROWS if SAMPLES[name].differentiable and "gradient" not in SAMPLES[name].unlike]
@@ -41,7 +41,7 @@ ELSEWHERE = ("to_device", "valid_mean")  # it goes where it is told; the report 
 @pytest.mark.early
 def test_samples_in_a_child(request):
     """All tests of this file pass in a process with the emulated device."""
-    in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))
+    in_a_child(__file__, *slow_too(request))
 
 
 def thirds(*dtypes: str) -> list:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dis
 import threading
+from types import CodeType, FunctionType
 
 import numpy as np
 import pytest
 
 import nbgrad
 from nbgrad import func, vmap
-from nbgrad.func.captures import captured
+from nbgrad.func.captures import arguments_of, captured, global_names, has_loops
 
 F64 = nbgrad.float64
 
@@ -316,3 +318,15 @@ def test_integers_have_no_cotangents(run):
         RUNS[run](lambda x: x.sum().long())
     _, pull_back, aux = func.vjp(lambda x: (x * 3, x.long()), vector(1.0), has_aux=True)
     assert pull_back(vector(1.0))[0].tolist() == [3.0] and aux.tolist() == [1]
+
+
+def test_instructions_are_found_as_dis_tells_them():
+    """Names of globals and loops, of all functions of a module, and behind more arguments than a byte holds."""
+    wide = "def f():\n" + "".join(f"    n{k} = g{k}\n" for k in range(700)) + "    return [g for g in g699]"
+    codes = [x.__code__ for x in vars(dis).values() if isinstance(x, FunctionType)]
+    codes.append(next(each for each in compile(wide, "wide", "exec").co_consts if isinstance(each, CodeType)))
+    for code in codes:
+        told = [each for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"]
+        assert [k >> 1 for k in arguments_of(code, dis.opmap["LOAD_GLOBAL"])] == [each.arg >> 1 for each in told]
+        assert {each.argval for each in told} <= set(global_names(code))
+    assert len(global_names(codes[-1])) == 700 and has_loops(codes[-1]) and not has_loops((lambda x: x).__code__)

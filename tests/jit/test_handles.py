@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import pickle
 import threading
 import weakref
@@ -249,3 +250,17 @@ def test_few_objects_with_slots_alone_are_kept():
     del each
     gc.collect()
     assert [x() is None for x in made] == [True] * 6 + [False] * MOST_BOUND
+
+
+def test_signatures_are_those_of_what_is_compiled():
+    """``inspect`` sees the function, or the module, and a call by name is captured as one by position is."""
+
+    class Scaled(nn.Module):
+        def forward(self, x, by=2.0):
+            return x * by
+
+    module, function = Scaled(), lambda x, by=2.0: x * by
+    for plain, compiled in ((module, nbgrad.compile(module)), (function, nbgrad.compile(function))):
+        assert inspect.signature(compiled) == inspect.signature(plain)
+        x = nbgrad.ones(2)
+        assert compiled(x).tolist() == compiled(x=x).tolist() == compiled(x, by=2.0).tolist() == [2, 2]

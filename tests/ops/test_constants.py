@@ -32,6 +32,10 @@ ZERO = {
     "broadcast_tensors": {(0, 1), (1, 0)},
     "meshgrid": {(0, 1), (1, 0)},
     "triangular_solve": {(0, 1)},  # the other operand's
+    "attention_cotangents": {(3, 2)},
+    "attention_masked_cotangents": {(3, 2)},  # linear in the values
+    "max_pool_spread": {(1, None)},
+    "max_pool_pick": {(1, None)},  # the second operand only says where
     "standardise_cotangents": {(2, 1), (1, 2), (2, 2)},  # of a weight nothing depends on it, of a bias on the cotangent alone
 }
 # In forward mode there is no tangent where reverse mode has zeros.

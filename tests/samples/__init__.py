@@ -8,13 +8,17 @@ from __future__ import annotations
 # One line a module; order does not matter.
 from . import (
     activations,  # noqa: F401
+    attention,  # noqa: F401
     complex,  # noqa: F401
+    convolution,  # noqa: F401
     decompositions,  # noqa: F401
     elementwise,  # noqa: F401
     indexing,  # noqa: F401
     linalg,  # noqa: F401
     losses,  # noqa: F401
     movement,  # noqa: F401
+    pooling,  # noqa: F401
+    recurrent,  # noqa: F401
     reduce,  # noqa: F401
     special,  # noqa: F401
     standardise,  # noqa: F401

@@ -42,7 +42,7 @@ row("equal", np.array_equal, REAL, case((2, 3), (2, 3)), case((2, 3), (3,)), unl
 # Of probability 0 and 1 nothing is random.
 row(
     "dropout_mask",
-    lambda x, keep: np.full_like(x, keep),
+    lambda x, keep: np.full(x.shape, keep > 0),
     REAL,
     case((2, 3), 1.0),
     case((2, 3), 0.0),

@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Report", "versions"]
@@ -26,11 +27,20 @@ PACKAGES = (
 
 
 @cache
+def driver_version() -> str:
+    """As the kernel module of Linux says it."""
+    try:
+        told = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
+    except OSError:
+        return "unknown"
+    return next((word for word in told.split() if word[0].isdigit() and "." in word), "unknown")
+
+
 def versions() -> dict[str, str]:
     """Card, driver, Python and packages, of those that are installed."""
     from ...kernels.cuda.driver import bindings, card, check
 
-    found = {"card": card(0).device.name, "driver": str(check("cuda", bindings().cuDriverGetVersion()))}
+    found = {"card": card(0).device.name, "cuda": str(check("cuda", bindings().cuDriverGetVersion())), "driver": driver_version()}
     found["python"] = sys.version.split()[0]
     for name in PACKAGES:
         try:

@@ -155,7 +155,8 @@ def tested(*files: str, options: tuple[str, ...] = ()) -> Callable[[Report, str,
             return
         with tempfile.TemporaryDirectory() as folder:
             results = Path(folder) / "results.xml"
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={results}"]
+            command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-pno:benchmark", "--tb=short"]
+            command += [f"--junitxml={results}"]
             command += [*parallel(), *options, *(str(root / "tests" / "cuda" / name) for name in files)]
             try:
                 done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=seconds)

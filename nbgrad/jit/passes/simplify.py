@@ -11,6 +11,7 @@ from .eliminate_dead import eliminate_dead
 from .fold_constants import fold_constants
 from .forward_identities import forward_identities
 from .hoist_invariants import hoist_invariants
+from .join_losses import join_losses
 from .merge_calls import merge_calls
 from .move_signs import move_signs
 from .move_transposes import move_transposes
@@ -44,6 +45,7 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
         drop_nested_sums,
         merge_calls,
         hoist_invariants,
+        join_losses,
     ]
     eliminate_dead(graph, kept)
     graph.places = places_in(graph)  # passes keep it up to date

@@ -49,6 +49,7 @@ class Program(NamedTuple):
             operator or an intrinsic.
         reassociate: whether sums may be reordered by the compiler (fixed once compiled, so still the same on every run).
         apart: whether memory that is written through a pointer is reached through no other.
+        fused: whether, where sums may be reordered, a product may be added to one without being rounded before.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Program(NamedTuple):
     bindings: tuple[tuple[str, Any], ...] = ()
     reassociate: bool = False
     apart: bool = False
+    fused: bool = False
 
 
 @cache
@@ -68,27 +70,36 @@ def fingerprint(function: Callable) -> str:
     parts, seen, stack = list[str](), set(), [function]
     while stack:
         function = stack.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        if hasattr(function, "compiled"):
-            parts.append(f"{function.__name__} of {function.source}")  # type: ignore[attr-defined]
-            names = words_of(function.source)  # type: ignore[attr-defined]
-        else:
-            code = function.__code__
-            parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
-            names = code.co_names
-        if getattr(function, "part_of_loop", False):
-            parts.append("part_of_loop")
-        for name in names:
-            value = function.__globals__.get(name)
-            if name in PRIMS or name in INTRINSICS or name not in function.__globals__:
-                continue
+        if function not in seen:
+            seen.add(function)
+            own, called = own_fingerprint(function)
+            parts += own
+            stack += called
+    return ";".join(parts)
+
+
+@cache
+def own_fingerprint(function: Callable) -> tuple[list[str], list[Callable]]:
+    """What determines what a plain function computes but for those that it calls, and these."""
+    parts, called = list[str](), list[Callable]()
+    if hasattr(function, "compiled"):
+        parts.append(f"{function.__name__} of {function.source}")  # type: ignore[attr-defined]
+        names = words_of(function.source)  # type: ignore[attr-defined]
+    else:
+        code = function.__code__
+        parts.append(repr((code.co_name, code.co_code, code.co_consts, code.co_names, code.co_varnames)))
+        names = code.co_names
+    if getattr(function, "part_of_loop", False):
+        parts.append("part_of_loop")
+    known = function.__globals__
+    for name in names:
+        if name in known and name not in PRIMS and name not in INTRINSICS:
+            value = known[name]
             if isinstance(value, python_types.FunctionType):
-                stack.append(value)
+                called.append(value)
             else:
                 parts.append(f"{name}={value!r}:{type(value).__name__}")
-    return ";".join(parts)
+    return parts, called
 
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -108,20 +119,20 @@ def program_key(program: Program) -> str:
         "program by Numba" if config.NUMBA else f"program {COMPILER_VERSION}",
         program.name,
         str(program.dtype),
-        str(program.reassociate) + (" apart" if program.apart else ""),
+        str(program.reassociate) + " apart" * program.apart + " fused" * program.fused,
         fingerprint(program.function),
         *bound,
-        constants_text(program.dtype),
+        constants_key(program.dtype),
     )
 
 
 @cache
-def constants_text(dtype: str | None) -> str:
-    """The dtype's constants, which scalar functions reach by name."""
+def constants_key(dtype: str | None) -> str:
+    """The content hash of the dtype's constants, which scalar functions reach by name."""
     from .. import scalars
 
     constants = scalars.BY_DTYPE.get(REAL_OF.get(dtype, dtype), {})
-    return ";".join(f"{k}={fingerprint(v) if callable(v) else repr(v)}" for k, v in sorted(constants.items()))
+    return content_key(*(f"{k}={fingerprint(v) if callable(v) else repr(v)}" for k, v in sorted(constants.items())))
 
 
 _addresses: dict[Program, int] = {}
@@ -192,7 +203,7 @@ def text_of(program: Program, symbol: str) -> str:
     prims, of_constants = functions.rules(real or "float64")
     target, source = names_of(program, {**prims, **intrinsics(functions.Rule, kinds), **OPERATORS}, kinds)
     scope = Scope(target, source, real, of_constants, str(loader().emitter.machine.target_data), vectors=True)
-    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate, program.apart)
+    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate, program.apart, fused=program.fused)
 
 
 def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
@@ -212,7 +223,7 @@ def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
     kernel = instantiate(ready(program.function), target, source, dtype, inlined, copies)
     shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
     kernel.__name__ = kernel.__qualname__ = symbol
-    fastmath = {"reassoc", "nsz"} if program.reassociate else False
+    fastmath = {"reassoc", "nsz", *("contract",) * program.fused} if program.reassociate else False
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
     library, entry = compile_kernel(kernel, signature, fastmath, program.reassociate)
     return library.emit(), entry, library

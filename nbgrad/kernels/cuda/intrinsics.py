@@ -36,6 +36,7 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
         "greatest": Primitive(greatest),
         "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(multiply_high),
+        "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
@@ -79,9 +80,13 @@ def machine() -> Namespace:
         blockDim=dimensions("ntid"),
         gridDim=dimensions("nctaid"),
         syncthreads=Primitive(barrier),
+        syncwarp=Primitive(warp_barrier),
         shfl_down_sync=Primitive(shuffle_down),
         shfl_xor_sync=Primitive(shuffle_xor),
+        shfl_up_sync=Primitive(shuffle_up),
         match_any=Primitive(match_any),
+        match_bits=Primitive(match_bits),
+        ballot=Primitive(ballot),
         popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
     )
@@ -109,24 +114,34 @@ def barrier(b: Builder) -> None:
     convergent(b, ir.VoidType(), "llvm.nvvm.barrier.cta.sync.aligned.all", [ir.Constant(I32, 0)])
 
 
+def warp_barrier(b: Builder) -> None:
+    """Wait for all threads of the warp, all of which must come here; in emulation for those of the block."""
+    convergent(b, ir.VoidType(), "llvm.nvvm.bar.warp.sync", [ir.Constant(I32, WHOLE_WARP)])
+
+
 def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
     """The value of the thread ``distance`` lanes on in the warp; its own where there is none."""
-    return shuffle(b, "down", value, distance)
+    return shuffled(b, "down", value, distance, LAST_LANE)
 
 
 def shuffle_xor(b: Builder, mask: int, value: Any, bits: int) -> Value:
     """The value of the thread of the warp whose number differs in these bits."""
-    return shuffle(b, "bfly", value, bits)
+    return shuffled(b, "bfly", value, bits, LAST_LANE)
 
 
-def shuffle(b: Builder, how: str, value: Any, distance: int) -> Value:
-    """The value of another thread of the warp."""
+def shuffle_up(b: Builder, mask: int, value: Any, distance: int) -> Value:
+    """The value of the thread ``distance`` lanes before in the warp; its own where there is none."""
+    return shuffled(b, "up", value, distance, 0)
+
+
+def shuffled(b: Builder, how: str, value: Any, distance: int, last: int) -> Value:
+    """The value of another thread of the warp, none of which is beyond the lane ``last``."""
     kind = kind_of(value)
     width = kind.bitwidth  # type: ignore[attr-defined]
     bits, lanes = b.bitcast(ir_of(value, kind), ir.IntType(width)), ir.Constant(I32, int(distance))
 
     def moved(word: Any) -> Any:
-        operands = [ir.Constant(I32, WHOLE_WARP), word, lanes, ir.Constant(I32, LAST_LANE)]
+        operands = [ir.Constant(I32, WHOLE_WARP), word, lanes, ir.Constant(I32, last)]
         return convergent(b, I32, f"llvm.nvvm.shfl.sync.{how}.i32", operands)
 
     if width == 32:
@@ -155,6 +170,25 @@ def near_reciprocal(b: Builder, x: Any) -> Value:
 def match_any(b: Builder, value: Any) -> Value:
     """The lanes of the warp that have the same integer of 32 bits: a bit for each."""
     found = convergent(b, I32, "llvm.nvvm.match.any.sync.i32", [ir.Constant(I32, WHOLE_WARP), low_word(b, value)])
+    return Value(kinds.int64, b.zext(found, I64))
+
+
+def votes_for(b: Builder, own: Any) -> Any:
+    """A bit for each lane of the warp."""
+    return convergent(b, I32, "llvm.nvvm.vote.ballot.sync", [ir.Constant(I32, WHOLE_WARP), own])
+
+
+def ballot(b: Builder, truth: Any) -> Value:
+    """The lanes of the warp for which something is true: a bit for each."""
+    return Value(kinds.int64, b.zext(votes_for(b, ir_of(convert(b, truth, kinds.boolean), kinds.boolean)), I64))
+
+
+def match_bits(b: Builder, value: Any, bits: int) -> Value:
+    """``match_any`` of integers of so few bits that a ballot for each takes less time."""
+    word, found = low_word(b, value), ir.Constant(I32, WHOLE_WARP)
+    for k in range(bits):
+        own = b.trunc(b.lshr(word, ir.Constant(I32, k)), ir.IntType(1))
+        found = b.and_(found, b.xor(votes_for(b, own), b.select(own, ir.Constant(I32, 0), ir.Constant(I32, -1))))
     return Value(kinds.int64, b.zext(found, I64))
 
 
@@ -188,7 +222,7 @@ def narrow_bfloat16(b: Builder, real: Any) -> Any:
 
 
 def index_arithmetic(high_word: Any) -> dict[str, Primitive]:
-    """``where_index``, ``divide_by_magic`` and ``multiply_add_i32``.
+    """``where_index``, ``divide_by_magic``, and of 32 bits ``multiply_add_i32``, ``min_i32`` and ``byte_of_word``; ``moved``.
 
     Args:
         high_word: ``high_word(builder, x, y)``, the upper 32 bits of a product.
@@ -209,13 +243,32 @@ def index_arithmetic(high_word: Any) -> dict[str, Primitive]:
         x, y, z = (low_word(b, each) for each in (x, y, z))
         return Value(kinds.int32, b.add(b.mul(x, y), z))
 
-    made = where_index, divide_by_magic, multiply_add_i32
+    def byte_of_word(b: Builder, x: Any, shift: Any) -> Value:
+        """Eight of the lower 32 bits."""
+        return Value(kinds.int32, b.and_(b.lshr(low_word(b, x), low_word(b, shift)), ir.Constant(I32, 255)))
+
+    def min_i32(b: Builder, x: Any, y: Any) -> Value:
+        """The lesser of two in 32 bits."""
+        x, y = low_word(b, x), low_word(b, y)
+        return Value(kinds.int32, b.select(b.icmp_signed("<", x, y), x, y))
+
+    def moved(b: Builder, pointer: Value, i: Any) -> Value:
+        """The pointer to what is ``i`` elements on."""
+        return Value(pointer.kind, b.gep(pointer.ir, [ir_of(convert(b, i, kinds.int64), kinds.int64)]))
+
+    made = where_index, divide_by_magic, multiply_add_i32, byte_of_word, min_i32, moved
     return {each.__name__: Primitive(each) for each in made}
 
 
 def multiply_high(b: Builder, x: Any, y: Any) -> Any:
     """mul.hi.u32."""
     return b.call(declare(b.module, ir.FunctionType(I32, [I32, I32]), "llvm.nvvm.mulhi.ui"), [x, y])
+
+
+def multiply_wide(b: Builder, x: Any, y: Any) -> Value:
+    """mul.wide.u32, which LLVM does not find where 64 bits are known to be of words."""
+    code = ir.InlineAsm(ir.FunctionType(I64, [I32, I32]), "mul.wide.u32 $0, $1, $2;", "=l,r,r")
+    return Value(kinds.int64, b.call(code, [low_word(b, x), low_word(b, y)]))
 
 
 def low_word(b: Builder, value: Any) -> Any:

@@ -10,8 +10,8 @@ from collections import Counter
 from functools import cache
 
 from .access import Access
-from .sorting import SCANNED, scanned_lines
-from .templates import BLOCK, Template, compile_template, indent
+from .sorting import SCANNED
+from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent, strided_parameters
 
 __all__ = ["nonzero", "nonzero_complex", "note_zeros", "pack", "positions", "spread", "truth"]
 
@@ -49,32 +49,43 @@ def NAME(x0, errors, n, fault):
 
 
 @cache
-def positions(source: str, ndim: int, apart: bool) -> Template:
+def positions(source: str, ndim: int, apart: bool, bits: int = 32) -> Template:
     """The indices of the elements for which scalar is 1, in their order: a row each; ``apart`` a result a dimension.
 
-    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the sizes but the first one.
-    Grid: tiles of BLOCK * SCANNED.
+    Pointers: results, operand (row-major), sums before tiles. Integer parameters: ``n``, ``total``, the divisors of
+    ``strided_parameters``. Grid: tiles of BLOCK * SCANNED. Bind ``**index_source(bits)``.
     """
     load, store, start = Access("load", source), Access("store", "int64", exact=True), Access("load", "int64", exact=True)
-    name = f"positions_{source}_{ndim}d{'_apart' * apart}"
+    name = f"positions{bits}_{source}_{ndim}d{'_apart' * apart}"
     outs = [f"out{d}" for d in range(ndim)] if apart else ["out0"]
-    lines = ["rest = i"]
-    for d in reversed(range(ndim)):
-        lines += [f"c = rest % size{d}", f"rest = rest // size{d}"] if d else ["c = rest"]
-        lines.append(f"{store.name}(out{d}, before, c)" if apart else f"{store.name}(out0, before * {ndim} + {d}, c)")
-    sizes = "".join(f", size{d}" for d in range(1, ndim))
+    if ndim == 1:
+        stores = [
+            line
+            for k in range(SCANNED)
+            for line in (f"if found_{k} and rank_{k} < total:", f"    {store.name}(out0, rank_{k}, first + {k * WARP})")
+        ]
+    else:  # ranks wait in shared memory: coordinates of all elements at once would need too many registers
+        coordinates = [f"rest{ndim - 1} = first + k * {WARP}"]
+        for d in reversed(range(ndim)):
+            divided = [f"rest{d - 1} = divide(rest{d}, size{d}, magic{d}, shift{d})"]
+            divided += [f"c{d} = multiply_add(rest{d - 1}, -size{d}, rest{d})"]
+            coordinates += divided if d else ["c0 = rest0"]
+            to = f"out{d}, rank" if apart else f"out0, rank * {ndim} + {d}"
+            coordinates.append(f"{store.name}({to}, c{d})")
+        stores = [f"ranks[{k * BLOCK} + thread] = where_index(found_{k}, rank_{k}, total)" for k in range(SCANNED)]
+        stores += [
+            f"for k in range({SCANNED}):",
+            f"    rank = ranks[k * {BLOCK} + thread]",
+            "    if rank < total:",
+            *("        " + line for line in coordinates),
+        ]
     function = compile_template(
         name,
         f"""
-def NAME({", ".join(outs)}, x0, starts, n, total{sizes}):
+def NAME({", ".join([*outs, "x0", "starts", "n", "total", *strided_parameters([], ndim)])}):
+    {indent(4, [f"ranks = cuda.shared.array({BLOCK * SCANNED}, STATE0)"] * (ndim > 1))}
     {indent(4, ranked_lines(load.name, start.name))}
-    for k in range({SCANNED}):
-        i = first + k
-        if i < n:
-            found = scalar({load.name}(x0, i))
-            if found != 0 and before < total:
-                {indent(16, lines)}
-            before += found
+    {indent(4, stores)}
 """,
     )
     pointed = (*("int64",) * len(outs), source, "int64")
@@ -82,18 +93,31 @@ def NAME({", ".join(outs)}, x0, starts, n, total{sizes}):
 
 
 def ranked_lines(load: str, start: str) -> list[str]:
-    """Lines that make ``first``, a thread's first element, and ``before``: how many elements before it count."""
-    return [
-        f"sums = cuda.shared.array({2 * BLOCK}, STATE0)",
+    """Lines that make of each element ``k`` of a thread, which is at ``first + k * WARP``, ``found_k``, whether it counts, and
+    ``rank_k``: how many before it count.
+
+    A warp has neighbours: its lanes' votes tell each how many of the others count.
+    """
+    lines = [
+        f"sums = cuda.shared.array({WARPS}, STATE0)",
         "thread = cuda.threadIdx.x",
-        f"first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}",
-        "total_of = 0",
-        f"for k in range({SCANNED}):",
-        "    if first + k < n:",
-        f"        total_of += scalar({load}(x0, first + k))",
-        *(line.replace("total", "total_of") for line in scanned_lines()),
-        f"before += {start}(starts, cuda.blockIdx.x)",
+        f"lane = thread & {WARP - 1}",
+        f"warp = thread >> {WARP.bit_length() - 1}",
+        "lower = (1 << lane) - 1",
+        f"first = cuda.blockIdx.x * {BLOCK * SCANNED} + warp * {WARP * SCANNED} + lane",
+        *(f"x_{k} = {load}(x0, min(first + {k * WARP}, n - 1))" for k in range(SCANNED)),
+        "within = 0",
     ]
+    for k in range(SCANNED):
+        lines += [
+            f"found_{k} = (scalar(x_{k}) != 0) & (first + {k * WARP} < n)",
+            f"votes = cuda.ballot(found_{k})",
+            f"rank_{k} = within + cuda.popcount(votes & lower)",
+            "within += cuda.popcount(votes)",
+        ]
+    lines += ["if lane == 0:", "    sums[warp] = within", "cuda.syncthreads()", f"base = {start}(starts, cuda.blockIdx.x)"]
+    lines += [f"base += where_index(warp > {w}, sums[{w}], 0)" for w in range(WARPS - 1)]
+    return lines + [f"rank_{k} = rank_{k} + base" for k in range(SCANNED)]
 
 
 @cache
@@ -111,7 +135,21 @@ def spread(dtype: str, other: str, checked: bool) -> Template:
     mask, start = Access("load", "bool"), Access("load", "int64", exact=True)
     name = f"spread_{dtype}_{other}{'_checked' * checked}"
     elsewhere = f"{load.name}(x1, i)" if other == "x" else "0"
-    wrong = [f"note_error(errors, fault, {start.name}(starts, tiles))"] if checked else ["pass"]
+    wrong = f"note_error(errors, fault, {start.name}(starts, tiles))" if checked else "pass"
+
+    def lines(k: int) -> list[str]:
+        return [
+            f"i = first + {k * WARP}",
+            "if i < n:",
+            f"    if found_{k} and rank_{k} < room and fits:",
+            f"        {store.name}(out0, i, {load.name}(source, rank_{k}))",
+            "    else:",
+            f"        {store.name}(out0, i, {elsewhere})",
+            f"        if found_{k}:",
+            f"            {wrong}",
+        ]
+
+    stores = [line for k in range(SCANNED) for line in lines(k)]
     given = ["out0", "x0", "starts", "source", *["x1"] * (other == "x"), *["errors"] * checked]
     counts = ["n", "room", *["tiles", "fault"] * checked]
     function = compile_template(
@@ -120,17 +158,7 @@ def spread(dtype: str, other: str, checked: bool) -> Template:
 def NAME({", ".join([*given, *counts])}):
     fits = {f"{start.name}(starts, tiles) <= room" if checked else "True"}
     {indent(4, ranked_lines(mask.name, start.name))}
-    for k in range({SCANNED}):
-        i = first + k
-        if i < n:
-            found = scalar({mask.name}(x0, i))
-            if found != 0 and before < room and fits:
-                {store.name}(out0, i, {load.name}(source, before))
-            else:
-                {store.name}(out0, i, {elsewhere})
-                if found != 0:
-                    {indent(20, wrong)}
-            before += found
+    {indent(4, stores)}
 """,
     )
     pointed = (dtype, "bool", "int64", dtype, *([dtype] if other == "x" else []), *["int64"] * checked)
@@ -143,18 +171,17 @@ def pack(dtype: str) -> Template:
     load, store = Access("load", dtype), Access("store", dtype)
     mask, start = Access("load", "bool"), Access("load", "int64", exact=True)
     name = f"pack_{dtype}"
+    stores = [
+        line
+        for k in range(SCANNED)
+        for line in (f"if found_{k} and rank_{k} < room:", f"    {store.name}(out0, rank_{k}, {load.name}(x1, first + {k * WARP}))")
+    ]
     function = compile_template(
         name,
         f"""
 def NAME(out0, x0, starts, x1, n, room):
     {indent(4, ranked_lines(mask.name, start.name))}
-    for k in range({SCANNED}):
-        i = first + k
-        if i < n:
-            found = scalar({mask.name}(x0, i))
-            if found != 0 and before < room:
-                {store.name}(out0, before, {load.name}(x1, i))
-            before += found
+    {indent(4, stores)}
 """,
     )
     pointed = (dtype, "bool", "int64", dtype)

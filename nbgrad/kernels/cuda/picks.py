@@ -8,7 +8,9 @@ from functools import cache
 from .access import Access
 from .templates import BLOCK, Template, compile_template, indent
 
-__all__ = ["pick", "place", "shift"]
+__all__ = ["IN_LINE", "pick", "pick_in_line", "place", "shift"]
+
+IN_LINE = 4  # elements that a thread picks from a line, all at once: they lie anywhere
 
 
 def move_template(name: str, dtype: str, parameters: str, pointers: tuple[str, ...], lines: list[str]) -> Template:
@@ -51,6 +53,26 @@ def pick(dtype: str) -> Template:
     """out[outer, k, column] = x[outer, index[outer, k, column], column]. Counts: ``n length width count``."""
     lines = [*INDEX, f"{Access('store', dtype).name}(out0, i, {Access('load', dtype).name}(x0, at))"]
     return move_template("pick", dtype, "out0, x0, index, n, length, width, count", (dtype, dtype, "int64"), lines)
+
+
+@cache
+def pick_in_line(dtype: str) -> Template:
+    """out[i] = x[index[i]], some elements a thread. Counts: ``n``."""
+    load, store, at = Access("load", dtype), Access("store", dtype), Access("load", "int64", exact=True)
+    name = f"pick_in_line_{dtype}"
+    lines = [f"at_{k} = {at.name}(index, min(first + {k * BLOCK}, n - 1))" for k in range(IN_LINE)]
+    lines += [f"value_{k} = {load.name}(x0, at_{k})" for k in range(IN_LINE)]
+    for k in range(IN_LINE):
+        lines += [f"if first + {k * BLOCK} < n:", f"    {store.name}(out0, first + {k * BLOCK}, value_{k})"]
+    function = compile_template(
+        name,
+        f"""
+def NAME(out0, x0, index, n):
+    first = cuda.blockIdx.x * {BLOCK * IN_LINE} + cuda.threadIdx.x
+    {indent(4, lines)}
+""",
+    )
+    return Template(name, function, (dtype, dtype, "int64"), 0, frozenset((load, store, at)), Counter(), 64)
 
 
 @cache

@@ -4,8 +4,8 @@ NOTE [Three passes]: a row that one block scans takes one kernel, stage ``"whole
 ``"totals"`` folds each part, ``"offsets"`` scans what these give, and ``"carried"`` scans each part from there on. No thread waits
 for another block: the order depends on the shape alone.
 
-NOTE [Tiles of a scan]: a block reads ``TILE`` neighbours into shared memory, so that loads are of neighbours though each thread
-scans elements that follow each other; what threads have folded is scanned by doubling distances.
+NOTE [Tiles of a scan]: a block reads a tile of neighbours into shared memory, so that loads are of neighbours though each thread
+scans elements that follow each other; what threads have folded is scanned by doubling distances within warps, then along warps.
 """
 
 # ruff: noqa: F821  (absorb, finish and merge are bound by instantiate)
@@ -22,7 +22,7 @@ from ..monoids import last_greatest, last_smallest
 from .access import Access, compute_dtype, itemsize
 from .accumulators import Accumulator, accumulator, identity
 from .scores import logsumexp_accumulator
-from .templates import BLOCK, Template, ceil_div, compile_template, indent
+from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["STAGES", "Scan", "parts_of", "scan_lines", "scan_of", "scan_rows", "scan_tile"]
 
@@ -262,9 +262,9 @@ def NAME({", ".join(s.parameters())}, lines, length, width, share, reverse):
 def scan_tile(scan: Scan, stage: str) -> int:
     """Elements of a tile of ``scan_rows``: as many as shared memory has room for."""
     if stage == "offsets":
-        return BLOCK
+        return BLOCK * 4
     wide = max(map(itemsize, (scan.of.dtype, *scan.of.state))) > 4 or scan.exact
-    return BLOCK * (4 if wide else 8)
+    return BLOCK * (8 if wide else 16)
 
 
 @cache
@@ -275,83 +275,156 @@ def scan_rows(scan: Scan, inputs: tuple[str, ...], output: str, stage: str = "wh
     ``reverse``. Grid: (rows, parts).
     """
     s, tile = Source(scan, inputs, output, stage), scan_tile(scan, stage)
-    each, kind = tile // BLOCK, compute_dtype(scan.of.dtype)
-    elements = s.inputs if stage == "offsets" else (kind,) * len(inputs)
-    results = () if stage == "totals" else s.inputs if stage == "offsets" else ("int64" if scan.exact else kind,)
-    first, space = len(s.width), tile + tile // each
-    shared = [f"sums_{k} = cuda.shared.array({2 * BLOCK}, STATE{k})" for k in s.width]
-    shared += [f"elements_{k} = cuda.shared.array({space}, STATE{first + k})" for k in range(len(elements))]
-    shared += [f"results_{k} = cuda.shared.array({space}, STATE{first + len(elements) + k})" for k in range(len(results))]
-    move_in = [f"elements_{k}[t + t // {each}] = {s.loads(d).name}(x{k}, at)" for k, d in enumerate(s.inputs)]
-    move_out = [f"{s.stores(d).name}(out{k}, at, results_{k}[t + t // {each}])" for k, d in enumerate(s.outputs)]
-    own = [f"v{k} = elements_{k}[thread * {each + 1} + k]" for k in range(len(elements))]
-    keep = [f"results_{k}[thread * {each + 1} + k] = y{k}" for k in range(len(results))]
-    scanned = [f"sums_{k}[thread] = a_{k}" for k in s.width] + ["cuda.syncthreads()"]
-    for number in range((BLOCK - 1).bit_length()):
-        distance, side = 1 << number, BLOCK * (number % 2)
-        other = BLOCK - side
-        scanned += [
-            f"if thread >= {distance}:",
-            *(f"    t_{k} = sums_{k}[{side} + thread - {distance}]" for k in s.width),
-            f"    {s.merge('a', 't', s.names('a'))}",
-            *(f"sums_{k}[{other} + thread] = a_{k}" for k in s.width),
-            "cuda.syncthreads()",
-        ]
-    last = BLOCK * ((BLOCK - 1).bit_length() % 2)
-    # The state before a thread's first element: that of the row so far, then that of the threads before it.
-    before = [
-        *(f"b_{k} = c_{k}" for k in s.width),
-        "if thread > 0:",
-        *(f"    t_{k} = sums_{k}[{last} + thread - 1]" for k in s.width),
-        f"    {s.merge('b', 'c', s.names('t'))}",
-        *(f"t_{k} = sums_{k}[{last + BLOCK - 1}]" for k in s.width),
-        s.merge("c", "c", s.names("t")),
+    return fold_parts(s, tile) if stage == "totals" else scan_parts(s, tile)
+
+
+AT_PART = "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"
+# Where a block's part of a row begins and ends, and its elements are: ``low + t`` at ``here + t * step``.
+PART_LINES = (
+    "thread = cuda.threadIdx.x",
+    f"lane = thread & {WARP - 1}",
+    f"warp = thread >> {WARP.bit_length() - 1}",
+    "first = cuda.blockIdx.y * share",
+    "stop = min(first + share, n)",
+    "step = where_index(reverse != 0, -1, 1)",
+    "origin = cuda.blockIdx.x * n + where_index(reverse != 0, n - 1, 0)",
+)
+
+
+def fold_parts(s: Source, tile: int) -> Template:
+    """Stage ``totals``: threads fold what is BLOCK apart, then what threads have folded. No scan minds the order in which it merges:
+    where one does, as of equal extrema, it asks for places.
+    """
+    each, operands = tile // BLOCK, [*enumerate(s.inputs)]
+
+    def folded(loaded: list[str], k: int) -> list[str]:
+        return [*loaded, f"place = low + {k * BLOCK} + thread", *turned(), s.absorb("a", "place")]
+
+    loads = both_ways([f"e{m}_{k} = {s.loads(d).name}(x{m}, here {{}} {k * BLOCK})" for k in range(each) for m, d in operands])
+    absorbed = [line for k in range(each) for line in folded([f"v{m} = e{m}_{k}" for m, _ in operands], k)]
+    single = [f"v{m} = {s.loads(d).name}(x{m}, origin + (low + t) * step)" for m, d in operands]
+    shared = [f"sums_{k} = cuda.shared.array({WARPS}, STATE{k})" for k in s.width]
+    merged = []
+    for d in (1, 2, 4, 8, 16):
+        merged += [*(f"t_{k} = cuda.shfl_down_sync(0xffffffff, a_{k}, {d})" for k in s.width)]
+        merged += [f"if lane < {WARP - d}:", f"    {s.merge('a', 'a', s.names('t'))}"]
+    last = [
+        line for w in range(1, WARPS) for line in [*(f"t_{k} = sums_{k}[{w}]" for k in s.width), s.merge("a", "a", s.names("t"))]
     ]
-    place = ["place = low + thread * {each} + k".replace("{each}", str(each)), "if reverse != 0:", "    place = n - 1 - place"]
-    again = [
-        f"for k in range({each}):",
-        f"    if low + thread * {each} + k < stop:",
-        *(f"        {x}" for x in [*own, *place, *s.advance("b", "place"), *keep]),
-        "cuda.syncthreads()",
-        f"for k in range({each}):",
-        f"    t = k * {BLOCK} + thread",
-        "    if low + t < stop:",
-        *(f"        {x}" for x in [*at_lines(), *move_out]),
-    ]
-    at_part = "cuda.blockIdx.x * cuda.gridDim.y + cuda.blockIdx.y"
-    totals = ["if thread == 0:", *(f"    {s.stores(d).name}(out{k}, {at_part}, c_{k})" for k, d in enumerate(s.outputs))]
     return s.template(
         "scan_rows",
         f"""
 def NAME({", ".join(s.parameters())}, n, share, reverse):
-    thread = cuda.threadIdx.x
-    row = cuda.blockIdx.x * n
-    first = cuda.blockIdx.y * share
-    stop = min(first + share, n)
     {indent(4, shared)}
-    {indent(4, s.carried("c", at_part) if stage == "carried" else s.start("c"))}
+    {indent(4, PART_LINES)}
+    {indent(4, s.start("a"))}
     for low in range(first, stop, {tile}):
-        for k in range({each}):
-            t = k * {BLOCK} + thread
-            if low + t < stop:
-                {indent(16, [*at_lines(), *move_in])}
-        cuda.syncthreads()
-        {indent(8, s.start("a"))}
-        for k in range({each}):
-            if low + thread * {each} + k < stop:
-                {indent(16, [*own, *place, s.absorb("a", "place")])}
-        {indent(8, scanned + before)}
-        {indent(8, [] if stage == "totals" else again)}
-        cuda.syncthreads()
-    {indent(4, totals if stage == "totals" else [])}
+        here = origin + (low + thread) * step
+        if low + {tile} <= stop:
+            {indent(12, [*loads, *absorbed])}
+        else:
+            for t in range(thread, stop - low, {BLOCK}):
+                {indent(16, [*single, "place = low + t", *turned(), s.absorb("a", "place")])}
+    {indent(4, merged)}
+    if lane == 0:
+        {indent(8, [f"sums_{k}[warp] = a_{k}" for k in s.width])}
+    cuda.syncthreads()
+    if thread == 0:
+        {indent(8, last)}
+        {indent(8, [f"{s.stores(d).name}(out{k}, {AT_PART}, a_{k})" for k, d in enumerate(s.outputs)])}
 """,
-        (*elements, *results),
     )
 
 
-def at_lines() -> list[str]:
-    """Lines that make ``at``, where the element ``low + t`` of a row is."""
-    return ["at = row + low + t", "if reverse != 0:", "    at = row + n - 1 - low - t"]
+def both_ways(lines: list[str]) -> list[str]:
+    """Lines with the sign of the scan's direction in them, so that distances from ``here`` are constants."""
+    ways = [("if reverse == 0:", "+"), ("else:", "-")]
+    return [line for test, sign in ways for line in (test, *("    " + each.format(sign) for each in lines))]
+
+
+def turned() -> list[str]:
+    """Lines that make ``place``, counted along the scan, what it is along the row."""
+    return ["if reverse != 0:", "    place = n - 1 - place"]
+
+
+def scan_parts(s: Source, tile: int) -> Template:
+    """The other stages: a tile goes through shared memory, where each thread scans elements that follow each other; results take the
+    place of elements of their dtype.
+    """
+    each, kind, scan, stage = tile // BLOCK, compute_dtype(s.of.dtype), s.scan, s.stage
+    elements = s.inputs if stage == "offsets" else (kind,) * len(s.inputs)
+    results = s.inputs if stage == "offsets" else ("int64" if scan.exact else kind,)
+    first, space, own = len(s.width), tile + tile // each, f"thread * {each + 1}"
+    apart = results[0] != elements[0]
+    made = "results" if apart else "elements"
+    shared = [f"sums_{k} = cuda.shared.array({WARPS}, STATE{k})" for k in s.width]
+    shared += [f"elements_{k} = cuda.shared.array({space}, STATE{first + k})" for k in range(len(elements))]
+    shared += [f"results_0 = cuda.shared.array({space}, STATE{first + len(elements)})"] * apart
+    operands, targets = [*enumerate(s.inputs)], [*enumerate(s.outputs)]
+    spread = [f"padded + {k * BLOCK + k * BLOCK // each}" for k in range(each)]
+    loads = [f"e{m}_{k} = {s.loads(d).name}(x{m}, here {{}} {k * BLOCK})" for k in range(each) for m, d in operands]
+    loads = both_ways([*loads, *(f"elements_{m}[{spread[k]}] = e{m}_{k}" for k in range(each) for m, _ in operands)])
+    single = [f"elements_{m}[t + t // {each}] = {s.loads(d).name}(x{m}, origin + (low + t) * step)" for m, d in operands]
+    stores = both_ways(
+        [f"{s.stores(d).name}(out{m}, here {{}} {k * BLOCK}, {made}_{m}[{spread[k]}])" for k in range(each) for m, d in targets]
+    )
+    single_out = [f"{s.stores(d).name}(out{m}, origin + (low + t) * step, {made}_{m}[t + t // {each}])" for m, d in targets]
+
+    def walked(lines: list[str]) -> list[str]:
+        """Lines for each element of a thread that there is."""
+        found = []
+        for k in range(each):
+            loaded = [f"v{m} = elements_{m}[{own} + {k}]" for m, _ in operands]
+            place = [f"place = low + thread * {each} + {k}", *turned()] if s.of.indexed else []
+            found += [f"if {k} < left:", *("    " + line.replace("OWN", f"{own} + {k}") for line in [*loaded, *place, *lines])]
+        return found
+
+    scanned = []
+    for d in (1, 2, 4, 8, 16):
+        scanned += [*(f"t_{k} = cuda.shfl_up_sync(0xffffffff, a_{k}, {d})" for k in s.width)]
+        scanned += [f"if lane >= {d}:", f"    {s.merge('a', 't', s.names('a'))}"]
+    # The state before a thread's first element: that of the row so far, then of the warps, and of the lanes, before it.
+    before = [*(f"t_{k} = cuda.shfl_up_sync(0xffffffff, a_{k}, 1)" for k in s.width), *(f"b_{k} = c_{k}" for k in s.width)]
+    for w in range(WARPS):
+        before += [*(f"w_{k} = sums_{k}[{w}]" for k in s.width), s.merge("c", "c", s.names("w"))]
+        before += [f"if warp > {w}:", *(f"    b_{k} = c_{k}" for k in s.width)]
+    before += ["if lane > 0:", f"    {s.merge('b', 'b', s.names('t'))}"]
+    keep = [f"{made}_{k}[OWN] = y{k}" for k in range(len(results))]
+    return s.template(
+        "scan_rows",
+        f"""
+def NAME({", ".join(s.parameters())}, n, share, reverse):
+    {indent(4, shared)}
+    {indent(4, PART_LINES)}
+    padded = thread + (thread >> {each.bit_length() - 1})
+    {indent(4, s.carried("c", AT_PART) if stage == "carried" else s.start("c"))}
+    for low in range(first, stop, {tile}):
+        here = origin + (low + thread) * step
+        if low + {tile} <= stop:
+            {indent(12, loads)}
+        else:
+            for t in range(thread, stop - low, {BLOCK}):
+                {indent(16, single)}
+        cuda.syncthreads()
+        left = multiply_add_i32(thread, {-each}, min(stop - low, {tile}))
+        {indent(8, s.start("a"))}
+        {indent(8, walked([s.absorb("a", "place")]))}
+        {indent(8, scanned)}
+        if lane == {WARP - 1}:
+            {indent(12, [f"sums_{k}[warp] = a_{k}" for k in s.width])}
+        cuda.syncthreads()
+        {indent(8, before)}
+        {indent(8, walked([*s.advance("b", "place"), *keep]))}
+        cuda.syncthreads()
+        if low + {tile} <= stop:
+            {indent(12, stores)}
+        else:
+            for t in range(thread, stop - low, {BLOCK}):
+                {indent(16, single_out)}
+        cuda.syncthreads()
+""",
+        (*elements, *results[:1]) if apart else elements,
+    )
 
 
 def parts_of(n: int, most: int, least: int) -> tuple[int, int]:

@@ -1,10 +1,11 @@
 """Kernels that find the first few elements of lines of integer keys without sorting the lines.
 
 NOTE [Selection]: the key at a place of a line's order is found byte by byte, from the highest on. Blocks count how often each byte
-comes among the elements whose bytes above are those found already (``count_candidates``); of a line's counts follows the next byte,
-and how many places are left among the elements that have it (``choose_byte``). In the end the key is known, and how many of its
-equals belong to the first few: the ones that come first. Counts of lesser and of equal elements, two in a word, give each of them
-its place (``count_first``, ``take_first``): in the order of the line, not yet in that of keys. There are no atomics.
+comes among the elements whose bytes above are those found already (``count_candidates``), and add it to the line's counts, of which
+follow the next byte, and how many places are left among the elements that have it (``choose_byte``). In the end the key is known, and
+how many of its equals belong to the first few: the ones that come first. Counts of lesser and of equal elements, two in a word, give
+each of them its place (``count_first``, ``take_first``): in the order of the line, not yet in that of keys. Places follow from counts
+alone, whatever the order in which these were added up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 from functools import cache
 
 from .access import Access
-from .sorting import BYTES, PLACE_IN_LINE, SCANNED, TILE_OF_BYTES, scanned_lines
+from .sorting import BYTES, PLACE_IN_LINE, SCANNED, byte_of, scanned_lines
 from .templates import BLOCK, WARPS, Template, compile_template, indent
 
 __all__ = ["BLOCKS", "PART", "choose_byte", "count_candidates", "count_first", "take_first", "through"]
@@ -25,49 +26,53 @@ HALF = (1 << 32) - 1
 
 @cache
 def count_candidates(key: str) -> Template:
-    """counts[line, block, byte] = how many elements of a block's share, whose higher bytes are those of ``found``, have a byte.
+    """counts[line, byte] += how many elements of a block's share, whose higher bytes are those of ``found``, have a byte.
 
     Pointers: counts, keys, found keys of lines. Integer parameters: ``n`` elements of a line, ``tiles``: its blocks, ``share`` of a
     block in PARTs, ``shift`` to the byte, ``flip`` (128 for the byte with the sign), ``first``: whether nothing is found yet.
     Grid: lines x tiles, in one row.
     """
-    load, store = Access("load", key, exact=True), Access("store", "int32", exact=True)
+    load, change = Access("load", key, exact=True), Access("add", "int32")
     name = f"count_candidates_{key}"
+    loads = [f"key_{k} = {load.name}(keys, line * n + min(at + {k * BLOCK}, n - 1))" for k in range(SCANNED)]
+    added = [
+        line
+        for k in range(SCANNED)
+        for line in (
+            f"if at + {k * BLOCK} < n and (first != 0 or (((key_{k} ^ prefix) >> shift) >> 8) == 0):",
+            f"    {change.name}(found, {byte_of(key, f'key_{k}')}, 1)",
+        )
+    ]
     function = compile_template(
         name,
         f"""
 def NAME(counts, keys, prefixes, n, tiles, share, shift, flip, first):
-    {indent(4, TILE_OF_BYTES)}
+    found = cuda.shared.array({BYTES}, STATE0)
+    {indent(4, PLACE_IN_LINE)}
+    found[thread] = 0
+    cuda.syncthreads()
     prefix = 0
     if first == 0:
         prefix = {load.name}(prefixes, line)
-    for s in range(share * {SCANNED}):
-        at = (tile * share * {SCANNED} + s) * {BLOCK} + thread
-        byte = {BYTES}
-        if at < n:
-            key = {load.name}(keys, line * n + at)
-            if first != 0 or (((key ^ prefix) >> shift) >> 8) == 0:
-                byte = ((key >> shift) & 255) ^ flip
-        peers = cuda.match_any(byte)
-        if cuda.popcount(peers & ((1 << lane) - 1)) == 0:
-            found[warp * {BYTES + 1} + byte] += cuda.popcount(peers)
-        cuda.syncthreads()
-    total = 0
-    for w in range({WARPS}):
-        total += found[w * {BYTES + 1} + thread]
-    {store.name}(counts, (line * tiles + tile) * {BYTES} + thread, total)
+    for s in range(share):
+        at = (tile * share + s) * {PART} + thread
+        {indent(8, loads)}
+        {indent(8, added)}
+    cuda.syncthreads()
+    total = found[thread]
+    if total > 0:
+        {change.name}(counts, line * {BYTES} + thread, total)
 """,
     )
-    return Template(name, function, ("int32", key, key), 0, frozenset((load, store)), Counter([load, store]), 64, ("int32",))
+    return Template(name, function, ("int32", key, key), 0, frozenset((load, change)), Counter([load]), 64, ("int32",))
 
 
 @cache
 def choose_byte(key: str) -> Template:
     """The next byte of each line's key, and which of the elements that have it is meant, counted from 1.
 
-    Pointers: found keys, places left, counts. Integer parameters: ``blocks``, ``shift``, ``flip``, ``first``, ``base`` (the bits
-    of all keys above those that they differ in), ``place``: which element of a line's order is looked for, counted from 1. Grid: a
-    block a line.
+    Pointers: found keys, places left, counts. Integer parameters: ``shift``, ``flip``, ``first``, ``base`` (the bits of all keys
+    above those that they differ in), ``place``: which element of a line's order is looked for, counted from 1. Grid: a block a line.
     """
     load, store, count = Access("load", key, exact=True), Access("store", key, exact=True), Access("load", "int32", exact=True)
     load_left, store_left = Access("load", "int64", exact=True), Access("store", "int64", exact=True)
@@ -75,8 +80,8 @@ def choose_byte(key: str) -> Template:
     function = compile_template(
         name,
         f"""
-def NAME(found, left, counts, blocks, shift, flip, first, base, place):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
+def NAME(found, left, counts, shift, flip, first, base, place):
+    sums = cuda.shared.array({WARPS}, STATE0)
     thread = cuda.threadIdx.x
     line = cuda.blockIdx.x
     prefix = base
@@ -84,9 +89,7 @@ def NAME(found, left, counts, blocks, shift, flip, first, base, place):
     if first == 0:
         prefix = {load.name}(found, line)
         wanted = {load_left.name}(left, line)
-    total = 0
-    for b in range(blocks):
-        total += {count.name}(counts, (line * blocks + b) * {BYTES} + thread)
+    total = {count.name}(counts, line * {BYTES} + thread)
     {indent(4, scanned_lines())}
     if before < wanted and wanted <= before + total:
         {store.name}(found, line, prefix | ((thread - flip) << shift))  # the highest byte with its sign
@@ -97,17 +100,15 @@ def NAME(found, left, counts, blocks, shift, flip, first, base, place):
     return Template(name, function, (key, "int64", "int32"), 0, accesses, Counter([count]), 64, ("int64",))
 
 
-def counted_lines(load: str) -> list[str]:
-    """Lines that make ``c`` of an element at ``i``: 1 if its key is less than ``key``, 1 in the upper half if it is the same."""
+def counted_lines(load: str, at: str) -> list[str]:
+    """Lines that make ``c`` of an element: 1 if its key is less than ``key``, 1 in the upper half if it is the same."""
     return [
-        "c = 0",
-        "if i < n:",
-        f"    own = {load}(keys, line * n + i)",
-        "    c = where_index(own < key, 1, where_index(own == key, 1 << 32, 0))",
+        f"own = {load}(keys, line * n + min({at}, n - 1))",
+        f"c = where_index({at} < n, where_index(own < key, 1, where_index(own == key, 1 << 32, 0)), 0)",
     ]
 
 
-SHARE_OF_LINE = (f"sums = cuda.shared.array({2 * BLOCK}, STATE0)", *PLACE_IN_LINE)
+SHARE_OF_LINE = (f"sums = cuda.shared.array({WARPS}, STATE0)", *PLACE_IN_LINE)
 
 
 @cache
@@ -118,6 +119,7 @@ def count_first(key: str) -> Template:
     """
     load, store = Access("load", key, exact=True), Access("store", "int64", exact=True)
     name = f"count_first_{key}"
+    counted = [line for k in range(SCANNED) for line in (*counted_lines(load.name, f"at + {k * BLOCK}"), "total += c")]
     function = compile_template(
         name,
         f"""
@@ -125,10 +127,9 @@ def NAME(counts, keys, found, n, tiles, share):
     {indent(4, SHARE_OF_LINE)}
     key = {load.name}(found, line)
     total = 0
-    for s in range(share * {SCANNED}):
-        i = (tile * share * {SCANNED} + s) * {BLOCK} + thread
-        {indent(8, counted_lines(load.name))}
-        total += c
+    for s in range(share):
+        at = (tile * share + s) * {PART} + thread
+        {indent(8, counted)}
     {indent(4, scanned_lines())}
     if thread == 0:
         {store.name}(counts, cuda.blockIdx.x, whole)
@@ -140,6 +141,8 @@ def NAME(counts, keys, found, n, tiles, share):
 @cache
 def take_first(key: str) -> Template:
     """The first ``place`` elements of each line's order: their keys, and where they are; lesser ones first, in the line's order.
+
+    Blocks whose share has none of them read no keys.
 
     Pointers: keys of results, places, keys, found keys, places left, sums of the counts before each block's. Integer parameters:
     ``n``, ``tiles``, ``share``, ``place``. Grid: lines x tiles, in one row.
@@ -154,26 +157,22 @@ def NAME(taken, places, keys, found, left, starts, n, tiles, share, place):
     {indent(4, SHARE_OF_LINE)}
     key = {load.name}(found, line)
     equals = {count.name}(left, line)
-    base = {count.name}(starts, line * tiles + tile) - {count.name}(starts, line * tiles)
-    for s in range(share):
-        first = ((tile * share + s) * {BLOCK} + thread) * {SCANNED}
-        total = 0
+    start = {count.name}(starts, line * tiles + tile)
+    base = start - {count.name}(starts, line * tiles)
+    parts = where_index({count.name}(starts, line * tiles + tile + 1) == start, 0, share)
+    for s in range(parts):
         for k in range({SCANNED}):
-            i = first + k
-            {indent(12, counted_lines(load.name))}
-            total += c
-        {indent(8, scanned_lines())}
-        rank = base + before
-        for k in range({SCANNED}):
-            i = first + k
-            {indent(12, counted_lines(load.name))}
+            i = ((tile * share + s) * {SCANNED} + k) * {BLOCK} + thread
+            {indent(12, counted_lines(load.name, "i"))}
+            total = c
+            {indent(12, scanned_lines())}
+            rank = base + before
             to = where_index(c == 1, rank & {HALF}, place - equals + (rank >> 32))
             if c == 1 or (c != 0 and (rank >> 32) < equals):
-                {store.name}(taken, line * place + to, {load.name}(keys, line * n + i))
+                {store.name}(taken, line * place + to, own)
                 {store_place.name}(places, line * place + to, i)
-            rank += c
-        base += whole
-        cuda.syncthreads()
+            base += whole
+            cuda.syncthreads()
 """,
     )
     pointers = (key, "int64", key, key, "int64", "int64")

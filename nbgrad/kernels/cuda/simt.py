@@ -102,6 +102,9 @@ def change_access(access: Access, compute: str) -> Function:
     combine = np.add if access.direction == "add" else np.maximum
 
     def change(pointer, i, value):
+        if isinstance(pointer, Shared):
+            pointer[i] = combine(pointer[i], convert(value, access.dtype))
+            return
         span = pointer.span(i, 1)
         pointer.array[span] = combine(pointer.array[span], convert(value, access.dtype))
 
@@ -144,6 +147,10 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "near_reciprocal": lambda x: np.float32(1.0) / x,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
+        "min_i32": min,
+        "moved": lambda pointer, i: Pointer(pointer.array, pointer.offset + int(i)),
+        "product_of_words": lambda x, y: int(x) * int(y),
+        "byte_of_word": lambda x, shift: ((int(x) & 0xFFFFFFFF) >> int(shift)) & 255,
         **{a.name: makers[a.direction](a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": dtype_of(name).numpy for s, name in enumerate(state)},
     }
@@ -219,8 +226,21 @@ class Machine:
             raise KernelError(f"simt: shuffle with mask {mask:#x}; only whole warps shuffle here.")
         return getcurrent().wait("shuffle", value, bits, "xor")
 
+    def shfl_up_sync(self, mask, value, distance):
+        return self.shfl_down_sync(mask, value, -distance)
+
+    def syncwarp(self):
+        getcurrent().wait("barrier")
+
     def match_any(self, value):
         return getcurrent().wait("match", int(value) & 0xFFFFFFFF)
+
+    def match_bits(self, value, bits):
+        return self.match_any(value)
+
+    def ballot(self, truth):
+        same = self.match_any(bool(truth))
+        return same if truth else same ^ 0xFFFFFFFF
 
     def popcount(self, lanes):
         return (int(lanes) & 0xFFFFFFFF).bit_count()
@@ -290,7 +310,7 @@ def meet_shuffle(warp: list[Thread]) -> bool:
         return False
     for lane, thread in enumerate(warp):
         source = lane + thread.waits[2] if thread.waits[3] == "down" else lane ^ thread.waits[2]
-        thread.answer = warp[source if source < len(warp) else lane].waits[1]
+        thread.answer = warp[source if 0 <= source < len(warp) else lane].waits[1]
     return True
 
 

@@ -2,13 +2,15 @@
 
 NOTE [Radix passes]: a pass orders lines by one byte of their keys and keeps what was equal in its order. Tiles of a line count how
 often each byte comes (``count_bytes``); the sums of all counts before a tile's, over lines, bytes and tiles in this order, are the
-places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``). There
-are no atomics: places follow from counts alone.
+places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``), by way of
+shared memory, where a tile is put in order, so that neighbours in memory are written by neighbours. Places follow from counts alone:
+what is added up in any order is counts of a tile.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 from .access import Access
@@ -20,8 +22,7 @@ __all__ = [
     "GREATEST",
     "PLACE_IN_LINE",
     "SCANNED",
-    "TILE",
-    "TILE_OF_BYTES",
+    "STEPS",
     "count_bytes",
     "move_bytes",
     "scan_sums",
@@ -33,16 +34,16 @@ __all__ = [
 ]
 
 CAPACITY = 2048  # elements that a block sorts in shared memory
-STEPS = 8  # in which a warp reads its part of a tile, 32 neighbours at a time
-TILE = BLOCK * STEPS
+STEPS = {"int32": 16, "int64": 8}  # in which a warp reads its part of a tile of keys, 32 neighbours at a time
 BYTES = 256
+PACKED = 1 << 13  # more than any rank within a tile: a byte and a rank are one word
 GREATEST = {"int32": 2**31 - 1, "int64": 2**63 - 1}  # keys, behind which there is none
-SCANNED = 8  # neighbours that a thread of a scan adds up
+SCANNED = 16  # elements of a scan that a thread adds up
 
 
-def tiles_of(n: int) -> int:
-    """Tiles of a line."""
-    return ceil_div(n, TILE)
+def tiles_of(n: int, key: str) -> int:
+    """Tiles of a line of keys."""
+    return ceil_div(n, BLOCK * STEPS[key])
 
 
 @cache
@@ -108,29 +109,24 @@ def NAME(order, {"sorted, " * keeps}keys, lines, n, width):
 
 
 # Where a thread is, of blocks that each have a tile of a line.
-PLACE_IN_LINE = ("thread = cuda.threadIdx.x", "line = cuda.blockIdx.x // tiles", "tile = cuda.blockIdx.x - line * tiles")
-# The same, and counts of each warp's bytes, which are 0.
-TILE_OF_BYTES = (
-    f"found = cuda.shared.array({WARPS * (BYTES + 1)}, STATE0)",
-    *PLACE_IN_LINE,
-    f"lane = thread % {WARP}",
-    f"warp = thread // {WARP}",
-    f"for t in range(thread, {WARPS * (BYTES + 1)}, {BLOCK}):",
-    "    found[t] = 0",
-    "cuda.syncthreads()",
+PLACE_IN_LINE = (
+    "thread = cuda.threadIdx.x",
+    "line = 0",
+    "tile = cuda.blockIdx.x",
+    "if cuda.gridDim.x > tiles:",  # a division takes as long as the work on some elements
+    "    line = tile // tiles",
+    "    tile = tile - line * tiles",
 )
 
 
-def digit_lines(key: str) -> list[str]:
-    """Lines that load the elements of a warp's step ``s`` and their byte; behind the line's end it is a byte that none has."""
-    return [
-        f"at = tile * {TILE} + warp * {WARP * STEPS} + s * {WARP} + lane",
-        f"byte = {BYTES}",
-        "if at < n:",
-        f"    byte = (({Access('load', key, exact=True).name}(keys, line * n + at) >> shift) & 255) ^ flip",
-        "peers = cuda.match_any(byte)",
-        "before = cuda.popcount(peers & ((1 << lane) - 1))",
-    ]
+def byte_of(key: str, value: str) -> str:
+    """The byte of a key that a pass orders by."""
+    return f"(byte_of_word({value}, shift) ^ flip)" if key == "int32" else f"((({value} >> shift) & 255) ^ flip)"
+
+
+def loaded(name: str, load: Access, pointer: str, at: str) -> list[str]:
+    """Lines that load an element of a tile into a variable, if it is one of the ``count`` that there are."""
+    return [f"{name} = 0", f"if {at} < count:", f"    {name} = {load.name}({pointer}, {at})"]
 
 
 @cache
@@ -143,25 +139,31 @@ def count_bytes(key: str, counts: str = "int32") -> Template:
     Integer parameters: ``n`` elements of a line, ``tiles``, ``shift`` to the byte, ``flip`` (128 for the byte with the sign). Grid:
     lines x tiles, in one row.
     """
-    load, store = Access("load", key, exact=True), Access("store", counts, exact=True)
-    name = f"count_bytes_{key}_{counts}"
+    load, store, change = Access("load", key, exact=True), Access("store", counts, exact=True), Access("add", "int32")
+    name, tile = f"count_bytes_{key}_{counts}", BLOCK * STEPS[key]
+    loads = [line for s in range(STEPS[key]) for line in loaded(f"key_{s}", load, "here", f"thread + {s * BLOCK}")]
+    added = [
+        line
+        for s in range(STEPS[key])
+        for line in (f"if thread + {s * BLOCK} < count:", f"    {change.name}(found, {byte_of(key, f'key_{s}')}, 1)")
+    ]
     function = compile_template(
         name,
         f"""
 def NAME(counts, keys, n, tiles, shift, flip):
-    {indent(4, TILE_OF_BYTES)}
-    for s in range({STEPS}):
-        {indent(8, digit_lines(key))}
-        if before == 0:
-            found[warp * {BYTES + 1} + byte] += cuda.popcount(peers)
-        cuda.syncthreads()
-    total = 0
-    for w in range({WARPS}):
-        total += found[w * {BYTES + 1} + thread]
-    {store.name}(counts, (line * {BYTES} + thread) * tiles + tile, total)
+    found = cuda.shared.array({BYTES}, STATE0)
+    {indent(4, PLACE_IN_LINE)}
+    count = min(n - tile * {tile}, {tile})
+    here = moved(keys, line * n + tile * {tile})
+    {indent(4, loads)}
+    found[thread] = 0
+    cuda.syncthreads()
+    {indent(4, added)}
+    cuda.syncthreads()
+    {store.name}(counts, (line * {BYTES} + thread) * tiles + tile, found[thread])
 """,
     )
-    return Template(name, function, (counts, key), 0, frozenset((load, store)), Counter([load, store]), 64, ("int32",))
+    return Template(name, function, (counts, key), 0, frozenset((load, store, change)), Counter([load, store]), 64, ("int32",))
 
 
 @cache
@@ -177,76 +179,131 @@ def move_bytes(key: str, source: str, order: str, keeps: bool, counts: str = "in
     load, start = Access("load", key, exact=True), Access("load", counts, exact=True)
     place, store = Access("load", source or "int32", exact=True), Access("store", order, exact=True)
     store_key = Access("store", key, exact=True)
-    name = f"move_bytes_{key}_{source or 'first'}_{order}_{counts}{'_keys' * keeps}"
-    own = f"{place.name}(places, line * n + at)" if source else "at"
-    kept = [f"{store_key.name}(moved, to, {load.name}(keys, line * n + at))"] if keeps else []
-    given = ["order", *["moved"] * keeps, "keys", *["places"] * bool(source), "starts"]
-    steps = range(STEPS)
+    name, tile = f"move_bytes_{key}_{source or 'first'}_{order}_{counts}{'_keys' * keeps}", BLOCK * STEPS[key]
+    given = ["order", *["moved_keys"] * keeps, "keys", *["places"] * bool(source), "starts"]
+    add = (lambda x, y: f"multiply_add_i32({x}, 1, {y})") if counts == "int32" else (lambda x, y: f"{x} + {y}")
+    steps, begun = range(STEPS[key]), f"begin[{byte_of(key, 'key')}]"
+    loads = [line for s in steps for line in loaded(f"key_{s}", load, "keys_here", f"wide + {s * WARP}")]
+    # Within a warp, an element's rank is how many of its byte came in earlier steps, and in lower lanes of this one. What is behind
+    # the line's end has the last byte, and comes behind all that have it.
     ranks = [
         line
         for s in steps
         for line in [
-            f"s = {s}",
-            *digit_lines(key),
-            f"byte_{s} = byte",
-            f"rank_{s} = found[warp * {BYTES + 1} + byte] + before",
-            "cuda.syncthreads()",
+            f"byte = where_index(wide + {s * WARP} < count, {byte_of(key, f'key_{s}')}, {BYTES - 1})",
+            f"peers = cuda.match_bits(byte, {BYTES.bit_length() - 1})",
+            "before = cuda.popcount(peers & lower)",
+            "rank = found[column + byte] + before",
+            "cuda.syncwarp()",
             "if before == 0:",
-            f"    found[warp * {BYTES + 1} + byte] += cuda.popcount(peers)",
-            "cuda.syncthreads()",
+            "    found[column + byte] = rank + cuda.popcount(peers)",
+            "cuda.syncwarp()",
+            f"to_{s} = multiply_add_i32(byte, {PACKED}, rank)",
         ]
     ]
-    moves = [
+    here = [f"{x}_here = moved({x}, line * n + tile * {tile})" for x in ("keys", *["places"] * bool(source))]
+
+    def local(some: Sequence[int]) -> list[str]:
+        """Lines that put elements where they come in the tile."""
+        lines = list[str]()
+        for s in some:
+            at = f"wide + {s * WARP}"
+            lines += loaded(f"place_{s}", place, "places_here", at) if source else [f"place_{s} = {add(f'tile * {tile}', at)}"]
+        for s in some:
+            lines += [
+                f"to = multiply_add_i32(found[column + (to_{s} // {PACKED})], 1, to_{s} & {PACKED - 1})",
+                f"staged_keys[to] = key_{s}",
+                f"staged_places[to] = place_{s}",
+            ]
+        return lines
+
+    out = [
         line
         for s in steps
         for line in [
-            f"at = tile * {TILE} + warp * {WARP * STEPS} + {s * WARP} + lane",
-            "if at < n:",
-            f"    to = found[warp * {BYTES + 1} + byte_{s}] + rank_{s}",
-            f"    {store.name}(order, to, {own})",
-            *("    " + each for each in kept),
+            f"t = {s * BLOCK} + thread",
+            "if t < count:",
+            "    key = staged_keys[t]",
+            f"    final = {add(begun, 't')}",
+            *[f"    {store_key.name}(moved_keys, final, key)"] * keeps,
+            f"    {store.name}(order, final, staged_places[t])",
         ]
     ]
+    within = [line for w in range(WARPS) for line in [f"count_{w} = found[{w * BYTES} + thread]", f"total += count_{w}"]]
+    before = [line for w in range(WARPS) for line in [f"found[{w * BYTES} + thread] = before", f"before += count_{w}"]]
     function = compile_template(
         name,
         f"""
 def NAME({", ".join(given)}, n, tiles, shift, flip):
-    {indent(4, TILE_OF_BYTES)}
-    {indent(4, ranks)}
-    total = {start.name}(starts, (line * {BYTES} + thread) * tiles + tile)
+    found = cuda.shared.array({WARPS * BYTES}, STATE0)
+    begin = cuda.shared.array({BYTES}, STATE1)
+    staged_keys = cuda.shared.array({tile}, STATE2)
+    staged_places = cuda.shared.array({tile}, STATE3)
+    sums = cuda.shared.array({WARPS}, STATE0)
+    {indent(4, PLACE_IN_LINE)}
+    lane = thread & {WARP - 1}
+    warp = thread >> {WARP.bit_length() - 1}
+    lower = (1 << lane) - 1
+    column = warp * {BYTES}
+    wide = warp * {WARP * STEPS[key]} + lane
+    count = min(n - tile * {tile}, {tile})
+    {indent(4, here)}
+    {indent(4, loads)}
     for w in range({WARPS}):
-        count = found[w * {BYTES + 1} + thread]
-        found[w * {BYTES + 1} + thread] = total
-        total += count
+        found[w * {BYTES} + thread] = 0
     cuda.syncthreads()
-    {indent(4, moves)}
+    {indent(4, ranks)}
+    cuda.syncthreads()
+    total = 0
+    {indent(4, within)}
+    {indent(4, scanned_lines())}
+    begin[thread] = {start.name}(starts, (line * {BYTES} + thread) * tiles + tile) - before
+    {indent(4, before)}
+    cuda.syncthreads()
+    {indent(4, local(steps[: len(steps) // 2]))}
+    {indent(4, local(steps[len(steps) // 2 :]))}
+    cuda.syncthreads()
+    {indent(4, out)}
 """,
     )
     pointers = (order, *[key] * keeps, key, *([source] if source else []), counts)
     accesses = {load, start, store, *([place] if source else []), *([store_key] if keeps else [])}
-    return Template(name, function, pointers, 0, frozenset(accesses), Counter([load, store]), 64, (counts,))
+    state = ("int32", counts, key, source or "int32")
+    return Template(
+        name, function, pointers, 0, frozenset(accesses), Counter([load, store]), 64, state, resident=2 if key == "int32" else 3
+    )
 
 
 # ---- sums of all before ------------------------------------------------------------------------------------------------
 
 
 def scanned_lines() -> list[str]:
-    """Lines that make of every thread's ``total`` the sum of those before it, ``before``, and of all, ``whole``; two arrays take
-    turns.
+    """Lines that make of every thread's ``total`` the sum of those before it, ``before``, and of all, ``whole``, by way of ``sums``,
+    a shared array of WARPS; a barrier must come before the next ones.
     """
-    lines = ["sums[thread] = total", "cuda.syncthreads()", "side = 0"]
-    distance = 1
-    while distance < BLOCK:
+    lines = ["value = total"]
+    for k in range(WARP.bit_length() - 1):
         lines += [
-            f"value = sums[side * {BLOCK} + thread]",
-            f"if thread >= {distance}:",
-            f"    value += sums[side * {BLOCK} + thread - {distance}]",
-            "side = 1 - side",
-            f"sums[side * {BLOCK} + thread] = value",
-            "cuda.syncthreads()",
+            f"other = cuda.shfl_up_sync(0xffffffff, value, {1 << k})",
+            f"value += where_index((thread & {WARP - 1}) >= {1 << k}, other, 0)",
         ]
-        distance *= 2
-    return [*lines, f"whole = sums[side * {BLOCK} + {BLOCK - 1}]", f"before = sums[side * {BLOCK} + thread] - total"]
+    lines += [
+        f"if thread & {WARP - 1} == {WARP - 1}:",
+        f"    sums[thread >> {WARP.bit_length() - 1}] = value",
+        "cuda.syncthreads()",
+        "before = value - total",
+        "whole = 0",
+    ]
+    for w in range(WARPS):
+        lines += [f"other = sums[{w}]", f"before += where_index(thread >= {(w + 1) * WARP}, other, 0)", "whole += other"]
+    return lines
+
+
+def summed_lines(load: str) -> list[str]:
+    """Lines that make ``total``, what scalar gives of a thread's elements of a tile, all together."""
+    loads = [f"x_{k} = {load}(x0, min(first + {k * BLOCK}, n - 1))" for k in range(SCANNED)]
+    added = [f"total += where_index(first + {k * BLOCK} < n, scalar(x_{k}), 0)" for k in range(SCANNED)]
+    return [*loads, "total = 0", *added]
 
 
 @cache
@@ -258,14 +315,10 @@ def tile_sums(source: str, target: str) -> Template:
         name,
         f"""
 def NAME(out0, x0, n):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
+    sums = cuda.shared.array({WARPS}, STATE0)
     thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * {BLOCK * SCANNED}
-    total = 0
-    for k in range({SCANNED}):
-        i = first + k * {BLOCK} + thread
-        if i < n:
-            total += scalar({load.name}(x0, i))
+    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread
+    {indent(4, summed_lines(load.name))}
     {indent(4, scanned_lines())}
     if thread == 0:
         {store.name}(out0, cuda.blockIdx.x, whole)
@@ -283,17 +336,13 @@ def scan_sums(dtype: str) -> Template:
         name,
         f"""
 def NAME(x0, n):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
-    thread = cuda.threadIdx.x
+    {indent(4, ELEMENTS)}
     carried = 0
-    for first in range(0, n, {BLOCK}):
-        i = first + thread
-        total = 0
-        if i < n:
-            total = {load.name}(x0, i)
+    for first in range(0, n, {BLOCK * SCANNED}):
+        {indent(8, loaded_lines(load.name))}
         {indent(8, scanned_lines())}
-        if i < n:
-            {store.name}(x0, i, carried + before)
+        before += carried
+        {indent(8, summed_up_lines(store.name))}
         carried += whole
         cuda.syncthreads()
     if thread == 0:
@@ -303,36 +352,62 @@ def NAME(x0, n):
     return Template(name, function, (dtype,), 0, frozenset((load, store)), Counter([load, store]), 64, (dtype,))
 
 
+def loaded_lines(load: str) -> list[str]:
+    """Lines that load a tile from ``first`` on, side by side, and give each thread neighbours of it, by way of ``elements``: ``x_0``
+    and so on, and ``total`` of these.
+    """
+    into = [f"own_{k} = {load}(x0, min(first + {k * BLOCK} + thread, n - 1))" for k in range(SCANNED)]
+    into += [f"elements[padded + {k * PADDED}] = where_index(first + {k * BLOCK} + thread < n, own_{k}, 0)" for k in range(SCANNED)]
+    loads = [f"x_{k} = elements[thread * {SCANNED + 1} + {k}]" for k in range(SCANNED)]
+    return [*into, "cuda.syncthreads()", *loads, "total = 0", *(f"total += x_{k}" for k in range(SCANNED))]
+
+
+def summed_up_lines(store: str) -> list[str]:
+    """Lines that store the sum before each of these."""
+    sums = [line for k in range(SCANNED) for line in (f"elements[thread * {SCANNED + 1} + {k}] = before", f"before += x_{k}")]
+    stores = [
+        line
+        for k in range(SCANNED)
+        for line in (
+            f"if first + {k * BLOCK} + thread < n:",
+            f"    {store}(x0, first + {k * BLOCK} + thread, elements[padded + {k * PADDED}])",
+        )
+    ]
+    return [*sums, "cuda.syncthreads()", *stores]
+
+
+PADDED = BLOCK + BLOCK // SCANNED  # between elements of a thread in shared memory: one is left free behind the neighbours of each
+ELEMENTS = (
+    f"elements = cuda.shared.array({SCANNED * PADDED}, STATE0)",
+    f"sums = cuda.shared.array({WARPS}, STATE0)",
+    "thread = cuda.threadIdx.x",
+    f"padded = thread + (thread >> {SCANNED.bit_length() - 1})",
+)
+
+
 @cache
-def scan_tiles(source: str, target: str) -> Template:
-    """out[i] = the sum of scalar(x) over all before i, of which ``tile_sums`` and ``scan_sums`` have made those before each tile;
+def scan_tiles(dtype: str) -> Template:
+    """Integers replaced by the sums of all before each, of which ``tile_sums`` and ``scan_sums`` have made those before each tile;
     behind them the sum of all.
 
     Integer parameters: ``n``. Grid: the tiles.
     """
-    load, store, start = Access("load", source), Access("store", target, exact=True), Access("load", target, exact=True)
-    name = f"scan_tiles_{source}_{target}"
+    load, store = Access("load", dtype, exact=True), Access("store", dtype, exact=True)
+    name = f"scan_tiles_{dtype}"
     function = compile_template(
         name,
         f"""
-def NAME(out0, x0, starts, n):
-    sums = cuda.shared.array({2 * BLOCK}, STATE0)
-    thread = cuda.threadIdx.x
-    first = cuda.blockIdx.x * {BLOCK * SCANNED} + thread * {SCANNED}
-    total = 0
-    for k in range({SCANNED}):
-        if first + k < n:
-            total += scalar({load.name}(x0, first + k))
+def NAME(x0, starts, n):
+    {indent(4, ELEMENTS)}
+    first = cuda.blockIdx.x * {BLOCK * SCANNED}
+    {indent(4, loaded_lines(load.name))}
     {indent(4, scanned_lines())}
-    before += {start.name}(starts, cuda.blockIdx.x)
-    for k in range({SCANNED}):
-        if first + k < n:
-            term = scalar({load.name}(x0, first + k))
-            {store.name}(out0, first + k, before)
-            before += term
-    if first < n and first + {SCANNED} >= n:
-        {store.name}(out0, n, before)
+    start = {load.name}(starts, cuda.blockIdx.x)
+    before += start
+    {indent(4, summed_up_lines(store.name))}
+    if thread == 0 and first + {BLOCK * SCANNED} >= n:
+        {store.name}(x0, n, start + whole)
 """,
     )
-    accesses = frozenset((load, store, start))
-    return Template(name, function, (target, source, target), 0, accesses, Counter([load, store]), 64, (target,))
+    accesses = frozenset((load, store))
+    return Template(name, function, (dtype, dtype), 0, accesses, Counter([load, store]), 64, (dtype,))

@@ -5,8 +5,9 @@ since a second exponential is cheaper than writing and reading log-probabilities
 counts for nothing; one whose target is no class is NaN, and ``valid_mean`` reports it.
 
 Exponentials are added in runs of 256, which the compiler spreads over its lanes; the runs are added in float64. That is quicker
-than adding all in float64 (benchmarks/test_kernels.py), and the error stays below one rounding of the result. See NOTE
-[Short rows] in softmax.py, too.
+than adding all in float64 (benchmarks/test_kernels.py), and the error stays below one rounding of the result. They are written also
+where nobody reads them: by one loop in all kernels, so that the sum is the same to the last bit, and one kernel may compute losses
+and cotangents of it (jit/losses.py). See NOTE [Short rows] in softmax.py, too.
 
 Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4
 whether to divide.
@@ -49,50 +50,54 @@ TOP = """
             top = where(key > top, key, top)
         m = finite_or_zero(float_of_max(top))
 """
-LOOPS = {
-    "cross_entropy_rows": ROW_HEAD
-    + SKIPPED_LOSS
-    + TOP
-    + """
+# The exponentials of a row, which are kept, and their sum.
+EXPONENTIALS = """
         total = float64(0.0)
         for low in range(0, classes, 256):
-            s = 0.0
-            for i in range(low, min(low + 256, classes)):
-                s += exp(x[i] - m)
-            total += float64(s)
-        p_T(args, 1)[row] = (m - x[target]) + log(T(total))
-""",
-    "cross_entropy_rows_backward": ROW_HEAD
-    + """
-        out = at_T(pointer_word(args, 1), row * classes * SIZE)
-"""
-    + SKIPPED.replace(
-        "EMPTY",
-        """for i in range(classes):
-                out[i] = 0.0""",
-    )
-    + TOP
-    + """
-        g = p_T(args, 2)[row * step]
-        total = float64(0.0)
-        for low in range(0, classes, 256):
+            kept = KEPT
             s = 0.0
             if classes < SHORT:
                 for i in range(classes):
-                    out[i] = exp(x[i] - m)
+                    kept[i] = exp(x[i] - m)
                 for i in range(classes):
-                    s += out[i]
+                    s += kept[i]
             else:
                 for i in range(low, min(low + 256, classes)):
                     e = exp(x[i] - m)
-                    out[i] = e
+                    kept[i - BEGIN] = e
                     s += e
             total += float64(s)
+"""
+IN_PLACE = EXPONENTIALS.replace("KEPT", "out").replace(" - BEGIN", "")
+LOSS = """
+        p_T(args, 1)[row] = (m - x[target]) + log(T(total))
+"""
+COTANGENTS = """
+        g = p_T(args, SCORES - 1)[row * step]
         scale = T(float64(g) / total)
         for i in range(classes):
             out[i] = out[i] * scale
         out[target] -= g
-""",
+"""
+OUT = """
+        out = at_T(pointer_word(args, GRADIENT), row * classes * SIZE)
+"""
+ZEROS = """for i in range(classes):
+                out[i] = 0.0"""
+LOOPS = {
+    "cross_entropy_rows": ROW_HEAD.replace("    for row", "    buffer = stack(256 * SIZE)\n    for row")
+    + SKIPPED_LOSS
+    + TOP
+    + EXPONENTIALS.replace("KEPT", "at_T(buffer, 0)").replace("BEGIN", "low")
+    + LOSS,
+    "cross_entropy_rows_backward": ROW_HEAD + OUT + SKIPPED.replace("EMPTY", ZEROS) + TOP + IN_PLACE + COTANGENTS,
+    "cross_entropy_rows_both": ROW_HEAD
+    + OUT
+    + SKIPPED_LOSS.replace("continue", ZEROS + "\n            continue")
+    + TOP
+    + IN_PLACE
+    + LOSS
+    + COTANGENTS,
     "nll_rows": ROW_HEAD
     + SKIPPED_LOSS
     + """
@@ -150,7 +155,7 @@ def kernel(start, stop, args):
 @cache
 def loss_loop(name: str, dtype: str) -> Callable:
     """``kernel(start, stop, args)``; operands: row cotangents or losses, scores, targets, as far as there are any."""
-    scores = 3 if name == "cross_entropy_rows_backward" else 2
+    scores = {"cross_entropy_rows_backward": 3, "cross_entropy_rows_both": 4}.get(name, 2)
     return compile_kernel(
         LOOPS[name],
         f"{name} {dtype}",
@@ -161,7 +166,9 @@ def loss_loop(name: str, dtype: str) -> Callable:
             "(T(": f"({dtype}(",
             " T(": f" {dtype}(",
             "SIZE": WIDTHS[dtype],
+            "SCORES - 1": scores - 1,
             "SCORES": scores,
+            "GRADIENT": scores - 2,
             "SHORT": SHORT,
             "TARGET": scores + 1,
         },

@@ -15,11 +15,23 @@ from __future__ import annotations
 
 from ..prims import sqrt, to_float, where
 from ..scalars.logarithm import log
-from ..scalars.trigonometric import cos, sin
+from ..scalars.trigonometric import cos_of, reduce_angle, sin_of
 
-__all__ = ["philox", "fill_four", "fill_two", "DISTRIBUTIONS", "POINTERS"]
+__all__ = [
+    "ROUNDS",
+    "numbers_of_block",
+    "parameters_dtype",
+    "mixed",
+    "next_key",
+    "philox",
+    "fill_four",
+    "fill_two",
+    "DISTRIBUTIONS",
+    "POINTERS",
+]
 
 WORD = 0xFFFFFFFF
+ROUNDS = 10
 TWO_PI = 6.283185307179586
 
 
@@ -27,12 +39,26 @@ def philox(block, call, seed):
     """The four words of a block: ten rounds of two 32 x 32 -> 64 bit products."""
     c0, c1, c2, c3 = block & WORD, (block >> 32) & WORD, call & WORD, (call >> 32) & WORD
     k0, k1 = seed & WORD, (seed >> 32) & WORD
-    for _ in range(10):
-        left, right = 0xD2511F53 * c0, 0xCD9E8D57 * c2
-        c0, c2 = ((right >> 32) & WORD) ^ c1 ^ k0, ((left >> 32) & WORD) ^ c3 ^ k1
-        c1, c3 = right & WORD, left & WORD
-        k0, k1 = (k0 + 0x9E3779B9) & WORD, (k1 + 0xBB67AE85) & WORD
+    for _ in range(ROUNDS):
+        c0, c1, c2, c3 = mixed(c0, c1, c2, c3, k0, k1)
+        k0, k1 = next_key(k0, k1)
     return c0, c1, c2, c3
+
+
+def product_of_words(x, y):
+    """64 bits; GPUs have an instruction for it (``ptx_names`` of kernels/cuda/intrinsics.py)."""
+    return x * y
+
+
+def mixed(c0, c1, c2, c3, k0, k1):
+    """A round."""
+    left, right = product_of_words(c0, 0xD2511F53), product_of_words(c2, 0xCD9E8D57)
+    return ((right >> 32) & WORD) ^ c1 ^ k0, right & WORD, ((left >> 32) & WORD) ^ c3 ^ k1, left & WORD
+
+
+def next_key(k0, k1):
+    """The key of the round after."""
+    return (k0 + 0x9E3779B9) & WORD, (k1 + 0xBB67AE85) & WORD
 
 
 # ---- four numbers a block: float32 ---------------------------------------------------------------------------------
@@ -88,8 +114,9 @@ def bfloat_uniform_four(r0, r1, r2, r3, low, high):
 
 def normal_pair(u, v, mean, std):
     """Two independent normal numbers from two uniform ones (Box and Muller)."""
-    radius, angle = std * sqrt(-2.0 * log(u)), TWO_PI * v
-    return mean + radius * cos(angle), mean + radius * sin(angle)
+    radius = std * sqrt(-2.0 * log(u))
+    quadrant, angle = reduce_angle(TWO_PI * v)
+    return mean + radius * cos_of(quadrant, angle), mean + radius * sin_of(quadrant, angle)
 
 
 def normal_four(r0, r1, r2, r3, mean, std):
@@ -101,6 +128,10 @@ def normal_four(r0, r1, r2, r3, mean, std):
 def chosen(u, p, value):
     """``value`` with probability ``p``, else 0."""
     return where(u < p, value, value * 0.0)
+
+
+def truths_four(r0, r1, r2, r3, p, unused):
+    return int(unit(r0) < p), int(unit(r1) < p), int(unit(r2) < p), int(unit(r3) < p)
 
 
 def bernoulli_four(r0, r1, r2, r3, p, value):
@@ -160,12 +191,23 @@ DISTRIBUTIONS = {
     ("normal", "float32"): normal_four,
     ("bernoulli", "float32"): bernoulli_four,
     ("exponential", "float32"): exponential_four,
+    ("bernoulli", "bool"): truths_four,
     ("uniform", "float64"): uniform_two,
     ("normal", "float64"): normal_two,
     ("bernoulli", "float64"): bernoulli_two,
     ("exponential", "float64"): exponential_two,
     ("integers", "int64"): integers_two,
 }
+
+
+def parameters_dtype(dtype):
+    """The dtype of a distribution's parameters, in which it is computed, where ``dtype`` is that of its numbers."""
+    return "float32" if dtype == "bool" else dtype
+
+
+def numbers_of_block(dtype):
+    """How many numbers the words of a block give."""
+    return 4 if parameters_dtype(dtype) == "float32" else 2
 
 
 # ---- loops ---------------------------------------------------------------------------------------------------------
@@ -183,13 +225,17 @@ def pointer_int64(args, i):
     return p_int64(args, i)
 
 
-POINTERS = {"float32": pointer_float32, "float64": pointer_float64, "int64": pointer_int64}
+def pointer_bool(args, i):
+    return p_uint8(args, i)
+
+
+POINTERS = {"float32": pointer_float32, "float64": pointer_float64, "int64": pointer_int64, "bool": pointer_bool}
 
 
 def fill_four(start, stop, args):
     """Blocks ``start`` to ``stop`` of the output; inputs are seed, call and the two parameters of the distribution."""
     out, seed, call = p_out(args, 1), p_int64(args, 2)[0], p_int64(args, 3)[0]
-    a, b = p_out(args, 4)[0], p_out(args, 5)[0]
+    a, b = p_number(args, 4)[0], p_number(args, 5)[0]
     count = word(pointer_word(args, 0), 0)
     whole = min(stop, count // 4)
     for block in range(start, whole):
@@ -214,7 +260,7 @@ def fill_four(start, stop, args):
 def fill_two(start, stop, args):
     """As ``fill_four``, with two numbers a block."""
     out, seed, call = p_out(args, 1), p_int64(args, 2)[0], p_int64(args, 3)[0]
-    a, b = p_out(args, 4)[0], p_out(args, 5)[0]
+    a, b = p_number(args, 4)[0], p_number(args, 5)[0]
     count = word(pointer_word(args, 0), 0)
     whole = min(stop, count // 2)
     for block in range(start, whole):

@@ -19,10 +19,10 @@ from ...kernels.cuda.access import Function, compute_dtype
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.masks import nonzero, nonzero_complex, pack, positions, spread, truth
-from ...kernels.cuda.moves import bits_of
+from ...kernels.cuda.moves import bits_of, fits_32
 from ...kernels.cuda.sorting import SCANNED
 from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand, out
-from ...kernels.cuda.templates import BLOCK, ceil_div
+from ...kernels.cuda.templates import BLOCK, ceil_div, index_source, strided_args
 from ...ops.shapes import expanded
 from ...tensors.layout import Layout, broadcast_shapes, layout_of
 from ...tensors.tensor import Tensor, native
@@ -72,9 +72,10 @@ def positions_steps(x: Layout, shape: tuple[int, ...], count: int, apart: bool) 
     )
     if not count or not shape:
         return outs, Steps(())
-    recipe = Recipe(positions(name, len(shape), apart), scalar, compute)
+    bits = fits_32(x.numel)
+    recipe = Recipe(positions(name, len(shape), apart, bits), scalar, compute, index_source(bits))
     pointers = (*(out(k) for k in range(len(outs))), operand(0), operand(1))
-    return outs, one_step(Step(recipe, (tiles_over(x.numel),), pointers, (), (x.numel, count, *shape[1:])))
+    return outs, one_step(Step(recipe, (tiles_over(x.numel),), pointers, (), (x.numel, count, *strided_args(shape, ()))))
 
 
 @lru_cache(maxsize=512)

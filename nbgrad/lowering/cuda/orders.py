@@ -21,7 +21,7 @@ from ...kernels.cuda.sorting import (
 from ...kernels.cuda.steps import Place, Step, Workspace
 from ...kernels.cuda.templates import BLOCK, ceil_div
 
-__all__ = ["Keys", "scan_steps", "scan_tiles_step", "sort_steps", "sums_before"]
+__all__ = ["Keys", "scan_steps", "sort_steps", "sums_before"]
 
 
 class Keys:
@@ -52,7 +52,7 @@ def sort_steps(keys: Keys, order: Place, order_dtype: str, space: Workspace, kep
 def radix_steps(keys: Keys, order: Place, order_dtype: str, space: Workspace, kept: Place | None) -> list[Step]:
     """The same by bytes: NOTE [Radix passes] of ``kernels/cuda/sorting.py``."""
     lines, n, key = keys.lines, keys.n, keys.dtype
-    tiles, steps = tiles_of(n), list[Step]()
+    tiles, steps = tiles_of(n, key), list[Step]()
     counted = "int32" if lines * n < 1 << 31 else "int64"
     between = "int32" if n < 1 << 31 else "int64"
     passes = max(1, ceil_div(keys.bits, 8))
@@ -74,7 +74,7 @@ def radix_steps(keys: Keys, order: Place, order_dtype: str, space: Workspace, ke
     return steps
 
 
-SCANNED_AT_ONCE = 1 << 14  # counts that one block scans by itself
+SCANNED_AT_ONCE = 1 << 13  # counts that one block scans by itself
 
 
 def scan_steps(numbers: Place, dtype: str, n: int, space: Workspace) -> list[Step]:
@@ -82,7 +82,8 @@ def scan_steps(numbers: Place, dtype: str, n: int, space: Workspace) -> list[Ste
     if n <= SCANNED_AT_ONCE:
         return [Step(Recipe(scan_sums(dtype), identity, "int64"), (1,), (numbers,), (), (n,))]
     sums, steps = sums_before(numbers, dtype, dtype, n, identity, "int64", space)
-    return [*steps, scan_tiles_step(numbers, numbers, sums, dtype, dtype, n, identity, "int64")]
+    tiles = ceil_div(n, BLOCK * SCANNED)
+    return [*steps, Step(Recipe(scan_tiles(dtype), identity, "int64"), (tiles,), (numbers, sums), (), (n,))]
 
 
 def sums_before(
@@ -93,9 +94,3 @@ def sums_before(
     sums = space.take((tiles + 1) * itemsize(dtype))
     first = Step(Recipe(tile_sums(source, dtype), scalar, compute), (tiles,), (sums, x), (), (n,))
     return sums, [first, *scan_steps(sums, dtype, tiles, space)]
-
-
-def scan_tiles_step(out: Place, x: Place, sums: Place, source: str, dtype: str, n: int, scalar: Function, compute: str) -> Step:
-    """The launch that makes the sums of all before, of those before tiles."""
-    tiles = ceil_div(n, BLOCK * SCANNED)
-    return Step(Recipe(scan_tiles(source, dtype), scalar, compute), (tiles,), (out, x, sums), (), (n,))

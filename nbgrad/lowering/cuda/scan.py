@@ -13,7 +13,7 @@ from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import identity
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of
-from ...kernels.cuda.picks import pick, place, shift
+from ...kernels.cuda.picks import IN_LINE, pick, pick_in_line, place, shift
 from ...kernels.cuda.scans import Scan, parts_of, scan_lines, scan_of, scan_rows, scan_tile
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
@@ -27,7 +27,7 @@ from .softmax import gapless
 
 __all__ = ["scan_steps"]
 
-MOST_PARTS = 1024  # of a row: one block scans what they give
+MOST_PARTS = 4096  # of a row: one block scans what they give
 ALONE = 4  # tiles that one block scans
 FEW_LINES, MANY = 1 << 12, 1 << 14  # lines of which each has a thread; threads that are enough
 LEAST = 64  # elements of a line's part
@@ -166,6 +166,10 @@ def _pick(op, layouts, attributes):
         return (out,), Steps(() if zeros is None else (zeros,))
     places, steps = gapless(layouts, workspace)
     steps += [] if zeros is None else [zeros]
+    if op.name == "pick" and width == 1 and count == index.numel:  # of one line
+        recipe = Recipe(pick_in_line(bits_of(size)), identity, compute_dtype(bits_of(size)))
+        steps.append(Step(recipe, (ceil_div(count, BLOCK * IN_LINE),), (result(), *places), (), (count,)))
+        return (out,), Steps(tuple(steps), workspace.size)
     template = (pick if op.name == "pick" else place)(bits_of(size))
     steps.append(move(template, places, index.numel, length, width, count))
     return (out,), Steps(tuple(steps), workspace.size)

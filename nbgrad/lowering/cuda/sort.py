@@ -7,6 +7,7 @@ import math
 from ...base.dtypes import int64
 from ...base.errors import DimError, DTypeError, RangeError
 from ...dispatch.device_copies import Move, move_step
+from ...dispatch.device_fills import zeros_step
 from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.moves import bits_of, identity
@@ -60,19 +61,23 @@ class Selected:
         keys, found, left = (space.take(nbytes) for nbytes in (x.numel * size, lines * size, 8 * lines))
         share = ceil_div(ceil_div(n, PART), max(1, BLOCKS // lines))
         blocks = ceil_div(n, share * PART)
-        counts, grid = space.take(4 * lines * blocks * BYTES), (lines * blocks,)
-        self.steps = [rank_step(x, dim, descending, key, keys)]
+        bits, signed = key_bits(x)
+        rounds, size_of_counts, grid = ceil_div(bits, 8), 4 * lines * BYTES, (lines * blocks,)
+        counts = space.take(rounds * size_of_counts)
+        zeros = zeros_step(rounds * size_of_counts, 4, counts)
+        assert zeros is not None
+        self.steps = [rank_step(x, dim, descending, key, keys), zeros]
 
         def launch(template: Template, grid: tuple[int, ...], pointers: tuple[Place, ...], *numbers: int) -> None:
             self.steps.append(Step(Recipe(template, identity, "int64"), grid, pointers, (), numbers))
 
-        bits, signed = key_bits(x)
         base = -(1 << bits) if descending and not signed else 0  # ranks of such are -1 - x
-        for shift in reversed(range(0, bits, 8)):
+        for number, shift in enumerate(reversed(range(0, bits, 8))):
             first = shift + 8 >= bits
             flip = 128 if first and signed else 0
-            launch(count_candidates(key), grid, (counts, keys, found), n, blocks, share, shift, flip, int(first))
-            launch(choose_byte(key), (lines,), (found, left, counts), blocks, shift, flip, int(first), base, count)
+            own = counts._replace(offset=counts.offset + number * size_of_counts)
+            launch(count_candidates(key), grid, (own, keys, found), n, blocks, share, shift, flip, int(first))
+            launch(choose_byte(key), (lines,), (found, left, own), shift, flip, int(first), base, count)
         sums = space.take(8 * (lines * blocks + 1))
         taken, places = space.take(lines * count * size), space.take(8 * lines * count)
         launch(count_first(key), grid, (sums, keys, found), n, blocks, share)

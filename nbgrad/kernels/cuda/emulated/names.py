@@ -16,13 +16,12 @@ from ..intrinsics import greatest, index_arithmetic, low_word, pointer_to, popco
 from ..memory import change_of, load_of, note_first, store_of
 from ..templates import WARP
 from .limits import SHARED_LIMIT
-from .words import BARRIER, BLOCK, CHECK, GRID, SHARED, SHUFFLE, THREAD, THREADS
+from .words import BARRIER, BLOCK, CHECK, GRID, MATCHES, SHARED, SHUFFLE, THREAD, THREADS
 
 __all__ = ["Needs", "emulated_names"]
 
 I16, I32, I64 = map(ir.IntType, (16, 32, 64))
 READS, WRITES, CHANGES = 0, 1, 2
-MATCHES = -1  # in the place of a shuffle's distance: who has the same value?
 HOW = {"load": READS, "store": WRITES}
 
 
@@ -66,6 +65,7 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "greatest": Primitive(greatest),
         "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(high_word),
+        "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
@@ -146,9 +146,13 @@ def machine(needs: Needs, checked: bool) -> Namespace:
         blockIdx=three(BLOCK),
         gridDim=three(GRID),
         syncthreads=Primitive(meeting(barrier)),
+        syncwarp=Primitive(meeting(barrier)),
         shfl_down_sync=Primitive(meeting(shuffle_down)),
         shfl_xor_sync=Primitive(meeting(shuffle_xor)),
+        shfl_up_sync=Primitive(meeting(shuffle_up)),
         match_any=Primitive(meeting(match_any)),
+        match_bits=Primitive(meeting(lambda b, value, bits: match_any(b, value))),
+        ballot=Primitive(meeting(ballot)),
         popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
     )
@@ -177,15 +181,25 @@ def barrier(b: Builder) -> None:
 
 def shuffle_xor(b: Builder, mask: int, value: Any, bits: int) -> Value:
     """The value of the thread of the warp whose number differs in these bits."""
-    return shuffle_down(b, mask, value, WARP + int(bits))
+    return shuffled(b, value, WARP + int(bits))
 
 
 def shuffle_down(b: Builder, mask: int, value: Any, distance: int) -> Value:
     """The value of the thread ``distance`` lanes on in the warp; its own where there is none."""
+    return shuffled(b, value, int(distance))
+
+
+def shuffle_up(b: Builder, mask: int, value: Any, distance: int) -> Value:
+    """The value of the thread ``distance`` lanes before in the warp; its own where there is none."""
+    return shuffled(b, value, MATCHES - int(distance))
+
+
+def shuffled(b: Builder, value: Any, distance: int) -> Value:
+    """What the scheduler gives for a value: NOTE [Distances] of ``words.py``."""
     kind = kind_of(value)
     bits = b.bitcast(ir_of(value, kind), ir.IntType(kind.bitwidth))  # type: ignore[attr-defined]
     wide = bits if bits.type == I64 else b.zext(bits, I64)
-    found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, int(distance))])
+    found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, distance)])
     found = found if bits.type == I64 else b.trunc(found, bits.type)
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
 
@@ -201,9 +215,21 @@ def match_any(b: Builder, value: Any) -> Value:
     return Value(kinds.int64, call(b, SHUFFLE, [machine_of(b), bits, ir.Constant(I64, MATCHES)]))
 
 
+def ballot(b: Builder, truth: Any) -> Value:
+    """The lanes of the warp for which something is true: a bit for each."""
+    own = ir_of(convert(b, truth, kinds.boolean), kinds.boolean)
+    same = call(b, SHUFFLE, [machine_of(b), b.zext(own, I64), ir.Constant(I64, MATCHES)])
+    return Value(kinds.int64, b.select(own, same, b.xor(same, ir.Constant(I64, 0xFFFFFFFF))))
+
+
 def high_word(b: Builder, x: Any, y: Any) -> Any:
     """The upper 32 bits of a product."""
     return b.trunc(b.lshr(b.mul(b.zext(x, I64), b.zext(y, I64)), ir.Constant(I64, 32)), I32)
+
+
+def multiply_wide(b: Builder, x: Any, y: Any) -> Value:
+    """64 bits of a product of 32 each."""
+    return Value(kinds.int64, b.mul(b.zext(low_word(b, x), I64), b.zext(low_word(b, y), I64)))
 
 
 def narrow_bfloat16(b: Builder, real: Any) -> Any:

@@ -26,6 +26,7 @@ from .words import (
     FIRST_OF_LAUNCH,
     GRID,
     KERNEL,
+    MATCHES,
     MEETS,
     NO_STACK,
     ORDER,
@@ -109,12 +110,14 @@ def start(machine, thread):
 
 
 def answer(machine, warp, lane, threads, distance):
-    """What a thread gets: the value of the one so far on; from ``WARP`` on of the one whose number differs in these bits; for a
-    negative distance a bit for each that has the same value."""
+    """What a thread gets: NOTE [Distances] of ``words.py``."""
     if distance >= WARP:
         return word(fiber_at(machine, warp + (lane ^ (distance - WARP))), VALUE)
     if distance >= 0:
         source = lane + distance if lane + distance < threads else lane
+        return word(fiber_at(machine, warp + source), VALUE)
+    if distance < MATCHES:
+        source = lane + distance + 1 if lane + distance + 1 >= 0 else lane
         return word(fiber_at(machine, warp + source), VALUE)
     own = word(fiber_at(machine, warp + lane), VALUE)
     found = 0

@@ -1,0 +1,180 @@
+"""Pools, and their cotangents, as text for a dtype; CPU. NOTE [Windows] of ops/pooling.py; windows have a kernel and a stride.
+
+A unit of work is the last dimensions of one sample and channel, which are taken for three. Of a line of windows all lines of the
+operand that they meet are folded first, element by element, then what lies side by side in there, window by window: both go along
+memory. A cotangent takes the opposite way; that of a maximum is given to the first element that equals it.
+
+Record words: 0-2 sizes, 3-5 windows, 6-8 kernel, 9-11 strides, 12-14 padding, 15-17 dilation, 18 divisor of all windows, or 0;
+19 windows of a line that are done together, whose elements are SPAN at most; then, for every window of each dimension, by how many
+elements its sum is divided.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from textwrap import indent
+from typing import Callable
+
+from ...base.dtypes import WIDTHS
+from ..texts import late_text
+
+__all__ = ["SPAN", "pool_kernel"]
+
+SPAN = 2048
+STACK = 8 * SPAN
+
+HEAD = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    deep, high, wide = word(record, 0), word(record, 1), word(record, 2)
+    planes, rows, columns = word(record, 3), word(record, 4), word(record, 5)
+    kernel_0, kernel_1, kernel_2 = word(record, 6), word(record, 7), word(record, 8)
+    stride_0, stride_1, step = word(record, 9), word(record, 10), word(record, 11)
+    padding_0, padding_1, shift = word(record, 12), word(record, 13), word(record, 14)
+    dilation_0, dilation_1, dilation_2 = word(record, 15), word(record, 16), word(record, 17)
+    many = word(record, 19)
+    folded = at_T(stack(STACK), 0)
+    SPACE
+    for unit in range(start, stop):
+        BEFORE
+        for z in range(planes):
+            for y in range(rows):
+                for low in range(0, columns, many):
+                    count = min(many, columns - low)
+                    left = low * step - shift
+                    begin = max(left, 0)
+                    end = min(wide, left + (count - 1) * step + (kernel_2 - 1) * dilation_2 + 1)
+"""
+# The lines that a line of windows meets.
+MET = """
+for a in range(kernel_0):
+    i = z * stride_0 + a * dilation_0 - padding_0
+    for b in range(kernel_1):
+        j = y * stride_1 + b * dilation_1 - padding_1
+        if (i >= 0) & (i < deep) & (j >= 0) & (j < high):
+            EACH
+"""
+# The elements that windows have at one place, all inside.
+TAPS = """
+for c in range(kernel_2):
+    at = left + c * dilation_2
+    first = (step - 1 - at) // step if at < 0 else 0
+    last = min(count, (wide - 1 - at) // step + 1) if wide - 1 - at >= 0 else 0
+    if step == 2:
+        for k in few(last - first):
+            STEP_2
+    elif step == 1:
+        for k in few(last - first):
+            STEP_1
+    else:
+        for k in one_by_one(last - first):
+            STEP_N
+"""
+FOLD = """
+for k in few(end - begin):
+    folded[k] = T(FIRST)
+LINES
+for k in few(count):
+    line[k] = T(FIRST)
+"""
+ALONG = """x = at_T(pointer_word(args, OPERAND), (((unit * deep + i) * high + j) * wide + begin) * SIZE)
+            for k in few(end - begin):
+                folded[k] = FOLDED"""
+OVER = """
+over = word(record, 18)
+if over == 0:
+    over = word(record, 20 + z) * word(record, 20 + planes + y)
+for k in few(count):
+    line[k] = GIVEN / T(over * word(record, 20 + planes + rows + low + k))
+"""
+LINE = "line = at_T(pointer_word(args, PLACE), (((unit * planes + z) * rows + y) * columns + low) * SIZE)\n"
+NOTHING = """out = at_T(pointer_word(args, 1), unit * deep * high * wide * SIZE)
+        for k in range(deep * high * wide):
+            out[k] = T(0.0)"""
+
+
+def stepped(each: str) -> str:
+    """What is done for an element of every window, as loops for strides 1, 2 and others."""
+    text = TAPS
+    for name, place in (("STEP_2", "2 * (first + k)"), ("STEP_1", "first + k"), ("STEP_N", "(first + k) * step")):
+        text = text.replace(name, indent(each.replace("PLACE", place), " " * 12).lstrip())
+    return text
+
+
+def folding(first: str, folded: str, operand: int) -> str:
+    """All windows of a line folded, into ``line``."""
+    along = ALONG.replace("FOLDED", folded.replace("A", "folded[k]").replace("B", "x[k]")).replace("OPERAND", str(operand))
+    own = folded.replace("A", "line[first + k]").replace("B", "folded[at - begin + PLACE]")
+    return FOLD.replace("FIRST", first).replace("LINES", MET.replace("EACH", along)) + stepped(f"line[first + k] = {own}")
+
+
+def in_head(text: str, before: str = "", space: str = "") -> str:
+    """What is done of a line of windows, in the loops over all."""
+    return HEAD.replace("BEFORE", before).replace("SPACE", space) + indent(text, " " * 20)
+
+
+GREATER = "where((B > A) | (B != B), B, A)"
+# An element that equals the greatest, for each window once: `free` is 1 until it is found.
+MATCH = """v = x[at + PLACE]
+m = line[first + k]
+hit = ((v == m) | ((v != v) & (m != m))) & (free[first + k] != 0.0)
+"""
+FREE = """
+for k in few(count):
+    free[k] = T(1.0)
+"""
+SPACES = "line, free = at_T(stack(STACK), 0), at_T(stack(STACK), 0)"
+MATCHED = """x = at_T(pointer_word(args, OPERAND), ((unit * deep + i) * high + j) * wide * SIZE)
+            here = (i * high + j) * wide
+"""
+
+
+def matching(each: str, operand: int) -> str:
+    """What is done where the greatest of every window is found."""
+    loops = MATCHED.replace("OPERAND", str(operand)) + indent(stepped(MATCH + each), " " * 12)
+    return folding("-INF", GREATER, operand) + FREE + MET.replace("EACH", loops.lstrip())
+
+
+SHARED = """
+TAKEN
+for k in few(end - begin):
+    folded[k] = T(0.0)
+"""
+ADDED = """x = at_T(pointer_word(args, 1), (((unit * deep + i) * high + j) * wide + begin) * SIZE)
+            for k in few(end - begin):
+                x[k] += folded[k]"""
+TEXTS = {
+    "max_pool": in_head(LINE.replace("PLACE", "1") + folding("-INF", GREATER, 2)),
+    "avg_pool": in_head(LINE.replace("PLACE", "1") + folding("0.0", "A + B", 2) + OVER.replace("GIVEN", "line[k]")),
+    "avg_pool_spread": in_head(
+        LINE.replace("line =", "g =").replace("PLACE", "2")
+        + OVER.replace("GIVEN", "g[k]")
+        + SHARED.replace("TAKEN", "")
+        + stepped("folded[at - begin + PLACE] += line[first + k]")
+        + MET.replace("EACH", ADDED),
+        NOTHING,
+        "line = at_T(stack(STACK), 0)",
+    ),
+    "max_pool_places": in_head(
+        "places = at_int64(pointer_word(args, 1), (((unit * planes + z) * rows + y) * columns + low) * 8)\n"
+        "for k in few(count):\n    places[k] = 0\n"
+        + matching("if hit:\n    free[first + k] = T(0.0)\n    places[first + k] = here + at + PLACE", 2),
+        "",
+        SPACES,
+    ),
+    "max_pool_spread": in_head(
+        LINE.replace("line =", "g =").replace("PLACE", "2")
+        + matching(
+            "out[here + at + PLACE] += where(hit, g[first + k], T(0.0))\nfree[first + k] = where(hit, T(0.0), free[first + k])", 3
+        ),
+        NOTHING,
+        SPACES,
+    ),
+}
+
+
+@cache
+def pool_kernel(name: str, dtype: str) -> Callable:
+    """The kernel of an operation for a real dtype."""
+    text = TEXTS[name].replace("STACK", str(STACK)).replace("at_T(", f"at_{dtype}(").replace(" T(", f" {dtype}(")
+    return late_text(text.replace("SIZE", str(WIDTHS[dtype])), f"{name} {dtype}", {}, "kernel")[0]

@@ -1,0 +1,367 @@
+"""Convolutions: kernels over planes (``templates/convolve``) on the CPU; elsewhere, and of other numbers, products of windows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ..base.bounded import MOST_PLANS
+from ..base.calls import CALLS
+from ..base.dtypes import DType, float32
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..kernels.cpu.build import Program, address
+from ..kernels.late import late
+from ..kernels.templates.convolve import convolution_kernel
+from ..native.plans import PARALLEL, pack_record
+from ..ops.convolution import extent
+from ..tensors.layout import Layout, layout_of
+from ..tensors.tensor import Tensor, native
+
+__all__ = ["Geometry", "in_windows"]
+
+# Elements of a piece of a run, of which four rows stay in the nearest cache.
+PIECE = 1024
+# Into how many units images are divided at most, and bytes that these may have to work in together; how many items there should be;
+# multiply-adds from which the pool is used.
+MOST_UNITS, MOST_MEMORY, ITEMS, LARGE = 16, 1 << 27, 8, 1 << 16
+# Channels from which a kernel of one element is a product of matrices.
+MATRICES_FROM = 64
+# Elements of windows that are written out at a time.
+WINDOWS = 1 << 24
+
+
+class Geometry(NamedTuple):
+    """A convolution by its sizes: NOTE [Convolutions] of ops/convolution.py.
+
+    Attributes:
+        batch, groups: images, and groups of channels.
+        channels, heads: of a group, of the long side and of the short side.
+        long, short, kernel, stride, padding, dilation: one number for each dimension.
+    """
+
+    batch: int
+    groups: int
+    channels: int
+    heads: int
+    long: tuple[int, ...]
+    short: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds."""
+        counts = math.prod(self.short) * math.prod(self.kernel)
+        return self.batch * self.groups * self.channels * self.heads * counts
+
+
+def geometry_of(name: str, layouts: tuple[Layout, ...], attributes: dict) -> Geometry:
+    """The sizes of a call."""
+    (first, second), groups = layouts[:2], attributes["groups"]
+    stride, padding, dilation = (attributes[each] for each in ("stride", "padding", "dilation"))
+    if name == "conv_weight":
+        channels, heads = first.shape[1] // groups, second.shape[1] // groups
+        long, short, kernel = first.shape[2:], second.shape[2:], attributes["kernel"]
+    elif attributes["transposed"]:
+        kernel, short = second.shape[2:], first.shape[2:]
+        channels, heads = second.shape[1], first.shape[1] // groups
+        settings = zip(short, kernel, stride, padding, dilation, attributes["output_padding"])
+        long = tuple([(size - 1) * s - 2 * p + d * (k - 1) + 1 + rest for size, k, s, p, d, rest in settings])
+    else:
+        kernel, long = second.shape[2:], first.shape[2:]
+        channels, heads = second.shape[1], second.shape[0] // groups
+        short = tuple(map(extent, long, kernel, stride, padding, dilation))
+    return Geometry(first.shape[0], groups, channels, heads, long, short, kernel, stride, padding, dilation)
+
+
+def result_shape(name: str, geometry: Geometry, transposed: bool) -> tuple[int, ...]:
+    """The shape of what is computed."""
+    batch, groups, channels, heads, long, short, kernel, *_ = geometry
+    if name == "conv_weight":
+        return (groups * heads, channels, *kernel)
+    return (batch, groups * channels, *long) if transposed else (batch, groups * heads, *short)
+
+
+def in_three(sizes: tuple[int, ...], rest: int) -> tuple[int, ...]:
+    """Numbers of one or two dimensions as those of three."""
+    return (rest,) * (3 - len(sizes)) + sizes
+
+
+@late
+def kernel(which: str, dtype: str) -> int:
+    """The address of one of the kernels."""
+    function, bindings = convolution_kernel(which, dtype)
+    sums = which == "convolve_weight"
+    return address(Program(which, function, dtype, bindings, sums, True, sums))
+
+
+def plane_tables(geometry: Geometry) -> tuple[list[int], tuple[int, ...], int, int]:
+    """The tables of a record, sizes and number of planes, and the largest distance in one: NOTE [Planes]."""
+    short, size, stride, dilation = (
+        in_three(each, 1) for each in (geometry.short, geometry.kernel, geometry.stride, geometry.dilation)
+    )
+    reach = [[k * d // s for k in range(n)] for n, s, d in zip(size, stride, dilation)]
+    remainder = [[k * d % s for k in range(n)] for n, s, d in zip(size, stride, dilation)]
+    sizes = tuple([n + max(each) for n, each in zip(short, reach)])
+    kept = [*itertools.product(*(sorted(set(each)) for each in remainder))]
+    number = {each: k for k, each in enumerate(kept)}
+    taps = [
+        (
+            number[tuple(each[k] for each, k in zip(remainder, at))],
+            (reach[0][at[0]] * sizes[1] + reach[1][at[1]]) * sizes[2] + reach[2][at[2]],
+        )
+        for at in itertools.product(*map(range, size))
+    ]
+    lists = [[t for t, (plane, _) in enumerate(taps) if plane == k] for k in range(len(kept))]
+    words = [value for tap in taps for value in tap]
+    begin = 0
+    for each, own in zip(kept, lists):
+        words += [*each, begin, len(own)]
+        begin += len(own)
+    return words + [t for own in lists for t in own], sizes, len(kept), max(distance for _, distance in taps)
+
+
+def covers(geometry: Geometry) -> bool:
+    """Whether every element of the long side belongs to a plane."""
+    numbers = zip(*geometry[4:])
+    return all(
+        s == len({k * d % s for k in range(n)}) and (short + (n - 1) * d // s) * s - p >= long
+        for long, short, n, s, p, d in numbers
+    )
+
+
+def is_product(geometry: Geometry) -> bool:
+    """Whether it is a product of matrices as they lie, of a size for which BLAS is quicker."""
+    alone = geometry.long == geometry.short and max(geometry.kernel) == max(geometry.stride) == 1 and not any(geometry.padding)
+    return alone and min(geometry.channels, geometry.heads) >= MATRICES_FROM
+
+
+def share_of(geometry: Geometry, which: str, memory: int) -> tuple[int, int, int]:
+    """Items, items of a unit, parts of an image: functions of the sizes alone, so that results do not depend on threads."""
+    images, most = geometry.batch * geometry.groups, max(1, min(MOST_UNITS, MOST_MEMORY // memory))
+    if which == "convolve_weight":
+        heavy = geometry.groups * geometry.heads * geometry.channels * math.prod(geometry.kernel)
+        units = max(1, min(most, images, max(2, (1 << 22) // heavy) if geometry.work >= LARGE else 1))
+        return images, -(-images // units), 1
+    rows = geometry.channels if which == "convolve_transposed" else geometry.heads
+    parts = 1 if images >= ITEMS else max(1, min(ITEMS // images, rows // 8, most))
+    return images * parts, -(-images * parts // most), parts
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan | None:
+    """The launch for contiguous real operands; its second result is memory to work in. None for others, and for empty results."""
+    first = layouts[0]
+    attributes = dict(zip(WEIGHT_ATTRIBUTES if name == "conv_weight" else ATTRIBUTES, values))
+    if first.dtype.name not in ("float32", "float64"):
+        return None
+    if any(x.neg or not x.contiguous or not x.numel for x in layouts):
+        return None
+    transposed = attributes.get("transposed", False)
+    geometry = geometry_of(name, layouts, attributes)
+    shape = result_shape(name, geometry, transposed)
+    if len(geometry.long) > 3 or 0 in shape or is_product(geometry):
+        return None
+    which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
+    tables, sizes, planes, reach = plane_tables(geometry)
+    sums = which == "convolve_weight"
+    long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
+    size, taps, channels, heads = first.dtype.itemsize, math.prod(geometry.kernel), geometry.channels, geometry.heads
+    plane, run = math.prod(sizes), ((short[0] - 1) * sizes[1] + short[1] - 1) * sizes[2] + short[2]
+    as_it_lies = which != "convolve_transposed" and max(stride) == 1 and not any(geometry.padding) and sizes == long
+    if not as_it_lies:  # what is read and computed beyond is left out: no loop has a rest
+        run = eights(plane if which == "convolve_transposed" else run)
+    piece = min(PIECE, run)
+    block = planes * plane + 8
+    table = 16 * (heads if which == "convolve_transposed" else channels) * taps
+    if which == "convolve_transposed":
+        rows, wide = 4 * piece * size, (heads * (reach + plane) + 8) * size
+    else:
+        rows, wide = (heads * eights(plane) if sums else 4 * piece) * size, 0 if as_it_lies else channels * block * size
+    begin = rounded(table)
+    memory = begin + rounded(rows) + rounded(wide)
+    items, share, parts = share_of(geometry, which, memory)
+    units = -(-items // share)
+    words = [
+        geometry.groups,
+        channels,
+        heads,
+        taps,
+        *long,
+        *short,
+        *sizes,
+        *stride,
+        *in_three(geometry.padding, 0),
+        planes,
+        plane,
+        run,
+        items,
+        share,
+        parts,
+        piece,
+        memory,
+        int(name == "conv_bias"),
+        reach,
+        int(as_it_lies),
+        int(not covers(geometry)),
+        begin,
+        begin + rounded(rows),
+        *tables,
+    ]
+    shape = (units, *shape) if which == "convolve_weight" and units > 1 else shape
+    out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
+    flags = PARALLEL if geometry.work >= LARGE else 0
+    code = kernel(which, first.dtype.name)
+    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
+    return GeneralPlan(record, (out.template, space.template), layouts)
+
+
+def rounded(count: int) -> int:
+    """Bytes up to the next line of the cache, and one more, so that rows do not all begin at one place of it."""
+    return -(-count // 64) * 64 + 64
+
+
+def eights(count: int) -> int:
+    """A number of elements, up to a multiple of 8."""
+    return -(-count // 8) * 8
+
+
+ATTRIBUTES = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
+WEIGHT_ATTRIBUTES = ("kernel", "stride", "padding", "dilation", "groups")
+
+
+def run_plan(plan: GeneralPlan, tensors: tuple[Tensor, ...]) -> Tensor:
+    """The result of a launch; sums of a weight that come in parts are added up."""
+    out = native.fresh(plan, *tensors)[0]
+    return out if out.layout.ndim == tensors[0].layout.ndim else CALLS["sum"](out, 0)
+
+
+@lowering("conv", "conv_bias", "conv_weight", style="run")
+def _convolution(op, tensors, attributes):
+    values = tuple(attributes.values())
+    plan = plan_of(op.name, tuple([x.layout for x in tensors]), *values)
+    if plan is not None:
+        return run_plan(plan, tensors)
+    if not all(x.layout.contiguous for x in tensors):
+        return _convolution(op, tuple([CALLS["contiguous_copy"](x) for x in tensors]), attributes)
+    return in_windows(op, tensors, attributes)
+
+
+@prepared("conv", "conv_bias", "conv_weight")
+def _quick_convolution(op, layouts, attributes):
+    count = len(layouts)
+    plan = plan_of(op.name, layouts, *attributes.values())
+    return None if plan is None else lambda *values: run_plan(plan, values[:count])
+
+
+# ---- by products of windows --------------------------------------------------------------------------------------------
+
+
+@lowering("conv", "conv_bias", "conv_weight", style="run", device="cuda")
+def in_windows(op, tensors, attributes):
+    """The same by products of matrices, on any device and of any numbers; half types are computed in single precision."""
+    dtype: DType = tensors[0].layout.dtype
+    if dtype.compute != dtype.name:
+        wide = op_call(op, tuple([CALLS["to_dtype"](x, float32) for x in tensors]), attributes)
+        return CALLS["to_dtype"](wide, dtype)
+    geometry = geometry_of(op.name, tuple([x.layout for x in tensors]), attributes)
+    transposed = attributes.get("transposed", False)
+    shape = result_shape(op.name, geometry, transposed)
+    if 0 in shape or not all(x.layout.numel for x in tensors[:2]):
+        out = CALLS["new_full"](tensors[0].layout.like(shape=shape), 0)
+    elif op.name == "conv_weight":
+        out = weight_of_windows(*tensors, geometry)
+    elif transposed:
+        out = transposed_windows(*tensors[:2], geometry)
+    else:
+        out = sum_of_windows(*tensors[:2], geometry)
+    return CALLS["add"](out, per_channel(tensors[2], len(geometry.long))) if len(tensors) > 2 else out
+
+
+def op_call(op, tensors: tuple, attributes: dict) -> Tensor:
+    """The call of an operation."""
+    return CALLS[op.name](*tensors, *attributes.values())
+
+
+def per_channel(bias: Tensor, count: int) -> Tensor:
+    """A bias as it broadcasts to ``(batch, channels, *)``."""
+    return CALLS["view_shape"](bias, (bias.layout.numel, *(1,) * count))
+
+
+def windows_of(x: Tensor, geometry: Geometry) -> Tensor:
+    """``(batch, groups, channels, *short, *kernel)``: what the kernel meets at every place, a view of the padded input."""
+    batch, groups, channels, _, long, short, kernel, stride, padding, dilation = geometry
+    x = CALLS["view_shape"](CALLS["contiguous_copy"](x), (batch, groups, channels, *long))
+    if any(padding):
+        x = CALLS["zero_pad"](x, tuple(p for each in reversed(padding) for p in (each, each)))
+    for dim, (count, k, s, d) in enumerate(zip(short, kernel, stride, dilation), 3):
+        x = CALLS["slice"](CALLS["unfold"](x, dim, d * (k - 1) + 1, s), dim, 0, count, 1)
+        x = CALLS["slice"](x, -1, 0, d * (k - 1) + 1, d)
+    return x
+
+
+def images_at_a_time(geometry: Geometry) -> int:
+    """How many images' windows are written out together."""
+    each = geometry.groups * geometry.channels * math.prod(geometry.short) * math.prod(geometry.kernel)
+    return max(1, WINDOWS // each)
+
+
+def some_of(tensors: tuple, geometry: Geometry):
+    """Few images at a time: ``(tensors, geometry)``."""
+    step = images_at_a_time(geometry)
+    for low in range(0, geometry.batch, step):
+        high = min(low + step, geometry.batch)
+        yield tuple([CALLS["slice"](x, 0, low, high, 1) for x in tensors]), geometry._replace(batch=high - low)
+
+
+def sum_of_windows(x: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+    """The convolution, few images at a time."""
+    _, groups, channels, heads, _, short, kernel, *_ = geometry
+    n, depth, places, made = len(short), channels * math.prod(kernel), math.prod(short), []
+    rows = CALLS["reshape"](weight, (groups, heads, depth))
+    order = (0, 1, 2, *range(3 + n, 3 + 2 * n), *range(3, 3 + n))
+    for (some,), part in some_of((x,), geometry):
+        columns = CALLS["reshape"](CALLS["permute_dims"](windows_of(some, part), order), (part.batch, groups, depth, places))
+        made.append(CALLS["reshape"](CALLS["matmul"](rows, columns), (part.batch, groups * heads, *short)))
+    return made[0] if len(made) == 1 else CALLS["cat"](made, 0)
+
+
+def transposed_windows(y: Tensor, weight: Tensor, geometry: Geometry) -> Tensor:
+    """The transpose: a convolution of the short side, with zeros between and around its elements, by the kernel turned round."""
+    batch, groups, channels, heads, long, short, kernel, stride, padding, dilation = geometry
+    n, around = len(short), []
+    for dim, (count, s) in enumerate(zip(short, stride), 2):
+        if s > 1 and count > 1:
+            size = (count - 1) * s + 1
+            shape = (*y.layout.shape[:dim], size, *y.layout.shape[dim + 1 :])
+            y = CALLS["slice_backward"](y, shape, dim, 0, size, s)
+    spread = y.layout.shape[2:]
+    for size, wide, k, p, d in zip(long, spread, kernel, padding, dilation):
+        around.append((d * (k - 1) - p, size + p - wide))
+    y = CALLS["zero_pad"](y, tuple(each for pair in reversed(around) for each in pair))
+    turned = CALLS["transpose"](CALLS["reshape"](weight, (groups, heads, channels, *kernel)), 1, 2)
+    turned = CALLS["flip_dims"](turned, tuple(range(3, 3 + n)))
+    turned = CALLS["reshape"](turned, (groups * channels, heads, *kernel))
+    ones, none = (1,) * n, (0,) * n
+    return sum_of_windows(
+        y, turned, Geometry(batch, groups, heads, channels, y.layout.shape[2:], long, kernel, ones, none, dilation)
+    )
+
+
+def weight_of_windows(x: Tensor, y: Tensor, geometry: Geometry) -> Tensor:
+    """Products of both sides, few images at a time."""
+    _, groups, channels, heads, _, short, kernel, *_ = geometry
+    n, depth, places, total = len(short), channels * math.prod(kernel), math.prod(short), None
+    order = (1, 0, *range(3, 3 + n), 2, *range(3 + n, 3 + 2 * n))
+    for (some, others), part in some_of((x, y), geometry):
+        columns = CALLS["reshape"](CALLS["permute_dims"](windows_of(some, part), order), (groups, part.batch * places, depth))
+        rows = CALLS["reshape"](others, (part.batch, groups, heads, places))
+        rows = CALLS["reshape"](CALLS["permute_dims"](rows, (1, 2, 0, 3)), (groups, heads, part.batch * places))
+        made = CALLS["matmul"](rows, columns)
+        total = made if total is None else CALLS["add"](total, made)
+    return CALLS["reshape"](total, (groups * heads, channels, *kernel))

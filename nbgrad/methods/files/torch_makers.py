@@ -1,0 +1,123 @@
+"""torch's names in its files, and what is made of them: tensors on storages, parameters, dtypes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...base.dtypes import DTYPES, DType, uint8
+from ...base.errors import NotSupportedError
+from ...tensors import memory_format
+from ...tensors.storage import Storage
+from ...tensors.tensor import Parameter, Tensor
+from ..pickling import tensor_of
+from .archive import damaged
+from .makers import MAKERS, Maker, checked_layout, kind_of, maker, tensor_on
+from .names import STORAGES
+
+__all__ = ["StorageKind", "TypedStorage"]
+
+
+class StorageKind(NamedTuple):
+    """torch's type of a storage; untyped ones, whose elements are bytes, have None."""
+
+    dtype: DType | None
+
+
+class TypedStorage(NamedTuple):
+    """A storage as a pickle knows it."""
+
+    storage: Storage
+    dtype: DType
+
+
+for dtype, storage_name in STORAGES.items():
+    MAKERS["torch", storage_name] = StorageKind(dtype)
+MAKERS["torch.storage", "UntypedStorage"] = MAKERS["torch", "UntypedStorage"] = StorageKind(None)
+for dtype in DTYPES:
+    MAKERS["torch", dtype.name] = dtype
+
+
+class Lacking(NamedTuple):
+    """A dtype that nbgrad lacks."""
+
+    name: str
+
+
+OTHERS = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+for other in (*OTHERS, "complex32", "qint8", "quint8", "qint32"):
+    MAKERS["torch", other] = Lacking(other)
+
+
+@maker("torch._utils._rebuild_tensor")
+def rebuild_tensor(storage: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """The oldest form."""
+    return rebuild_tensor_v2(storage, offset, size, stride)
+
+
+@maker("torch._utils._rebuild_tensor_v2")
+def rebuild_tensor_v2(
+    storage: Any, offset: int, size: Any, stride: Any, needs_grad: Any = False, hooks: Any = None, metadata: Any = None
+) -> Tensor:
+    """A tensor of the storage's dtype."""
+    return rebuild_tensor_v3(storage, offset, size, stride, needs_grad, hooks, None, metadata)
+
+
+@maker("torch._utils._rebuild_tensor_v3")
+def rebuild_tensor_v3(
+    storage: Any, offset: int, size: Any, stride: Any, needs_grad: Any, hooks: Any, dtype: Any, metadata: Any = None
+) -> Tensor:
+    """A tensor of any dtype on a storage; ``metadata`` says which lazy bits it has."""
+    if isinstance(dtype, Lacking):
+        raise NotSupportedError(f"load: the file has a tensor of {dtype.name}, which nbgrad lacks. Hint: convert it before saving.")
+    if type(storage) is not TypedStorage or type(offset) is not int:
+        raise TypeError("no storage")
+    lazy = metadata if isinstance(metadata, dict) else {}
+    dtype = storage.dtype if dtype is None else dtype
+    with_bits = checked_layout(dtype, size, stride, storage.storage.device, bool(lazy.get("conj")), bool(lazy.get("neg")))
+    return tensor_on(Tensor, storage.storage, with_bits, offset * dtype.itemsize, bool(needs_grad))
+
+
+@maker("torch._utils._rebuild_parameter")
+def rebuild_parameter(data: Tensor, needs_grad: Any, hooks: Any, state: Any = None) -> Parameter:
+    """A parameter on a tensor's memory."""
+    return as_kind(Parameter, data, bool(needs_grad), state)
+
+
+maker("torch._utils._rebuild_parameter_with_state")(rebuild_parameter)
+
+
+@maker("torch._tensor._rebuild_from_type_v2")
+def rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Tensor:
+    """A tensor with attributes, or of a type."""
+    if type(function) is not Maker:
+        raise TypeError("no function")
+    found = function(*args)
+    return as_kind(kind_of(kind), found, found.requires_grad, state)
+
+
+def as_kind(kind: type, x: Any, needs_grad: bool, state: Any) -> Any:
+    """A tensor as one of a type, with attributes; torch writes them beside slots that have none."""
+    if not isinstance(x, Tensor) or not issubclass(kind, Tensor):
+        raise TypeError("no tensor")
+    state = state[0] if isinstance(state, tuple) and len(state) == 2 else state
+    if needs_grad and not x.layout.dtype.differentiable:
+        raise damaged(f"a tensor of {x.layout.dtype} requires grad")
+    attributes = {str(name): value for name, value in dict(state or {}).items()}
+    return tensor_of(kind, x._storage_, x.layout, x._offset_, needs_grad, attributes)
+
+
+@maker("torch.serialization._get_layout")
+def memory_layout(name: str) -> Any:
+    """``torch.strided``; sparse ones are not read."""
+    if name != "torch.strided":
+        raise NotSupportedError(
+            f"load: the file has a tensor of layout {name}, expected strided ones. Hint: x.to_dense() before saving."
+        )
+    return memory_format.strided
+
+
+def dtype_of_kind(kind: Any) -> DType:
+    """Of what the elements of a storage are."""
+    if type(kind) is not StorageKind:
+        raise damaged(f"the pickle has a {type(kind).__name__} for the type of a storage")
+    return kind.dtype or uint8

@@ -1,0 +1,238 @@
+"""Modules whose sizes follow from the first input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nbgrad
+
+from .. import Parameter, Tensor
+from ..base.errors import ArgumentError
+from .instance_layers import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from .layers import Linear
+from .module import Module
+from .normal_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d
+
+__all__ = [
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
+    "LazyModuleMixin",
+    "UninitializedParameter",
+]
+
+
+class UninitializedParameter(Parameter):
+    """A parameter of which only dtype and device are known, until ``materialize`` says its shape.
+
+    >>> weight = UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> type(weight).__name__, tuple(weight.shape)
+    ('Parameter', (2, 3))
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return super().__new__(cls, nbgrad.empty((0,), device=device, dtype=dtype), requires_grad)
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a parameter of a shape, with undefined elements.
+
+        Args:
+            device, dtype: those that it was made with, unless given.
+        """
+        made = nbgrad.empty(tuple(shape), device=device or self.device, dtype=dtype or self.dtype)
+        self.data = made
+        self.__class__ = Parameter  # type: ignore[assignment]  # the object stays, so that optimizers that hold it hold the parameter
+
+    def __repr__(self, **options: Any) -> str:
+        return "<UninitializedParameter>"
+
+
+class LazyModuleMixin(Module):
+    """What modules share whose sizes follow from the first input; a subclass says how, in ``initialize_parameters``.
+
+    Attributes:
+        cls_to_become: the class that a module has from the first call on.
+
+    >>> import nbgrad
+    >>> layer = LazyLinear(2)
+    >>> layer(nbgrad.ones(5, 3)).shape, layer
+    (nbgrad.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
+
+    cls_to_become: Any = None
+
+    def _wait(self, *names: str, device: Any = None, dtype: Any = None) -> None:
+        """Make attributes parameters that wait for a shape, and the first call say it."""
+        for name in names:
+            self.register_parameter(name, UninitializedParameter(device=device, dtype=dtype))
+        handle = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        self.__dict__["_initialize_hook"] = handle
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the shape of a parameter is still to be known.
+
+        >>> LazyLinear(2).has_uninitialized_params()
+        True
+        """
+        return any(isinstance(each, UninitializedParameter) for _, each in self._own("parameter"))
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give parameters their shapes and first values, by the arguments of the first call. A subclass defines it."""
+        raise NotImplementedError(f"{type(self).__name__}: initialize_parameters is not defined. Hint: define it in the subclass.")
+
+    @staticmethod
+    def _infer_parameters(module: Any, args: tuple, kwargs: dict | None = None) -> None:
+        """What is called before the first ``forward``."""
+        module.initialize_parameters(*args, **(kwargs or {}))
+        if module.has_uninitialized_params():
+            raise ArgumentError(f"{type(module).__name__}: initialize_parameters left a parameter without a shape.")
+        module.__dict__.pop("_initialize_hook").remove()
+        if not any(vars(module._hooks_).values()):
+            module.__dict__["_hooks_"] = None  # calls go their short way
+        if module.cls_to_become is not None:
+            module.__class__ = module.cls_to_become
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """``Linear`` whose ``in_features`` is the last size of the first input.
+
+    >>> import nbgrad
+    >>> LazyLinear(2)(nbgrad.ones(5, 3)).shape
+    nbgrad.Size([5, 2])
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False, device, dtype)
+        self.out_features = out_features
+        self._wait("weight", *(["bias"] if bias else []), device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew, once they have shapes."""
+        if not self.has_uninitialized_params() and self.in_features:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """By the last size of the input."""
+        if not self.has_uninitialized_params():
+            return
+        weight: Any = self.weight
+        bias: Any = self.bias
+        self.in_features = input.shape[-1]
+        weight.materialize((self.out_features, self.in_features))
+        if bias is not None:
+            bias.materialize((self.out_features,))
+        self.reset_parameters()
+
+
+class _LazyNorm(LazyModuleMixin):
+    """A norm of channels whose number is that of the first input's."""
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        made: Any = {"device": device, "dtype": dtype}
+        super().__init__(0, eps, momentum, affine, track_running_stats, **made, bias=bias)  # type: ignore[call-arg]
+        self._wait(*(["weight"] if affine else []), *(["bias"] if affine and bias else []), **made)
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0, once they have shapes."""
+        if not self.has_uninitialized_params():
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """By the channels of the input."""
+        module: Any = self
+        if module.num_features:
+            return
+        module.num_features = input.shape[0 if input.ndim < min(module.ranks) else 1]
+        for each in (module.weight, module.bias):
+            if isinstance(each, UninitializedParameter):
+                each.materialize((module.num_features,))
+        for name in ("running_mean", "running_var"):
+            if getattr(self, name) is not None:
+                setattr(self, name, getattr(self, name).new_zeros((module.num_features,)))
+        module.reset_parameters()
+        module.reset_running_stats()
+
+
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+    """``BatchNorm1d`` whose ``num_features`` is the number of channels of the first input.
+
+    >>> import nbgrad
+    >>> LazyBatchNorm1d()(nbgrad.ones(4, 3)).shape
+    nbgrad.Size([4, 3])
+    """
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+    """``BatchNorm2d`` whose ``num_features`` is the number of channels of the first input.
+
+    >>> import nbgrad
+    >>> LazyBatchNorm2d()(nbgrad.ones(4, 3, 2, 2)).shape
+    nbgrad.Size([4, 3, 2, 2])
+    """
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+    """``BatchNorm3d`` whose ``num_features`` is the number of channels of the first input.
+
+    >>> import nbgrad
+    >>> LazyBatchNorm3d()(nbgrad.ones(4, 3, 2, 2, 2)).shape
+    nbgrad.Size([4, 3, 2, 2, 2])
+    """
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+    """``InstanceNorm1d`` whose ``num_features`` is the number of channels of the first input.
+
+    >>> import nbgrad
+    >>> LazyInstanceNorm1d()(nbgrad.ones(4, 3, 2)).shape
+    nbgrad.Size([4, 3, 2])
+    """
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+    """``InstanceNorm2d`` whose ``num_features`` is the number of channels of the first input.
+
+    >>> import nbgrad
+    >>> LazyInstanceNorm2d()(nbgrad.ones(4, 3, 2, 2)).shape
+    nbgrad.Size([4, 3, 2, 2])
+    """
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+    """``InstanceNorm3d`` whose ``num_features`` is the number of channels of the first input.
+
+    >>> import nbgrad
+    >>> LazyInstanceNorm3d()(nbgrad.ones(4, 3, 2, 2, 2)).shape
+    nbgrad.Size([4, 3, 2, 2, 2])
+    """
+
+    cls_to_become = InstanceNorm3d

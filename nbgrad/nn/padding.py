@@ -1,0 +1,233 @@
+"""Modules that pad the last one, two or three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import Tensor, pad
+from ..base.errors import RangeError, ShapeError
+from .module import Module
+
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+]
+
+
+class _Pad(Module):
+    """Elements before and after along the last dimensions.
+
+    Args:
+        padding: one number for all sides, or ``(before last, after last, before the one before, ...)``; negative ones cut away.
+
+    Raises:
+        RangeError: not as many numbers as sides.
+    """
+
+    spatial, mode, optional = 1, "constant", True
+    value: Any = 0.0
+
+    def __init__(self, padding: int | Sequence[int]) -> None:
+        super().__init__()
+        self.padding = (padding,) * (2 * self.spatial) if isinstance(padding, int) else tuple(padding)
+        if len(self.padding) != 2 * self.spatial:
+            raise RangeError(f"{type(self).__name__}: padding is {padding}, expected a number or {2 * self.spatial} of them.")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(batch, channels, *)`` or ``(channels, *)``; constants pad any."""
+        if self.mode != "constant" and input.ndim not in (self.spatial + 1, self.spatial + 2):
+            expected = f"{self.spatial + 1} or {self.spatial + 2}"
+            raise ShapeError(f"{type(self).__name__}: input is {list(input.shape)}, expected {expected} dimensions.")
+        return pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        """The numbers."""
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    """``value`` on all sides."""
+
+    def __init__(self, padding: int | Sequence[int], value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        """The numbers."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """``value`` before and after the last dimension.
+
+    >>> import nbgrad
+    >>> ConstantPad1d((1, 2), 7.0)(nbgrad.ones(1, 2))
+    tensor([[7., 1., 1., 7., 7.]])
+    """
+
+
+class ConstantPad2d(_ConstantPad):
+    """``value`` around the last two dimensions.
+
+    >>> import nbgrad
+    >>> ConstantPad2d(1, 7.0)(nbgrad.ones(1, 1)).tolist()
+    [[7.0, 7.0, 7.0], [7.0, 1.0, 7.0], [7.0, 7.0, 7.0]]
+    """
+
+    spatial = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """``value`` around the last three dimensions.
+
+    >>> import nbgrad
+    >>> ConstantPad3d(1, 7.0)(nbgrad.ones(1, 1, 1, 1)).shape
+    nbgrad.Size([1, 3, 3, 3])
+    """
+
+    spatial = 3
+
+
+class ZeroPad1d(_Pad):
+    """Zeros before and after the last dimension.
+
+    >>> import nbgrad
+    >>> ZeroPad1d((1, 2))(nbgrad.ones(1, 2))
+    tensor([[0., 1., 1., 0., 0.]])
+    """
+
+
+class ZeroPad2d(_Pad):
+    """Zeros around the last two dimensions.
+
+    >>> import nbgrad
+    >>> ZeroPad2d((1, 0, 0, 1))(nbgrad.ones(1, 1))
+    tensor([[0., 1.],
+            [0., 0.]])
+    """
+
+    spatial = 2
+
+
+class ZeroPad3d(_Pad):
+    """Zeros around the last three dimensions.
+
+    >>> import nbgrad
+    >>> ZeroPad3d(1)(nbgrad.ones(1, 1, 1, 1)).sum()
+    tensor(1.)
+    """
+
+    spatial = 3
+
+
+class ReflectionPad1d(_Pad):
+    """The elements inside of the ends, mirrored.
+
+    >>> import nbgrad
+    >>> ReflectionPad1d(2)(nbgrad.arange(3.0).reshape(1, 3))
+    tensor([[2., 1., 0., 1., 2., 1., 0.]])
+    """
+
+    mode = "reflect"
+
+
+class ReflectionPad2d(ReflectionPad1d):
+    """The elements inside of the edges of the last two dimensions, mirrored.
+
+    >>> import nbgrad
+    >>> ReflectionPad2d(1)(nbgrad.ones(1, 2, 2)).shape
+    nbgrad.Size([1, 4, 4])
+    """
+
+    spatial = 2
+
+
+class ReflectionPad3d(ReflectionPad1d):
+    """The elements inside of the faces of the last three dimensions, mirrored.
+
+    >>> import nbgrad
+    >>> ReflectionPad3d(1)(nbgrad.ones(1, 2, 2, 2)).shape
+    nbgrad.Size([1, 4, 4, 4])
+    """
+
+    spatial = 3
+
+
+class ReplicationPad1d(_Pad):
+    """The first and the last element, repeated.
+
+    >>> import nbgrad
+    >>> ReplicationPad1d(2)(nbgrad.arange(3.0).reshape(1, 3))
+    tensor([[0., 0., 0., 1., 2., 2., 2.]])
+    """
+
+    mode = "replicate"
+
+
+class ReplicationPad2d(ReplicationPad1d):
+    """The edges of the last two dimensions, repeated.
+
+    >>> import nbgrad
+    >>> ReplicationPad2d(1)(nbgrad.ones(1, 1, 1)).shape
+    nbgrad.Size([1, 3, 3])
+    """
+
+    spatial = 2
+
+
+class ReplicationPad3d(ReplicationPad1d):
+    """The faces of the last three dimensions, repeated.
+
+    >>> import nbgrad
+    >>> ReplicationPad3d(1)(nbgrad.ones(1, 1, 1, 1)).shape
+    nbgrad.Size([1, 3, 3, 3])
+    """
+
+    spatial = 3
+
+
+class CircularPad1d(_Pad):
+    """The elements of the other end.
+
+    >>> import nbgrad
+    >>> CircularPad1d(1)(nbgrad.arange(3.0).reshape(1, 3))
+    tensor([[2., 0., 1., 2., 0.]])
+    """
+
+    mode = "circular"
+
+
+class CircularPad2d(CircularPad1d):
+    """The elements of the other edge, along the last two dimensions.
+
+    >>> import nbgrad
+    >>> CircularPad2d(1)(nbgrad.ones(1, 2, 2)).shape
+    nbgrad.Size([1, 4, 4])
+    """
+
+    spatial = 2
+
+
+class CircularPad3d(CircularPad1d):
+    """The elements of the other face, along the last three dimensions.
+
+    >>> import nbgrad
+    >>> CircularPad3d(1)(nbgrad.ones(1, 2, 2, 2)).shape
+    nbgrad.Size([1, 4, 4, 4])
+    """
+
+    spatial = 3

@@ -1,0 +1,288 @@
+"""``interpolate`` and its relatives: grids of numbers with other sizes.
+
+NOTE [Taps]: along one dimension each element of the result is a sum of a few elements of the input, its *taps*, with weights that
+depend on the sizes alone. Where an end has fewer of them the last one stands in, with weight 0. Several dimensions are done one
+after the other.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import nbgrad
+
+from .. import Tensor
+from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from .module import Module
+
+__all__ = [
+    "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+    "interpolate",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
+# ``{mode: dimensions behind the channels}``.
+MODES = {
+    "nearest": (1, 2, 3),
+    "nearest-exact": (1, 2, 3),
+    "area": (1, 2, 3),
+    "linear": (1,),
+    "bilinear": (2,),
+    "bicubic": (2,),
+    "trilinear": (3,),
+}
+SHARP, SHARP_SMOOTHED = -0.75, -0.5  # the cubic's parameter: Keys' derivative at 1; with antialias as in Pillow
+
+
+def interpolate(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """``input`` with other sizes behind its channels.
+
+    Args:
+        input: shape ``(batch, channels, *)`` with one to three further dimensions, floating.
+        size: the new sizes, or one for all of them.
+        scale_factor: instead, what sizes are multiplied by, rounded down.
+        mode: "nearest" (as OpenCV finds it), "nearest-exact" (the nearest indeed), "linear", "bilinear", "bicubic", "trilinear", or
+            "area", the mean over what an element covers.
+        align_corners: of linear and cubic modes: whether the centres of the corners stay where they are, rather than their edges.
+        recompute_scale_factor: whether the steps between places follow from the sizes rather than from ``scale_factor``.
+        antialias: of "bilinear" and "bicubic": smaller results are smoothed first.
+
+    Returns:
+        Tensor of shape ``(batch, channels, *size)`` and the dtype of ``input``.
+
+    Raises:
+        ArgumentError: not one of ``size`` and ``scale_factor``, or options that a mode does not have. RangeError: an unknown mode.
+        ShapeError: another number of dimensions, or sizes that are not positive. DTypeError: the input is not floating.
+
+    Source: Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981.
+
+    >>> import nbgrad
+    >>> interpolate(nbgrad.tensor([[[0.0, 4.0]]]), scale_factor=2, mode="linear").tolist()
+    [[[0.0, 1.0, 3.0, 4.0]]]
+    """
+    spatial = input.ndim - 2
+    if mode not in MODES:
+        raise RangeError(f"interpolate: mode is {mode!r}, expected one of {', '.join(map(repr, MODES))}.")
+    if spatial not in MODES[mode]:
+        ranks = " or ".join(str(2 + k) for k in MODES[mode])
+        raise ShapeError(f"interpolate: input is {list(input.shape)}, mode {mode!r} expects {ranks} dimensions.")
+    if not (input.dtype.is_floating_point or mode.startswith("nearest")):
+        raise DTypeError(f"interpolate: input is {input.dtype}, mode {mode!r} expects a floating dtype. Hint: input.float().")
+    smooth = mode in ("linear", "bilinear", "bicubic", "trilinear")
+    if align_corners is not None and not smooth:
+        raise ArgumentError(f"interpolate: align_corners is for linear and cubic modes, mode is {mode!r}. Hint: leave it out.")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(f"interpolate: antialias is for 'bilinear' and 'bicubic', mode is {mode!r}.")
+    sizes, scales = new_sizes(tuple(input.shape[2:]), size, scale_factor, recompute_scale_factor)
+    if min((*sizes, *input.shape[2:])) <= 0:
+        raise ShapeError(f"interpolate: input is {list(input.shape)}, the result's sizes {list(sizes)}, expected positive ones.")
+    if not smooth and mode != "area":
+        for k, (new, scale) in enumerate(zip(sizes, scales)):
+            input = nearest_along(input, 2 + k, new, scale, mode == "nearest-exact")
+        return input
+    x = input.float() if input.dtype.itemsize == 2 else input
+    kind = "area" if mode == "area" else "cubic" if mode == "bicubic" else "linear"
+    for k, (new, scale) in enumerate(zip(sizes, scales)):
+        x = weighted_along(x, 2 + k, (kind, x.shape[2 + k], new, scale, bool(align_corners), antialias))
+    return x if x.dtype is input.dtype else x.to(input.dtype)
+
+
+def new_sizes(old: tuple[int, ...], size: Any, factor: Any, recompute: bool | None) -> tuple[list[int], list[float | None]]:
+    """The sizes of a result, and for each dimension what a step in it is in the input; None where that follows from the sizes."""
+    if (size is None) == (factor is None):
+        raise ArgumentError(f"interpolate: size is {size}, scale_factor {factor}, expected one of both.")
+    if size is not None:
+        if recompute:
+            raise ArgumentError("interpolate: recompute_scale_factor is for scale_factor, which is None.")
+        return [int(each) for each in each_of("size", size, len(old))], [None] * len(old)
+    factors = [float(each) for each in each_of("scale_factor", factor, len(old))]
+    sizes = [math.floor(n * f) for n, f in zip(old, factors)]
+    return sizes, [None if recompute or f <= 0 else 1 / f for f in factors]
+
+
+def each_of(name: str, given: Any, count: int) -> Sequence[Any]:
+    """One value for each dimension."""
+    if not isinstance(given, (tuple, list)):
+        return [given] * count
+    if len(given) != count:
+        raise ShapeError(f"interpolate: {name} is {list(given)}, expected one for each of {count} dimensions.")
+    return given
+
+
+@lru_cache(maxsize=256)
+def nearest_places(old: int, new: int, scale: float | None, exact: bool) -> np.ndarray:
+    """Which element each place of a result is, in single precision, as torch counts."""
+    step = np.float32(old / new if scale is None else scale)
+    shift = np.float32(0.5 if exact else 0)
+    return np.minimum(np.floor((np.arange(new, dtype=np.float32) + shift) * step).astype(np.int64), old - 1)
+
+
+def nearest_along(x: Tensor, dim: int, new: int, scale: float | None, exact: bool) -> Tensor:
+    """One dimension by the nearest elements; whole multiples by views."""
+    old = x.shape[dim]
+    places = nearest_places(old, new, scale, exact)
+    if new % old == 0 and np.array_equal(places, np.arange(new) // (new // old)):
+        return x if new == old else x.repeat_interleave(new // old, dim, output_size=new)
+    return x.index_select(dim, on_device_of(x, places))
+
+
+def on_device_of(x: Tensor, values: np.ndarray, dtype: Any = None) -> Tensor:
+    """An array as a constant beside ``x``."""
+    return nbgrad.tensor(values, dtype=dtype, device=x.device)
+
+
+def weighted_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, bool, bool]) -> Tensor:
+    """One dimension by taps and their weights."""
+    places, weights = taps(*how)
+    if np.array_equal(places, np.arange(how[2])[:, None]) and (weights == 1).all():
+        return x
+    seen = [1] * x.ndim
+    seen[dim] = len(places)
+    total: Any = None
+    for k in range(places.shape[1]):
+        term = x.index_select(dim, on_device_of(x, places[:, k])) * on_device_of(x, weights[:, k], x.dtype).reshape(seen)
+        total = term if total is None else total + term
+    return total
+
+
+@lru_cache(maxsize=256)
+def taps(kind: str, old: int, new: int, scale: float | None, align: bool, antialias: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights, ``(new, taps)``: see NOTE [Taps]."""
+    step = (old - 1) / max(new - 1, 1) if align else old / new if scale is None else scale
+    at = np.arange(new)
+    if kind == "area":
+        first, last = at * old // new, -(-(at + 1) * old // new)
+        places = first[:, None] + np.arange((last - first).max())
+        weights = np.where(places < last[:, None], 1 / (last - first)[:, None], 0.0)
+        return np.minimum(places, last[:, None] - 1), weights
+    if antialias:
+        return smoothed_taps(kind, old, new, step)
+    centre = at * step if align else (at + 0.5) * step - 0.5
+    if kind == "linear":
+        centre = np.clip(centre, 0, None)
+    low = np.floor(centre).astype(np.int64)
+    low = np.minimum(low, old - 1) if kind == "linear" else low
+    places = low[:, None] + (np.arange(2) if kind == "linear" else np.arange(-1, 3))
+    distance = np.abs(centre[:, None] - places)
+    weights = np.clip(1 - distance, 0, 1) if kind == "linear" else cubic(distance, SHARP)
+    if kind == "linear":
+        weights[:, 0] = 1 - weights[:, 1]
+    return np.clip(places, 0, old - 1), weights
+
+
+def smoothed_taps(kind: str, old: int, new: int, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """Taps of a filter that is as wide as a step is."""
+    stretch, reach = max(step, 1.0), (1.0 if kind == "linear" else 2.0) * max(step, 1.0)
+    centre = step * (np.arange(new) + 0.5)
+    first = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
+    last = np.minimum((centre + reach + 0.5).astype(np.int64), old)
+    places = first[:, None] + np.arange(max((last - first).max(), 1))
+    distance = np.abs(places - centre[:, None] + 0.5) / stretch
+    weights = np.clip(1 - distance, 0, None) if kind == "linear" else cubic(distance, SHARP_SMOOTHED)
+    weights = np.where(places < last[:, None], weights, 0.0)
+    return np.minimum(places, last[:, None] - 1), weights / weights.sum(1, keepdims=True)
+
+
+def cubic(distance: np.ndarray, a: float) -> np.ndarray:
+    """Keys' kernel at distances, 0 from 2 on."""
+    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
+    far = ((distance - 5) * distance + 8) * distance * a - 4 * a
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+
+
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None) -> Tensor:
+    """``interpolate`` under its former name, with a warning.
+
+    >>> import nbgrad
+    >>> upsample(nbgrad.ones(1, 1, 2), 4).shape  # doctest: +SKIP
+    nbgrad.Size([1, 1, 4])
+    """
+    warnings.warn("upsample is the old name of interpolate.", FutureWarning, stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` of mode "nearest", with a warning: torch's former name."""
+    warnings.warn("upsample_nearest is an old name of interpolate.", FutureWarning, stacklevel=2)
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` of mode "bilinear" with aligned corners, with a warning: torch's former name."""
+    warnings.warn("upsample_bilinear is an old name of interpolate.", FutureWarning, stacklevel=2)
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+class Upsample(Module):
+    """``functional.interpolate`` with the same options, whose names are the same.
+
+    >>> import nbgrad
+    >>> Upsample(scale_factor=2, mode="bilinear")(nbgrad.ones(1, 3, 4, 4)).shape
+    nbgrad.Size([1, 3, 8, 8])
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
+        super().__init__()
+        several = isinstance(scale_factor, (tuple, list))
+        self.name, self.size, self.mode, self.align_corners = type(self).__name__, size, mode, align_corners
+        factors: Any = scale_factor
+        self.scale_factor = tuple(map(float, factors)) if several else float(factors) if factors else None
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(batch, channels, *)``."""
+        return interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+
+    def extra_repr(self) -> str:
+        """The sizes or factors, and the mode."""
+        what = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{what}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """``Upsample`` of mode "nearest".
+
+    >>> import nbgrad
+    >>> UpsamplingNearest2d(scale_factor=2)(nbgrad.ones(1, 1, 1, 1)).shape
+    nbgrad.Size([1, 1, 2, 2])
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """``Upsample`` of mode "bilinear" with aligned corners.
+
+    >>> import nbgrad
+    >>> UpsamplingBilinear2d(size=3)(nbgrad.ones(1, 1, 2, 2)).shape
+    nbgrad.Size([1, 1, 3, 3])
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)
