@@ -213,7 +213,7 @@ def map_rows(program: RowProgram, inputs: tuple[str, ...], output: str, shape: S
     rows, each. Grid: a block for ``BLOCK // width`` rows. Bind ``**program.source()``.
     """
     p = Program(program, inputs, output, shape.lanes, vectors)
-    held = HeldRow(p, shape)
+    held = HeldLines(p, shape)
     body = held.body() if shape.held else looped(p)
     return p.finished(
         f"map_rows{shape.width}h{shape.held}",
@@ -237,7 +237,7 @@ def resident(program: RowProgram, shape: Shape, operands: int) -> int:
     return next((blocks for blocks in (4, 3, 2) if needed <= REGISTERS // (blocks * BLOCK)), 1) if shape.held else 0
 
 
-class HeldRow:
+class HeldLines:
     """The lines of rows that are held. Of the last block's rows that are none, the threads read the last row that is one."""
 
     def __init__(self, p: Program, shape: Shape):
