@@ -4,8 +4,9 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, func as func, graph as graph, jit as jit,
-    linalg as linalg, nn as nn, optim as optim, special as special, testing as testing, utils as utils,
+    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions,
+    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, special as special, testing as testing,
+    utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
