@@ -110,7 +110,8 @@ class PackedSequence(_Packed):
 
     def pin_memory(self) -> PackedSequence:
         """With all tensors in pinned memory."""
-        return type(self)(*(None if x is None else x.pin_memory() for x in self))
+        indices = [None if x is None else x.pin_memory() for x in (self.sorted_indices, self.unsorted_indices)]
+        return type(self)(self.data.pin_memory(), self.batch_sizes.pin_memory(), *indices)
 
     def is_pinned(self) -> bool:
         """Whether ``data`` is in pinned memory."""
