@@ -90,6 +90,8 @@ OWN_TYPES = {
         for n in (1, 2, 3)
     },
     **{(f"conv{n}d", "padding"): "Ints | str" for n in (1, 2, 3)},
+    ("convolution", "bias"): "Tensor | None",
+    ("convolution", "transposed"): "bool",
 }
 NAME_TYPES = {name: annotation for annotation, names in NAMES.items() for name in names.split()}
 # Operations whose results are of one type or another, by their arguments: a tensor, or several.

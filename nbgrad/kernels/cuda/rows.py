@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, Sequence
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
+from .folds import MOST_HELD, Fold, whole_vectors
 from .meetings import in_pairs, meet, meeting_places
-from .reductions import MOST_HELD, Fold, short_width, whole_vectors
+from .reductions import short_width
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_grid"]
