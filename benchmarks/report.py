@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cuda.report import update as update_gpu
 from benchmarks.harness import OURS, RESULTS, ROOT, Result, Spread
 
 __all__ = ["Row", "newest", "plot", "results_in", "rows_of", "show", "update_operations", "update_readme"]
@@ -346,5 +347,6 @@ if __name__ == "__main__":
         print(error)
     try:
         print(f"README.md: table from {update_readme().name}")
+        print(f"README.md: table of a GPU from {update_gpu().name}")
     except (FileNotFoundError, ValueError) as error:
         sys.exit(str(error))

@@ -4,8 +4,9 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, func as func, graph as graph, jit as jit,
-    linalg as linalg, nn as nn, optim as optim, special as special, testing as testing, utils as utils,
+    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions, fft as fft,
+    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, special as special, testing as testing,
+    utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -149,14 +150,17 @@ def acos(input: Array, *, out: Tensor | None = None) -> Tensor: """The angle in 
 def acos_(input: Tensor) -> Tensor: """In place: The angle in [0, pi] whose cosine is x. See ``acos``."""
 def acosh(input: Array, *, out: Tensor | None = None) -> Tensor: """The inverse hyperbolic cosine; NaN below 1."""
 def acosh_(input: Tensor) -> Tensor: """In place: The inverse hyperbolic cosine; NaN below 1. See ``acosh``."""
-def adaptive_avg_pool1d(input: Array, output_size: _int) -> Tensor: """The mean of every one of so many windows of 1 dimension."""
-def adaptive_avg_pool2d(input: Array, output_size: _int) -> Tensor: """The mean of every one of so many windows of 2 dimensions."""
-def adaptive_avg_pool3d(input: Array, output_size: _int) -> Tensor: """The mean of every one of so many windows of 3 dimensions."""
-def adaptive_max_pool1d(input: Array, output_size: _int, return_indices: _bool = False) -> Tensor:
+def adaptive_avg_pool1d(input: Array, output_size: _int | None | Sequence[_int | None]) -> Tensor:
+    """The mean of every one of so many windows of 1 dimension."""
+def adaptive_avg_pool2d(input: Array, output_size: _int | None | Sequence[_int | None]) -> Tensor:
+    """The mean of every one of so many windows of 2 dimensions."""
+def adaptive_avg_pool3d(input: Array, output_size: _int | None | Sequence[_int | None]) -> Tensor:
+    """The mean of every one of so many windows of 3 dimensions."""
+def adaptive_max_pool1d(input: Array, output_size: _int | None | Sequence[_int | None], return_indices: _bool = False) -> Tensor:
     """The greatest number of every one of so many windows of 1 dimension."""
-def adaptive_max_pool2d(input: Array, output_size: _int, return_indices: _bool = False) -> Tensor:
+def adaptive_max_pool2d(input: Array, output_size: _int | None | Sequence[_int | None], return_indices: _bool = False) -> Tensor:
     """The greatest number of every one of so many windows of 2 dimensions."""
-def adaptive_max_pool3d(input: Array, output_size: _int, return_indices: _bool = False) -> Tensor:
+def adaptive_max_pool3d(input: Array, output_size: _int | None | Sequence[_int | None], return_indices: _bool = False) -> Tensor:
     """The greatest number of every one of so many windows of 3 dimensions."""
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input + alpha * other."""
 def addbmm(input: Array, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
@@ -247,10 +251,10 @@ def avg_pool1d(input: Array, kernel_size: Ints, stride: Ints | None = None, padd
                count_include_pad: _bool = True) -> Tensor:
     """The mean of every window of 1 dimension."""
 def avg_pool2d(input: Array, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: _bool = False,
-               count_include_pad: _bool = True, divisor_override: Any = None) -> Tensor:
+               count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
     """The mean of every window of 2 dimensions."""
 def avg_pool3d(input: Array, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: _bool = False,
-               count_include_pad: _bool = True, divisor_override: Any = None) -> Tensor:
+               count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
     """The mean of every window of 3 dimensions."""
 def baddbmm(input: Array, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
             out: Tensor | None = None) -> Tensor:
@@ -334,16 +338,16 @@ def conv2d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Int
 def conv3d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1,
            groups: _int = 1) -> Tensor:
     """A convolution over three dimensions."""
-def conv_transpose1d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+def conv_transpose1d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor:
     """The transpose of ``conv1d``: the kernel, times each element, added up where it would have read them."""
-def conv_transpose2d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+def conv_transpose2d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor:
     """The transpose of ``conv2d``."""
-def conv_transpose3d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+def conv_transpose3d(input: Array, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor:
     """The transpose of ``conv3d``."""
-def convolution(input: Array, weight: Tensor, bias: Tensor, stride: Ints, padding: Ints | str, dilation: Ints, transposed: Any,
+def convolution(input: Array, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints, transposed: _bool,
                 output_padding: Ints, groups: Any) -> Tensor:
     """``conv1d``, ``conv2d`` or ``conv3d``, or the transpose of one, by the number of dimensions; all arguments are given."""
 def copysign(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """The magnitude of x with the sign of y."""

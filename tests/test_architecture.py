@@ -47,7 +47,7 @@ LAYERS = (
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim linalg special fft data", "written in the public names"),
+    ("nn optim linalg special fft data distributions", "written in the public names"),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
@@ -280,6 +280,7 @@ TABLES = {
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
+    ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",

@@ -18,6 +18,7 @@ SMALL = {  # what makes them short
     "digits": ("--epochs", "1", "--images", "128"),
     "digits_cnn": ("--epochs", "1", "--images", "128"),
     "transformer": ("--steps", "2", "--batch", "2", "--context", "8", "--characters", "3"),
+    "characters": ("--steps", "2", "--batch", "2", "--context", "8", "--characters", "3"),
 }
 
 

@@ -34,7 +34,6 @@ ACCEPTED = {
     "arange": "one function serves counts and ranges: a single position is the end",
     "randint randint_like": "one function serves both: without low, the first position is the limit",
     "bernoulli": "without p the input has the probabilities",
-    "Tensor.set_": "stride=() of torch says what None says here",
     "max min Tensor.max Tensor.min": "the second position is a dimension or a tensor",
     "scatter Tensor.scatter Tensor.scatter_": "the fourth position is a tensor or a number",
     "std var std_mean var_mean Tensor.std Tensor.var": "one function serves all forms: a bool in the place of dim is unbiased",
@@ -44,7 +43,6 @@ ACCEPTED = {
     "binary_cross_entropy_with_logits kl_div": "torch documents those of nn.functional; reduction is a word there, a number here",
     "repeat_interleave": "repeats alone are given by position",
     "result_type": "torch documents tensor1 and tensor2",
-    "roll Tensor.roll": "dims=() of torch says what None says here, and is taken",
     "view_copy": "one function serves sizes and dtypes",
     "Tensor.dim_order Tensor.is_pinned Tensor.is_set_to Tensor.record_stream Tensor.to_dense": "there is nothing to choose",
     "Tensor.expand": "implicit is the compiler's",
@@ -129,9 +127,8 @@ def differences(path: str, function: Any, wanted: list[Argument]) -> Iterator[st
 
 def is_default(own: Any, theirs: Any) -> bool:
     """Whether a default is torch's: of one number for each dimension, the number; () is none of them, "valid" no padding."""
-    if isinstance(theirs, tuple) and len(set(theirs)) < 2:
-        theirs = theirs[0] if theirs else None
-    return bool(own == (0 if theirs == "valid" else theirs))
+    each = theirs[0] if isinstance(theirs, tuple) and len(set(theirs)) == 1 else {(): None, "valid": 0}.get(theirs, theirs)
+    return own in (theirs, each)
 
 
 def all_differences(place: str) -> Iterator[tuple[str, str]]:

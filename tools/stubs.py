@@ -71,7 +71,7 @@ NAMES = {
     "non_blocking pin_memory pivot requires_grad return_inverse size_average some sparse_grad transpose unitriangular "
     "unpack_data unpack_pivots with_replacement",
     "str": "UPLO approximate compute_mode driver indexing interpolation mode reduce reduction rounding_mode side",
-    "int": "N col decimals high low ndim output_size row",
+    "int": "N col decimals divisor_override high low ndim output_size row",
     "Number": "ord s",
     "Ints": "each sizes",
     "Sequence[float]": "range",
@@ -84,6 +84,14 @@ OWN_TYPES = {
     ("cross", "dim"): "int",
     ("gradient", "spacing"): "Number | Sequence[Tensor | Number]",
     ("linalg_diagonal", "dim"): "int",
+    **{
+        (f"adaptive_{kind}_pool{n}d", "output_size"): "int | None | Sequence[int | None]"
+        for kind in ("avg", "max")
+        for n in (1, 2, 3)
+    },
+    **{(f"conv{n}d", "padding"): "Ints | str" for n in (1, 2, 3)},
+    ("convolution", "bias"): "Tensor | None",
+    ("convolution", "transposed"): "bool",
 }
 NAME_TYPES = {name: annotation for annotation, names in NAMES.items() for name in names.split()}
 # Operations whose results are of one type or another, by their arguments: a tensor, or several.
@@ -311,13 +319,7 @@ def type_of(op: Op | None, name: str, p: inspect.Parameter, first: bool, inplace
         found = type(p.default).__name__
     else:
         found = "Any"
-    if (
-        isinstance(p.default, str)
-        and found in ("Number", "Ints", "int")
-        or op is not None
-        and name == "padding"
-        and op.name[:4] == "conv"
-    ):
+    if isinstance(p.default, str) and found in ("Number", "Ints", "int"):
         found += " | str"
     optional = p.default is None or p.default is p.empty and name in OPTIONAL and name != "dim"
     return found + " | None" if optional and found != "Any" else found

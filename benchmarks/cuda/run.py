@@ -168,6 +168,7 @@ def save(found: list[dict[str, Any]]) -> Path:
     known = versions()
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{datetime.date.today()}-{known['card'].replace(' ', '-')}.json"
-    path.write_text(json.dumps({"versions": known, "rows": found}, indent=1) + "\n", encoding="utf-8")
+    record = {"finished": datetime.datetime.now().isoformat(timespec="seconds"), "versions": known, "rows": found}
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(table(found, known), encoding="utf-8")
     return path

@@ -27,8 +27,10 @@ from ..kernels.cuda.products import join_parts, multiply, rows_times_vector, sha
 from ..kernels.cuda.searches import bin_of, count_bins, find_members, find_one, insertion, rank_dtype, rank_source, ranked
 from ..kernels.cuda.selection import choose_byte, count_candidates, count_first, take_first, through
 from ..kernels.cuda.sorting import GREATEST, count_bytes, move_bytes, scan_sums, scan_tiles, sort_lines, tile_sums
-from ..kernels.cuda.templates import array, index_source, repeated, strided
+from ..kernels.cuda.templates import across, array, index_source, repeated, strided
+from ..kernels.cuda.turned import turned
 from ..ops.core import OPS
+from .operations import named
 
 __all__ = ["general_recipes"]
 
@@ -59,6 +61,10 @@ def moves() -> Iterator[Recipe]:
         if shared is not None:
             recipe = transpose(source, target, shared, ndim, bits)
             yield Recipe(recipe, identity, conversion_dtype(source, target), index_source(bits))
+    for dtype, ndim, bits in itertools.product(("float32", "float64", "bfloat16", "int64"), (2, 3), (32, 64)):
+        product = named("mul", dtype)
+        template = turned((array(dtype), across(dtype)), (dtype,), product.dtype, ndim, bits)
+        yield Recipe(template, product.scalar, product.dtype, index_source(bits))
     for dtype in ("float32", "float64", "float16", "bfloat16", "complex64", "int64"):
         of = accumulator(OPS["sum"], compute_dtype(dtype))
         yield Recipe(fold_overlaps(of, dtype, 2 if dtype == "complex64" else 3), of.term, of.dtype, of.source())

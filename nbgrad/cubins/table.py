@@ -14,14 +14,15 @@ from ..base.dtypes import BOOL, DTYPES
 from ..kernels.cuda.access import compute_dtype, conversion_dtype
 from ..kernels.cuda.accumulators import Accumulator, accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.folds import STAGES, lanes_for as reduced_lanes
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
 from ..kernels.cuda.moments import variance_accumulator
-from ..kernels.cuda.random import random_fill, random_source
-from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.random import random_fill, random_keep, random_source
+from ..kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.tables import FEW_ROWS, elementwise_rows, fold_rows, most_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
-from ..kernels.templates.philox import DISTRIBUTIONS, parameters_dtype
+from ..kernels.templates.philox import DISTRIBUTIONS, numbers_of_block, parameters_dtype
 from ..ops.core import OPS
 from .general import general_recipes
 from .operations import (
@@ -154,6 +155,10 @@ def random_numbers() -> Iterator[Entry]:
     for name, dtype in DISTRIBUTIONS:
         number = parameters_dtype(dtype)
         yield entry(random_fill(name, dtype), Operation(identity, (), (number,), number), **random_source(name, dtype))
+    for dtype in ("float32", "float16", "bfloat16"):
+        scalar = named("kept_scaled", dtype).scalar
+        operation = Operation(scalar, (array(dtype),), (dtype,), compute_dtype(dtype))
+        yield entry(random_keep(dtype, numbers_of_block("bool")), operation, **random_source("bernoulli", "bool"))
 
 
 def entry(template: Template, operation: Operation, **source) -> Entry:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..base.dtypes import INTEGER, DType, bool_
+from ..base.dtypes import COMPLEX, INTEGER, DType, bool_, dtype_of
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, Workspace, operand, out
 from ..kernels.cuda.templates import (
     BLOCK,
     Operand,
+    across,
     array,
     collapse,
     elementwise,
@@ -27,14 +28,17 @@ from ..kernels.cuda.templates import (
     strided_args,
     strided_grid,
 )
+from ..kernels.cuda.turned import turned, turned_tiles
 from ..kernels.cuda.vectors import lanes_for
 from ..ops.shapes import expanded
 from ..tensors.layout import Layout, layout_of
-from .device_copies import copy_step, in_vectors, index_bits, one_step, with_single
+from .device_copies import TILED_FROM, copy_step, in_vectors, index_bits, one_step, with_single
 from .device_formulas import Bound, Operation, bound
 from .formulas import Formula, is_single
 
 __all__ = ["elementwise_steps"]
+
+MOST_TURNED = 2  # operands that go through shared memory
 
 
 class Given(NamedTuple):
@@ -139,6 +143,9 @@ def strided_step(
     """
     shape, steps = in_memory_order(first, [expanded(x, first.shape)[1] for x in layouts])
     sizes, walked = collapse(shape, steps)
+    tiled = turned_step(operation, sizes, walked, pointers, values)
+    if tiled is not None:
+        return tiled
     bits, places = index_bits(sizes, *walked), iter(walked[len(operation.outputs) - len(operation.into) :])
     inner = [next(places)[-1] if x.kind in ("array", "single") else 1 for x in operation.inputs]
 
@@ -156,6 +163,37 @@ def strided_step(
     while lanes > 1 and in_vectors(lanes, sizes, walked, True) is None:
         lanes //= 2
     return with_single(made, lanes)
+
+
+def turned_step(
+    operation: Operation,
+    sizes: tuple[int, ...],
+    walked: list[tuple[int, ...]],
+    pointers: tuple[Place, ...],
+    values: tuple[Number, ...],
+) -> Step | None:
+    """The launch by tiles; None where all operands' neighbours are the result's, or they are few."""
+    inner, results = len(sizes) - 1, len(operation.outputs) - len(operation.into)
+    steps = iter(walked[results:])
+    own = [next(steps) if x.kind in ("array", "single") else None for x in operation.inputs]
+    far = [
+        k for k, each in enumerate(own) if each is not None and each[inner] not in (0, 1) and 1 in each and k not in operation.into
+    ]
+    dims = {own[k].index(1) for k in far}  # type: ignore[union-attr]
+    if len(dims) != 1 or not 0 < len(far) <= MOST_TURNED or any(each[inner] != 1 for each in walked[:results]):
+        return None
+    (b,) = dims
+    kinds = {operation.dtype, *(operation.inputs[k].dtype for k in far)}
+    if min(sizes[b], sizes[inner]) < TILED_FROM or "bool" in kinds or dtype_of(operation.dtype).category == COMPLEX:
+        return None
+    batch = [(sizes[d], [each[d] for each in walked]) for d in range(inner) if d != b]
+    tiles = turned_tiles(batch, *((sizes[d], [each[d] for each in walked]) for d in (inner, b)))
+    bits = index_bits(sizes, *walked)
+    inputs = [x._replace(kind="array") if x.kind == "single" else x for x in operation.inputs]
+    inputs = [across(x.dtype) if k in far else x for k, x in enumerate(inputs)]
+    template = turned(tuple(inputs), operation.outputs, operation.dtype, tiles.ndim, bits, operation.into)
+    recipe = Recipe(template, operation.scalar, operation.dtype, index_source(bits))
+    return Step(recipe, tiles.grid, pointers, values, tuple(tiles.counts))
 
 
 def in_memory_order(first: Layout, steps: list[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:

@@ -25,6 +25,7 @@ __all__ = [
     "lowering",
     "lowering_of",
     "PREPARED",
+    "PREPARED_ON_GPU",
     "prepared",
     "GeneralPlan",
     "GeneralPattern",
@@ -83,7 +84,10 @@ def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Ca
 PREPARED: dict[str, tuple[Callable, tuple[str, ...]]] = {}
 
 
-def prepared(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
+PREPARED_ON_GPU = set[str]()
+
+
+def prepared(*names: str, tensors: tuple[str, ...] = (), on_gpu: bool = False) -> Callable:
     """Register the decorated function as what prepares quick runs of the operations ``names``.
 
     NOTE [Prepared runs]: an operation of several steps decides by layouts and attributes which steps. After a call that went well
@@ -92,12 +96,15 @@ def prepared(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
     made there). It is None where there is nothing to prepare. In ``layouts`` a sequence of tensors is a tuple of layouts, and so
     are tensors (``tensors`` names the attributes that hold them) in ``attributes``. Marked layouts are never prepared.
 
+    ``on_gpu``: calls on a GPU are prepared as well; without it their layouts never come here.
+
     Composites may be prepared too; their first argument is the operand. What their ``quick`` computes it must record as well.
     """
 
     def register(make):
         for name in names:
             PREPARED[name] = make, tensors
+        PREPARED_ON_GPU.update(names if on_gpu else ())
         return make
 
     return register

@@ -144,7 +144,7 @@ def elementwise_plan(
     half = compute.name if exact is not None and compute.compute != compute.name else ""
     whole = {k for k, (name, _) in enumerate(formula.params) if name in exact} if half and exact else set()
     params = _iteration(formula, dtype, operands, outs, singles, wanted, half, whole)
-    record = pack_record(iterator(), -1, grain, len(outs), number_codes(numbers, dtype), 0, params, shared_from)
+    record = pack_record(iterator(), -1, grain, len(outs), number_codes(formula, numbers, dtype), 0, params, shared_from)
     return plan_type(record, templates, operands)
 
 
@@ -161,9 +161,10 @@ def element_types(formula: Formula, compute: DType) -> tuple[tuple[str, ...], tu
     )
 
 
-def number_codes(numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
-    """How the operands are passed: a Python number as the dtype of computation."""
-    return tuple(NUMBER_CODES[dtype] if number else 0 for number in numbers)
+def number_codes(formula: Formula, numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
+    """How the operands are passed: a Python number as the dtype of computation, a truth value as an integer, read by its low byte."""
+    kinds = ("int64" if boolean else dtype for _, boolean in formula.params)
+    return tuple(NUMBER_CODES[kind] if number else 0 for number, kind in zip(numbers, kinds))
 
 
 def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
@@ -176,7 +177,7 @@ def direct_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singl
 def first_record(formula: Formula, dtype: str, numbers: tuple[bool, ...], singles: tuple[bool, ...], inplace: int) -> bytes:
     """The same, as it was at the first time."""
     grain, shared_from = thread_shares(cost(formula, dtype))
-    codes = number_codes(numbers, dtype)[inplace:]
+    codes = number_codes(formula, numbers, dtype)[inplace:]
     return pack_record(
         elementwise_code(formula, dtype, singles, inplace), -1, grain, len(formula.results), codes, 0, b"", shared_from
     )

@@ -41,7 +41,7 @@ from .arguments import (
 )
 from .calls import OperationCall, intercept_odd
 from .device_lowerings import are_on_gpu, run_anywhere
-from .lowerings import PREPARED, PreparedPlan, complete
+from .lowerings import PREPARED, PREPARED_ON_GPU, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
 
 __all__ = ["run_call", "composite_call", "recording_run"]
@@ -94,7 +94,7 @@ class PreparedCall(OperationCall):
         """
         try:
             key = self.key_of(values)
-            if are_on_gpu(key):  # what is prepared launches kernels of the CPU
+            if are_on_gpu(key) and self.op.name not in PREPARED_ON_GPU:  # what is prepared launches kernels of the CPU
                 return
             if key in self.plans or not all(map(may_be_key, key)):
                 return

@@ -6,9 +6,10 @@ from typing import Any, Callable, Sequence
 
 from ..tensors.overlap import overlapping
 from ..tensors.tensor import Tensor, meta_of, native
-from .effects import Effects, GradientOf, has_hooks
+from .effects import Effects, has_hooks
 from .graph import Graph
 from .slots import Keeper
+from .sources import GradientOf
 
 __all__ = ["Acts"]
 

@@ -38,7 +38,7 @@ from ..tensors.storage import Storage
 from ..tensors.tensor import ASK, Tensor
 from .calls import holds_tensors, run_call, write_update
 from .draws import Draws
-from .effects import Effects, Numbers, NumbersOf, Postponed, number_tensor
+from .effects import Effects, Postponed
 from .functions import run_backward
 from .graph import Graph
 from .histories import history_of
@@ -47,6 +47,7 @@ from .ir import Block, Control, Node, Value
 from .lines import user_line
 from .noticing import Noticing
 from .pending import Pending
+from .sources import Numbers, NumbersOf, number_tensor
 from .states import is_followed
 from .values import MOST, ask, elements_of
 from .variables import Variables

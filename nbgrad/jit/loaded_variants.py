@@ -17,7 +17,6 @@ from .acts import Acts
 from .backward import Backward
 from .checker import check
 from .costs import measured
-from .effects import GradientOf
 from .expressions import type_of_text
 from .files import File
 from .forms import Form
@@ -34,6 +33,7 @@ from .rebound import State
 from .recorded import Recorder
 from .runs import Parts, Run
 from .sequence import Expected
+from .sources import GradientOf
 from .spelling import read_kind, read_tree, read_value, require_no_python
 
 __all__ = ["LoadedVariant", "read_variant"]

@@ -24,10 +24,11 @@ from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.overrides import has_function
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
-from .effects import Filling, Postponed, has_hooks, is_leaf, number_tensor
+from .effects import Filling, Postponed, has_hooks, is_leaf
 from .identities import compares_objects
 from .members import MISSING
 from .slots import LEAF, NUMBER, Exchange, Slot, shown
+from .sources import number_tensor
 from .waiting import MOST_WAITED
 
 if TYPE_CHECKING:

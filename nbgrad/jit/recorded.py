@@ -20,7 +20,6 @@ from ..graph.node import Edge, Node, Rule, blank_node
 from ..graph.saved import version_error
 from ..native.handle import native
 from ..tensors.tensor import Tensor
-from .effects import number_tensor
 from .graph import Graph
 from .ir import Value
 from .leaves import NUMBERS
@@ -28,6 +27,7 @@ from .program import RESULT, Program
 from .rehearsals import in_modes
 from .replay import run_block, tensor_of
 from .retrace import example
+from .sources import number_tensor
 
 if TYPE_CHECKING:
     from .backward import Backward

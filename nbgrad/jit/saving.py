@@ -23,7 +23,6 @@ from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
 from .backward import Backward
 from .compile import Compiled
-from .effects import GradientOf
 from .equality import difference
 from .files import write_file
 from .graph import Graph
@@ -37,6 +36,7 @@ from .parser import parse
 from .rebound import StateOf
 from .retrace import example
 from .runs import Run
+from .sources import GradientOf
 from .spelling import require_no_python, spell_kind, spell_tree, spell_value
 from .text import text_of
 

@@ -14,10 +14,10 @@ from ..native.plans import NUMBER_CODES
 from ..native.sequences import FILL, GUARD, HOST, LAUNCH, REPEAT
 from ..tensors.storage import Storage, wrap_array
 from ..tensors.tensor import Tensor, native
-from .effects import number_tensor
 from .ir import Value
 from .memory import plan_memory
 from .replay import run_node
+from .sources import number_tensor
 from .steps import Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
 from .values import Changed
 

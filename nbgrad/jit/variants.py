@@ -17,7 +17,7 @@ from .before import Before
 from .capturing import Fixed, captured
 from .costs import Cost
 from .draws import words_of
-from .effects import Effects, Postponed, Raised, number_tensor
+from .effects import Effects, Postponed, Raised
 from .flags import flags_of, meets, needs_gradient
 from .forms import Form
 from .graph import Graph
@@ -30,6 +30,7 @@ from .passes import owners, recorded_owners, simplify
 from .rebound import State, States, states_of
 from .runs import Parts, Run
 from .sequence import Expected
+from .sources import number_tensor
 from .structures import kinds_in
 from .tracing import beginning_again
 

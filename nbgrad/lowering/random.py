@@ -10,15 +10,18 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import bfloat16, bool_, float16, float32, float64, int64
 from ..base.errors import DTypeError
-from ..base.grad_mode import traces
+from ..base.grad_mode import mode, traces
 from ..creation.factories import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.elementwise_plans import find_plan
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.operands import gradient_mask
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..modes.batched import wrap_batched
 from ..modes.traced import capture_of_thread
 from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
+from ..ops.core import OPS
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
@@ -109,3 +112,29 @@ def _dropout_mask(op, tensors, attributes):
         raise DTypeError(f"dropout: expected a floating or complex tensor, got {layout.dtype}.")
     layout = layout_of(bool_, layout.shape, layout.strides, layout.device)
     return draw("bernoulli", layout, None, attributes["keep"], 0.0)
+
+
+@prepared("dropout", on_gpu=True)
+def _quick_dropout(op, layouts, attributes):
+    """On a GPU one launch draws and multiplies, for a node of ``kept_scaled``."""
+    (x,), p, training, inplace = layouts, attributes["p"], attributes["training"], attributes["inplace"]
+    if x.memory is None or not (training is True and inplace is False and type(p) is float and 0 < p < 1):
+        return None
+    if not (x.numel and x.contiguous and x.dtype in (float32, float16, bfloat16)):
+        return None
+    from .cuda.random import dropout_on_gpu
+
+    product, keep, factor = OPS["kept_scaled"], 1 - p, 1 / (1 - p)
+
+    def quick(x, *rest):
+        if open_levels:
+            return None
+        numbers = generator_of(None, x.layout.device).next_call()
+        plan = dropout_on_gpu(x.layout, type(numbers[0]) is not int)
+        out, kept = native.fresh(plan, x, *numbers, keep, factor)
+        if mode.enabled and (mask := gradient_mask(product, (x, kept, factor))):
+            plan = find_plan(product, (x, kept, factor))
+            plan.records[mask](plan, out, x, kept, factor)
+        return out
+
+    return quick

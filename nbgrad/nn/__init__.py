@@ -63,6 +63,7 @@ from .lazy import (
     LazyLinear,
     UninitializedParameter,
 )
+from .lazy_convolution import LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d
 from .loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -106,6 +107,7 @@ from .padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from .parallel import DataParallel, SyncBatchNorm
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -171,6 +173,7 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
@@ -208,6 +211,12 @@ __all__ = [
     "LazyBatchNorm1d",
     "LazyBatchNorm2d",
     "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
     "LazyInstanceNorm1d",
     "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
@@ -269,6 +278,7 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",

@@ -125,6 +125,8 @@ def one_by_one(name: str, argument: str, value, count: int, least: int) -> tuple
     Raises:
         ArgumentError: neither. RangeError: not so many, or one is below ``least``.
     """
+    if type(value) is int and value >= least:
+        return (value,) * count
     try:
         given = tuple(map(index, value)) if isinstance(value, (tuple, list)) else (index(value),)
     except TypeError:

@@ -150,6 +150,36 @@ RIGHT = {
         ],
         None,
     ),
+    "a shuffle from before": (
+        [
+            "v = load_float32(x0, thread)",
+            "v = cuda.shfl_up_sync(0xffffffff, v, 3)",
+            "if block == 0:",
+            "    store_float32(x0, thread, v)",
+        ],
+        lambda x: np.where(np.arange(256) % 32 < 3, x, np.roll(x, 3)),
+    ),
+    "votes": (
+        [
+            "lower = (1 << thread % 32) - 1",
+            "even = cuda.popcount(cuda.ballot(thread % 2 == 0) & lower)",
+            "same = cuda.popcount(cuda.match_bits(thread % 4, 2) & lower)",
+            "if block == 0:",
+            "    store_float32(x0, thread, 100 * even + same)",
+        ],
+        lambda x: (100 * ((np.arange(256) % 32 + 1) // 2) + np.arange(256) % 32 // 4).astype(np.float32),
+    ),
+    "a warp's barrier between": (
+        [
+            "s = cuda.shared.array(256, STATE0)",
+            "s[thread] = load_float32(x0, thread)",
+            "cuda.syncwarp()",
+            "v = s[thread + 1 - 2 * (thread % 2)]",
+            "if block == 0:",
+            "    store_float32(x0, thread, v)",
+        ],
+        lambda x: x.reshape(-1, 2)[:, ::-1].reshape(-1),
+    ),
 }
 
 

@@ -10,7 +10,7 @@ from nbgrad.base.errors import GraphError, RangeError
 from nbgrad.nn import functional
 from nbgrad.utils.checkpoint import checkpoint
 
-from .emulation import in_a_child, on_gpus, without_gpus
+from .emulation import in_a_child, launches, on_gpus, without_gpus
 
 
 @without_gpus
@@ -170,6 +170,31 @@ def test_graphs_in_turn():
         found.append(out.tolist())
     nbgrad.manual_seed(4)
     assert found == [nbgrad.rand(3, device="cuda").tolist() for _ in range(4)]
+
+
+@on_gpus
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("n", [10, 4099])
+def test_dropout_draws_and_multiplies_at_once(n, dtype):
+    """From the second call on there is one launch: with the numbers of the CPU, of two launches, and of a call behind hooks, also of
+    memory that is not aligned; gradients and what is drawn later are the same.
+    """
+    base = nbgrad.arange(1.0, n + 2).to(getattr(nbgrad, dtype))
+    for x in (base[:n], base[1:]):
+        nbgrad.manual_seed(5)
+        expected = functional.dropout(x, 0.3).tolist()
+        x, found = x.cuda().requires_grad_(), []
+        for k in range(3):
+            nbgrad.manual_seed(5)
+            if k < 2:
+                y = functional.dropout(x, 0.3)
+            else:
+                with nbgrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+                    y = functional.dropout(x, 0.3)
+            (g,) = nbgrad.grad(y, x, nbgrad.ones_like(y))
+            found.append((y.tolist(), g.tolist(), nbgrad.rand(2, device="cuda").tolist()))
+        assert found[0] == found[1] == found[2] and found[0][0] == expected
+    assert launches(lambda: functional.dropout(x, 0.3)) == 1
 
 
 @on_gpus

@@ -27,8 +27,8 @@ DTYPES = ("float64", "float32")
 DTYPES_IN_PARTS = [pytest.param(dtype, marks=pytest.mark.part(*part)) for dtype, *part in (("float64", 2, 1), ("float32", 4, 0))]
 POINTS = (0.0, -0.0, 1.0, -1.0, 1e-30, -1e-30, 1e30, -1e30, inf, -inf, nan)
 PAIRS = tuple(itertools.product((0.0, -0.0, 1.0, -1.0, 2.0, inf, -inf, nan), repeat=2))
-# Operations on the memory of their first operand, and the one whose operand is a truth value.
-NO_FUNCTIONS = {"copy", "fill", "zero", "where", "masked_fill"}
+# Operations on the memory of their first operand, and those of which an operand is a truth value.
+NO_FUNCTIONS = {"copy", "fill", "zero", "where", "masked_fill", "kept_scaled"}
 
 
 def differentiable(required: int) -> list[str]:

@@ -56,7 +56,7 @@ row("abs", np.abs, at={(0.0,): (0.0,)}, saves="x")
 row("sign", lambda x: np.where(x > 0, 1, np.where(x < 0, -1, 0)), at={(0.0,): (0.0,)}, saves="")
 row("lerp", lambda x, end, weight: x + weight * (end - x))
 row("addcmul_scaled", lambda x, y, z, value: x + value * y * z, REAL, scaled((2, 3), (3,), (2, 1), value=2), unlike=FACTOR)
-row("kept_scaled", lambda x, kept, factor: x * kept * factor, REAL, scaled((2, 3), (3,), factor=2), saves="kept")
+row("kept_scaled", lambda x, kept, factor: x * kept * factor, REAL, scaled((2, 3), (3,), factor=2), saves="kept factor")
 row("addcdiv_scaled", lambda x, y, z, value: x + value * y / z, NONZERO, scaled((2, 3), (3,), (2, 1), value=2))
 
 # ---- powers, exponentials, logarithms --------------------------------------------------------------------------------

@@ -120,7 +120,13 @@ class Entry:
 
 
 def kernel_text(
-    function: Any, symbol: str, scope: Scope, reassociate: bool = False, apart: bool = False, entry: Entry | None = None
+    function: Any,
+    symbol: str,
+    scope: Scope,
+    reassociate: bool = False,
+    apart: bool = False,
+    entry: Entry | None = None,
+    fused: bool = False,
 ) -> str:
     """LLVM's text of a kernel.
 
@@ -130,6 +136,7 @@ def kernel_text(
         scope: what its names mean.
         reassociate: whether its sums may be reordered.
         apart: whether memory that it writes through a pointer is reached through no other.
+        fused: whether, where sums may be reordered, a product may be added to one without being rounded before.
         entry: how the target calls it; None: the processor, as a kernel of the CPU.
 
     Raises:
@@ -137,22 +144,23 @@ def kernel_text(
     """
     if function.__code__.co_freevars:
         raise Refused("a closure")
+    fast = (*REORDERED, *("contract",) * fused) if reassociate else ()
     for _ in range(MOST_ATTEMPTS):
         try:
-            return attempt(function, symbol, scope, reassociate, apart, entry or Entry())
+            return attempt(function, symbol, scope, fast, apart, entry or Entry())
         except Widened:
             continue
     raise Refused("variables of ever other kinds")
 
 
-def attempt(function: Any, symbol: str, scope: Scope, reassociate: bool, apart: bool, entry: Entry) -> str:
+def attempt(function: Any, symbol: str, scope: Scope, fast: tuple[str, ...], apart: bool, entry: Entry) -> str:
     """The text, with the kinds of variables that are known so far."""
     module = ir.Module(symbol)
     module.triple, module.data_layout = entry.triple, scope.layout
     made = entry.declare(module, symbol)
     first, body = made.append_basic_block("entry"), made.append_basic_block("body")
     builder = scope.builder = Builder(body)
-    builder.fast = REORDERED if reassociate else ()
+    builder.fast = fast
     scope.reached = [] if apart else None
     with builder.goto_block(first):
         operands = entry.operands(made, builder)

@@ -49,6 +49,7 @@ class Program(NamedTuple):
             operator or an intrinsic.
         reassociate: whether sums may be reordered by the compiler (fixed once compiled, so still the same on every run).
         apart: whether memory that is written through a pointer is reached through no other.
+        fused: whether, where sums may be reordered, a product may be added to one without being rounded before.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Program(NamedTuple):
     bindings: tuple[tuple[str, Any], ...] = ()
     reassociate: bool = False
     apart: bool = False
+    fused: bool = False
 
 
 @cache
@@ -117,7 +119,7 @@ def program_key(program: Program) -> str:
         "program by Numba" if config.NUMBA else f"program {COMPILER_VERSION}",
         program.name,
         str(program.dtype),
-        str(program.reassociate) + (" apart" if program.apart else ""),
+        str(program.reassociate) + " apart" * program.apart + " fused" * program.fused,
         fingerprint(program.function),
         *bound,
         constants_key(program.dtype),
@@ -201,7 +203,7 @@ def text_of(program: Program, symbol: str) -> str:
     prims, of_constants = functions.rules(real or "float64")
     target, source = names_of(program, {**prims, **intrinsics(functions.Rule, kinds), **OPERATORS}, kinds)
     scope = Scope(target, source, real, of_constants, str(loader().emitter.machine.target_data), vectors=True)
-    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate, program.apart)
+    return functions.kernel_text(ready(program.function), symbol, scope, program.reassociate, program.apart, fused=program.fused)
 
 
 def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
@@ -221,7 +223,7 @@ def compile_by_numba(program: Program, symbol: str) -> tuple[bytes, str, Any]:
     kernel = instantiate(ready(program.function), target, source, dtype, inlined, copies)
     shared.update((f, copy) for f, copy in copies.items() if (f.__module__ or "").startswith(SHARED))
     kernel.__name__ = kernel.__qualname__ = symbol
-    fastmath = {"reassoc", "nsz"} if program.reassociate else False
+    fastmath = {"reassoc", "nsz", *("contract",) * program.fused} if program.reassociate else False
     signature = types.void(types.int64, types.int64, types.CPointer(types.voidptr))
     library, entry = compile_kernel(kernel, signature, fastmath, program.reassociate)
     return library.emit(), entry, library

@@ -22,6 +22,7 @@ from .. import complex_scalars, prims, scalars
 from ..instantiate import instantiate
 from ..texts import ready
 from .access import Function, prims_dtype
+from .quotients import QUOTIENTS
 from .templates import BLOCK, Template
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def kernel_name(template: Template, scalar: Function, dtype: str) -> str:
 
 def scalar_source(scalar: Function, dtype: str) -> dict:
     """The names that depend on the dtype, and ``scalar`` itself."""
-    return {**scalars.BY_DTYPE.get(prims_dtype(dtype), {}), "scalar": right_everywhere(scalar)}
+    prims_of = prims_dtype(dtype)
+    return {**scalars.BY_DTYPE.get(prims_of, {}), **QUOTIENTS.get(prims_of, {}), "scalar": right_everywhere(scalar)}
 
 
 @functools.cache

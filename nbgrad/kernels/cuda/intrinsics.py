@@ -18,7 +18,7 @@ from ..prims import declare
 from .access import Access, compute_dtype
 from .memory import change_of, load_of, note_first, store_of
 
-__all__ = ["GLOBAL", "SHARED", "index_arithmetic", "low_word", "pointer_to", "popcount", "ptx_names"]
+__all__ = ["GLOBAL", "SHARED", "greatest", "index_arithmetic", "low_word", "pointer_to", "popcount", "ptx_names"]
 
 I16, I32, I64 = map(ir.IntType, (16, 32, 64))
 GLOBAL, SHARED = 1, 3  # LLVM's numbers of a GPU's memories
@@ -33,6 +33,8 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
         "cuda": machine(),
         "note_error": Primitive(note_first),
         "pointer_of": Primitive(pointer_to(GLOBAL)),
+        "greatest": Primitive(greatest),
+        "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(multiply_high),
         "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
@@ -149,6 +151,20 @@ def shuffled(b: Builder, how: str, value: Any, distance: int, last: int) -> Valu
         low, high = moved(b.trunc(bits, I32)), moved(b.trunc(b.lshr(bits, half), I32))
         found = b.or_(b.zext(low, I64), b.shl(b.zext(high, I64), half))
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def greatest(b: Builder, x: Any, y: Any) -> Value:
+    """The greater of two floats; NaN wins. One instruction."""
+    kind = kind_of(x)
+    operands = [ir_of(convert(b, each, kind), kind) for each in (x, y)]
+    name = "llvm.maximum.f32" if kind is kinds.float32 else "llvm.maximum.f64"
+    return Value(kind, b.call(declare(b.module, ir.FunctionType(kind.llvm, [kind.llvm] * 2), name), operands))
+
+
+def near_reciprocal(b: Builder, x: Any) -> Value:
+    """1 / x of a normal float32, but for its last bit."""
+    kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()])
+    return Value(kinds.float32, b.call(declare(b.module, kind, "llvm.nvvm.rcp.approx.ftz.f"), [ir_of(x, kinds.float32)]))
 
 
 def match_any(b: Builder, value: Any) -> Value:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 
 from ..templates import philox
 from .access import Access
 from .templates import BLOCK, Template, ceil_div, compile_template, indent
 
-__all__ = ["random_fill", "random_source", "random_grid"]
+__all__ = ["random_fill", "random_grid", "random_keep", "random_source"]
+
+WORDS = Access("load", "int64", 1, True)
 
 
 def unroll(dtype: str) -> int:
@@ -25,37 +28,83 @@ def random_fill(distribution: str, dtype: str) -> Template:
     as in NOTE [Counter] of ``templates/philox.py``; ``base``: 0, or where two words are that are the seed, and added to the call.
     Bind ``**random_source(...)``; launch ``random_grid`` blocks.
     """
-    lanes, name = philox.numbers_of_block(dtype), f"random_{distribution}"
-    vector, element, word = Access("store", dtype, lanes), Access("store", dtype), Access("load", "int64", 1, True)
-    tail = [
-        f"if block * {lanes} + {k} < n:\n                {element.name}(out0, block * {lanes} + {k}, numbers[{k}])"
-        for k in range(lanes)
-    ]
-    words = [", ".join(f"r{k}_{u}" for k in range(4)) for u in range(unroll(dtype))]
-    whole = [f"at_{u} = i + {u * BLOCK}" for u in range(unroll(dtype))] + ["k0, k1 = seed & WORD, (seed >> 32) & WORD"]
-    whole += [f"{words[u]} = at_{u} & WORD, (at_{u} >> 32) & WORD, call & WORD, (call >> 32) & WORD" for u in range(unroll(dtype))]
+    lanes, name = philox.numbers_of_block(dtype), f"random_{distribution}_{dtype}"
+    vector, element = Access("store", dtype, lanes), Access("store", dtype)
+
+    def whole(u: int, words: str) -> list[str]:
+        return [f"{vector.name}(out0, at_{u}, distribution({words}, a, b))"]
+
+    rest = ["numbers = distribution(r0, r1, r2, r3, a, b)"]
+    for k in range(lanes):
+        rest += [f"if block * {lanes} + {k} < n:", f"    {element.name}(out0, block * {lanes} + {k}, numbers[{k}])"]
+    function = compile_template(name, drawing("out0, a, b", dtype, whole, rest))
+    return Template(name, function, (dtype,), 2, frozenset((vector, element, WORDS)), Counter([vector]))
+
+
+@cache
+def random_keep(dtype: str, lanes: int) -> Template:
+    """kept[i] = whether the i-th number of a call is below ``a``; out[i] = scalar(x[i], kept[i], b).
+
+    Args:
+        lanes: of the loads of x.
+
+    Pointers: out, kept, x. Values and integer parameters: those of ``random_fill``, whose numbers of dtype bool these are. Bind
+    ``**random_source("bernoulli", "bool")``; launch ``random_grid(n, "bool")`` blocks.
+    """
+    each, name = philox.numbers_of_block("bool"), f"random_keep_{dtype}_x{lanes}"
+    load, vector, marks = Access("load", dtype, lanes), Access("store", dtype, each), Access("store", "bool", each)
+    single, element, mark = Access("load", dtype), Access("store", dtype), Access("store", "bool")
+
+    def whole(u: int, words: str) -> list[str]:
+        xs = [f"x_{u}[{k}]" for k in range(each)] if lanes > 1 else [f"{load.name}(x0, at_{u} * {each} + {k})" for k in range(each)]
+        results = ", ".join(f"scalar({x}, t_{u}[{k}] != 0, b)" for k, x in enumerate(xs))
+        return [
+            *[f"x_{u} = {load.name}(x0, at_{u})"] * (lanes > 1),
+            f"t_{u} = distribution({words}, a, b)",
+            f"{vector.name}(out0, at_{u}, ({results}))",
+            f"{marks.name}(kept, at_{u}, t_{u})",
+        ]
+
+    rest = ["truths = distribution(r0, r1, r2, r3, a, b)"]
+    for k in range(each):
+        rest += [
+            f"if block * {each} + {k} < n:",
+            f"    {element.name}(out0, block * {each} + {k}, scalar({single.name}(x0, block * {each} + {k}), truths[{k}] != 0, b))",
+            f"    {mark.name}(kept, block * {each} + {k}, truths[{k}])",
+        ]
+    function = compile_template(name, drawing("out0, kept, x0, a, b", "bool", whole, rest))
+    accesses = frozenset((load, vector, marks, single, element, mark, WORDS))
+    return Template(name, function, (dtype, "bool", dtype), 2, accesses, Counter([load, vector, marks]))
+
+
+def drawing(parameters: str, dtype: str, whole: Callable[[int, str], list[str]], rest: list[str]) -> str:
+    """The source of a kernel that draws numbers of a dtype.
+
+    Args:
+        whole: ``whole(u, words)``, lines that use the words of the block of numbers ``at_{u}``; ``rest``: of the last blocks, those
+            that use ``r0`` to ``r3`` of ``block``.
+    """
+    each, lanes = unroll(dtype), philox.numbers_of_block(dtype)
+    words = [", ".join(f"r{k}_{u}" for k in range(4)) for u in range(each)]
+    lines = [f"at_{u} = i + {u * BLOCK}" for u in range(each)] + ["k0, k1 = seed & WORD, (seed >> 32) & WORD"]
+    lines += [f"{words[u]} = at_{u} & WORD, (at_{u} >> 32) & WORD, call & WORD, (call >> 32) & WORD" for u in range(each)]
     for _ in range(philox.ROUNDS):
-        whole += [*(f"{each} = mixed({each}, k0, k1)" for each in words), "k0, k1 = next_key(k0, k1)"]
-    whole += [f"{vector.name}(out0, at_{u}, distribution({words[u]}, a, b))" for u in range(unroll(dtype))]
-    function = compile_template(
-        f"{name}_{dtype}",
-        f"""
-def NAME(out0, a, b, n, seed, call, base):
-    i = cuda.blockIdx.x * {BLOCK * unroll(dtype)} + cuda.threadIdx.x
+        lines += [*(f"{four} = mixed({four}, k0, k1)" for four in words), "k0, k1 = next_key(k0, k1)"]
+    lines += [line for u in range(each) for line in whole(u, words[u])]
+    return f"""
+def NAME({parameters}, n, seed, call, base):
+    i = cuda.blockIdx.x * {BLOCK * each} + cuda.threadIdx.x
     if base != 0:
         words = pointer_of(base)
-        seed = {word.name}(words, 0)
-        call = call + {word.name}(words, 1)
-    if (cuda.blockIdx.x + 1) * {BLOCK * unroll(dtype) * lanes} <= n:
-        {indent(8, whole)}
+        seed = {WORDS.name}(words, 0)
+        call = call + {WORDS.name}(words, 1)
+    if (cuda.blockIdx.x + 1) * {BLOCK * each * lanes} <= n:
+        {indent(8, lines)}
     else:
         for block in range(i, (n + {lanes - 1}) // {lanes}, {BLOCK}):
             r0, r1, r2, r3 = philox(block, call, seed)
-            numbers = distribution(r0, r1, r2, r3, a, b)
-            {indent(12, tail)}
-""",
-    )
-    return Template(f"{name}_{dtype}", function, (dtype,), 2, frozenset((vector, element, word)), Counter([vector]))
+            {indent(12, rest)}
+"""
 
 
 def random_source(distribution: str, dtype: str, bits: int = 24) -> dict:

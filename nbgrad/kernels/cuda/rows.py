@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, Sequence
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
+from .folds import MOST_HELD, Fold, whole_vectors
 from .meetings import in_pairs, meet, meeting_places
-from .reductions import MOST_HELD, Fold, short_width, whole_vectors
+from .reductions import short_width
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_grid"]
@@ -23,7 +24,7 @@ __all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_
 ROW_BYTES = 128  # of one operand that a thread holds before more threads share the row
 HELD_BYTES = 256  # of registers that a thread's elements may take
 TERMS = 8  # that are added in pairs before they are added to a carried sum
-BESIDE = 36  # registers that a thread needs beside what it holds
+BESIDE = 56  # registers that a thread needs beside what it holds; fewer blocks than fit were measured to cost nothing
 PLACES = 16  # registers of the places of elements
 REGISTERS = 65536  # of a multiprocessor
 

@@ -4,7 +4,7 @@ A row of scores is folded to its greatest score and the sum of the exponentials 
 sum carries its rounding errors. See NOTE [Infinite maxima] of ``kernels/templates/softmax.py``.
 """
 
-# ruff: noqa: F821  (exp, log, fabs, where, INF and NAN are bound by instantiate)
+# ruff: noqa: F821  (exp, log, fabs, where, EXP_NORMAL, greatest, INF and NAN are bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from functools import cache
 from ...ops.core import OPS
 from ..monoids import add_carried, carried_total, merge_carried
 from ..scalars import FUNCTIONS
+from ..scalars.exponential import exp_in_range
 from ..templates.softmax import below, finite_or_zero, larger
 from .accumulators import Accumulator, Around, accumulator
 from .moments import AROUND_MEAN, absorb_moments, element_of_moments, merge_moments
@@ -51,8 +52,8 @@ def merge_scores(top, total, carry, later_top, later_total, later_carry):
 
 
 def greater_score(x, y):
-    """The greater of two: where one is not a number the sum of exponentials is none, whatever this is."""
-    return where(x > y, x, y)
+    """The greater of two; NaN wins."""
+    return greatest(x, y)
 
 
 def score_itself(x, origin, share):
@@ -75,20 +76,24 @@ def exponential_below(x, m):
     return exp(x - m)
 
 
+def addend_below(x, m):
+    """The same to be added to 1 and more, beside which the smallest normal number is none; ``settled`` sees to infinite scores."""
+    return exp_in_range(greatest(x - m, -EXP_NORMAL))
+
+
 def scores_around(top, m, count, total):
     """Several scores."""
     return top, total, 0.0
 
 
 AROUND_TOP = Around(
-    greater_score, score_itself, greater_score, -math.inf, greatest_itself, pivot_of_scores, exponential_below, 1, scores_around
+    greater_score, score_itself, greater_score, -math.inf, greatest_itself, pivot_of_scores, addend_below, 1, scores_around
 )
 
 
 def settled(top, total, carry):
     """``(m, total)``: the greatest score where it is finite, else 0, and the sum of the exponentials relative to that."""
-    whole = carried_total(total, carry)
-    return finite_or_zero(top), where((fabs(top) == INF) & (whole == whole), exp(top), whole)
+    return finite_or_zero(top), where(fabs(top) == INF, exp(top), carried_total(total, carry))
 
 
 def finish_logsumexp(top, total, carry):
@@ -243,6 +248,8 @@ def cross_entropy_cotangent(e, i, scale, g, target):
 def program_of(name: str, dtype: str) -> RowProgram:
     """The program of an operation in a compute dtype."""
     scores = logsumexp_accumulator(dtype)._replace(name=name)
+    if name in ("softmax", "cross_entropy_rows_backward"):  # of which exponentials are the results
+        scores = scores._replace(around=AROUND_TOP._replace(term=exponential_below))
     if name == "softmax":
         return RowProgram(scores, softmax_numbers, (dtype,), softmax_of, terms=True)
     if name == "log_softmax":

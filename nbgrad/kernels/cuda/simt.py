@@ -143,6 +143,8 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "note_error": note_error,
         "pointer_of": lambda word: word,
         "where_index": prims["where"],
+        "greatest": np.maximum,
+        "near_reciprocal": lambda x: np.float32(1.0) / x,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
         "min_i32": min,

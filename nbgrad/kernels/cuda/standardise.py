@@ -22,8 +22,9 @@ from .templates import BLOCK, WARP, Template, ceil_div, compile_template, indent
 __all__ = ["HeldRow", "held_row", "held_rows"]
 
 MOST_HELD = 128  # bytes of one operand that a thread may hold
-MOST_NUMBERS = 32, 32  # registers of what a thread holds, before more threads share a row; where it adds up, too
-MOST_SUMS = 96  # registers of all that a thread holds where it adds up, too: sm_80 has none to spare
+# Registers of what a thread holds before more threads share a row: of an operand; of all where it adds up, too, since what threads
+# of one warp share needs no barrier, and that costs more than warps that have no room.
+MOST_NUMBERS, MOST_SUMS = 16, 96
 BESIDE = 56  # registers that a thread needs beside the numbers it holds, and addresses of their vectors
 
 
@@ -57,14 +58,15 @@ def held_row(n: int, inner: int, dtypes: tuple[str, ...], rows: Rows) -> HeldRow
 
     >>> rows = Rows(False, True)
     >>> held_row(768, 1, ("float32",), rows), held_row(768, 1, ("bfloat16",), rows), held_row(8193, 1, ("float32",), rows)
-    (HeldRow(width=32, held=6, lanes=4, even=True), HeldRow(width=32, held=3, lanes=8, even=True), None)
+    (HeldRow(width=64, held=3, lanes=4, even=True), HeldRow(width=64, held=2, lanes=8, even=True), None)
     """
     lanes = vector_lanes(dtypes)
     if n % lanes:
         lanes = 1
     vectors, width, compute = n // lanes, short_width(n, lanes), compute_dtype(dtypes[0])
     row = HeldRow(width, ceil_div(vectors, width), lanes, inner % lanes == 0)
-    while row.width < BLOCK and row.registers(rows, compute) > MOST_NUMBERS[rows.sums > 0]:
+    most = MOST_SUMS if rows.sums else MOST_NUMBERS * (1 + rows.backward)
+    while row.width < BLOCK and row.registers(rows, compute) > most:
         row = row._replace(width=2 * row.width, held=ceil_div(vectors, 2 * row.width))
     too_long = row.held * lanes * itemsize(compute) > MOST_HELD or rows.sums and row.registers(rows, compute) > MOST_SUMS
     return None if too_long else row
@@ -168,7 +170,7 @@ class Source:
         """What a row is folded to: m, drift and r; of cotangents shift and slope."""
         made, totals = list[str](), {}
         if self.rows.centred:
-            made += [*self.added({"m": lambda u, k: self.lane("x", u, k)}, "first_"), "m = m / length"]
+            made += [*self.added({"m": lambda u, k: self.lane("x", u, k)}, "first_"), "m = m * each"]
             totals["drift"] = self.away
         totals["squares"] = lambda u, k: f"{self.away(u, k)} * {self.away(u, k)}"
         if self.rows.backward:
@@ -176,12 +178,12 @@ class Source:
             totals["slope"] = lambda u, k: f"{self.given(u, k)} * {self.away(u, k)}"
         made += self.added(totals, "second_")
         if not self.rows.centred:
-            made.append("r = 1.0 / sqrt(squares / length + eps)")
-            return made + ["slope = slope / length * r * r"] * self.rows.backward
-        made += ["drift = drift / length", "spread = squares / length - drift * drift"]
+            made.append("r = 1.0 / sqrt(squares * each + eps)")
+            return made + ["slope = slope * each * r * r"] * self.rows.backward
+        made += ["drift = drift * each", "spread = squares * each - drift * drift"]
         made.append("r = 1.0 / sqrt(where(spread < 0.0, 0.0, spread) + eps)")
         if self.rows.backward:
-            made += ["shift = shift / length", "slope = (slope / length - drift * shift) * r * r"]
+            made += ["shift = shift * each", "slope = (slope * each - drift * shift) * r * r"]
         return made
 
     def away(self, u: int, k: int) -> str:
@@ -291,6 +293,7 @@ def NAME({", ".join(parameters)}):
     lane = cuda.threadIdx.x % {row.width}
     which = cuda.threadIdx.x // {row.width}
     count = n >> {shift}
+    each = 1.0 / length
     {indent(4, s.shared())}
 {body}
 """,

@@ -37,6 +37,7 @@ __all__ = [
     "array",
     "single",
     "repeated",
+    "across",
     "value",
     "number",
     "pair",
@@ -53,6 +54,7 @@ __all__ = [
 BLOCK = 256  # threads a block; known at compile time, so that strides and bounds fold
 WARP = 32
 WARPS = BLOCK // WARP
+IN_MEMORY = ("array", "single", "repeated", "across")  # operands that pointers are to
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +111,7 @@ def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, 
 
 
 class Operand(NamedTuple):
-    """An input of an elementwise kernel; made by ``array``, ``single``, ``repeated``, ``value`` and ``pair``."""
+    """An input of an elementwise kernel; made by ``array``, ``single``, ``repeated``, ``across``, ``value`` and ``pair``."""
 
     dtype: str
     kind: str
@@ -128,6 +130,11 @@ def single(dtype: str) -> Operand:
 def repeated(dtype: str) -> Operand:
     """A tensor of a strided kernel with one element for all of a vector: broadcast along the innermost dimension."""
     return Operand(dtype, "repeated")
+
+
+def across(dtype: str) -> Operand:
+    """A tensor of a kernel by tiles whose neighbours in memory are not the result's: ``turned.py``."""
+    return Operand(dtype, "across")
 
 
 def value(dtype: str) -> Operand:
@@ -179,7 +186,7 @@ class Signature:
 
     @property
     def label(self) -> str:
-        marks = {"array": "", "single": "s", "repeated": "r", "value": "v", "pair": "p"}
+        marks = {"array": "", "single": "s", "repeated": "r", "across": "t", "value": "v", "pair": "p"}
         inputs = [x.dtype + marks[x.kind] for x in self.inputs]
         return "_".join([*inputs, "to", *self.outputs, *(f"into{k}" for k in self.into)])
 
@@ -192,7 +199,7 @@ class Signature:
     def pointers(self) -> dict[str, str]:
         """``{name: dtype}`` of the pointer parameters."""
         outputs = {f"out{j}": self.outputs[j] for j in range(len(self.into), len(self.outputs))}
-        return outputs | {f"x{k}": x.dtype for k, x in self._inputs("array", "single", "repeated")}
+        return outputs | {f"x{k}": x.dtype for k, x in self._inputs(*IN_MEMORY)}
 
     @property
     def values(self) -> list[str]:
@@ -202,7 +209,7 @@ class Signature:
 
     def accesses(self, lanes: int) -> frozenset[Access]:
         """Every access that the source may call, vectors and scalars."""
-        loads = {Access("load", x.dtype, w) for _, x in self._inputs("array", "single", "repeated") for w in (1, lanes)}
+        loads = {Access("load", x.dtype, w) for _, x in self._inputs(*IN_MEMORY) for w in (1, lanes)}
         return frozenset(loads | {Access("store", dtype, w) for dtype in self.outputs for w in (1, lanes)})
 
     def traffic(self, lanes: int, vectors: int) -> Counter:
@@ -221,6 +228,11 @@ class Signature:
         Args:
             names: of the variables begin so: those of vectors and those of single elements are other ones.
         """
+        loads, rest = self.parts(lanes, places, names)
+        return loads + rest
+
+    def parts(self, lanes: int, places: Sequence[Callable[[str], str]], names: str = "") -> tuple[list[str], list[str]]:
+        """The lines that load, and those that compute and store; who calls it loads operands ``across``."""
         loads = [
             f"{names}x{k}_{u} = {Access('load', x.dtype, lanes if x.kind == 'array' else 1).name}(x{k}, {place(f'x{k}')})"
             for u, place in enumerate(places)
@@ -237,7 +249,7 @@ class Signature:
             for u, place in enumerate(places)
             for j, (target, dtype) in targets
         ]
-        return loads + results + stores
+        return loads, results + stores
 
     def _inputs(self, *kinds):
         return [(k, x) for k, x in enumerate(self.inputs) if x.kind in kinds]
@@ -251,8 +263,9 @@ class Signature:
 
     def _arguments(self, u, lane, lanes, names):
         suffixes = {"array": f"_{u}" + (f"[{lane}]" if lanes > 1 else ""), "single": "_single", "value": "", "pair": ""}
-        suffixes["repeated"] = f"_{u}"
-        return [f"{names if x.kind in ('array', 'repeated') else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
+        suffixes["repeated"] = suffixes["across"] = f"_{u}"
+        own = ("array", "repeated", "across")
+        return [f"{names if x.kind in own else ''}x{k}{suffixes[x.kind]}" for k, x in enumerate(self.inputs)]
 
 
 @cache

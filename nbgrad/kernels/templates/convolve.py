@@ -46,6 +46,9 @@ def spread(record, source, target):
     rows, columns, width = word(record, 4), word(record, 5), word(record, 6)
     deep, high, wide = word(record, 10), word(record, 11), word(record, 12)
     step = word(record, 15)
+    behind = at_T(target, word(record, 19) * deep * high * wide * SIZE)
+    for k in range(8):
+        behind[k] = T(0.0)
     for plane in range(word(record, 19)):
         shift = plane_word(record, plane, 2) - word(record, 18)
         first = min(max(0, (step - 1 - shift) // step), wide)
@@ -65,6 +68,9 @@ def spread(record, source, target):
                     if step == 1:
                         for k in few(last - first):
                             to[first + k] = row[first + k]
+                    elif step == 2:
+                        for k in few(last - first):
+                            to[first + k] = row[2 * (first + k)]
                     else:
                         for k in one_by_one(last - first):
                             to[first + k] = row[(first + k) * step]
@@ -76,7 +82,7 @@ def embed(record, source, target, before):
     """A channel of the short side among zeros: ``before`` in front, and where planes are larger."""
     deep, high, wide = word(record, 7), word(record, 8), word(record, 9)
     tall, width = word(record, 11), word(record, 12)
-    total = before + word(record, 20)
+    total = before + (word(record, 20) + 7) // 8 * 8
     to = at_T(target, 0)
     for k in range(total):
         to[k] = T(0.0)
@@ -139,7 +145,7 @@ def kernel(start, stop, args):
     record = pointer_word(args, 0)
     groups, channels, heads, taps = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
     parts, piece, run = word(record, 24), word(record, 25), word(record, 21)
-    block = word(record, 19) * word(record, 20) * SIZE
+    block = (word(record, 19) * word(record, 20) + 8) * SIZE
     own = word(record, 4) * word(record, 5) * word(record, 6) * SIZE
     size = word(record, 7) * word(record, 8) * word(record, 9) * SIZE
     as_it_lies = word(record, 29)
@@ -234,8 +240,8 @@ def kernel(start, stop, args):
             for plane in range(planes):
                 begin, many_taps = plane_word(record, plane, 3), plane_word(record, plane, 4)
                 table = memory + 16 * begin * heads
-                for low in range(0, plane_size, piece):
-                    count = min(piece, plane_size - low)
+                for low in range(0, word(record, 21), piece):
+                    count = min(piece, word(record, 21) - low)
                     head = part * share
                     while head < last:
                         many = 4 if last - head >= 4 else 1
@@ -253,7 +259,7 @@ def kernel(start, stop, args):
                             add_one(row, count, rows + low * SIZE, table, heads * many_taps, weight)
                         for r in range(many):
                             to_image = pointer_word(args, 1) + (image * channels + head + r) * own * SIZE
-                            unspread(record, row + r * piece * SIZE, to_image, plane, low, count)
+                            unspread(record, row + r * piece * SIZE, to_image, plane, low, min(count, plane_size - low))
                         head += many
 """
 WEIGHT = """
@@ -261,7 +267,8 @@ def kernel(start, stop, args):
     record = pointer_word(args, 0)
     groups, channels, heads, taps = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
     piece, run = word(record, 25), word(record, 21)
-    block = word(record, 19) * word(record, 20) * SIZE
+    pitch = (word(record, 20) + 7) // 8 * 8
+    block = (word(record, 19) * word(record, 20) + 8) * SIZE
     own = word(record, 4) * word(record, 5) * word(record, 6) * SIZE
     size = word(record, 7) * word(record, 8) * word(record, 9) * SIZE
     as_it_lies = word(record, 29)
@@ -289,16 +296,16 @@ def kernel(start, stop, args):
                 for c in range(channels):
                     spread(record, source + c * own, planes + c * block)
             for o in range(heads):
-                embed(record, pointer_word(args, 4) + (image * heads + o) * size, rows + o * word(record, 20) * SIZE, 0)
+                embed(record, pointer_word(args, 4) + (image * heads + o) * size, rows + o * pitch * SIZE, 0)
             for low in range(0, run, piece):
                 count = min(piece, run - low)
                 head = 0
                 while head < heads:
                     many = 4 if heads - head >= 4 else 1
-                    given = rows + (head * word(record, 20) + low) * SIZE
+                    given = rows + (head * pitch + low) * SIZE
                     sums = total + (group * heads + head) * terms * SIZE
                     if many == 4:
-                        dot_four(sums, terms, count, given, word(record, 20) * SIZE, base + low * SIZE, memory, terms)
+                        dot_four(sums, terms, count, given, pitch * SIZE, base + low * SIZE, memory, terms)
                     else:
                         dot_one(sums, count, given, base + low * SIZE, memory, terms)
                     head += many

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ..prims import sqrt, to_float, where
 from ..scalars.logarithm import log
-from ..scalars.trigonometric import cos, sin
+from ..scalars.trigonometric import cos_of, reduce_angle, sin_of
 
 __all__ = [
     "ROUNDS",
@@ -114,8 +114,9 @@ def bfloat_uniform_four(r0, r1, r2, r3, low, high):
 
 def normal_pair(u, v, mean, std):
     """Two independent normal numbers from two uniform ones (Box and Muller)."""
-    radius, angle = std * sqrt(-2.0 * log(u)), TWO_PI * v
-    return mean + radius * cos(angle), mean + radius * sin(angle)
+    radius = std * sqrt(-2.0 * log(u))
+    quadrant, angle = reduce_angle(TWO_PI * v)
+    return mean + radius * cos_of(quadrant, angle), mean + radius * sin_of(quadrant, angle)
 
 
 def normal_four(r0, r1, r2, r3, mean, std):

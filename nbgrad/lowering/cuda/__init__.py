@@ -5,7 +5,7 @@ reduce                 folds of every monoid, variances
 scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
 linalg, blas_products  products of matrices, by kernels of ours or by cuBLASLt
-solvers                decompositions and systems, by cuSOLVER where it is
+solvers, spectra       decompositions and systems, eigenvalues and singular values, by cuSOLVER where it is
 standardise            rows with mean 0 and variance 1, their weights and biases, and all cotangents
 """
 
@@ -27,6 +27,7 @@ from . import (
     softmax as _softmax,
     solvers as _solvers,
     sort as _sort,
+    spectra as _spectra,
     standardise as _standardise,
 )
 
@@ -47,5 +48,6 @@ _modules = (
     _softmax,
     _solvers,
     _sort,
+    _spectra,
     _standardise,
 )

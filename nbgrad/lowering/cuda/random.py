@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ...base.calls import CALLS
-from ...base.dtypes import float64, int64
+from ...base.dtypes import bool_, float64, int64
 from ...base.errors import RangeError
+from ...dispatch.device_copies import with_single
+from ...dispatch.device_formulas import bound
 from ...dispatch.device_plans import device_record
+from ...dispatch.elementwise_plans import forward_formula
 from ...dispatch.lowerings import GeneralPlan
+from ...kernels.cuda.access import compute_dtype
 from ...kernels.cuda.build import Recipe
-from ...kernels.cuda.random import random_fill, random_grid, random_source
+from ...kernels.cuda.random import random_fill, random_grid, random_keep, random_source
 from ...kernels.cuda.steps import Number, Step, Steps, operand, out
-from ...kernels.templates.philox import parameters_dtype
+from ...kernels.cuda.templates import array, number
+from ...kernels.templates.philox import numbers_of_block, parameters_dtype
+from ...native.plans import NUMBER_CODES
+from ...ops.core import OPS
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor
 from .requirements import require
 
-__all__ = ["chosen_on_gpu", "random_on_gpu", "weights_on_gpu"]
+__all__ = ["chosen_on_gpu", "dropout_on_gpu", "random_on_gpu", "weights_on_gpu"]
 
 
 def nothing(x):
@@ -33,6 +42,28 @@ def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...], cap
     words = layout_of(int64, (2,), None, layout.device) if captured else None
     codes = (0, *codes[1:]) if captured else codes
     return GeneralPlan(device_record(Steps((step,)), (layout,), codes), (layout.template,), (words, None, None, None))
+
+
+@lru_cache(maxsize=256)
+def dropout_on_gpu(x: Layout, captured: bool) -> GeneralPlan:
+    """The launch that drops elements of a contiguous layout: results are what stays, scaled, and where it does, as ``kept_scaled`` of
+    a mask that is drawn first. Operands: x, seed, call, the probability with which elements stay, and their factor.
+    """
+    dtype, compute = x.dtype.name, compute_dtype(x.dtype.name)
+    kinds = (array(dtype), array("bool"), number(compute))
+    made = bound("kept_scaled", forward_formula(OPS["kept_scaled"]), compute, kinds, (dtype,))
+    outs = x, layout_of(bool_, x.shape, x.strides, x.device)
+    seed, base = (0, operand(1)) if captured else (Number(1), 0)
+
+    def step(lanes: int) -> Step:
+        recipe = Recipe(random_keep(dtype, lanes), made.operation.scalar, compute, random_source("bernoulli", "bool"))
+        counts = x.numel, seed, Number(2), base
+        return Step(recipe, random_grid(x.numel, "bool"), (out(), out(1), operand()), (Number(3), Number(4)), counts)
+
+    words = layout_of(int64, (2,), None, x.device) if captured else None
+    codes = (0, 0 if captured else NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[compute], NUMBER_CODES[compute])
+    record = device_record(Steps((with_single(step, numbers_of_block("bool")),)), outs, codes)
+    return GeneralPlan(record, tuple([each.template for each in outs]), (x, words, None, None, None))
 
 
 def weights_on_gpu(x: Tensor) -> Tensor:

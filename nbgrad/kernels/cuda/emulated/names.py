@@ -12,7 +12,7 @@ from ...compiler.arithmetic import Builder, Value, convert, ir_of, kind_of
 from ...compiler.expressions import Namespace, Primitive
 from ...compiler.kinds import Float, Kind, Pointer
 from ..access import Access, compute_dtype
-from ..intrinsics import index_arithmetic, low_word, pointer_to, popcount
+from ..intrinsics import greatest, index_arithmetic, low_word, pointer_to, popcount
 from ..memory import change_of, load_of, note_first, store_of
 from ..templates import WARP
 from .limits import SHARED_LIMIT
@@ -62,6 +62,8 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "cuda": machine(needs, checked),
         "note_error": Primitive(noted(checked)),
         "pointer_of": Primitive(pointer_to(0)),
+        "greatest": Primitive(greatest),
+        "near_reciprocal": Primitive(near_reciprocal),
         **index_arithmetic(high_word),
         "product_of_words": Primitive(multiply_wide),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
@@ -200,6 +202,11 @@ def shuffled(b: Builder, value: Any, distance: int) -> Value:
     found = call(b, SHUFFLE, [machine_of(b), wide, ir.Constant(I64, distance)])
     found = found if bits.type == I64 else b.trunc(found, bits.type)
     return Value(kind, b.bitcast(found, kind.llvm) if isinstance(kind, Float) else found)
+
+
+def near_reciprocal(b: Builder, x: Any) -> Value:
+    """1 / x."""
+    return Value(kinds.float32, b.fdiv(ir.Constant(ir.FloatType(), 1.0), ir_of(x, kinds.float32)))
 
 
 def match_any(b: Builder, value: Any) -> Value:
