@@ -24,7 +24,8 @@ __all__ = ["HeldRow", "held_row", "held_rows"]
 MOST_HELD = 128  # bytes of one operand that a thread may hold
 # Registers of what a thread holds before more threads share a row: of an operand; of all where it adds up, too, since what threads
 # of one warp share needs no barrier, and that costs more than warps that have no room.
-MOST_NUMBERS, MOST_SUMS = 16, 96
+MOST_NUMBERS, MOST_ADDED = 16, 64
+MOST_SUMS = 96  # registers of all that a thread holds where it adds up: sm_80 has none to spare
 BESIDE = 56  # registers that a thread needs beside the numbers it holds, and addresses of their vectors
 
 
@@ -65,7 +66,7 @@ def held_row(n: int, inner: int, dtypes: tuple[str, ...], rows: Rows) -> HeldRow
         lanes = 1
     vectors, width, compute = n // lanes, short_width(n, lanes), compute_dtype(dtypes[0])
     row = HeldRow(width, ceil_div(vectors, width), lanes, inner % lanes == 0)
-    most = MOST_SUMS if rows.sums else MOST_NUMBERS * (1 + rows.backward)
+    most = MOST_ADDED if rows.sums else MOST_NUMBERS * (1 + rows.backward)
     while row.width < BLOCK and row.registers(rows, compute) > most:
         row = row._replace(width=2 * row.width, held=ceil_div(vectors, 2 * row.width))
     too_long = row.held * lanes * itemsize(compute) > MOST_HELD or rows.sums and row.registers(rows, compute) > MOST_SUMS
