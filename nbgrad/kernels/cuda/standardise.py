@@ -59,7 +59,7 @@ def held_row(n: int, inner: int, dtypes: tuple[str, ...], rows: Rows) -> HeldRow
 
     >>> rows = Rows(False, True)
     >>> held_row(768, 1, ("float32",), rows), held_row(768, 1, ("bfloat16",), rows), held_row(8193, 1, ("float32",), rows)
-    (HeldRow(width=64, held=3, lanes=4, even=True), HeldRow(width=64, held=2, lanes=8, even=True), None)
+    (HeldRow(width=64, held=3, lanes=4, even=False), HeldRow(width=64, held=2, lanes=8, even=False), None)
     """
     lanes = vector_lanes(dtypes)
     if n % lanes:
