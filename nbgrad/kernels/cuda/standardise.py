@@ -300,6 +300,7 @@ def NAME({", ".join(parameters)}):
     )
     pointers = (dtype, *[s.compute] * len(sums), *[dtype] * (1 + rows.backward), *[weight] * len(scale))
     needed = row.registers(rows, s.compute) + 4 * row.held * (1 + rows.backward) + BESIDE * (2 if s.compute == "float64" else 1)
+    needed += row.at_once if sums else 0  # what its rows have added up meets at the end
     resident = next((blocks for blocks in (4, 3, 2) if needed <= 65536 // (blocks * BLOCK)), 1)
     traffic = Counter([Access("load", dtype, row.lanes), Access("store", dtype, row.lanes)] if s.vectors else [])
     return Template(name, function, pointers, 2, frozenset(s.accesses), traffic, 64, (s.compute,), resident)
