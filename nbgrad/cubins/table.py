@@ -14,10 +14,11 @@ from ..base.dtypes import BOOL, DTYPES
 from ..kernels.cuda.access import compute_dtype, conversion_dtype
 from ..kernels.cuda.accumulators import Accumulator, accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.folds import STAGES, lanes_for as reduced_lanes
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
 from ..kernels.cuda.moments import variance_accumulator
 from ..kernels.cuda.random import random_fill, random_keep, random_source
-from ..kernels.cuda.reductions import STAGES, lanes_for as reduced_lanes, reduce_columns, reduce_rows, reduce_short_rows
+from ..kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.tables import FEW_ROWS, elementwise_rows, fold_rows, most_rows
 from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for

@@ -318,10 +318,13 @@ def word_of(held: Any) -> int:
     return 0 if held is MISSING else id(held)
 
 
+TEXTS, NUMBERS = (str, bytes), (int, float, complex)
+
+
 def equal(found: tuple, held: tuple) -> bool:
     """Whether members are the same objects, or equal numbers and texts."""
     return len(found) == len(held) and all(
-        x is y or type(x) is type(y) and isinstance(x, (int, float, complex, str, bytes)) and repr(x) == repr(y)
+        x is y or type(x) is type(y) and (x == y if isinstance(x, TEXTS) else isinstance(x, NUMBERS) and repr(x) == repr(y))
         for x, y in zip(found, held)
     )
 

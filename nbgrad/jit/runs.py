@@ -146,9 +146,11 @@ class Run:
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in parts.live}
-        self.recorder = Recorder(self.graph, self.program, self.backward, self.originals, self.live, self.words, bool(self.numbers))
-        if parts.live and not parts.expected.records:
-            self.applied = self.applied_under_no_grad  # type: ignore[method-assign]
+        if parts.live:
+            further = self.backward, self.originals, self.live, self.words, bool(self.numbers)
+            self.recorder = Recorder(self.graph, self.program, *further)
+            if not parts.expected.records:
+                self.applied = self.applied_under_no_grad  # type: ignore[method-assign]
         self.direct = flat and (self.program.direct if self.acts is None else not parts.live)
         natively[:] = self.program.natively()
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)

@@ -24,8 +24,11 @@ __all__ = ["Geometry", "in_windows"]
 
 # Elements of a piece of a run, of which four rows stay in the nearest cache.
 PIECE = 1024
-# Into how many units images are divided at most; how many items there should be; multiply-adds from which the pool is used.
-MOST_UNITS, ITEMS, LARGE = 16, 8, 1 << 16
+# Into how many units images are divided at most, and bytes that these may have to work in together; how many items there should be;
+# multiply-adds from which the pool is used.
+MOST_UNITS, MOST_MEMORY, ITEMS, LARGE = 16, 1 << 27, 8, 1 << 16
+# Channels from which a kernel of one element is a product of matrices.
+MATRICES_FROM = 64
 # Elements of windows that are written out at a time.
 WINDOWS = 1 << 24
 
@@ -132,16 +135,22 @@ def covers(geometry: Geometry) -> bool:
     )
 
 
-def share_of(geometry: Geometry, which: str) -> tuple[int, int, int]:
+def is_product(geometry: Geometry) -> bool:
+    """Whether it is a product of matrices as they lie, of a size for which BLAS is quicker."""
+    alone = geometry.long == geometry.short and max(geometry.kernel) == max(geometry.stride) == 1 and not any(geometry.padding)
+    return alone and min(geometry.channels, geometry.heads) >= MATRICES_FROM
+
+
+def share_of(geometry: Geometry, which: str, memory: int) -> tuple[int, int, int]:
     """Items, items of a unit, parts of an image: functions of the sizes alone, so that results do not depend on threads."""
-    images = geometry.batch * geometry.groups
+    images, most = geometry.batch * geometry.groups, max(1, min(MOST_UNITS, MOST_MEMORY // memory))
     if which == "convolve_weight":
         heavy = geometry.groups * geometry.heads * geometry.channels * math.prod(geometry.kernel)
-        units = max(1, min(MOST_UNITS, images, max(2, (1 << 22) // heavy) if geometry.work >= LARGE else 1))
+        units = max(1, min(most, images, max(2, (1 << 22) // heavy) if geometry.work >= LARGE else 1))
         return images, -(-images // units), 1
     rows = geometry.channels if which == "convolve_transposed" else geometry.heads
-    parts = 1 if images >= ITEMS else max(1, min(ITEMS // images, rows // 8))
-    return images * parts, -(-images * parts // MOST_UNITS), parts
+    parts = 1 if images >= ITEMS else max(1, min(ITEMS // images, rows // 8, most))
+    return images * parts, -(-images * parts // most), parts
 
 
 @lru_cache(maxsize=MOST_PLANS)
@@ -156,14 +165,13 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     transposed = attributes.get("transposed", False)
     geometry = geometry_of(name, layouts, attributes)
     shape = result_shape(name, geometry, transposed)
-    if len(geometry.long) > 3 or 0 in shape:
+    if len(geometry.long) > 3 or 0 in shape or is_product(geometry):
         return None
     which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
     tables, sizes, planes, reach = plane_tables(geometry)
     sums = which == "convolve_weight"
     long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
     size, taps, channels, heads = first.dtype.itemsize, math.prod(geometry.kernel), geometry.channels, geometry.heads
-    items, share, parts = share_of(geometry, which)
     plane, run = math.prod(sizes), ((short[0] - 1) * sizes[1] + short[1] - 1) * sizes[2] + short[2]
     as_it_lies = which != "convolve_transposed" and max(stride) == 1 and not any(geometry.padding) and sizes == long
     if not as_it_lies:  # what is read and computed beyond is left out: no loop has a rest
@@ -177,6 +185,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
         rows, wide = (heads * eights(plane) if sums else 4 * piece) * size, 0 if as_it_lies else channels * block * size
     begin = rounded(table)
     memory = begin + rounded(rows) + rounded(wide)
+    items, share, parts = share_of(geometry, which, memory)
     units = -(-items // share)
     words = [
         geometry.groups,

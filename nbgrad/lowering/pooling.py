@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import struct
 from functools import lru_cache
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import float32, int64
 from ..base.errors import DTypeError
+from ..creation.factories import arange
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
@@ -126,35 +126,7 @@ def arranged(op, tensors, attributes):
     return CALLS["to_dtype"](out, dtype) if wide and out.layout.dtype is float32 else out
 
 
-# ---- window by window --------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=MOST_PLANS)
-def tables(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
-    """Where the elements of every window are, counted along the dimensions, and what each is multiplied by in a mean.
-
-    Windows with fewer elements than others have their first again, times 0.
-    """
-    places, shares = np.zeros((1, 1), np.int64), np.ones((1, 1))
-    adaptive = not windows.kernel
-    numbers = itertools.repeat((0, 0, 0, 0)) if adaptive else zip(*windows[2:6])
-    for size, n, (k, s, p, d) in zip(windows.long, windows.short, numbers):
-        lines = [
-            range(t * size // n, -(-(t + 1) * size // n)) if adaptive else range(t * s - p, t * s - p + d * (k - 1) + 1, d)
-            for t in range(n)
-        ]
-        inside = [[at for at in line if 0 <= at < size] for line in lines]
-        most = max(map(len, inside), default=1)
-        over = [
-            1 if windows.divisor else min(line.stop, size + p) - line.start if windows.counted else len(own)
-            for line, own in zip(lines, inside)
-        ]
-        at = np.array([[*own, *[own[0]] * (most - len(own))] for own in inside], np.int64).reshape(n, most)
-        share = np.array([[1 / c if k < len(own) else 0.0 for k in range(most)] for own, c in zip(inside, over)]).reshape(n, most)
-        places = (places[:, None, :, None] * size + at[None, :, None, :]).reshape(len(places) * n, -1)
-        shares = (shares[:, None, :, None] * share[None, :, None, :]).reshape(len(shares) * n, -1)
-    return places, shares / (windows.divisor or 1)
-
+# ---- in other operations: windows of a kernel as a view --------------------------------------------------------------------
 
 # By operation what is done of rows, in other operations: ``steps(windows, *rows)``.
 IN_STEPS: dict[str, Callable[..., Tensor]] = {}
@@ -171,7 +143,7 @@ def steps_of(name: str) -> Callable:
 
 
 def in_steps(op, tensors, attributes):
-    """The same by other operations, on any device."""
+    """The same by other operations, on any device; operands are rows of as many elements as the dimensions have."""
     x = tensors[0]
     layouts = tuple([each.layout for each in tensors])
     windows = windows_of(op.name, layouts, attributes)
@@ -184,55 +156,147 @@ def in_steps(op, tensors, attributes):
     return CALLS["reshape"](IN_STEPS[op.name](windows, *rows), out.shape)
 
 
-def seen(windows: Windows, x: Tensor) -> Tensor:
-    """``(rows, windows, elements)``."""
-    places = tables(windows)[0]
-    found = CALLS["index_select"](x, 1, tensor_of(places.reshape(-1), x))
-    return CALLS["reshape"](found, (x.layout.shape[0], *places.shape))
+def surplus(windows: Windows) -> tuple[int, ...]:
+    """How many elements are missing behind each dimension, for the last windows to have all of theirs; what ``pad`` takes."""
+    pairs = [(p, max(0, (n - 1) * s - p + d * (k - 1) + 1 - size)) for size, n, k, s, p, d in zip(*windows[:6])]
+    return tuple([each for pair in reversed(pairs) for each in pair])
+
+
+def seen(windows: Windows, x: Tensor, rest: float = 0.0) -> Tensor:
+    """``(rows, *windows, *kernel)``, of adaptive ones ``(rows, *windows, elements)``; what is padded is ``rest``."""
+    if not windows.kernel:
+        places = tables(windows)[0]
+        found = CALLS["index_select"](x, 1, tensor_of(places.reshape(-1), x))
+        return CALLS["reshape"](found, (x.layout.shape[0], *windows.short, places.shape[1]))
+    x, around = CALLS["reshape"](x, (x.layout.shape[0], *windows.long)), surplus(windows)
+    if any(around):
+        x = CALLS["pad"](x, around, "constant", rest)
+    for dim, (n, k, s, d) in enumerate(zip(windows.short, windows.kernel, windows.stride, windows.dilation), 1):
+        x = CALLS["slice"](CALLS["unfold"](x, dim, d * (k - 1) + 1, s), dim, 0, n, 1)
+        x = CALLS["slice"](x, -1, 0, d * (k - 1) + 1, d)
+    return x
+
+
+def within(windows: Windows) -> tuple[int, ...]:
+    """The dimensions of what windows have, behind all others."""
+    return tuple(range(-max(len(windows.kernel), 1), 0))
+
+
+def counting(count: int, dim: int, ndim: int, x: Tensor) -> Tensor:
+    """0, 1, ... along one of so many dimensions, on the device of ``x``."""
+    return CALLS["view_shape"](arange(count, device=x.layout.device), (*(1,) * dim, count, *(1,) * (ndim - dim - 1)))
 
 
 @steps_of("max_pool_places")
 def greatest_places(windows: Windows, x: Tensor) -> Tensor:
     """Where the greatest elements are."""
-    places = tensor_of(tables(windows)[0], x)
-    best = CALLS["argmax"](seen(windows, x), -1)
-    wide = CALLS["expand_shape"](places, (x.layout.shape[0], *places.layout.shape))
-    return CALLS["squeeze_dim"](CALLS["gather"](wide, 2, CALLS["unsqueeze"](best, -1)), -1)
-
-
-def shares_of(windows: Windows, x: Tensor) -> Tensor:
-    """What elements of windows are multiplied by, as numbers of the dtype of ``x``."""
-    return CALLS["to_dtype"](tensor_of(tables(windows)[1], x), x.layout.dtype)
-
-
-@steps_of("avg_pool")
-def mean(windows: Windows, x: Tensor) -> Tensor:
-    """The sums of shares."""
-    return CALLS["sum"](CALLS["mul"](seen(windows, x), shares_of(windows, x)), -1)
-
-
-@steps_of("avg_pool_spread")
-def spread_mean(windows: Windows, g: Tensor) -> Tensor:
-    """The transpose of ``mean``."""
-    shares = CALLS["mul"](CALLS["unsqueeze"](g, -1), shares_of(windows, g))
-    index = tensor_of(tables(windows)[0].reshape(-1), g)
-    rows = g.layout.shape[0]
-    return CALLS["index_select_backward"](CALLS["reshape"](shares, (rows, -1)), (rows, math.prod(windows.long)), 1, index)
+    each = CALLS["reshape"](seen(windows, x, -math.inf), (x.layout.shape[0], *windows.short, -1))
+    best = CALLS["argmax"](each, -1)
+    if not windows.kernel:
+        places = tensor_of(tables(windows)[0].reshape(*windows.short, -1), x)
+        wide = CALLS["expand_shape"](places, (x.layout.shape[0], *places.layout.shape))
+        return CALLS["squeeze_dim"](CALLS["gather"](wide, -1, CALLS["unsqueeze"](best, -1)), -1)
+    n, across = len(windows.long), 1
+    total: Any = None
+    for dim in reversed(range(n)):
+        size, count, k, s, p, d = (each[dim] for each in windows[:6])
+        at = counting(count, dim + 1, n + 1, x) * s + (best % k) * d - p
+        at = at.clamp(0, size - 1) * across  # a window of -inf alone, partly padded
+        total, best, across = at if total is None else total + at, best // k, across * size
+    return total
 
 
 @steps_of("max_pool")
 def greatest(windows: Windows, x: Tensor) -> Tensor:
     """The greatest elements."""
-    return CALLS["amax"](seen(windows, x), -1)
+    return CALLS["amax"](seen(windows, x, -math.inf), within(windows))
+
+
+def as_rows(places: Tensor) -> Tensor:
+    """One row for each of the operand."""
+    return CALLS["reshape"](places, (places.layout.shape[0], -1))
 
 
 @steps_of("max_pool_spread")
 def spread_greatest(windows: Windows, x: Tensor, y: Tensor) -> Tensor:
     """Elements added where the greatest are."""
-    return CALLS["gather_backward"](x, y.layout.shape, 1, greatest_places(windows, y))
+    return CALLS["gather_backward"](x, y.layout.shape, 1, as_rows(greatest_places(windows, y)))
 
 
 @steps_of("max_pool_pick")
 def picked(windows: Windows, x: Tensor, y: Tensor) -> Tensor:
     """Elements that are where the greatest are."""
-    return CALLS["gather"](x, 1, greatest_places(windows, y))
+    return CALLS["gather"](x, 1, as_rows(greatest_places(windows, y)))
+
+
+def divided(windows: Windows, x: Tensor) -> Tensor:
+    """``(rows, *windows)``, divided by how many elements each window has."""
+    own = counts(windows)[3 - len(windows.long) :]
+    if windows.divisor:
+        return x / windows.divisor
+    if all(len(set(each)) == 1 for each in own):
+        return x / math.prod(each[0] for each in own)
+    n = len(own)
+    for dim, (size, count, k, s, p) in enumerate(zip(*windows[:5])):
+        starts = counting(count, dim + 1, n + 1, x) * s - p
+        low, high = (-p, size + p) if windows.counted else (0, size)
+        x = x / ((starts + k).clamp(max=high) - starts.clamp(min=low))
+    return x
+
+
+@steps_of("avg_pool")
+def mean(windows: Windows, x: Tensor) -> Tensor:
+    """The means of windows."""
+    if not windows.kernel:
+        return CALLS["sum"](CALLS["mul"](seen(windows, x), shares_of(windows, x)), -1)
+    return divided(windows, CALLS["sum"](seen(windows, x), within(windows)))
+
+
+@steps_of("avg_pool_spread")
+def spread_mean(windows: Windows, g: Tensor) -> Tensor:
+    """The transpose of ``mean``."""
+    rows, n = g.layout.shape[0], len(windows.long)
+    g = CALLS["reshape"](g, (rows, *windows.short))
+    if not windows.kernel:
+        shares = CALLS["mul"](CALLS["unsqueeze"](g, -1), shares_of(windows, g))
+        index = tensor_of(tables(windows)[0].reshape(-1), g)
+        return CALLS["index_select_backward"](CALLS["reshape"](shares, (rows, -1)), (rows, math.prod(windows.long)), 1, index)
+    around = surplus(windows)
+    whole = [size + around[-2 * d - 2] + around[-2 * d - 1] for d, size in enumerate(windows.long)]
+    g = CALLS["view_shape"](divided(windows, g), (rows, *windows.short, *(1,) * n))
+    g = CALLS["expand_shape"](g, (rows, *windows.short, *windows.kernel))
+    for dim in reversed(range(n)):
+        k, s = windows.kernel[dim], windows.stride[dim]
+        shape = g.layout.shape
+        short, rest = (shape[dim + 1] - 1) * s + k, shape[dim + 2 : -1]
+        g = CALLS["unfold_backward"](g, (*shape[: dim + 1], short, *rest), dim + 1, k, s)
+        missing = whole[dim] - short
+        if missing > 0:
+            g = CALLS["zero_pad"](g, (*(0, 0) * (len(rest)), 0, missing))
+    return CALLS["zero_pad"](g, tuple([-each for each in around])) if any(around) else g
+
+
+# ---- adaptive windows, element by element ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def tables(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Where the elements of every adaptive window are, counted along the dimensions, and what each is multiplied by in a mean.
+
+    Windows with fewer elements than others have their first again, times 0.
+    """
+    places, shares = np.zeros((1, 1), np.int64), np.ones((1, 1))
+    for size, n in zip(windows.long, windows.short):
+        lines = [range(t * size // n, -(-(t + 1) * size // n)) for t in range(n)]
+        most = max(map(len, lines), default=1)
+        at = np.array([[*line, *[line[0]] * (most - len(line))] for line in lines], np.int64).reshape(n, most)
+        share = np.array([[1 / len(line) if k < len(line) else 0.0 for k in range(most)] for line in lines]).reshape(n, most)
+        places = (places[:, None, :, None] * size + at[None, :, None, :]).reshape(len(places) * n, -1)
+        shares = (shares[:, None, :, None] * share[None, :, None, :]).reshape(len(shares) * n, -1)
+    return places, shares
+
+
+def shares_of(windows: Windows, x: Tensor) -> Tensor:
+    """What elements of windows are multiplied by, as numbers of the dtype of ``x``."""
+    shares = tensor_of(tables(windows)[1].reshape(*windows.short, -1), x)
+    return CALLS["to_dtype"](shares, x.layout.dtype)

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, int64
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import GeneralPlan, lowering
-from ..dispatch.plans import elementwise_code
+from ..dispatch.plans import elementwise_code, elementwise_plan
 from ..kernels.codegen import computable
+from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.recurrent import PRODUCT_WORDS, place_of, products_loop, steps_loop
-from ..native.plans import PARALLEL, pack_record
+from ..native.plans import PARALLEL, Plan, pack_record
 from ..ops.core import OPS
 from ..ops.expr import ZERO, Expr, postorder, rebuilt, symbol
-from ..ops.recurrent import CELLS, Cell, cotangents_in_steps, recurrent_in_steps
+from ..ops.recurrent import CELLS, Cell, cotangents_in_steps, evaluated, recurrent_in_steps
 from ..tensors.layout import Layout
+from ..tensors.tensor import native
 from .reduce import arranged, runs_as_it_lies
 
 __all__: list[str] = []
 
-# Sequences of a block, and where weights are more bytes than stay near a core; multiply-adds of all steps from which threads share.
-BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 18, 1 << 18
+# Sequences of a block; the same where weights are more bytes than NEAR, and BLAS multiplies; multiply-adds of all steps from which
+# threads share them: benchmarks/test_recurrent.py.
+BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 17, 1 << 18
 
 
 class Sizes(NamedTuple):
@@ -115,9 +118,9 @@ def steps_kernel() -> int:
 
 
 @late
-def products_kernel(dtype: str) -> int:
+def products_kernel(dtype: str, by_blas: bool) -> int:
     """Address of the products."""
-    return address(Program("products", products_loop(dtype), dtype, apart=True))
+    return address(Program("products", products_loop(dtype, by_blas), dtype, apart=True))
 
 
 class Launch(NamedTuple):
@@ -149,10 +152,11 @@ class Launch(NamedTuple):
         name, size, ragged = dtype.name, dtype.itemsize, attributes["ragged"]
         singles = (False,) * len(self.cell.params)
         cell, idle = (elementwise_code(each, name, singles, self.inplace, True) for each in (self.cell, self.idle))
-        block = BLOCK if sizes.units * sizes.rows * size <= NEAR else LARGE_BLOCK
+        blas = gemm_address(name) if sizes.units * sizes.rows * size > NEAR else 0
+        block = LARGE_BLOCK if blas else BLOCK
         words = [sizes.steps, sizes.batch, block, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
-        words += [cell, idle if ragged else 0, len(self.places), products_kernel(name), self.weights, self.addend]
-        words += [PRODUCT_WORDS, *self.words, self.addend != 0, sizes.units, *(each.row * size for each in self.places)]
+        words += [cell, idle if ragged else 0, len(self.places), products_kernel(name, bool(blas)), self.weights, self.addend]
+        words += [PRODUCT_WORDS, *self.words, self.addend != 0, blas, sizes.units, *(each.row * size for each in self.places)]
         words += chain(*(each.words(size) for each in (*self.product, *self.places)))
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0
@@ -233,12 +237,32 @@ def arranged_run(op, tensors, attributes):
     return tuple([x if x.layout.dtype is dtype else CALLS["to_dtype"](x, dtype) for x in results])
 
 
+# ---- on a GPU: a product and one kernel a step ---------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def fused_plan(roots: tuple[Expr, ...], names: tuple[str, ...], layouts: tuple[Layout, ...]) -> Plan:
+    """The launch that computes formulas of a cell."""
+    out = layouts[0].like(None, layouts[0].shape)
+    return elementwise_plan(formula("cell", names, roots), out.dtype, layouts, (out,) * len(roots))
+
+
+def fused(roots: tuple[Expr, ...], values: dict[str, Any]) -> list[Any]:
+    """Formulas of a cell by one launch."""
+    used = set().union(*(each.symbols() for each in roots))
+    given = {name: x for name, x in values.items() if name in used}
+    if not next(iter(given.values())).layout.numel:
+        return evaluated(roots, values)
+    made = native.fresh(fused_plan(roots, tuple(given), tuple([x.layout for x in given.values()])), *given.values())
+    return list(made) if type(made) is tuple else [made]
+
+
 @lowering("recurrent", style="run", device="cuda")
 def _recurrent_on_gpu(op, tensors, attributes):
     sizes_of(tuple([x.layout for x in tensors]), CELLS[attributes["cell"]])
-    return recurrent_in_steps(*tensors, **attributes)
+    return recurrent_in_steps(*tensors, **attributes, compute=fused)
 
 
 @lowering("recurrent_cotangents", style="run", device="cuda")
 def _cotangents_on_gpu(op, tensors, attributes):
-    return cotangents_in_steps(*tensors, **attributes)
+    return cotangents_in_steps(*tensors, **attributes, compute=fused)

@@ -6,12 +6,16 @@ Every random one takes ``generator``; without it the default generator is used.
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..base.functions import attach
 
 __all__ = [
     "calculate_gain",
@@ -32,8 +36,8 @@ __all__ = [
 ]
 
 # Of layers without an activation 1.
-LAYERS = ("linear", "identity", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
-GAINS = {**dict.fromkeys(LAYERS, 1.0), "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+LAYERS = [f"{kind}{n}d" for kind in ("conv", "conv_transpose") for n in (1, 2, 3)]
+GAINS = {**dict.fromkeys(("linear", "identity", *LAYERS, "sigmoid"), 1.0), "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -251,3 +255,30 @@ def kaiming_normal_(
 ) -> Tensor:
     """Normal with the standard deviation of ``kaiming_uniform_``, whose arguments it takes."""
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function under torch's first name for it, without the underscore, with a warning."""
+    name = function.__name__[:-1]
+
+    def old(*args: Any, **named: Any) -> Tensor:
+        warnings.warn(f"nn.init.{name} is the old name of nn.init.{name}_.", FutureWarning, stacklevel=2)
+        return function(*args, **named)
+
+    old.__name__ = old.__qualname__ = name
+    old.__doc__ = f"``{name}_`` under its old name, with a warning."
+    attach(old, __signature__=signature(function))
+    return old
+
+
+constant = renamed(constant_)
+dirac = renamed(dirac_)
+eye = renamed(eye_)
+kaiming_normal = renamed(kaiming_normal_)
+kaiming_uniform = renamed(kaiming_uniform_)
+normal = renamed(normal_)
+orthogonal = renamed(orthogonal_)
+sparse = renamed(sparse_)
+uniform = renamed(uniform_)
+xavier_normal = renamed(xavier_normal_)
+xavier_uniform = renamed(xavier_uniform_)

@@ -247,12 +247,14 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         start += size
 
 
-# Names of modules that import this one.
-LATER = ("remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm", "weight_norm")
+# Names of modules that import this one: they are asked for late.
+REPARAMETRISED = ("remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm", "weight_norm")
+FUSION = ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights")
 
 
 def __getattr__(name: str) -> Any:
-    """Functions of ``reparametrised``; torch's paths: ``nbgrad.nn.utils.parametrize``."""
-    if name in LATER:
-        return getattr(import_module("nbgrad.nn.reparametrised"), name)
+    """Functions of modules that import this one; torch's paths: ``nbgrad.nn.utils.rnn``."""
+    for module, names in (("reparametrised", REPARAMETRISED), ("fusion", FUSION)):
+        if name in names:
+            return getattr(import_module(f"nbgrad.nn.{module}"), name)
     return module_below(__name__, name)

@@ -144,6 +144,11 @@ def apply(name: str, operands: tuple) -> Any:
     return getattr(scalar, name)(*operands)
 
 
+def evaluated(roots: tuple[Expr, ...], values: dict[str, Any]) -> list[Any]:
+    """Formulas of a cell, run on tensors."""
+    return evaluate(roots, values, apply)
+
+
 def parts(x: Any, count: int) -> list[Any]:
     """What each gate has of the last dimension."""
     size = x.layout.shape[-1] // count
@@ -165,21 +170,25 @@ def through(x: Any, w: Any, b: Any) -> Any:
     return scalar.gemm_bias(x, w, b, False)
 
 
-def recurrent_in_steps(p, w, b, s, lengths, cell, mirrored, ragged):
-    """``recurrent`` in other operations; of what is a kernel's, the memory that it uses, there is none."""
+def recurrent_in_steps(p, w, b, s, lengths, cell, mirrored, ragged, *, compute=evaluated):
+    """``recurrent`` in other operations; of what is a kernel's, the memory that it uses, there is none.
+
+    Args:
+        compute: computes formulas of a cell.
+    """
     form, inputs = CELLS[cell], scalar.unbind(p, 0)
     states = list(scalar.unbind(s, 0))
     after: dict[int, list] = {}
     for t in times_of(len(inputs), mirrored):
         given = {**named("p", parts(inputs[t], form.gates)), **named("q", parts(through(states[0], w, b), form.gates))}
-        new = evaluate(form.after, {**given, **named("s", states)}, apply)
+        new = compute(form.after, {**given, **named("s", states)})
         if ragged:
             active = scalar.unsqueeze(lengths > t, 1)
             new = [scalar.where(active, x, y) for x, y in zip(new, states)]
         after[t] = states = new
     stacks = [CALLS["stack"]([after[t][k] for t in range(len(inputs))], 0) for k in range(form.states)]
     states = CALLS["stack"](stacks, 0)
-    return states, kept_of(cell, p, w, b, s, states, mirrored), scalar.slice(b, 0, 0, 0, 1)
+    return states, kept_of(cell, p, w, b, s, states, mirrored, compute), scalar.slice(b, 0, 0, 0, 1)
 
 
 def before(first: Any, later: Any, mirrored: bool) -> Any:
@@ -190,16 +199,16 @@ def before(first: Any, later: Any, mirrored: bool) -> Any:
     return CALLS["cat"]([first, scalar.slice(later, 0, 0, steps - 1, 1)], 0)
 
 
-def kept_of(cell: str, p: Any, w: Any, b: Any, s: Any, states: Any, mirrored: bool) -> Any:
+def kept_of(cell: str, p: Any, w: Any, b: Any, s: Any, states: Any, mirrored: bool, compute: Callable = evaluated) -> Any:
     """What is kept of all steps, by the states after them."""
     form = CELLS[cell]
     earlier = [before(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), scalar.unbind(states, 0))]
     given = {**named("p", parts(p, form.gates)), **named("q", parts(through(earlier[0], w, b), form.gates))}
-    found = evaluate(form.kept, {**given, **named("s", earlier)}, apply)
+    found = compute(form.kept, {**given, **named("s", earlier)}) if form.kept else []
     return CALLS["stack"](found, 0) if found else scalar.slice(states, 0, 0, 0, 1)
 
 
-def cotangents_in_steps(g, w, s, lengths, states, kept, cell, mirrored, ragged):
+def cotangents_in_steps(g, w, s, lengths, states, kept, cell, mirrored, ragged, *, compute=evaluated):
     """``recurrent_cotangents`` in other operations."""
     form, steps = CELLS[cell], states.layout.shape[1]
     after = scalar.unbind(states, 0)
@@ -214,7 +223,7 @@ def cotangents_in_steps(g, w, s, lengths, states, kept, cell, mirrored, ragged):
     found: dict[int, list] = {}
     for t in reversed(times_of(steps, mirrored)):
         now = {name: each[t] for name, each in moments.items()}
-        made = evaluate(form.cotangents, {**now, **named("d", carried)}, apply)
+        made = compute(form.cotangents, {**now, **named("d", carried)})
         made = [x if hasattr(x, "layout") else scalar.fill(carried[0], float(x)) for x in made]
         if ragged:
             active = scalar.unsqueeze(lengths > t, 1)

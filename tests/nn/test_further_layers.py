@@ -14,7 +14,7 @@ import pytest
 import nbgrad
 from nbgrad import nn
 from nbgrad.nn import functional as F
-from nbgrad.nn.utils import parametrizations, parametrize
+from nbgrad.nn.utils import parametrizations, parametrize, prune
 
 DOUBLE = nbgrad.float64
 # ``{name: (expression, shape, the result's elements times those of a wave, summed, the same of all gradients of that)}``.
@@ -470,3 +470,65 @@ def test_what_does_not_go_together_is_refused(error, match, call):
     """Sizes, options and numbers, named in the message."""
     with pytest.raises(error, match=match):
         call()
+
+
+def test_pruned_parameters_are_masked_and_can_be_made_plain():
+    """Masks multiply one another; a second pruning looks at what is left; several parameters can be pruned as one."""
+    layer = filled(nn.Linear(4, 3))
+    before = layer.weight.detach().clone()
+    prune.l1_unstructured(layer, "weight", 5)
+    least = before.abs().flatten().sort().values[4]
+    assert layer.weight.equal(before * (before.abs() > least)) and list(layer.state_dict()) == [
+        "bias",
+        "weight_orig",
+        "weight_mask",
+    ]
+    prune.l1_unstructured(layer, "weight", 0.5)  # of the seven that are left, rounded to the even number
+    assert int((layer.weight == 0).sum()) == 5 + 4
+    prune.ln_structured(layer, "weight", 1, 2, 0)
+    assert bool((layer.weight == 0).all(1).any())
+    layer(wave(2, 4)).sum().backward()
+    assert ((layer.weight_orig.grad == 0) == (layer.weight_mask == 0)).all()
+    kept = layer.weight.detach().clone()
+    assert prune.is_pruned(layer) and prune.remove(layer, "weight").weight.equal(kept) and not prune.is_pruned(layer)
+    model = nn.Sequential(filled(nn.Linear(4, 2)), filled(nn.Linear(2, 3)))
+    whole = nbgrad.cat([each.weight.detach().flatten() for each in model])
+    prune.global_unstructured([(each, "weight") for each in model], prune.L1Unstructured, amount=4)
+    assert nbgrad.cat([each.weight.flatten() for each in model]).equal(whole * (whole.abs() > whole.abs().sort().values[3]))
+    with pytest.raises(nbgrad.RangeError, match="at most 12"):
+        prune.random_unstructured(nn.Linear(4, 3), "weight", 13)
+
+
+@pytest.mark.parametrize(
+    ("lazy", "plain", "shape"), [(nn.LazyConv2d, nn.Conv2d, (1, 4, 6, 5)), (nn.LazyConvTranspose1d, nn.ConvTranspose1d, (4, 6))]
+)
+def test_lazy_convolutions_and_norms_that_are_fused(lazy, plain, shape):
+    """The channels are those of a batch's or a sample's; a norm in evaluation becomes part of the layer before it."""
+    layer = lazy(6, 3, groups=2)
+    layer(nbgrad.ones(shape))
+    assert type(layer) is plain and layer.in_channels == 4 and layer.weight.shape == plain(4, 6, 3, groups=2).weight.shape
+    layer = filled(plain(4, 6, 3))
+    norm, x = filled(nn.SyncBatchNorm(6)).eval(), wave(*((1,) * (len(shape) == 2)), *shape)
+    one = nn.utils.fuse_conv_bn_eval(layer.eval(), norm, transpose=plain is nn.ConvTranspose1d)
+    assert one(x).allclose(norm(layer(x)))
+
+
+def test_tensors_that_are_marked_become_buffers():
+    """Where they are assigned, persistent or not; they are plain tensors to everything else."""
+    module = nn.Linear(2, 2)
+    module.mean, module.passing = nn.Buffer(nbgrad.zeros(2)), nn.Buffer(nbgrad.ones(2), persistent=False)
+    assert list(module.state_dict()) == ["weight", "bias", "mean"] and len(list(module.buffers())) == 2
+    assert isinstance(module.mean, nn.Buffer) and not isinstance(module.mean + 1, nn.Buffer) and not isinstance(1, nn.Buffer)
+    module.mean = nbgrad.ones(3)
+    assert module.double().state_dict()["mean"].tolist() == [1, 1, 1] and module.mean.dtype is DOUBLE
+
+
+def test_names_of_programs_for_many_devices_and_old_ones():
+    """``DataParallel`` calls its module; batch norms become synchronised ones with their parameters; old names warn."""
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    x, weight = nbgrad.ones(4, 2), model[1].weight
+    assert nn.DataParallel(model)(x).equal(model(x)) and next(iter(nn.DataParallel(model).state_dict())) == "module.0.weight"
+    made = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    assert type(made[1]) is nn.SyncBatchNorm and made[1].weight is weight and made(x).shape == (4, 3)
+    with pytest.warns(FutureWarning, match="constant"):
+        assert nn.init.constant(nbgrad.empty(2), 3).tolist() == [3, 3]

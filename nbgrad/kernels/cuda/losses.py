@@ -12,7 +12,8 @@ from functools import cache
 from ..monoids import add_carried, carried_total, merge_carried
 from .access import Access, compute_dtype
 from .accumulators import Accumulator, identity
-from .reductions import MAX_PARTIALS, Fold
+from .folds import Fold
+from .reductions import MAX_PARTIALS
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["blocks_of", "counted", "nll_rows", "nll_rows_backward", "valid_counts", "valid_mean", "valid_share"]

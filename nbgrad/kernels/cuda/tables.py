@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 
 from .accumulators import Accumulator
-from .reductions import Fold
+from .folds import Fold
 from .steps import Place
 from .templates import BLOCK, WARPS, Operand, Signature, Template, ceil_div, compile_template, indent
 

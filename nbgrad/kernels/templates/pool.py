@@ -157,6 +157,7 @@ TEXTS = {
     ),
     "max_pool_places": in_head(
         "places = at_int64(pointer_word(args, 1), (((unit * planes + z) * rows + y) * columns + low) * 8)\n"
+        "for k in few(count):\n    places[k] = 0\n"
         + matching("if hit:\n    free[first + k] = T(0.0)\n    places[first + k] = here + at + PLACE", 2),
         "",
         SPACES,

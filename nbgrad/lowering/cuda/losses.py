@@ -19,7 +19,7 @@ from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.losses import blocks_of, counted, nll_rows, nll_rows_backward, valid_counts, valid_mean, valid_share
 from ...kernels.cuda.scores import program_of
-from ...kernels.cuda.steps import ERRORS, Step, Steps, Workspace, operand, out as result
+from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU
@@ -110,13 +110,18 @@ def valid_mean_steps(layouts: tuple[Layout, ...], attributes: dict) -> tuple[tup
     of = counted(compute_dtype(dtype))
     blocks, share = blocks_of(losses.numel)
     counts = classes, ignore, int(attributes["divide"]), fault
-    parts = [] if blocks == 1 else [workspace.take(blocks * itemsize(kind)) for kind in of.state]
-    for stage, n, read, written in (
-        ("partial", losses.numel, [*places, ERRORS], parts) if parts else ("whole", losses.numel, [*places, ERRORS], [result()]),
-        *([("merge", blocks, parts, [result()])] if parts else []),
-    ):
-        kernel, grid = recipe(valid_mean(dtype, stage), dtype, **of.source()), (1 if stage == "merge" else blocks,)
-        steps.append(Step(kernel, grid, (*written, *read), (), (n, *counts, max(share, n) if stage == "merge" else share)))
+
+    def launch(stage: str, blocks: int, written: list[Place], read: list[Place], n: int, share: int) -> Step:
+        kernel = recipe(valid_mean(dtype, stage), dtype, **of.source())
+        return Step(kernel, (blocks,), (*written, *read), (), (n, *counts, share))
+
+    read = [*places, ERRORS]
+    if blocks == 1:
+        steps.append(launch("whole", 1, [result()], read, losses.numel, share))
+    else:
+        parts = [workspace.take(blocks * itemsize(kind)) for kind in of.state]
+        steps.append(launch("partial", blocks, parts, read, losses.numel, share))
+        steps.append(launch("merge", 1, [result()], parts, blocks, blocks))
     return (losses.like(None, ()),), Steps(tuple(steps), workspace.size)
 
 

@@ -14,12 +14,12 @@ from ...dispatch.lowerings import FOLD
 from ...kernels.cuda.access import compute_dtype, itemsize
 from ...kernels.cuda.accumulators import Accumulator, accumulator
 from ...kernels.cuda.build import Recipe
+from ...kernels.cuda.folds import lanes_for
 from ...kernels.cuda.moments import variance_accumulator
 from ...kernels.cuda.reductions import (
     MAX_PARTIALS,
     SHORT,
     column_plan,
-    lanes_for,
     reduce_columns,
     reduce_rows,
     reduce_short_rows,

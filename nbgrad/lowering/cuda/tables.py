@@ -13,7 +13,7 @@ from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.access import compute_dtype
 from ...kernels.cuda.accumulators import Accumulator, accumulator
 from ...kernels.cuda.build import Recipe
-from ...kernels.cuda.reductions import lanes_for
+from ...kernels.cuda.folds import lanes_for
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out
 from ...kernels.cuda.tables import FEW_ROWS, FOLDED, blocks_of, fold_rows, most_rows, table_of
 from ...ops.core import OPS

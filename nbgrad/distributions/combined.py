@@ -1,0 +1,250 @@
+"""Distributions of other distributions: independent ones as one, mixtures, and transformed ones with their families."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import nbgrad
+
+from .. import Tensor
+from ..base.errors import ArgumentError, ShapeError
+from . import constraints
+from .discrete import Categorical
+from .distribution import EMPTY, Distribution, Size
+from .transforms import ComposeTransform, Transform, summed
+
+__all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
+
+functional = nbgrad.nn.functional
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions are part of the event.
+
+    >>> from nbgrad.distributions import Normal
+    >>> d = Independent(Normal(nbgrad.zeros(3), nbgrad.ones(3)), 1)
+    >>> d.batch_shape, d.event_shape, d.log_prob(nbgrad.zeros(3))
+    (nbgrad.Size([]), nbgrad.Size([3]), tensor(-2.7568))
+    """
+
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+        shape, dims = base_distribution.batch_shape + base_distribution.event_shape, len(base_distribution.batch_shape)
+        if not 0 <= reinterpreted_batch_ndims <= dims:
+            raise ShapeError(
+                f"Independent: reinterpreted_batch_ndims is {reinterpreted_batch_ndims}, the distribution has {dims} to give."
+            )
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+        place = dims - reinterpreted_batch_ndims
+        super().__init__(shape[:place], shape[place:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        inner = self.event_shape[: self.reinterpreted_batch_ndims]
+        base = self.base_dist.expand(Size(batch_shape) + inner)
+        return Independent(base, self.reinterpreted_batch_ndims, validate_args=False)
+
+    has_rsample = property(lambda d: d.base_dist.has_rsample)
+    mean = property(lambda d: d.base_dist.mean)
+    mode = property(lambda d: d.base_dist.mode)
+    variance = property(lambda d: d.base_dist.variance)
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property
+    def support(self) -> constraints.Constraint:
+        """That of the distribution, of all dimensions of the event."""
+        n = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
+
+    def sample(self, sample_shape: Any = EMPTY) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = EMPTY) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return summed(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return summed(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims:
+            raise self._lacks("enumerate_support")
+        return self.base_dist.enumerate_support(expand)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+class MixtureSameFamily(Distribution):
+    """A mixture: a ``Categorical`` chooses among the distributions in the last batch dimension of another one.
+
+    >>> from nbgrad.distributions import Categorical, Normal
+    >>> parts = Normal(nbgrad.tensor([-1.0, 1.0]), 0.5)
+    >>> MixtureSameFamily(Categorical(nbgrad.ones(2)), parts).variance
+    tensor(1.2500)
+    """
+
+    arg_constraints: Any = {}
+
+    def __init__(
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
+    ) -> None:
+        if not isinstance(mixture_distribution, Categorical):
+            raise ArgumentError(
+                f"MixtureSameFamily: the mixture is a {type(mixture_distribution).__name__}, expected a Categorical."
+            )
+        if not isinstance(component_distribution, Distribution):
+            raise ArgumentError(
+                f"MixtureSameFamily: the components are a {type(component_distribution).__name__}, not a Distribution."
+            )
+        self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
+        count, batch = mixture_distribution._num_events, component_distribution.batch_shape
+        if not batch or batch[-1] != count:
+            raise ShapeError(f"MixtureSameFamily: {count} weights, and components of batch shape {list(batch)}.")
+        super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
+
+    mixture_distribution = property(lambda d: d._mixture_distribution)
+    component_distribution = property(lambda d: d._component_distribution)
+
+    @constraints.dependent_property
+    def support(self) -> constraints.Constraint:
+        """That of the components."""
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        count = self._mixture_distribution._num_events
+        parts = self._component_distribution.expand(Size((*batch_shape, count)))
+        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), parts, validate_args=False)
+
+    def weighted(self, values: Tensor) -> Tensor:
+        """The mean over components."""
+        probs = self._mixture_distribution.probs
+        return (probs.reshape(*probs.shape, *(1,) * len(self.event_shape)) * values).sum(-1 - len(self.event_shape))
+
+    @property
+    def mean(self) -> Tensor:
+        return self.weighted(self._component_distribution.mean)
+
+    @property
+    def variance(self) -> Tensor:
+        between = self._component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
+        return self.weighted(self._component_distribution.variance + between.square())
+
+    def beside(self, value: Tensor) -> Tensor:
+        """A value for each component."""
+        return value.unsqueeze(-1 - len(self.event_shape))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return (self._component_distribution.cdf(self.beside(value)) * self._mixture_distribution.probs).sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        weights = functional.log_softmax(self._mixture_distribution.logits, -1)
+        return (self._component_distribution.log_prob(self.beside(value)) + weights).logsumexp(-1)
+
+    def sample(self, sample_shape: Any = EMPTY) -> Tensor:
+        with nbgrad.no_grad():
+            chosen, values = self._mixture_distribution.sample(sample_shape), self._component_distribution.sample(sample_shape)
+            dims = len(self.event_shape)
+            place = chosen.reshape(*chosen.shape, 1, *(1,) * dims)
+            place = place.expand(*chosen.shape, 1, *self.event_shape)
+            return values.gather(-1 - dims, place).squeeze(-1 - dims)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily(\n  {self._mixture_distribution},\n  {self._component_distribution})"
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of transformed events of another one.
+
+    Args:
+        base_distribution: whose events are transformed.
+        transforms: one, or a list of those that follow one another.
+
+    >>> from nbgrad.distributions import ExpTransform, Normal
+    >>> d = TransformedDistribution(Normal(0.0, 1.0), [ExpTransform()])
+    >>> d.log_prob(nbgrad.tensor(1.0))
+    tensor(-0.9189)
+    """
+
+    arg_constraints: Any = {}
+
+    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        if not all(isinstance(transform, Transform) for transform in self.transforms):
+            raise ArgumentError(f"TransformedDistribution: expected a Transform or a list of them, got {transforms!r}.")
+        whole = ComposeTransform(self.transforms)
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        if len(shape) < whole.domain.event_dim:
+            raise ShapeError(
+                f"TransformedDistribution: transforms of {whole.domain.event_dim} dimensions, events of {list(shape)}."
+            )
+        after = whole.forward_shape(shape)
+        before = whole.inverse_shape(after)
+        if before != shape:
+            base_distribution = base_distribution.expand(before[: len(before) - len(base_distribution.event_shape)])
+        apart = whole.domain.event_dim - len(base_distribution.event_shape)
+        self.base_dist = Independent(base_distribution, apart) if apart > 0 else base_distribution
+        dims = whole.codomain.event_dim + max(-apart, 0)
+        super().__init__(after[: len(after) - dims], after[len(after) - dims :], validate_args)
+
+    has_rsample = property(lambda d: d.base_dist.has_rsample)
+
+    @constraints.dependent_property
+    def support(self) -> constraints.Constraint:
+        """The last transform's codomain, of all dimensions of an event."""
+        found = self.transforms[-1].codomain if self.transforms else self.base_dist.support
+        more = len(self.event_shape) - found.event_dim
+        return constraints.independent(found, more) if more > 0 else found
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = self._get_checked_instance(TransformedDistribution, _instance)
+        new.transforms = self.transforms
+        shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self.event_shape)
+        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def through(self, x: Tensor) -> Tensor:
+        """All transforms."""
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def sample(self, sample_shape: Any = EMPTY) -> Tensor:
+        with nbgrad.no_grad():
+            return self.through(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Any = EMPTY) -> Tensor:
+        return self.through(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        dims, y = len(self.event_shape), value
+        changed: Any = 0.0
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            dims += transform.domain.event_dim - transform.codomain.event_dim
+            changed = changed - summed(transform.log_abs_det_jacobian(x, y), dims - transform.domain.event_dim)
+            y = x
+        return changed + summed(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
+
+    def monotone(self, value: Tensor) -> Tensor:
+        """A probability, or what is left where the transforms fall."""
+        sign = math.prod(transform.sign for transform in self.transforms)
+        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+
+    def cdf(self, value: Tensor) -> Tensor:
+        for transform in reversed(self.transforms):
+            value = transform.inv(value)
+        return self.monotone(self.base_dist.cdf(value))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.through(self.base_dist.icdf(self.monotone(value)))

@@ -1,0 +1,404 @@
+"""What distributions share: shapes, checks of arguments, and families that are declared by their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import nbgrad
+
+from .. import Tensor
+from ..base.errors import ArgumentError, NotSupportedError, RangeError, ShapeError
+from ..base.grad_mode import traces
+from ..tensors.batch_levels import open_levels
+from .constraints import Constraint, is_dependent
+
+__all__ = ["Distribution", "Family", "lazy", "noise"]
+
+Size = nbgrad.Size
+EMPTY = Size()
+
+
+class Distribution:
+    """A distribution of events of shape ``event_shape``, one for each position of ``batch_shape``.
+
+    A subclass of a program's own defines ``arg_constraints``, ``support``, ``log_prob`` and ``sample`` or ``rsample``.
+
+    Args:
+        validate_args: whether parameters and values are compared with the constraints; the default is True unless Python runs with
+            ``-O``. Nothing is compared inside of ``compile`` and ``vmap``, where values are not known.
+
+    Raises:
+        RangeError: a parameter that does not satisfy its constraint; a ValueError too.
+    """
+
+    has_rsample: bool = False
+    has_enumerate_support: bool = False
+    _validate_args: bool = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Choose whether arguments are checked where a distribution is not told.
+
+        Raises:
+            RangeError: no bool.
+        """
+        if value not in (True, False):
+            raise RangeError(f"set_default_validate_args: expected a bool, got {value!r}.")
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape: Any = EMPTY, event_shape: Any = EMPTY, validate_args: bool | None = None) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args and not (traces or open_levels):
+            self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        constraints: Any = getattr(self, "arg_constraints", {})
+        for name, constraint in constraints.items():
+            value = vars(self).get(name)
+            if isinstance(value, Tensor) and not is_dependent(constraint):
+                require(f"{type(self).__name__}", f"the parameter {name}", value, constraint)
+
+    # Shapes
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the parameters: of distributions that are independent of one another."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one event."""
+        return self._event_shape
+
+    def _extended_shape(self, sample_shape: Any = EMPTY) -> Size:
+        """The shape of so many samples."""
+        shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        return Size(shape + tuple(self._batch_shape) + tuple(self._event_shape))
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The distribution for a larger batch, to which the parameters are expanded.
+
+        Raises:
+            NotSupportedError: the class does not say how.
+        """
+        raise NotSupportedError(f"{type(self).__name__}.expand: it is not defined. Hint: define it in the subclass.")
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """What ``expand`` fills: an object of this class, of which no constructor runs."""
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
+    # What a distribution has
+
+    arg_constraints: Any = {}
+    support: Any = None
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise self._lacks("mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """The most likely event."""
+        raise self._lacks("mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise self._lacks("variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The square root of the variance."""
+        return self.variance.sqrt()
+
+    def _lacks(self, what: str) -> NotSupportedError:
+        return NotSupportedError(f"{type(self).__name__}.{what}: it has no closed form here.")
+
+    def sample(self, sample_shape: Any = EMPTY) -> Tensor:
+        """Draw events, of shape ``sample_shape + batch_shape + event_shape``; no gradient flows through them."""
+        with nbgrad.no_grad():
+            return self.rsample(sample_shape)
+
+    def sample_n(self, n: int) -> Tensor:
+        """``sample((n,))``."""
+        return self.sample((n,))
+
+    def rsample(self, sample_shape: Any = EMPTY) -> Tensor:
+        """Draw events as ``sample``, as a differentiable function of the parameters.
+
+        Raises:
+            NotSupportedError: events are discrete, or no such function is known.
+        """
+        raise NotSupportedError(
+            f"{type(self).__name__}.rsample: samples have no derivative by the parameters. Hint: sample(), and log_prob for a "
+            "score-function estimator."
+        )
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density, or of the probability, at events: of shape ``sample_shape + batch_shape``."""
+        raise self._lacks("log_prob")
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of events of at most ``value``."""
+        raise self._lacks("cdf")
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The event below which the probability is ``value``."""
+        raise self._lacks("icdf")
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All events, in a dimension in front of the batch's."""
+        raise self._lacks("enumerate_support")
+
+    def entropy(self) -> Tensor:
+        """The entropy in nats, of shape ``batch_shape``."""
+        raise self._lacks("entropy")
+
+    def perplexity(self) -> Tensor:
+        """``exp(entropy())``."""
+        return self.entropy().exp()
+
+    def _validate_sample(self, value: Tensor) -> None:
+        """Refuse what is no event.
+
+        Raises:
+            ArgumentError: no tensor. ShapeError: it does not broadcast to the shape of events. RangeError: outside of the support.
+        """
+        name = type(self).__name__
+        if not isinstance(value, Tensor):
+            raise ArgumentError(f"{name}: the value is a {type(value).__name__}, expected a tensor. Hint: nbgrad.tensor(value).")
+        events = len(self._event_shape)
+        if tuple(value.shape[value.dim() - events :] if events else ()) != tuple(self._event_shape):
+            raise ShapeError(
+                f"{name}: the value has shape {list(value.shape)}, expected events of shape {list(self._event_shape)}."
+            )
+        expected = self._batch_shape + self._event_shape
+        for size, wanted in zip(reversed(value.shape), reversed(expected)):
+            if size != 1 and wanted != 1 and size != wanted:
+                raise ShapeError(f"{name}: a value of shape {list(value.shape)} does not broadcast to {list(expected)}.")
+        if traces or open_levels or self.support is None:
+            return
+        require(name, "the value", value, self.support)
+
+    def __repr__(self) -> str:
+        values = [(name, vars(self)[name]) for name in self.arg_constraints if name in vars(self)]
+        told = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in values)
+        return f"{type(self).__name__}({told})"
+
+
+def require(owner: str, what: str, value: Tensor, constraint: Constraint) -> None:
+    """Refuse values outside of a constraint.
+
+    Raises:
+        RangeError: there are some.
+    """
+    valid = constraint.check(value.detach())
+    if not bool(valid.all()):
+        place = (~valid).nonzero()[0].tolist()
+        found = value.detach()[tuple(place)].tolist() if place else value.tolist()
+        raise RangeError(
+            f"{owner}: {what}, of shape {list(value.shape)}, is {found}{f' at {place}' if place else ''}, "
+            f"expected values in {constraint}. Hint: validate_args=False does not look."
+        )
+
+
+class lazy:
+    """An attribute that is computed when it is first asked for, with recording on, and kept."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        with nbgrad.enable_grad():
+            found = vars(owner)[self.name] = self.compute(owner)
+        return found
+
+
+def noise(kind: str, like: Tensor, shape: Any) -> Tensor:
+    """Numbers of a standard distribution, of the dtype and on the device of a parameter.
+
+    Args:
+        kind: "normal"; "uniform", above 0 and below 1; "exponential".
+    """
+    if kind == "normal":
+        return nbgrad.randn(tuple(shape), dtype=like.dtype, device=like.device)
+    limits = nbgrad.finfo(like.dtype)
+    uniform = nbgrad.rand(tuple(shape), dtype=like.dtype, device=like.device).clamp(limits.tiny, 1 - limits.eps / 2)
+    return -uniform.log() if kind == "exponential" else uniform
+
+
+def tensors_of(owner: str, values: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Parameters as tensors: numbers take dtype and device of those that are tensors.
+
+    Raises:
+        ArgumentError: neither.
+    """
+    like = next((value for value in values.values() if isinstance(value, Tensor)), None)
+    found = {}
+    for name, value in values.items():
+        if isinstance(value, Tensor):
+            found[name] = value
+        elif isinstance(value, (int, float)) or hasattr(value, "__float__"):
+            if like is None:
+                found[name] = nbgrad.tensor(float(value), dtype=nbgrad.get_default_dtype())
+            else:
+                found[name] = nbgrad.tensor(float(value), dtype=like.dtype, device=like.device)
+        else:
+            raise ArgumentError(f"{owner}: {name} is a {type(value).__name__}, expected a number or a tensor.")
+    return found
+
+
+REQUIRED = inspect.Parameter.empty
+
+
+def declare(cls: Any) -> None:
+    """Give a class its constraints, and a signature of its parameters unless it has a constructor of its own."""
+    cls.arg_constraints = cls.parameters
+    if "__init__" not in vars(cls):
+        keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        defaults = {**dict.fromkeys(cls.either), **cls.defaults, "validate_args": None}
+        names = [*cls.parameters, "validate_args"]
+        cls.__signature__ = inspect.Signature([inspect.Parameter(n, keyword, default=defaults.get(n, REQUIRED)) for n in names])
+
+
+def bound(owner: Any, args: tuple, options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name, and "validate_args".
+
+    Raises:
+        ArgumentError: others than the class declares.
+    """
+    try:
+        given = type(owner).__signature__.bind(*args, **options)
+    except TypeError as error:
+        raise ArgumentError(f"{type(owner).__name__}: {error}, expected {', '.join(owner.parameters)}.") from None
+    given.apply_defaults()
+    return dict(given.arguments)
+
+
+class Family(Distribution):
+    """Distributions that are declared: parameters, support, and formulas.
+
+    A subclass sets ``parameters``, a constraint for each name, in the order of its arguments. They broadcast together; of a
+    parameter whose constraint has an ``event_dim``, so many last dimensions stand apart, and the last parameter of that kind gives
+    ``event_shape`` its dimensions if the support has some. Then it has formulas: ``log_density(value)``, ``draw(shape)``, and
+    where there are some ``cumulative(value)`` and ``quantile(value)``; ``mean``, ``variance`` and the others are properties.
+
+    Attributes:
+        defaults: values of parameters that need not be given.
+        either: two parameters of which one is given; the other one is computed when it is asked for.
+    """
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Parameters are attributes."""
+
+    parameters: ClassVar[dict[str, Constraint]] = {}
+    defaults: ClassVar[dict[str, Any]] = {}
+    either: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        declare(cls)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        values = bound(self, args, options)
+        self.fill(values, values.pop("validate_args"))
+
+    def fill(self, values: dict[str, Any], validate_args: bool | None) -> None:
+        """Take parameters by name; None: not given.
+
+        Raises:
+            RangeError: both or none of ``either``. ShapeError: they do not broadcast.
+        """
+        name = type(self).__name__
+        if self.either and sum(values[each] is not None for each in self.either) != 1:
+            raise RangeError(f"{name}: expected one of {' and '.join(self.either)}, got both or none.")
+        tensors = tensors_of(name, {each: value for each, value in values.items() if value is not None})
+        batches, events = {}, {}
+        for each, value in tensors.items():
+            dims = self.parameters[each].event_dim
+            if value.dim() < dims:
+                raise ShapeError(f"{name}: {each} has shape {list(value.shape)}, expected at least {dims} dimensions.")
+            batches[each], events[each] = value.shape[: value.dim() - dims], value.shape[value.dim() - dims :]
+        try:
+            batch = nbgrad.broadcast_shapes(*batches.values())
+        except RuntimeError:
+            told = ", ".join(f"{each} {list(value.shape)}" for each, value in tensors.items())
+            raise ShapeError(f"{name}: the parameters do not broadcast: {told}.") from None
+        for each, value in tensors.items():
+            shape = tuple(batch) + tuple(events[each])
+            setattr(self, each, value if tuple(value.shape) == shape else value.expand(shape))
+        super().__init__(batch, self.event_of(events), validate_args)
+
+    def event_of(self, events: dict[str, Any]) -> Any:
+        """``event_shape``, of the parameters' last dimensions."""
+        dims = self.support.event_dim if isinstance(self.support, Constraint) else 0
+        return next((shape for shape in reversed(events.values()) if len(shape) == dims), EMPTY) if dims else EMPTY
+
+    @property
+    def param(self) -> Tensor:
+        """The parameter of ``either`` that was given."""
+        return next(vars(self)[name] for name in self.either if name in vars(self) and name in self._given())
+
+    def _given(self) -> list[str]:
+        return [name for name in self.parameters if name in vars(self)]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new, batch = self._get_checked_instance(type(self), _instance), Size(batch_shape)
+        for name in self._given():
+            value, dims = vars(self)[name], self.parameters[name].event_dim
+            setattr(new, name, value.expand(tuple(batch) + tuple(value.shape[value.dim() - dims :])))
+        self.expand_more(new, batch)
+        Distribution.__init__(new, batch, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def expand_more(self, new: Any, batch: Size) -> None:
+        """Attributes beside the parameters."""
+
+    def draw(self, shape: Size) -> Tensor:
+        """Events of that shape."""
+        raise self._lacks("sample")
+
+    def log_density(self, value: Tensor) -> Tensor:
+        """``log_prob`` of an event."""
+        raise self._lacks("log_prob")
+
+    def cumulative(self, value: Tensor) -> Tensor:
+        """``cdf`` of an event."""
+        raise self._lacks("cdf")
+
+    def quantile(self, value: Tensor) -> Tensor:
+        """``icdf`` of a probability."""
+        raise self._lacks("icdf")
+
+    def sample(self, sample_shape: Any = EMPTY) -> Tensor:
+        with nbgrad.no_grad():
+            return self.draw(self._extended_shape(sample_shape))
+
+    def rsample(self, sample_shape: Any = EMPTY) -> Tensor:
+        return self.draw(self._extended_shape(sample_shape)) if self.has_rsample else super().rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.log_density(value)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.cumulative(value)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.quantile(value)

@@ -1,0 +1,298 @@
+"""Invertible functions of tensors, with the logarithm of how they change volumes: what they share, and how they are joined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import nbgrad
+
+from .. import Tensor
+from ..base.errors import NotSupportedError, ShapeError
+from . import constraints
+from .constraints import Constraint
+
+__all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "identity_transform", "summed"]
+
+
+def summed(x: Tensor, dims: int) -> Tensor:
+    """The sum over the last dimensions."""
+    return x.sum(tuple(range(-dims, 0))) if dims else x
+
+
+class Transform:
+    """An invertible function. A subclass has ``_call``, ``_inverse`` and ``log_abs_det_jacobian``.
+
+    Args:
+        cache_size: 1 keeps the last argument and result, so that the inverse of a result is its argument.
+
+    Attributes:
+        domain, codomain: constraints.
+        bijective: whether every value has one argument. sign: of the derivative, where it has one.
+    """
+
+    bijective: bool = False
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+
+    def __init__(self, cache_size: int = 0) -> None:
+        if cache_size not in (0, 1):
+            raise ShapeError(f"{type(self).__name__}: cache_size is {cache_size}, expected 0 or 1.")
+        self._cache_size = cache_size
+        self._cached: tuple[Any, Any] = (None, None)
+        self._inv: Any = None
+
+    @property
+    def event_dim(self) -> int:
+        """How many dimensions an argument has that stand apart."""
+        if self.domain.event_dim == self.codomain.event_dim:
+            return self.domain.event_dim
+        raise ShapeError(
+            f"{type(self).__name__}: arguments and values have events of different dimensions. Hint: domain.event_dim."
+        )
+
+    @property
+    def sign(self) -> Any:
+        """The sign of the derivative, of monotone functions of numbers.
+
+        Raises:
+            NotSupportedError: it is none.
+        """
+        raise NotSupportedError(f"{type(self).__name__}.sign: it is no monotone function of numbers.")
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse."""
+        if self._inv is None:
+            self._inv = _InverseTransform(self)
+        return self._inv
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same transform, with another cache."""
+        if self._cache_size == cache_size:
+            return self
+        import copy
+
+        new = copy.copy(self)
+        new._cache_size, new._cached, new._inv = cache_size, (None, None), None
+        return new
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._cache_size and x is self._cached[0]:
+            return self._cached[1]
+        y = self._call(x)
+        self._cached = (x, y) if self._cache_size else (None, None)
+        return y
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        if self._cache_size and y is self._cached[1]:
+            return self._cached[0]
+        x = self._inverse(y)
+        self._cached = (x, y) if self._cache_size else (None, None)
+        return x
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotSupportedError(f"{type(self).__name__}: _call is not defined. Hint: define it in the subclass.")
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        raise NotSupportedError(f"{type(self).__name__}: it has no inverse.")
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """The logarithm of the absolute determinant of the Jacobian, from argument and value."""
+        raise NotSupportedError(f"{type(self).__name__}: it has no Jacobian determinant.")
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of values, from that of arguments."""
+        return nbgrad.Size(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of arguments, from that of values."""
+        return nbgrad.Size(shape)
+
+    def parts(self) -> tuple:
+        """What makes two transforms of a class equal."""
+        return ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(alike(x, y) for x, y in zip(self.parts(), other.parts(), strict=True))
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def alike(x: Any, y: Any) -> bool:
+    """Whether two parameters are equal."""
+    if isinstance(x, Tensor) or isinstance(y, Tensor):
+        return bool((nbgrad.as_tensor(x) == nbgrad.as_tensor(y)).all())
+    return bool(x == y)
+
+
+class _InverseTransform(Transform):
+    def __init__(self, transform: Transform) -> None:
+        super().__init__(transform._cache_size)
+        self._inv = transform
+
+    domain = property(lambda t: t._inv.codomain)
+    codomain = property(lambda t: t._inv.domain)
+    bijective = property(lambda t: t._inv.bijective)
+    sign = property(lambda t: t._inv.sign)
+
+    def parts(self) -> tuple:
+        return (self._inv,)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self._inv.with_cache(cache_size).inv
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._inv._inv_call(x)
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        return self._inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._inv.forward_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self._inv!r})"
+
+
+class ComposeTransform(Transform):
+    """Transforms one after the other."""
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.transforms = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
+
+    @property
+    def domain(self) -> Constraint:
+        if not self.transforms:
+            return constraints.real
+        found, dims = self.transforms[0].domain, self.transforms[-1].codomain.event_dim
+        for part in reversed(self.transforms):
+            dims = max(dims + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
+        return constraints.independent(found, dims - found.event_dim) if dims > found.event_dim else found
+
+    @property
+    def codomain(self) -> Constraint:
+        if not self.transforms:
+            return constraints.real
+        found, dims = self.transforms[-1].codomain, self.transforms[0].domain.event_dim
+        for part in self.transforms:
+            dims = max(dims + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
+        return constraints.independent(found, dims - found.event_dim) if dims > found.event_dim else found
+
+    bijective = property(lambda t: all(part.bijective for part in t.transforms))
+    sign = property(lambda t: math.prod(part.sign for part in t.transforms))
+
+    def parts(self) -> tuple:
+        return (self.transforms,)
+
+    @property
+    def inv(self) -> Transform:
+        if self._inv is None:
+            self._inv = ComposeTransform([part.inv for part in reversed(self.transforms)])
+            self._inv._inv = self
+        return self._inv
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for part in self.transforms:
+            x = part(x)
+        return x
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        if not self.transforms:
+            return nbgrad.zeros_like(x)
+        values = [x]
+        for part in self.transforms[:-1]:
+            values.append(part(values[-1]))
+        values.append(y)
+        dims, found = self.domain.event_dim, []
+        for part, before, after in zip(self.transforms, values, values[1:]):
+            found.append(summed(part.log_abs_det_jacobian(before, after), dims - part.domain.event_dim))
+            dims += part.codomain.event_dim - part.domain.event_dim
+        total = found[0]
+        for term in found[1:]:
+            total = total + term
+        return total
+
+    def forward_shape(self, shape: Any) -> Any:
+        for part in self.transforms:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        for part in reversed(self.transforms):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __repr__(self) -> str:
+        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.transforms)) + "\n)"
+
+
+identity_transform: Transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """A transform whose last batch dimensions belong to the event, too."""
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
+
+    domain = property(lambda t: constraints.independent(t.base_transform.domain, t.reinterpreted_batch_ndims))
+    codomain = property(lambda t: constraints.independent(t.base_transform.codomain, t.reinterpreted_batch_ndims))
+    bijective = property(lambda t: t.base_transform.bijective)
+    sign = property(lambda t: t.base_transform.sign)
+
+    def parts(self) -> tuple:
+        return self.base_transform, self.reinterpreted_batch_ndims
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.base_transform(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return summed(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+
+class ReshapeTransform(Transform):
+    """Events of another shape."""
+
+    bijective = True
+
+    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = nbgrad.Size(in_shape), nbgrad.Size(out_shape)
+        if self.in_shape.numel() != self.out_shape.numel():
+            raise ShapeError(
+                f"ReshapeTransform: {list(self.in_shape)} and {list(self.out_shape)} have different numbers of elements."
+            )
+
+    domain = property(lambda t: constraints.independent(constraints.real, len(t.in_shape)))
+    codomain = property(lambda t: constraints.independent(constraints.real, len(t.out_shape)))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[: x.dim() - len(self.in_shape)], *self.out_shape)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.reshape(*y.shape[: y.dim() - len(self.out_shape)], *self.in_shape)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return nbgrad.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype, device=x.device)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return nbgrad.Size((*shape[: len(shape) - len(self.in_shape)], *self.out_shape))
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return nbgrad.Size((*shape[: len(shape) - len(self.out_shape)], *self.in_shape))

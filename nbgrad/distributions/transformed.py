@@ -1,0 +1,262 @@
+"""Families that are a transformed one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import nbgrad
+
+from .. import Tensor
+from . import constraints
+from .combined import TransformedDistribution
+from .constraints import positive, real, unit_interval
+from .continuous import EULER, Cauchy, Exponential, Normal, Uniform
+from .distribution import bound, declare, tensors_of
+from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
+
+__all__ = ["HalfCauchy", "HalfNormal", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
+
+
+class Transformed(TransformedDistribution):
+    """Families that are a transformed one. A subclass has ``parameters``, and ``made_of(parameters)``: a base, and transforms."""
+
+    parameters: dict[str, constraints.Constraint] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        declare(cls)
+
+    either: tuple[str, ...] = ()
+    defaults: dict[str, Any] = {}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        values = bound(self, args, options)
+        validate_args = values.pop("validate_args")
+        base, transforms = self.made_of(*values.values(), validate_args=validate_args)
+        super().__init__(base, transforms, validate_args)
+
+    def made_of(self, *parameters: Any, validate_args: bool | None) -> Any:
+        """Base and transforms."""
+        raise NotImplementedError
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, type(self).__new__(type(self)) if _instance is None else _instance)
+
+    def __repr__(self) -> str:
+        values = [(name, getattr(self, name)) for name in self.parameters if name not in self.either or name == self.either[0]]
+        told = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in values)
+        return f"{type(self).__name__}({told})"
+
+
+class LogNormal(Transformed):
+    """The distribution of ``exp(x)`` for normal x.
+
+    >>> LogNormal(0.0, 1.0).mode
+    tensor(0.3679)
+    """
+
+    parameters = {"loc": real, "scale": positive}
+    support = positive
+    loc = property(lambda d: d.base_dist.loc)
+    scale = property(lambda d: d.base_dist.scale)
+    mean = property(lambda d: (d.loc + d.scale.square() / 2).exp())
+    mode = property(lambda d: (d.loc - d.scale.square()).exp())
+    variance = property(lambda d: d.scale.square().expm1() * (2 * d.loc + d.scale.square()).exp())
+
+    def made_of(self, loc: Any, scale: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+        return Normal(loc, scale, validate_args), ExpTransform()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
+
+
+class LogisticNormal(Transformed):
+    """The distribution of vectors with a sum of 1, of which normal numbers break sticks.
+
+    >>> LogisticNormal(nbgrad.zeros(2), nbgrad.ones(2)).event_shape
+    nbgrad.Size([3])
+    """
+
+    parameters = {"loc": real, "scale": positive}
+    support = constraints.simplex
+    loc = property(lambda d: d.base_dist.base_dist.loc)
+    scale = property(lambda d: d.base_dist.base_dist.scale)
+
+    def made_of(self, loc: Any, scale: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+        base = Normal(loc, scale, validate_args)
+        return (base if base.batch_shape else base.expand([1])), StickBreakingTransform()
+
+
+class Half(Transformed):
+    """Absolute values of a symmetric distribution around 0."""
+
+    parameters = {"scale": positive}
+    support = constraints.nonnegative
+    scale = property(lambda d: d.base_dist.scale)
+    mode = property(lambda d: nbgrad.zeros_like(d.scale))
+    base_family: Any = Normal
+
+    def made_of(self, scale: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+        return self.base_family(0.0, scale, validate_args=False), AbsTransform()
+
+    def _check_parameters(self) -> None:
+        self.base_dist._check_parameters()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return nbgrad.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() - math.log(2)
+
+
+class HalfNormal(Half):
+    """Absolute values of normal numbers around 0.
+
+    >>> HalfNormal(1.0).mean
+    tensor(0.7979)
+    """
+
+    mean = property(lambda d: d.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda d: d.scale.square() * (1 - 2 / math.pi))
+
+
+class HalfCauchy(Half):
+    """Absolute values of Cauchy numbers around 0.
+
+    >>> HalfCauchy(1.0).icdf(nbgrad.tensor(0.5))
+    tensor(1.)
+    """
+
+    base_family = Cauchy
+    mean = property(lambda d: nbgrad.full_like(d.scale, math.inf))
+    variance = property(lambda d: d.base_dist.variance)
+
+
+class Pareto(Transformed):
+    """The Pareto distribution, from ``scale`` on.
+
+    >>> Pareto(1.0, 2.0).mean
+    tensor(2.)
+    """
+
+    parameters = {"scale": positive, "alpha": positive}
+
+    def made_of(self, scale: Any, alpha: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+        self.scale, self.alpha = nbgrad.broadcast_tensors(*of_numbers(scale, alpha))
+        return Exponential(self.alpha, validate_args), [ExpTransform(), AffineTransform(0, self.scale)]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return Pareto(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), validate_args=False)
+
+    @constraints.dependent_property
+    def support(self) -> constraints.Constraint:
+        """From ``scale`` on."""
+        return constraints.greater_than_eq(self.scale)
+
+    @property
+    def mean(self) -> Tensor:
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    mode = property(lambda d: d.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        a = self.alpha.clamp(min=2)
+        return self.scale.square() * a / ((a - 1).square() * (a - 2))
+
+    def entropy(self) -> Tensor:
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+def of_numbers(*values: Any) -> list[Tensor]:
+    """Parameters as tensors."""
+    return [*tensors_of("distribution", dict(enumerate(values))).values()]  # type: ignore[arg-type]
+
+
+class Weibull(Transformed):
+    """The Weibull distribution.
+
+    >>> Weibull(1.0, 1.0).mean
+    tensor(1.)
+    """
+
+    parameters = {"scale": positive, "concentration": positive}
+    support = positive
+
+    def made_of(self, scale: Any, concentration: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+        self.scale, self.concentration = nbgrad.broadcast_tensors(*of_numbers(scale, concentration))
+        self.concentration_reciprocal = self.concentration.reciprocal()
+        base = Exponential(nbgrad.ones_like(self.scale), validate_args)
+        return base, [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return Weibull(self.scale.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=False)
+
+    mean = property(lambda d: d.scale * nbgrad.lgamma(1 + d.concentration_reciprocal).exp())
+
+    @property
+    def mode(self) -> Tensor:
+        k = self.concentration
+        return nbgrad.where(k > 1, self.scale * ((k - 1).clamp(min=0) / k) ** k.reciprocal(), 0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        r, lgamma = self.concentration_reciprocal, nbgrad.lgamma
+        return self.scale.square() * (lgamma(1 + 2 * r).exp() - (2 * lgamma(1 + r)).exp())
+
+    def entropy(self) -> Tensor:
+        return EULER * (1 - self.concentration_reciprocal) + (self.scale * self.concentration_reciprocal).log() + 1
+
+
+class Kumaraswamy(Transformed):
+    """The Kumaraswamy distribution on the unit interval.
+
+    >>> Kumaraswamy(1.0, 1.0).mean
+    tensor(0.5000)
+    """
+
+    parameters = {"concentration1": positive, "concentration0": positive}
+    support = unit_interval
+
+    def made_of(self, concentration1: Any, concentration0: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+        self.concentration1, self.concentration0 = nbgrad.broadcast_tensors(*of_numbers(concentration1, concentration0))
+        base = Uniform(nbgrad.zeros_like(self.concentration0), nbgrad.ones_like(self.concentration0), validate_args)
+        powers = PowerTransform(self.concentration0.reciprocal()), PowerTransform(self.concentration1.reciprocal())
+        return base, [powers[0], AffineTransform(1.0, -1.0), powers[1]]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return Kumaraswamy(self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape), validate_args=False)
+
+    def moment(self, n: int) -> Tensor:
+        """The n-th moment."""
+        a, b = 1 + n / self.concentration1, self.concentration0
+        return b * (nbgrad.lgamma(a) + nbgrad.lgamma(b) - nbgrad.lgamma(a + b)).exp()
+
+    mean = property(lambda d: d.moment(1))
+    variance = property(lambda d: d.moment(2) - d.moment(1).square())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b = self.concentration1, self.concentration0
+        return a.log() + b.log() + nbgrad.xlogy(a - 1, value) + nbgrad.special.xlog1py(b - 1, -(value**a))
+
+    @property
+    def mode(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        found = ((a - 1) / (a * b - 1)).clamp(min=0) ** a.reciprocal()
+        return nbgrad.where((a < 1) | (b < 1), math.nan, found)
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return (1 - b.reciprocal()) + (1 - a.reciprocal()) * (nbgrad.digamma(b + 1) + EULER) - a.log() - b.log()
