@@ -322,6 +322,17 @@ def test_rearranging_undoes_itself():
     assert F.channel_shuffle(F.channel_shuffle(x, 2), 4).equal(x)
 
 
+def test_batches_of_nothing_give_nothing():
+    """Of the shape that one sample would give."""
+    nothing = wave(0, 4, 3, 3)
+    assert F.interpolate(nothing, scale_factor=2, mode="bilinear").shape == (0, 4, 6, 6)
+    assert F.grid_sample(nothing, wave(0, 2, 5, 2), align_corners=False).shape == (0, 4, 2, 5)
+    assert F.pixel_shuffle(nothing, 2).shape == (0, 1, 6, 6) and F.channel_shuffle(nothing, 2).shape == nothing.shape
+    assert F.local_response_norm(nothing, 2).shape == nothing.shape and nn.InstanceNorm2d(4)(nothing).shape == nothing.shape
+    assert F.bilinear(wave(0, 2), wave(0, 3), wave(4, 2, 3)).shape == (0, 4)
+    assert F.embedding_bag(nbgrad.zeros(0, 3, dtype=nbgrad.int64), wave(4, 2)).shape == (0, 2)
+
+
 def test_a_batch_without_sequences_and_targets_that_do_not_fit():
     """The loss of a target that is too long is infinite, or 0 without a gradient; an empty target is all blanks."""
     x = wave(2, 1, 4).requires_grad_()
