@@ -71,7 +71,7 @@ NAMES = {
     "non_blocking pin_memory pivot requires_grad return_inverse size_average some sparse_grad transpose unitriangular "
     "unpack_data unpack_pivots with_replacement",
     "str": "UPLO approximate compute_mode driver indexing interpolation mode reduce reduction rounding_mode side",
-    "int": "N col decimals divisor_override high low ndim output_size row",
+    "int": "N col decimals divisor_override groups high low ndim output_size row",
     "Number": "ord s",
     "Ints": "each sizes",
     "Sequence[float]": "range",
