@@ -79,21 +79,24 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("fft",)},
+    **{name: name for name in ("fft", "signal")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 
 
-# Functions of ``nbgrad.jit`` that are names of the package too.
-_of_graphs = ("compile", "associative_scan", "cond", "map", "scan", "while_loop")
+# Functions of modules that are names of the package too, and are imported when they are first asked for.
+_late = {
+    **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
+    **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
+}
 
 
 def __getattr__(name: str):
     """Subpackages, imported when first used, and functions that were declared since."""
     if name in _lazy:
         return _import_module(f"{__name__}.{_lazy[name]}")
-    if name in _of_graphs:
-        return getattr(_import_module(f"{__name__}.jit"), name)
+    if name in _late:
+        return getattr(_import_module(f"{__name__}.{_late[name]}"), name)
     try:
         return _functions[name]
     except KeyError:
@@ -101,7 +104,7 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_functions, *_lazy, *_of_graphs})
+    return sorted({*globals(), *_functions, *_lazy, *_late})
 
 
 from .debug import activate as _activate

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, overload
 from . import (
     _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions, fft as fft,
-    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, special as special, testing as testing,
-    utils as utils,
+    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, signal as signal, special as special,
+    testing as testing, utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -113,6 +113,10 @@ from .recomputing.revolve import checkpoint_loop as checkpoint_loop
 from .recomputing.selective import (
     CheckpointPolicy as CheckpointPolicy, SelectiveCheckpointContext as SelectiveCheckpointContext,
     create_selective_checkpoint_contexts as create_selective_checkpoint_contexts,
+)
+from .signal.periodic import (
+    bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
+    hann_window as hann_window, kaiser_window as kaiser_window,
 )
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
@@ -563,6 +567,10 @@ def isnan(input: Array) -> Tensor: """x is not a number."""
 def isneginf(input: Array, *, out: Tensor | None = None) -> Tensor: """x is negative infinity."""
 def isposinf(input: Array, *, out: Tensor | None = None) -> Tensor: """x is positive infinity."""
 def isreal(x: Array) -> Tensor: """Where the imaginary part is 0; True everywhere for real tensors."""
+def istft(input: Array, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
+          center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
+          return_complex: _bool = False) -> Tensor:
+    """The signal of which ``stft`` gives this: of spectra that no signal has, the one whose spectra are nearest."""
 def kl_div(input: Array, target: Tensor, size_average: _bool | None = None, reduce: str | None = None, reduction: str = 'mean',
            log_target: _bool = False) -> Tensor:
     """target (log(target) - input), where input is a log-probability, and target too with ``log_target``."""
@@ -905,6 +913,10 @@ def std_mean(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, k
              correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
              out: Tensor | None = None) -> tuple[Tensor, ...]:
     """Standard deviation and mean over dimensions."""
+def stft(input: Array, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
+         center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
+         return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+    """The Fourier transforms of overlapping frames of a signal."""
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """input - alpha * other."""
 def subtract(input: Operand, other: Operand, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other."""

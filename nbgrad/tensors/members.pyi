@@ -505,6 +505,10 @@ class Members(Operators):
     def isneginf(self) -> Tensor: """x is negative infinity."""
     def isposinf(self) -> Tensor: """x is positive infinity."""
     def isreal(self) -> Tensor: """Where the imaginary part is 0; True everywhere for real tensors."""
+    def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
+              center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
+              return_complex: _bool = False) -> Tensor:
+        """The signal of which ``stft`` gives this: of spectra that no signal has, the one whose spectra are nearest."""
     def item(self) -> Any: """The one element as a Python number."""
     def iterate(self) -> Iterator[Tensor]: """Iterate over the first dimension, as ``unbind`` does."""
     def kron(self, other: Tensor) -> Tensor: """The Kronecker product: every element of ``input`` times the whole of ``other``."""
@@ -851,6 +855,10 @@ class Members(Operators):
     def std(self, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
             correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None) -> Tensor:
         """Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0."""
+    def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
+             center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
+             return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+        """The Fourier transforms of overlapping frames of a signal."""
     def sub(self, other: Operand, *, alpha: Number = 1) -> Tensor: """input - alpha * other."""
     def sub_(self, other: Operand, *, alpha: Number = 1) -> Self: """In place: input - alpha * other. See ``sub``."""
     def subtract(self, other: Operand, *, alpha: Number = 1) -> Tensor: """input - alpha * other."""
