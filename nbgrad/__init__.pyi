@@ -4,7 +4,7 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions,
+    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions, fft as fft,
     func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, special as special, testing as testing,
     utils as utils,
 )

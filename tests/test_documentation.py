@@ -105,7 +105,7 @@ def test_python_blocks_of_a_page(page):
 
 
 # Modules of which every function has an example: what users come for.
-SHOWN = ("autograd.forward_ad", "autograd.functional", "func", "linalg", "special", "testing")
+SHOWN = ("autograd.forward_ad", "autograd.functional", "fft", "func", "linalg", "special", "testing")
 
 
 @pytest.mark.parametrize("name", SHOWN)

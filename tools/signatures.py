@@ -26,6 +26,8 @@ PLACES = {
     "Tensor": "",
     "linalg": "linalg_",
     "special": "special_",
+    "fft": "fft_",
+    "signal.windows": "",
     "nn.functional": "",
     "nn": "",
     "nn.init": "",

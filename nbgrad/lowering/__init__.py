@@ -18,6 +18,7 @@ def load() -> None:
         decompositions,
         device,
         distances,
+        fft,
         formulas,
         index_writers,
         indexing,

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     decompositions,
     einsum,
     elementwise,
+    fft,
     indexing,
     linalg,
     losses,

@@ -13,6 +13,7 @@ from . import (
     convolution,  # noqa: F401
     decompositions,  # noqa: F401
     elementwise,  # noqa: F401
+    fft,  # noqa: F401
     indexing,  # noqa: F401
     linalg,  # noqa: F401
     losses,  # noqa: F401
