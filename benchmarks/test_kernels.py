@@ -227,6 +227,27 @@ def test_layer_norm_in_ops(compare):
     compare("layer norm 512x256, forward and backward", candidates, budget=0.8)
 
 
+@pytest.mark.parametrize("gradients", [False, True], ids=["forward", "with gradients"])
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+def test_attention(compare, causal, gradients):
+    """Attention and its gradients: torch has a kernel for both, whose tiles MKL multiplies."""
+    arrays = [RNG.normal(size=(8, 4, 128, 64)).astype(np.float32) for _ in range(3)]
+    name = "attention 8x4x128x64" + ", causal" * causal
+
+    def attend(lib, *tensors):
+        return lib.nn.functional.scaled_dot_product_attention(*tensors, is_causal=causal)
+
+    def forward(lib):
+        tensors = [lib.tensor(a) for a in arrays]
+        return lambda: attend(lib, *tensors)
+
+    if gradients:
+        program = backward_of(lambda lib, *tensors: attend(lib, *tensors).sum(), *arrays)
+        compare(f"{name}, forward and backward", both(program), budget=0.8)
+    else:
+        compare(name, both(forward), budget=0.8)
+
+
 # Images, weights, groups and stride; what the time may be of torch's.
 CONVOLUTIONS = {
     "conv2d 32x3x32x32 to 16": ((32, 3, 32, 32), (16, 3, 3, 3), 1, 1, 1.1),

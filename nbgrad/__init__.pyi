@@ -352,7 +352,7 @@ def conv_transpose3d(input: Array, weight: Tensor, bias: Tensor | None = None, s
                      output_padding: Ints = 0, groups: _int = 1, dilation: Ints = 1) -> Tensor:
     """The transpose of ``conv3d``."""
 def convolution(input: Array, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints, transposed: _bool,
-                output_padding: Ints, groups: Any) -> Tensor:
+                output_padding: Ints, groups: _int) -> Tensor:
     """``conv1d``, ``conv2d`` or ``conv3d``, or the transpose of one, by the number of dimensions; all arguments are given."""
 def copysign(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """The magnitude of x with the sign of y."""
 def corrcoef(input: Array) -> Tensor: """Correlation coefficients of variables in rows and observations in columns."""

@@ -872,7 +872,7 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
     to = data.layout.device if device is None and isinstance(data, Tensor) else on_device("as_tensor", device)
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
-    elif hasattr(data, INTERFACE) and not isinstance(data, Tensor):
+    elif not isinstance(data, Tensor) and hasattr(data, INTERFACE):  # of a tensor that requires grad it is refused
         data = shared_tensor(data, None)
         to = data.layout.device if device is None else to
     if isinstance(data, Tensor):

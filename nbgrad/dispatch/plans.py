@@ -162,7 +162,7 @@ def element_types(formula: Formula, compute: DType) -> tuple[tuple[str, ...], tu
 
 
 def number_codes(formula: Formula, numbers: tuple[bool, ...], dtype: str) -> tuple[int, ...]:
-    """How the operands are passed: a Python number as the dtype of computation, a truth value as an integer, read by its low byte."""
+    """How the operands are passed: a Python number as the dtype of computation, a truth value as an integer (its low byte)."""
     kinds = ("int64" if boolean else dtype for _, boolean in formula.params)
     return tuple(NUMBER_CODES[kind] if number else 0 for number, kind in zip(numbers, kinds))
 

@@ -20,7 +20,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..modes.batched import wrap_batched
 from ..modes.traced import capture_of_thread
-from ..native.plans import NUMBER_CODES, PARALLEL, pack_record
+from ..native.plans import NUMBER_CODES, PARALLEL, complete, pack_record
 from ..ops.core import OPS
 from ..tensors.batch_levels import open_levels, random_levels
 from ..tensors.layout import Layout, layout_of
@@ -125,6 +125,7 @@ def _quick_dropout(op, layouts, attributes):
     from .cuda.random import dropout_on_gpu
 
     product, keep, factor = OPS["kept_scaled"], 1 - p, 1 / (1 - p)
+    complete(dropout_on_gpu(x, False).record)  # the kernel is loaded now: the next call may be in a capture
 
     def quick(x, *rest):
         if open_levels:

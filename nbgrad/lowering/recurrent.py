@@ -15,6 +15,7 @@ from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import elementwise_code, elementwise_plan
 from ..kernels.codegen import computable
+from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.recurrent import PRODUCT_WORDS, place_of, products_loop, steps_loop
@@ -28,8 +29,9 @@ from .reduce import arranged, runs_as_it_lies
 
 __all__: list[str] = []
 
-# Sequences of a block, and where weights are more bytes than stay near a core; multiply-adds of all steps from which threads share.
-BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 18, 1 << 18
+# Sequences of a block; the same where weights are more bytes than NEAR, and BLAS multiplies; multiply-adds of all steps from which
+# threads share them: benchmarks/test_recurrent.py.
+BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 17, 1 << 18
 
 
 class Sizes(NamedTuple):
@@ -116,9 +118,9 @@ def steps_kernel() -> int:
 
 
 @late
-def products_kernel(dtype: str) -> int:
+def products_kernel(dtype: str, by_blas: bool) -> int:
     """Address of the products."""
-    return address(Program("products", products_loop(dtype), dtype, apart=True))
+    return address(Program("products", products_loop(dtype, by_blas), dtype, apart=True))
 
 
 class Launch(NamedTuple):
@@ -150,10 +152,11 @@ class Launch(NamedTuple):
         name, size, ragged = dtype.name, dtype.itemsize, attributes["ragged"]
         singles = (False,) * len(self.cell.params)
         cell, idle = (elementwise_code(each, name, singles, self.inplace, True) for each in (self.cell, self.idle))
-        block = BLOCK if sizes.units * sizes.rows * size <= NEAR else LARGE_BLOCK
+        blas = gemm_address(name) if sizes.units * sizes.rows * size > NEAR else 0
+        block = LARGE_BLOCK if blas else BLOCK
         words = [sizes.steps, sizes.batch, block, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
-        words += [cell, idle if ragged else 0, len(self.places), products_kernel(name), self.weights, self.addend]
-        words += [PRODUCT_WORDS, *self.words, self.addend != 0, sizes.units, *(each.row * size for each in self.places)]
+        words += [cell, idle if ragged else 0, len(self.places), products_kernel(name, bool(blas)), self.weights, self.addend]
+        words += [PRODUCT_WORDS, *self.words, self.addend != 0, blas, sizes.units, *(each.row * size for each in self.places)]
         words += chain(*(each.words(size) for each in (*self.product, *self.places)))
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0

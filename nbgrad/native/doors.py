@@ -1,7 +1,7 @@
 """Native code: objects whose call is that of what they keep in a slot, so that none of Python's frames lies on the way.
 
-A class of Python that has ``__call__`` costs 0.3 us a call, for its frame, and for the arguments that it takes and gives with
-stars: as much as a small program (benchmarks/test_graphs.py).
+The ``__call__`` of a class of Python takes a frame, and packs and unpacks the arguments: as long as a small program runs
+(benchmarks/test_graphs.py).
 """
 
 from __future__ import annotations

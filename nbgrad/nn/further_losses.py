@@ -148,8 +148,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """The logarithms of the probabilities of all classes, ``(n, n_classes)``.
 
         >>> import nbgrad
-        >>> AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5]).log_prob(nbgrad.ones(3, 4)).exp().sum(1)
-        tensor([1., 1., 1.], grad_fn=<SumBackward1>)
+        >>> AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5]).log_prob(nbgrad.ones(3, 4)).exp().sum(1).allclose(nbgrad.ones(3))
+        True
         """
         head = self.head(input).log_softmax(1)
         parts = [head[:, : self.shortlist_size]]

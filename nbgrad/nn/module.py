@@ -11,6 +11,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, NamingError, ShapeError
 from ..graph.edges import RemovableHandle
+from .buffers import Buffer
 from .hooks import ForwardHook, ModuleHooks
 from .utils import zero_grads
 
@@ -131,6 +132,8 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         part = isinstance(value, Module) and value.__dict__ is not self.__dict__  # a module is no part of itself, compiled
         kind = PARAMETER if isinstance(value, Parameter) else MODULE if part else None
+        if kind is None and isinstance(value, Buffer):
+            kind = BUFFER if vars(value)["persistent"] else TRANSIENT
         if kind:
             self._kinds_[name] = kind
         elif name in self._kinds_:

@@ -96,6 +96,27 @@ class PackedSequence(_Packed):
         """``to(int32)``."""
         return self.to(nbgrad.int32)
 
+    def short(self) -> PackedSequence:
+        """``to(int16)``."""
+        return self.to(nbgrad.int16)
+
+    def char(self) -> PackedSequence:
+        """``to(int8)``."""
+        return self.to(nbgrad.int8)
+
+    def byte(self) -> PackedSequence:
+        """``to(uint8)``."""
+        return self.to(nbgrad.uint8)
+
+    def pin_memory(self) -> PackedSequence:
+        """With all tensors in pinned memory."""
+        indices = [None if x is None else x.pin_memory() for x in (self.sorted_indices, self.unsorted_indices)]
+        return type(self)(self.data.pin_memory(), self.batch_sizes.pin_memory(), *indices)
+
+    def is_pinned(self) -> bool:
+        """Whether ``data`` is in pinned memory."""
+        return bool(self.data.is_pinned())
+
     @property
     def is_cuda(self) -> bool:
         """Whether ``data`` is on a GPU."""

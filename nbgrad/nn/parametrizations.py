@@ -107,9 +107,9 @@ def spectral_norm(
     Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018.
 
     >>> import nbgrad
-    >>> layer = spectral_norm(nbgrad.nn.Linear(3, 3), n_power_iterations=50)
-    >>> round(nbgrad.linalg.matrix_norm(layer.weight, 2).item(), 3)
-    1.0
+    >>> layer = spectral_norm(nbgrad.nn.Linear(1, 3))
+    >>> nbgrad.linalg.matrix_norm(layer.weight, 2).allclose(nbgrad.tensor(1.0))
+    True
     """
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0

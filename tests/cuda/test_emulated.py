@@ -151,13 +151,8 @@ RIGHT = {
         None,
     ),
     "a shuffle from before": (
-        [
-            "v = load_float32(x0, thread)",
-            "v = cuda.shfl_up_sync(0xffffffff, v, 3)",
-            "if block == 0:",
-            "    store_float32(x0, thread, v)",
-        ],
-        lambda x: np.where(np.arange(256) % 32 < 3, x, np.roll(x, 3)),
+        ["v = cuda.shfl_up_sync(0xffffffff, thread, 3)", "if block == 0:", "    store_float32(x0, thread, v)"],
+        lambda x: (np.arange(256) - 3 * (np.arange(256) % 32 > 2)).astype(np.float32),
     ),
     "votes": (
         [
@@ -169,16 +164,16 @@ RIGHT = {
         ],
         lambda x: (100 * ((np.arange(256) % 32 + 1) // 2) + np.arange(256) % 32 // 4).astype(np.float32),
     ),
-    "a warp's barrier between": (
+    "a barrier of a warp between": (
         [
             "s = cuda.shared.array(256, STATE0)",
-            "s[thread] = load_float32(x0, thread)",
+            "s[thread] = thread",
             "cuda.syncwarp()",
             "v = s[thread + 1 - 2 * (thread % 2)]",
             "if block == 0:",
             "    store_float32(x0, thread, v)",
         ],
-        lambda x: x.reshape(-1, 2)[:, ::-1].reshape(-1),
+        lambda x: (np.arange(256) ^ 1).astype(np.float32),
     ),
 }
 

@@ -17,7 +17,12 @@ def test_examples_in_a_child(request):
 
 @on_gpus
 @pytest.mark.parametrize(
-    "name", ["digits", pytest.param("digits_cnn", marks=pytest.mark.slow), pytest.param("transformer", marks=pytest.mark.slow)]
+    "name",
+    [
+        "digits",
+        pytest.param("digits_cnn", marks=pytest.mark.slow),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("transformer", "characters")),
+    ],
 )
 def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
     """``--device auto`` finds it; they end with a loss or an accuracy, and a picture."""

@@ -176,8 +176,8 @@ def test_graphs_in_turn():
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("n", [10, 4099])
 def test_dropout_draws_and_multiplies_at_once(n, dtype):
-    """From the second call on there is one launch: with the numbers of the CPU, of two launches, and of a call behind hooks, also of
-    memory that is not aligned; gradients and what is drawn later are the same.
+    """From the second call on there is one launch: with the numbers of the CPU, of two launches, and of a call behind hooks, also
+    of memory that is not aligned; gradients and what is drawn later are the same.
     """
     base = nbgrad.arange(1.0, n + 2).to(getattr(nbgrad, dtype))
     for x in (base[:n], base[1:]):

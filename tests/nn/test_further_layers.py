@@ -513,6 +513,16 @@ def test_lazy_convolutions_and_norms_that_are_fused(lazy, plain, shape):
     assert one(x).allclose(norm(layer(x)))
 
 
+def test_tensors_that_are_marked_become_buffers():
+    """Where they are assigned, persistent or not; they are plain tensors to everything else."""
+    module = nn.Linear(2, 2)
+    module.mean, module.passing = nn.Buffer(nbgrad.zeros(2)), nn.Buffer(nbgrad.ones(2), persistent=False)
+    assert list(module.state_dict()) == ["weight", "bias", "mean"] and len(list(module.buffers())) == 2
+    assert isinstance(module.mean, nn.Buffer) and not isinstance(module.mean + 1, nn.Buffer) and not isinstance(1, nn.Buffer)
+    module.mean = nbgrad.ones(3)
+    assert module.double().state_dict()["mean"].tolist() == [1, 1, 1] and module.mean.dtype is DOUBLE
+
+
 def test_names_of_programs_for_many_devices_and_old_ones():
     """``DataParallel`` calls its module; batch norms become synchronised ones with their parameters; old names warn."""
     model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))

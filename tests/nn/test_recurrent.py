@@ -83,6 +83,21 @@ def test_layers_take_the_steps_of_the_formulas(cell):
     assert [tuple(each.shape) for each in listed(last)] == [(4, 3)] * len(states)
 
 
+def test_large_weights_and_several_blocks_of_sequences():
+    """What BLAS multiplies, and what is left over of a block, are the formulas too; gradients are those of small blocks."""
+    layer, x = nn.LSTM(2, 72, dtype=DOUBLE), drawn(2, 35, 2).requires_grad_()
+    out, last = layer(x)
+    want, ends = by_hand("lstm", layer, numbers(x), [np.zeros((1, 35, 72))] * 2)
+    check(out, want)
+    check(last[1], ends[1])
+    out.square().sum().backward()
+    got = x.grad.clone()
+    for k in range(0, 35, 5):
+        x.grad = None
+        layer(x[:, k : k + 5])[0].square().sum().backward()
+        check(x.grad[:, k : k + 5], numbers(got[:, k : k + 5]))
+
+
 @pytest.mark.parametrize("cell", KINDS)
 def test_cells_take_one_step(cell):
     """A cell's step is that of the formulas, of a batch or of one sequence, and its gradients are those of a layer of one step."""

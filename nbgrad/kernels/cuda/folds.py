@@ -11,10 +11,11 @@ from .accumulators import Accumulator, Around
 from .meetings import in_pairs
 from .templates import WARP, WARPS, Template, compile_template
 
-__all__ = ["MOST_HELD", "STAGES", "Fold", "lanes_for", "whole_vectors"]
+__all__ = ["AHEAD", "MOST_HELD", "STAGES", "Fold", "lanes_for", "whole_vectors"]
 
 STAGES = ("whole", "partial", "merge", "join")  # NOTE [Reduction stages] of reductions.py
 MOST_HELD = 24  # numbers that the accumulators of a thread's lanes may be
+MOST_LOADED = 32  # numbers that a thread loads before it folds them
 AHEAD = 4  # vectors that a thread loads before it folds them: one load would not keep memory busy
 
 
@@ -142,8 +143,9 @@ class Fold:
         return [*made, self.merge(group, self.names("t"))]
 
     def ahead(self, most: int) -> int:
-        """How many of each operand are loaded at a time: ``most`` of two of them."""
-        return max(1, min(most, 1 << (2 * most // len(self.inputs)).bit_length() - 1))
+        """How many vectors of each operand are loaded at a time, up to ``most``."""
+        fit = max(1, MOST_LOADED // (len(self.inputs) * self.lanes))
+        return min(most, 1 << fit.bit_length() - 1)
 
     def walk(self, row: str, first: str, stop: str, step: int) -> list[str]:
         """Fold every ``step``-th of the row's vectors from ``first`` to ``stop``, several of which a thread loads at a time."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
-from .folds import MOST_HELD, Fold, whole_vectors
+from .folds import AHEAD, MOST_HELD, Fold, whole_vectors
 from .meetings import in_pairs, meet, meeting_places
 from .reductions import short_width
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
@@ -213,7 +213,7 @@ def map_rows(program: RowProgram, inputs: tuple[str, ...], output: str, shape: S
     rows, each. Grid: a block for ``BLOCK // width`` rows. Bind ``**program.source()``.
     """
     p = Program(program, inputs, output, shape.lanes, vectors)
-    held = HeldRow(p, shape)
+    held = HeldLines(p, shape)
     body = held.body() if shape.held else looped(p)
     return p.finished(
         f"map_rows{shape.width}h{shape.held}",
@@ -237,7 +237,7 @@ def resident(program: RowProgram, shape: Shape, operands: int) -> int:
     return next((blocks for blocks in (4, 3, 2) if needed <= REGISTERS // (blocks * BLOCK)), 1) if shape.held else 0
 
 
-class HeldRow:
+class HeldLines:
     """The lines of rows that are held. Of the last block's rows that are none, the threads read the last row that is one."""
 
     def __init__(self, p: Program, shape: Shape):
@@ -342,7 +342,13 @@ def looped(p: Program) -> list[str]:
     ]
     alone = p.program.mapped is None
     stored = [f"{Access('store', p.outputs[0]).name}(out0, row, r0)"]
-    mapping = [*p.load_lanes("at", "(i)", "w"), *p.map_loaded("at", "(i)", "w")]
+    ahead = p.ahead(AHEAD)
+
+    def mapping(count: int) -> list[str]:
+        places = [f"(last - j - {u * BLOCK})" for u in range(count)]
+        made = [line for u, i in enumerate(places) for line in p.load_lanes("at", i, f"w{u}_")]
+        return made + [line for u, i in enumerate(places) for line in p.map_loaded("at", i, f"w{u}_")]
+
     lines = [
         *p.shared(WARPS),
         *([] if alone else p.shared_numbers(1)),
@@ -354,7 +360,14 @@ def looped(p: Program) -> list[str]:
     ]
     if alone:
         return lines
-    mapped = [f"for j in range(lane, count, {BLOCK}):", "    i = count - 1 - j", *(f"    {x}" for x in mapping)]
+    mapped = [
+        "last = count - 1",
+        "j = lane",
+        f"while j + {(ahead - 1) * BLOCK} < count:",
+        *(f"    {x}" for x in [*mapping(ahead), f"j += {ahead * BLOCK}"]),
+        "while j < count:",
+        *(f"    {x}" for x in [*mapping(1), f"j += {BLOCK}"]),
+    ]
     return [*lines, "cuda.syncthreads()", *p.get_numbers("0"), *mapped]
 
 

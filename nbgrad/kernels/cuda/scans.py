@@ -292,8 +292,8 @@ PART_LINES = (
 
 
 def fold_parts(s: Source, tile: int) -> Template:
-    """Stage ``totals``: threads fold what is BLOCK apart, then what threads have folded. No scan minds the order in which it merges:
-    where one does, as of equal extrema, it asks for places.
+    """Stage ``totals``: threads fold what is BLOCK apart, then what threads have folded. No scan minds the order in which it
+    merges: where one does, as of equal extrema, it asks for places.
     """
     each, operands = tile // BLOCK, [*enumerate(s.inputs)]
 
@@ -348,8 +348,8 @@ def turned() -> list[str]:
 
 
 def scan_parts(s: Source, tile: int) -> Template:
-    """The other stages: a tile goes through shared memory, where each thread scans elements that follow each other; results take the
-    place of elements of their dtype.
+    """The other stages: a tile goes through shared memory, where each thread scans elements that follow each other; results take
+    the place of elements of their dtype.
     """
     each, kind, scan, stage = tile // BLOCK, compute_dtype(s.of.dtype), s.scan, s.stage
     elements = s.inputs if stage == "offsets" else (kind,) * len(s.inputs)

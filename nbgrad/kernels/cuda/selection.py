@@ -1,11 +1,11 @@
 """Kernels that find the first few elements of lines of integer keys without sorting the lines.
 
 NOTE [Selection]: the key at a place of a line's order is found byte by byte, from the highest on. Blocks count how often each byte
-comes among the elements whose bytes above are those found already (``count_candidates``), and add it to the line's counts, of which
-follow the next byte, and how many places are left among the elements that have it (``choose_byte``). In the end the key is known, and
-how many of its equals belong to the first few: the ones that come first. Counts of lesser and of equal elements, two in a word, give
-each of them its place (``count_first``, ``take_first``): in the order of the line, not yet in that of keys. Places follow from counts
-alone, whatever the order in which these were added up.
+comes among the elements whose bytes above are those found already (``count_candidates``), and add it to the line's counts, of
+which follow the next byte, and how many places are left among the elements that have it (``choose_byte``). In the end the key is
+known, and how many of its equals belong to the first few: the ones that come first. Counts of lesser and of equal elements, two in
+a word, give each of them its place (``count_first``, ``take_first``): in the order of the line, not yet in that of keys. Places
+follow from counts alone, whatever the order in which these were added up.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def choose_byte(key: str) -> Template:
     """The next byte of each line's key, and which of the elements that have it is meant, counted from 1.
 
     Pointers: found keys, places left, counts. Integer parameters: ``shift``, ``flip``, ``first``, ``base`` (the bits of all keys
-    above those that they differ in), ``place``: which element of a line's order is looked for, counted from 1. Grid: a block a line.
+    above those that they differ in), ``place``: which element of a line's order is looked for, counted from 1. Grid: a block a
+    line.
     """
     load, store, count = Access("load", key, exact=True), Access("store", key, exact=True), Access("load", "int32", exact=True)
     load_left, store_left = Access("load", "int64", exact=True), Access("store", "int64", exact=True)

@@ -2,9 +2,9 @@
 
 NOTE [Radix passes]: a pass orders lines by one byte of their keys and keeps what was equal in its order. Tiles of a line count how
 often each byte comes (``count_bytes``); the sums of all counts before a tile's, over lines, bytes and tiles in this order, are the
-places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``), by way of
-shared memory, where a tile is put in order, so that neighbours in memory are written by neighbours. Places follow from counts alone:
-what is added up in any order is counts of a tile.
+places at which its elements of each byte begin (``scan_sums``, ``scan_tiles``); then every element moves (``move_bytes``), by way
+of shared memory, where a tile is put in order, so that neighbours in memory are written by neighbours. Places follow from counts
+alone: what is added up in any order is counts of a tile.
 """
 
 from __future__ import annotations
@@ -278,8 +278,8 @@ def NAME({", ".join(given)}, n, tiles, shift, flip):
 
 
 def scanned_lines() -> list[str]:
-    """Lines that make of every thread's ``total`` the sum of those before it, ``before``, and of all, ``whole``, by way of ``sums``,
-    a shared array of WARPS; a barrier must come before the next ones.
+    """Lines that make of every thread's ``total`` the sum of those before it, ``before``, and of all, ``whole``, by way of
+    ``sums``, a shared array of WARPS; a barrier must come before the next ones.
     """
     lines = ["value = total"]
     for k in range(WARP.bit_length() - 1):
@@ -353,8 +353,8 @@ def NAME(x0, n):
 
 
 def loaded_lines(load: str) -> list[str]:
-    """Lines that load a tile from ``first`` on, side by side, and give each thread neighbours of it, by way of ``elements``: ``x_0``
-    and so on, and ``total`` of these.
+    """Lines that load a tile from ``first`` on, side by side, and give each thread neighbours of it, by way of ``elements``:
+    ``x_0`` and so on, and ``total`` of these.
     """
     into = [f"own_{k} = {load}(x0, min(first + {k * BLOCK} + thread, n - 1))" for k in range(SCANNED)]
     into += [f"elements[padded + {k * PADDED}] = where_index(first + {k * BLOCK} + thread < n, own_{k}, 0)" for k in range(SCANNED)]

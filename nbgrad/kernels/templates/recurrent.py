@@ -28,7 +28,7 @@ from ..texts import late_text
 
 __all__ = ["PRODUCT_WORDS", "place_of", "products_loop", "steps_loop"]
 
-PRODUCT_WORDS = 6
+PRODUCT_WORDS = 7
 
 
 def steps_loop(start, stop, args):
@@ -85,7 +85,8 @@ def place_of(place, args, now, before, first):
     return pointer_word(args, word(place, 0)) + word(place, 1) + before * word(place, 2) + moved
 
 
-# Its words: columns, terms of a sum, and elements from row to row of result, factor and weights; whether there is an addend.
+# Its words: columns, terms of a sum, elements from row to row of result, factor and weights, whether there is an addend, and the
+# address of cblas_?gemm.
 # Eight rows of weights stay in the cache while all rows of the block go by. A row is reached through one pointer alone: the kernel
 # promises that (``Program.apart``), or every loop would compare addresses first.
 PRODUCTS = '''
@@ -149,8 +150,26 @@ def products(start, stop, args):
 '''
 
 
+# The same for weights that do not stay near a core, which BLAS reads in a better order.
+PRODUCTS_BY_BLAS = '''
+def products(start, stop, args):
+    """Rows times weights, added to a row of numbers, or to what is there."""
+    record = pointer_word(args, 0)
+    columns, down, across = word(record, 0), word(record, 2), word(record, 3)
+    out, x = pointer_word(args, 1) + start * down * SIZE, pointer_word(args, 2) + start * across * SIZE
+    if word(record, 5) != 0:
+        b = at_T(pointer_word(args, 4), 0)
+        for row in range(stop - start):
+            to = at_T(out, row * down * SIZE)
+            for j in range(columns):
+                to[j] = b[j]
+    call_c(word(record, 6), (101, 111, 111, stop - start, columns, word(record, 1), 1.0, x, across,
+                             pointer_word(args, 3), word(record, 4), 1.0, out, down))
+'''
+
+
 @cache
-def products_loop(dtype: str) -> Callable:
+def products_loop(dtype: str, by_blas: bool) -> Callable:
     """The kernel of products for a dtype."""
-    text = PRODUCTS.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
-    return late_text(text, f"products of steps {dtype}", {}, "products")[0]
+    text = (PRODUCTS_BY_BLAS if by_blas else PRODUCTS).replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
+    return late_text(text, f"products of steps {dtype}" + " by BLAS" * by_blas, {}, "products")[0]

@@ -46,8 +46,8 @@ def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...], cap
 
 @lru_cache(maxsize=256)
 def dropout_on_gpu(x: Layout, captured: bool) -> GeneralPlan:
-    """The launch that drops elements of a contiguous layout: results are what stays, scaled, and where it does, as ``kept_scaled`` of
-    a mask that is drawn first. Operands: x, seed, call, the probability with which elements stay, and their factor.
+    """The launch that drops elements of a contiguous layout: results are what stays, scaled, and where it does, as
+    ``kept_scaled`` of a mask that is drawn first. Operands: x, seed, call, the probability that elements stay, and their factor.
     """
     dtype, compute = x.dtype.name, compute_dtype(x.dtype.name)
     kinds = (array(dtype), array("bool"), number(compute))

@@ -68,7 +68,7 @@ def load(
         weights_only: make tensors, numbers, strings, NumPy's arrays and Python's containers alone. Without it a file can run any
             code.
         mmap: map the file, which must be a path, into memory: a tensor's part is read when it is looked at. Tensors may be written
-            to, which the file does not see. The checksums of tensors are not compared then.
+            to, which the file does not see.
 
     Returns:
         The object. Nothing is returned of a file that is not whole.

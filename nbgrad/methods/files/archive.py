@@ -19,7 +19,9 @@ __all__ = ["Archive", "ArchiveWriter", "damaged"]
 
 ALIGNMENT = 64
 HEADER = struct.Struct("<4s22xHH")  # of a member: its signature, the lengths of its name and of what follows that
-CHUNK = 1 << 18  # bytes whose checksum is computed while they are in the cache
+BLOCK = 1 << 25  # bytes that small members share
+# From so many bytes on a member's checksum is not compared, which takes as long as to read it; torch compares none.
+LARGE = 1 << 18
 
 
 def damaged(what: str) -> FileError:
@@ -40,6 +42,7 @@ class Archive:
 
     def __init__(self, file: Any, mapped: np.ndarray | None = None) -> None:
         self.file, self.mapped = file, mapped
+        self.block = np.empty(0, np.uint8)
         try:
             directory = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
@@ -73,15 +76,28 @@ class Archive:
         if self.mapped is not None:
             return self.mapped[start : start + size]
         self.file.seek(start)
-        out, sum_ = np.empty(size, np.uint8), 0
-        whole = memoryview(out.data)
-        for at in range(0, size, CHUNK):
-            part = whole[at : at + CHUNK]
-            if fill(self.file, part) != len(part):
+        out = self.room(size)
+        whole, at = memoryview(out.data), 0
+        while at < size:
+            count = fill(self.file, whole[at:])
+            if not count:
                 raise damaged(f"the file ends inside of member {name!r}")
-            sum_ = zlib.crc32(part, sum_)
-        if sum_ != info.CRC:
+            at += count
+        if size < LARGE and zlib.crc32(whole) != info.CRC:
             raise damaged(f"member {name!r} has another checksum than the directory of the zip says")
+        return out
+
+    def room(self, size: int) -> np.ndarray:
+        """Memory of so many bytes: a part of a block, since the system gives few large pieces sooner than many small ones.
+
+        A block is freed when none of its parts is used any more.
+        """
+        taken = -(-size // ALIGNMENT) * ALIGNMENT
+        if taken > BLOCK // 2:
+            return np.empty(size, np.uint8)
+        if taken > len(self.block):
+            self.block = np.empty(min(BLOCK, max(taken, self.left + taken)), np.uint8)
+        out, self.block = self.block[:size], self.block[taken:]
         return out
 
     def start(self, info: zipfile.ZipInfo) -> int:

@@ -54,8 +54,8 @@ ANSWER = 3  # what it gets
 DISTANCE = 4  # of the lane that it asks
 FIBER_WORDS = 8
 
-# NOTE [Distances]: what a shuffle gives by its distance: from 0 on the value of the thread so far on, from a warp on that of the thread
-# whose number differs in the bits of what is more, MATCHES a bit for each thread that has the same value, MATCHES - k the
+# NOTE [Distances]: what a shuffle gives by its distance: from 0 on the value of the thread so far on, from a warp on that of the
+# thread whose number differs in the bits of what is more, MATCHES a bit for each thread that has the same value, MATCHES - k the
 # value of the thread k before; where there is no such thread, the own value.
 MATCHES = -1
 

@@ -1,0 +1,85 @@
+"""Layers on a GPU give what they give on the CPU: attention, resampling, bags, losses of sequences, parametrized weights."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+from nbgrad import nn
+from nbgrad.nn import functional as F
+from nbgrad.nn.utils import parametrizations
+
+from .emulation import GPUS, in_a_child, on_gpus
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(GPUS > 0, reason="this process has GPUs")
+def test_layers_in_a_child():
+    """The tests of this file pass on emulated GPUs."""
+    in_a_child(__file__, "-k", "as_on_the_cpu")
+
+
+MASK = (nbgrad.arange(15) % 4 != 1).reshape(3, 5)
+TARGETS = nbgrad.tensor([[1, 2], [3, 3]])
+NUMBERS, FIRSTS = nbgrad.tensor([0, 1, 4, 2]), nbgrad.tensor([0, 2])
+CASES = {
+    "attention": (lambda q, k: F.scaled_dot_product_attention(q, k, k, MASK.to(q.device)), (2, 3, 4), (2, 5, 4)),
+    "causal attention": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), (2, 3, 4)),
+    "bicubic": (lambda x: F.interpolate(x, size=(3, 8), mode="bicubic"), (1, 2, 5, 5)),
+    "grid_sample": (
+        lambda x, g: F.grid_sample(x, g.sin(), padding_mode="reflection", align_corners=False),
+        (1, 2, 4, 3),
+        (1, 2, 2, 2),
+    ),
+    "ctc_loss": (lambda x: F.ctc_loss(x.log_softmax(-1), TARGETS.to(x.device), [6, 5], [2, 2]), (6, 2, 4)),
+    "embedding_bag": (lambda w: F.embedding_bag(NUMBERS.to(w.device), w, FIRSTS.to(w.device), mode="max"), (5, 3)),
+    "channel_shuffle": (lambda x: F.channel_shuffle(F.pixel_shuffle(x, 2), 2), (1, 8, 2, 3)),
+}
+LAYERS = {
+    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0), (3, 2, 8)),
+    "spectral_norm": (lambda: parametrizations.spectral_norm(nn.Linear(3, 4)), (2, 3)),
+    "orthogonal": (lambda: parametrizations.orthogonal(nn.Linear(3, 5)), (2, 3)),
+    "instance_norm": (lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True), (2, 3, 4)),
+}
+
+
+def numbers(*shape: int, seed: int = 0) -> nbgrad.Tensor:
+    """Normal numbers, the same in every process."""
+    return nbgrad.randn(shape, generator=nbgrad.Generator().manual_seed(seed))
+
+
+def agree(found: list, expected: list) -> None:
+    """Equal up to the rounding of single precision, each on its device."""
+    for one, other in zip(found, expected):
+        assert one.device.type == "cuda" and one.cpu().allclose(other, rtol=1e-4, atol=1e-5)
+
+
+@on_gpus
+@pytest.mark.parametrize("name", CASES)
+def test_functions_as_on_the_cpu(name):
+    """Results and gradients."""
+    function, *shapes = CASES[name]
+
+    def run(device):
+        leaves = [numbers(*shape, seed=k).to(device).requires_grad_() for k, shape in enumerate(shapes)]
+        out = function(*leaves)
+        return [out, *nbgrad.grad((out * out).sum(), leaves)]
+
+    agree(run("cuda"), run("cpu"))
+
+
+@on_gpus
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_as_on_the_cpu(name):
+    """Results and gradients of parameters, of a layer that moves to the GPU with its buffers."""
+    make, shape = LAYERS[name]
+    nbgrad.manual_seed(0)
+    here = make()
+    there = make().to("cuda")
+    there.load_state_dict(here.state_dict())
+
+    def run(layer, device):
+        (layer(numbers(*shape).to(device)) ** 2).sum().backward()
+        return [parameter.grad for parameter in layer.parameters()]
+
+    agree(run(there, "cuda"), run(here, "cpu"))
