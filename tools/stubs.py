@@ -67,9 +67,10 @@ NAMES = {
     "Operand": "fill_value",
     "Device | str": "device",
     "MemoryFormat": "memory_format layout",
-    "bool": "adjoint align_to_window as_tuple assume_unique center check_errors compute_uv full_matrices implicit increasing "
-    "inplace invert log_target non_blocking normalized onesided pin_memory pivot requires_grad return_complex "
-    "return_inverse size_average some sparse_grad transpose unitriangular unpack_data unpack_pivots with_replacement",
+    "bool": "adjoint align_to_window as_tuple assume_unique center check_errors compute_uv full_matrices implicit "
+    "increasing inplace invert log_target non_blocking normalized onesided pin_memory pivot requires_grad "
+    "return_complex return_inverse size_average some sparse_grad transpose unitriangular unpack_data unpack_pivots "
+    "with_replacement",
     "str": "UPLO approximate compute_mode driver indexing interpolation mode pad_mode reduce reduction rounding_mode side",
     "int": "N col decimals divisor_override groups high hop_length length low n_fft ndim output_size row win_length",
     "Number": "ord s",

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..base.dtypes import DType, dtype_of
-from ..base.errors import DeviceError
+from ..base.errors import DeviceError, DTypeError
 from ..kernels.cuda.access import value_dtype
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.driver import card, failure
@@ -188,6 +188,8 @@ def elementwise_on_device(
                 f"{formula.name}: one operand is on {there}, another on {x.device}; expected one device. "
                 "Hint: move one with x.to(device)."
             )
+    if any(x is None and boolean for x, (_, boolean) in zip(operands, formula.params)):
+        raise DTypeError(f"{formula.name}: expected a bool tensor on {there}, got a number. Hint: nbgrad.tensor(True, device=...).")
     dtype = compute.compute
     steps = elementwise_steps(formula, compute, operands, outs, inplace, exact)
     codes = tuple([NUMBER_CODES[dtype] if x is None else 0 for x in operands[inplace:]])

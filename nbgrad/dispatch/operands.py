@@ -178,6 +178,8 @@ def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
         x = known[name]
         if type(x) is Layout and x.dtype is not bool_ and not (op.old_masks and x.dtype is uint8):
             raise DTypeError(f"{op.public}: {name} must be a bool tensor, got {x.dtype}.")
+        if type(x) is not Layout and not issubclass(x, (int, np.integer, np.bool_)):
+            raise DTypeError(f"{op.public}: {name} must be a bool tensor, or True or False, got {x.__name__}. Hint: x != 0.")
     return dtype
 
 

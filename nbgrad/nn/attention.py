@@ -213,7 +213,7 @@ def multi_head_attention_forward(
         shares = shares.squeeze(0) if single else shares
     else:
         made = scaled_dot_product_attention(q, k, v, mask, p, hinted)
-    out = linear(made.permute(2, 0, 1, 3).reshape(length, samples, -1), out_proj_weight, out_proj_bias)
+    out = linear(made.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
     return out.squeeze(1) if single else out, shares
 
 

@@ -151,7 +151,7 @@ def picked(table: Tensor, places: list[Tensor], sizes: tuple[int, ...], padding_
         whole = nbgrad.where(within, at, 0.0).to(nbgrad.int64)
         index = whole if index is None else index * size + whole
     assert index is not None and known is not None
-    flat = index.reshape(index.shape[0], 1, -1)
+    flat = index.flatten(1).unsqueeze(1)
     found = table.gather(2, flat.expand(table.shape[0], table.shape[1], flat.shape[2]))
     found = found.reshape((*table.shape[:2], *index.shape[1:]))
     return nbgrad.where(known.unsqueeze(1), found, 0.0)

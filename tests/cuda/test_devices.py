@@ -558,3 +558,21 @@ def test_a_forked_process():
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (x * 2).tolist() == [2.0] * 3
+
+
+@pytest.mark.slow
+def test_distributions():
+    """Samples are on the GPU, and those of the CPU of the same seed, but for rounding; gradients reach parameters there."""
+    distributions = nbgrad.distributions
+    found = []
+    for device in ("cpu", "cuda"):
+        nbgrad.manual_seed(3)
+        c = nbgrad.tensor([0.5, 2.0], device=device, requires_grad=True)
+        for d in (distributions.Normal(c, c), distributions.Gamma(c, c), distributions.Bernoulli(c / 4)):
+            x = d.rsample((3,)) if d.has_rsample else d.sample((3,))
+            (gradient,) = nbgrad.grad(d.log_prob(x.detach()).sum() + x.sum(), c)
+            assert x.device.type == gradient.device.type == device
+            found.append((x.detach().cpu().numpy(), gradient.cpu().numpy()))
+    for here, there in zip(found[:3], found[3:]):
+        for a, b in zip(here, there):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)

@@ -519,7 +519,7 @@ def test_ctrl_c_at_any_moment():
         compiled, x = compile(fn, fullgraph=True), nbgrad.ones(2)
         before, count = state(w, b, x), 0
 
-        def stop(frame, event, argument, limit=1 + 97 * k * k):
+        def stop(frame, event, argument, limit=1 + 80 * k * k):
             nonlocal count
             count += 1
             if count == limit:

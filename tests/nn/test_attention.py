@@ -208,6 +208,7 @@ def test_multihead_attention_has_torch_s_numbers(name):
     assert close(one[0], made[:, 1]) and close(one[1], weights[1])
     hinted = module(q, k, v, attn_mask=CAUSAL, is_causal=True, need_weights=False)[0]
     assert close(hinted, module(q, k, v, attn_mask=CAUSAL)[0])
+    assert module(q[:, :0], k[:, :0], v[:, :0])[0].shape == (3, 0, 4)
     module.batch_first = True
     turned = [x.transpose(0, 1) for x in (q, k, v)]
     assert close(module(*turned, key_padding_mask=PADDING, attn_mask=CAUSAL)[0].transpose(0, 1), made)

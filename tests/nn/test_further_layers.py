@@ -16,7 +16,7 @@ from nbgrad import nn
 from nbgrad.nn import functional as F
 from nbgrad.nn.utils import parametrizations, parametrize, prune
 
-DOUBLE = nbgrad.float64
+DOUBLE, SLOW = nbgrad.float64, pytest.mark.slow
 # ``{name: (expression, shape, the result's elements times those of a wave, summed, the same of all gradients of that)}``.
 NUMBERS: dict = {
     "interpolate nearest": ("F.interpolate(x(2, 2, 5), size=7)", (2, 2, 7), -0.6017782535005733, 0.3344018277300975),
@@ -322,6 +322,17 @@ def test_rearranging_undoes_itself():
     assert F.channel_shuffle(F.channel_shuffle(x, 2), 4).equal(x)
 
 
+def test_batches_of_nothing_give_nothing():
+    """Of the shape that one sample would give."""
+    nothing = wave(0, 4, 3, 3)
+    assert F.interpolate(nothing, scale_factor=2, mode="bilinear").shape == (0, 4, 6, 6)
+    assert F.grid_sample(nothing, wave(0, 2, 5, 2), align_corners=False).shape == (0, 4, 2, 5)
+    assert F.pixel_shuffle(nothing, 2).shape == (0, 1, 6, 6) and F.channel_shuffle(nothing, 2).shape == nothing.shape
+    assert F.local_response_norm(nothing, 2).shape == nothing.shape and nn.InstanceNorm2d(4)(nothing).shape == nothing.shape
+    assert F.bilinear(wave(0, 2), wave(0, 3), wave(4, 2, 3)).shape == (0, 4)
+    assert F.embedding_bag(nbgrad.zeros(0, 3, dtype=nbgrad.int64), wave(4, 2)).shape == (0, 2)
+
+
 def test_a_batch_without_sequences_and_targets_that_do_not_fit():
     """The loss of a target that is too long is infinite, or 0 without a gradient; an empty target is all blanks."""
     x = wave(2, 1, 4).requires_grad_()
@@ -392,7 +403,7 @@ def test_spectral_norm_finds_the_largest_singular_value(norm):
     assert all(a.equal(b) for a, b in zip(state, layer.buffers())) and all(p.grad is not None for p in layer.parameters())
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (5, 3), (2, 4)])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 3), pytest.param(3, 3, marks=SLOW), pytest.param(2, 4, marks=SLOW)])
 @pytest.mark.parametrize("way", ["matrix_exp", "cayley", "householder"])
 def test_orthogonal_weights_stay_orthogonal(rows, columns, way):
     """Whatever their parameters become, by a step along the gradient too."""
@@ -500,7 +511,8 @@ def test_pruned_parameters_are_masked_and_can_be_made_plain():
 
 
 @pytest.mark.parametrize(
-    ("lazy", "plain", "shape"), [(nn.LazyConv2d, nn.Conv2d, (1, 4, 6, 5)), (nn.LazyConvTranspose1d, nn.ConvTranspose1d, (4, 6))]
+    ("lazy", "plain", "shape"),
+    [(nn.LazyConv2d, nn.Conv2d, (1, 4, 6, 5)), pytest.param(nn.LazyConvTranspose1d, nn.ConvTranspose1d, (4, 6), marks=SLOW)],
 )
 def test_lazy_convolutions_and_norms_that_are_fused(lazy, plain, shape):
     """The channels are those of a batch's or a sample's; a norm in evaluation becomes part of the layer before it."""

@@ -461,3 +461,15 @@ def test_no_error_of_python_for_what_is_no_count():
     for dim in (0, -1):
         with pytest.raises(IndexError, match="unflatten: x has no dimensions"):
             nbgrad.tensor(1.0).unflatten(dim, (1, -1))
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64, nbgrad.int64, nbgrad.complex64])
+def test_one_truth_value_chooses_everywhere(dtype):
+    """True and False stand for a mask of one element, whatever the dtype; other numbers are refused."""
+    x, y = nbgrad.tensor([1, 2, 3]).to(dtype), nbgrad.tensor([4, 5, 6]).to(dtype)
+    for truth in (True, False, np.bool_(True), np.bool_(False)):
+        assert nbgrad.equal(nbgrad.where(truth, x, y), x if truth else y)
+        assert nbgrad.equal(x.masked_fill(truth, 7), nbgrad.full_like(x, 7) if truth else x)
+    for wrong in (1.5, 2j, np.float64(1.0)):
+        with pytest.raises(nbgrad.DTypeError, match="where: condition must be a bool tensor, or True or False"):
+            nbgrad.where(wrong, x, y)

@@ -82,7 +82,7 @@ def blocks_of(n: int) -> tuple[int, int]:
     """``(blocks, share)``: how many blocks look at ``n`` targets, and how many targets each has.
 
     >>> blocks_of(1000), blocks_of(65536), blocks_of(10**7)
-    ((1, 1024), (64, 1024), (977, 10240))
+    ((1, 1024), (64, 1024), (1002, 9984))
     """
     share = max(4 * BLOCK, ceil_div(ceil_div(n, MAX_PARTIALS), BLOCK) * BLOCK)
     return max(1, ceil_div(n, share)), share

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from .access import Access
+from .access import Access, itemsize
 from .sorting import SCANNED
 from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent, strided_parameters
 
@@ -89,7 +89,8 @@ def NAME({", ".join([*outs, "x0", "starts", "n", "total", *strided_parameters([]
 """,
     )
     pointed = (*("int64",) * len(outs), source, "int64")
-    return Template(name, function, pointed, 0, frozenset((load, store, start)), Counter(), 64, ("int64",))
+    resident = 3 if itemsize(source) > 4 else 0  # four blocks would leave too few registers
+    return Template(name, function, pointed, 0, frozenset((load, store, start)), Counter(), 64, ("int64",), resident)
 
 
 def ranked_lines(load: str, start: str) -> list[str]:

@@ -80,7 +80,8 @@ class Shape(NamedTuple):
 def row_shape(n: int, dtypes: tuple[str, ...], compute: str) -> Shape:
     """The shape for rows of ``n`` elements of so many operands.
 
-    >>> row_shape(1000, ("float32",), "float32"), row_shape(8192, ("float32",), "float32"), row_shape(8196, ("float32",), "float32")
+    >>> one = ("float32",)
+    >>> row_shape(1000, one, "float32"), row_shape(8192, one, "float32"), row_shape(16388, one, "float32")
     (Shape(width=32, held=8, lanes=4), Shape(width=256, held=8, lanes=4), Shape(width=256, held=0, lanes=4))
     """
     lanes = vector_lanes(dtypes)

@@ -24,7 +24,8 @@ __all__ = ["HeldRow", "held_row", "held_rows"]
 MOST_HELD = 128  # bytes of one operand that a thread may hold
 # Registers of what a thread holds before more threads share a row: of an operand; of all where it adds up, too, since what threads
 # of one warp share needs no barrier, and that costs more than warps that have no room.
-MOST_NUMBERS, MOST_SUMS = 16, 96
+MOST_NUMBERS, MOST_ADDED = 16, 64
+MOST_SUMS = 96  # registers of all that a thread holds where it adds up: sm_80 has none to spare
 BESIDE = 56  # registers that a thread needs beside the numbers it holds, and addresses of their vectors
 
 
@@ -58,14 +59,14 @@ def held_row(n: int, inner: int, dtypes: tuple[str, ...], rows: Rows) -> HeldRow
 
     >>> rows = Rows(False, True)
     >>> held_row(768, 1, ("float32",), rows), held_row(768, 1, ("bfloat16",), rows), held_row(8193, 1, ("float32",), rows)
-    (HeldRow(width=64, held=3, lanes=4, even=True), HeldRow(width=64, held=2, lanes=8, even=True), None)
+    (HeldRow(width=64, held=3, lanes=4, even=False), HeldRow(width=64, held=2, lanes=8, even=False), None)
     """
     lanes = vector_lanes(dtypes)
     if n % lanes:
         lanes = 1
     vectors, width, compute = n // lanes, short_width(n, lanes), compute_dtype(dtypes[0])
     row = HeldRow(width, ceil_div(vectors, width), lanes, inner % lanes == 0)
-    most = MOST_SUMS if rows.sums else MOST_NUMBERS * (1 + rows.backward)
+    most = MOST_ADDED if rows.sums else MOST_NUMBERS * (1 + rows.backward)
     while row.width < BLOCK and row.registers(rows, compute) > most:
         row = row._replace(width=2 * row.width, held=ceil_div(vectors, 2 * row.width))
     too_long = row.held * lanes * itemsize(compute) > MOST_HELD or rows.sums and row.registers(rows, compute) > MOST_SUMS
@@ -300,6 +301,7 @@ def NAME({", ".join(parameters)}):
     )
     pointers = (dtype, *[s.compute] * len(sums), *[dtype] * (1 + rows.backward), *[weight] * len(scale))
     needed = row.registers(rows, s.compute) + 4 * row.held * (1 + rows.backward) + BESIDE * (2 if s.compute == "float64" else 1)
+    needed += row.at_once if sums else 0  # what its rows have added up meets at the end
     resident = next((blocks for blocks in (4, 3, 2) if needed <= 65536 // (blocks * BLOCK)), 1)
     traffic = Counter([Access("load", dtype, row.lanes), Access("store", dtype, row.lanes)] if s.vectors else [])
     return Template(name, function, pointers, 2, frozenset(s.accesses), traffic, 64, (s.compute,), resident)
