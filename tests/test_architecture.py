@@ -288,7 +288,6 @@ TABLES = {
     ("methods.numpy_protocol", "ADAPTED"): "NumPy's functions whose arguments mean something else",
     ("methods.numpy_protocol", "FUNCTIONS"): "NumPy's functions, with NumPy's names of their arguments",
     ("nn.init", "GAINS"): "names of nonlinearities, of which some are layers or operations",
-    ("nn.init", "LAYERS"): "layers without an activation, of which most are operations",
     ("optim.lr_scheduler.cycles", "WAYS"): "names of anneal_strategy, which torch gave them",
     ("optim.swa_utils", "WAYS"): "the same of SWALR: the part of the way, from which it finds where that began",
 }
