@@ -13,17 +13,23 @@ __all__: list[str] = []
 
 
 def c2c_array(x: np.ndarray, dim: tuple[int, ...], norm: Any, inverse: bool) -> np.ndarray:
-    """Complex to complex."""
+    """Complex to complex; along one dimension by NumPy's function for one, which takes less time to begin."""
+    if len(dim) == 1:
+        return (np.fft.ifft if inverse else np.fft.fft)(x, None, dim[0], norm)
     return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dim, norm=norm)
 
 
 def r2c_array(x: np.ndarray, dim: tuple[int, ...], norm: Any, onesided: bool) -> np.ndarray:
     """Real to complex."""
+    if len(dim) == 1:
+        return (np.fft.rfft if onesided else np.fft.fft)(x, None, dim[0], norm)
     return (np.fft.rfftn if onesided else np.fft.fftn)(x, axes=dim, norm=norm)
 
 
 def c2r_array(x: np.ndarray, dim: tuple[int, ...], norm: Any, n: int) -> np.ndarray:
     """Complex to real."""
+    if len(dim) == 1:
+        return np.fft.irfft(x, n, dim[0], norm)
     return np.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), n], dim, norm)
 
 
