@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..base.dtypes import DType, dtype_of
+from ..base.dtypes import DType, bool_, dtype_of
 from ..base.errors import DeviceError, DTypeError
 from ..kernels.cuda.access import value_dtype
 from ..kernels.cuda.build import Recipe
@@ -188,7 +188,7 @@ def elementwise_on_device(
                 f"{formula.name}: one operand is on {there}, another on {x.device}; expected one device. "
                 "Hint: move one with x.to(device)."
             )
-    if any(x is None and boolean for x, (_, boolean) in zip(operands, formula.params)):
+    if compute is not bool_ and any(x is None and boolean for x, (_, boolean) in zip(operands, formula.params)):
         raise DTypeError(f"{formula.name}: expected a bool tensor on {there}, got a number. Hint: nbgrad.tensor(True, device=...).")
     dtype = compute.compute
     steps = elementwise_steps(formula, compute, operands, outs, inplace, exact)

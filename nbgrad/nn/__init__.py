@@ -87,6 +87,7 @@ from .loss import (
     SoftMarginLoss,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
+    _Loss as _Loss,  # of which programs make their own
 )
 from .module import Module
 from .multihead import MultiheadAttention

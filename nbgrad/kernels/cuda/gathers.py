@@ -23,9 +23,6 @@ from .templates import BLOCK, Template, compile_template, indent, strided_parame
 __all__ = ["claim", "fold_segments", "gather", "index_keys", "merge_segments", "put"]
 
 
-AT_ONCE = 4  # sorted positions that a thread loads before it folds them
-
-
 def index_lines(indices: Sequence[str]) -> list[str]:
     """Lines that load the indices at a position: ``bad`` says whether one is out of range, ``place`` where they lead."""
     lines = ["bad = False", "place = 0"]
@@ -235,8 +232,7 @@ def NAME({", ".join([*pointers, *["flag"] * self.guarded, *counts])}):
         states = {Access(how, each, exact=True) for each in self.of.state for how in ("load", "store")}
         accesses = {self.load, self.store, self.keys, self.orders, self.flag} | states
         pointed += ("int64",) * self.guarded
-        resident = 3 if self.of.dtype in ("float64", "complex64") else 0  # four blocks would leave too few registers
-        return Template(name, function, pointed, 0, frozenset(accesses), index_bits=64, state=self.of.state, resident=resident)
+        return Template(name, function, pointed, 0, frozenset(accesses), index_bits=64, state=self.of.state)
 
 
 @cache
@@ -253,32 +249,6 @@ def fold_segments(of: Accumulator, dtype: str, key: str, order: str, ndim: int, 
     make = Segments(of, dtype, key, order, ndim, guarded)
     heads, tails = ([f"{where}{s}" for s in make.width] for where in ("head", "tail"))
     state = ", ".join(make.state)
-    # All loads of some positions come before the first one is absorbed; of those behind the chunk the last one's are loaded again.
-    loads = [f"place_{k} = {make.orders.name}(order, min(at + {k}, stop - 1)) * x_step" for k in range(AT_ONCE)]
-    loads += [f"key_{k} = {make.keys.name}(keys, min(at + {k + 1}, total - 1))" for k in range(AT_ONCE)]
-    loads += [f"value_{k} = {make.load.name}(x0, x0_at + place_{k})" for k in range(AT_ONCE)]
-
-    def absorbed(k: int) -> list[str]:
-        """Lines for the position ``at + k``, of which the key is ``key``."""
-        return [
-            f"if at + {k} < stop:",
-            f"    {state} = absorb({state}, scalar(value_{k}))",
-            f"    following = where_index(at + {k + 1} < total, key_{k}, -1)",
-            "    if following != key:",
-            "        if not fresh:",
-            *("            " + line for line in make.keep("head")),
-            "        elif key != none:",
-            *("            " + line for line in make.finish()),
-            *("        " + line for line in make.start()),
-            "        key = following",
-            "        fresh = True",
-            f"    elif at + {k + 1} == stop:",
-            "        if fresh:",
-            *("            " + line for line in make.keep("tail")),
-            "        else:",
-            *("            " + line for line in make.keep("head")),
-        ]
-
     lines = [
         "at = chunk_at * size",
         "stop = min(at + size, total)",
@@ -288,9 +258,25 @@ def fold_segments(of: Accumulator, dtype: str, key: str, order: str, ndim: int, 
         "if at > 0:",
         f"    fresh = {make.keys.name}(keys, at - 1) != key",
         "while at < stop:",
-        *("    " + line for line in loads),
-        *("    " + line for k in range(AT_ONCE) for line in absorbed(k)),
-        f"    at = at + {AT_ONCE}",
+        f"    value = {make.load.name}(x0, x0_at + {make.orders.name}(order, at) * x_step)",
+        f"    {state} = absorb({state}, scalar(value))",
+        "    at = at + 1",
+        "    following = -1",
+        "    if at < total:",
+        f"        following = {make.keys.name}(keys, at)",
+        "    if following != key:",
+        "        if not fresh:",
+        *("            " + line for line in make.keep("head")),
+        "        elif key != none:",
+        *("            " + line for line in make.finish()),
+        *("        " + line for line in make.start()),
+        "        key = following",
+        "        fresh = True",
+        "    elif at == stop:",
+        "        if fresh:",
+        *("            " + line for line in make.keep("tail")),
+        "        else:",
+        *("            " + line for line in make.keep("head")),
     ]
     pointed = (dtype, dtype, key, order, *of.state, *of.state)
     return make.template("fold_segments", ["out0", "x0", "keys", "order", *heads, *tails], pointed, lines)
