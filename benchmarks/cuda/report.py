@@ -8,7 +8,7 @@ from typing import Any
 
 from .run import RESULTS, told
 
-__all__ = ["excerpt", "newest", "update"]
+__all__ = ["excerpt", "records", "update"]
 
 START, END = "<!-- gpu:start -->", "<!-- gpu:end -->"
 ROOT = Path(__file__).parents[2]
@@ -34,40 +34,49 @@ HEADLINES = (
 )
 
 
-def newest(folder: Path = RESULTS) -> Path:
-    """The results file whose run finished last.
+def records(folder: Path = RESULTS) -> list[tuple[Path, dict[str, Any]]]:
+    """Results with their files, the run that finished last first.
 
     Raises:
         FileNotFoundError: no run has been recorded.
     """
-    files = list(folder.glob("*.json"))
-    if not files:
+    found = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in folder.glob("*.json")]
+    if not found:
         raise FileNotFoundError(f"report: no results in {folder}. Hint: run `make bench-cuda` where a GPU is.")
-    return max(files, key=lambda path: json.loads(path.read_text(encoding="utf-8")).get("finished", ""))
+    return sorted(found, key=lambda pair: pair[1].get("finished", ""), reverse=True)
 
 
-def excerpt(record: dict[str, Any], link: str) -> str:
-    """Headline rows, how many budgets are met, and with what it was measured."""
+def excerpt(folder: Path = RESULTS, root: Path = ROOT) -> str:
+    """Headline rows, each of the last run that has it, how many budgets that run meets, and with what it was measured."""
+    runs = records(folder)
     lines = ["| on a GPU | nbgrad | of a copy's rate | ratio to torch (p10-p90) | |", "|---|---:|---:|---:|---|"]
-    rows = {row["name"]: row for row in record["rows"]}
-    for row in (rows[name] for name in HEADLINES if name in rows and rows[name]["status"] != "failed"):
+    earlier = set()
+    for name in HEADLINES:
+        found = [(k, row) for k, (_, run) in enumerate(runs) for row in run["rows"] if row["name"] == name]
+        if not found or found[0][1]["status"] == "failed":
+            continue
+        k, row = found[0]
+        earlier |= {k} - {0}
         share = f"{row['of copy']:.2f}" if "of copy" in row else ""
         ratio = "**{1:.2f}** ({0:.2f}-{2:.2f})".format(*row["ratios"]["torch"]) if "torch" in row["ratios"] else ""
-        lines.append(f"| {row['name']} | {told(row)} | {share} | {ratio} | {'missed' if row['status'] == 'missed' else 'met'} |")
-    judged = [row for row in record["rows"] if {"share", "budget", "limit"} & set(row)]
+        verdict = "missed" if row["status"] == "missed" else "met"
+        lines.append(f"| {name} {'*' * k}| {told(row)} | {share} | {ratio} | {verdict} |")
+    links = [path.with_suffix(".md").relative_to(root).as_posix() for path, _ in runs]
+    judged = [row for row in runs[0][1]["rows"] if {"share", "budget", "limit"} & set(row)]
     met = sum(row["status"] == "ok" for row in judged)
-    known = record["versions"]
+    known = runs[0][1]["versions"]
     used = ", ".join(f"{name} {value}" for name, value in known.items() if name != "card")
-    lines += ["", f"[All rows on an {known['card']}: {met} of {len(judged)} meet their budgets]({link}); {used}."]
-    return "\n".join(lines)
+    notes = "".join(f" {chr(92)}{'*' * k}: [an earlier run]({links[k]})." for k in sorted(earlier))
+    return "\n".join(
+        [*lines, "", f"[All rows on an {known['card']}: {met} of {len(judged)} meet their budgets]({links[0]}); {used}.{notes}"]
+    )
 
 
 def update(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> Path:
-    """Write the newest results into a README between its markers; the path of their file."""
+    """Write the excerpt into a README between its markers; the path of the newest results."""
     from benchmarks.report import replace_between
 
-    source = newest(folder)
-    link = source.with_suffix(".md").relative_to(readme.parent).as_posix()
-    content = excerpt(json.loads(source.read_text(encoding="utf-8")), link)
-    readme.write_text(replace_between(readme.read_text(encoding="utf-8"), START, END, content), encoding="utf-8")
-    return source
+    readme.write_text(
+        replace_between(readme.read_text(encoding="utf-8"), START, END, excerpt(folder, readme.parent)), encoding="utf-8"
+    )
+    return records(folder)[0][0]
