@@ -63,6 +63,8 @@ view_as_complex | pairs
 = view_as_complex_copy | lib.view_as_complex_copy(pairs.detach())
 view_as_real_copy | c
 complex polar | v, w
+= stft | lib.stft(v, 8, return_complex=True)
+= istft | lib.istft(lib.stft(v, 8, return_complex=True), 8)
 = H | x.H
 = detach_copy | lib.detach_copy(x.detach())
 alias_copy t_copy diagonal_copy squeeze_copy | x

@@ -181,14 +181,15 @@ def test_benchmarks_and_modules_that_are_named_exist():
 
 def test_costs_are_in_the_page_of_performance():
     """Docstrings, comments and the other pages say what and why; figures, which rot, are told once, beside their benchmark."""
+    from benchmarks.cuda import report as gpu
     from benchmarks.report import END, START, replace_between
 
     figures = re.compile(r"\d ?(?:us|µs|ms|ns)\b|\d → \d|\d of torch's time|\d times (?:as (?:long|fast)|the speed)")
     allowed = {"nbgrad/profiling/events.py": "0.000us", "nbgrad/dispatch/plans.py": "in ns"}  # a result, and the unit of a model
     pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "performance.md"]
     texts = {path: path.read_text(encoding="utf-8") for path in [*(ROOT / "nbgrad").rglob("*.py"), *pages, ROOT / "README.md"]}
-    readme = ROOT / "README.md"  # but for the table that a run of the benchmarks writes
-    texts[readme] = replace_between(texts[readme], START, END, "")
+    readme = ROOT / "README.md"  # but for the tables that runs of the benchmarks write
+    texts[readme] = replace_between(replace_between(texts[readme], START, END, ""), gpu.START, gpu.END, "")
     found = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for path, text in texts.items()

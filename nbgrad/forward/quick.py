@@ -828,7 +828,7 @@ def pushed_forward(
 def run_forward(op: General, operands: tuple, tangents: dict[str, Any], level: DualLevel, attributes: dict) -> Tensor | None:
     """The same of a linear operation of several steps, whose operands may be a sequence."""
     groups = linear_places(op, tuple(tangents))
-    if not groups or len(groups) > 1 or op.outputs > 1:
+    if not groups or len(groups) > 1 or op.outputs != 1:
         return None
     given = all_tangents(tangents)
     if mode.enabled and would_record((*tensors_in(operands), *given)):

@@ -363,7 +363,7 @@ class General(Op):
 
     Attributes:
         vjps: ``{operand: formula}``; see NOTE [Rules].
-        outputs: number of results.
+        outputs: number of results; None where attributes say it.
         constant: of operands that are all zero the result is not zero: an attribute is written into it.
         edges: the operands in the order in which nodes have their edges: that of torch's arguments.
         renamed: ``{ours: torch's}`` of operands by which the call's own parameters have torch's names.
@@ -405,7 +405,7 @@ class General(Op):
         vjps: dict[str, Callable] | None = None,
         *,
         operands: tuple[str, ...] = ("x",),
-        outputs: int = 1,
+        outputs: int | None = 1,
         constant: bool = False,
         out: bool = True,
         edges: tuple[str, ...] = (),

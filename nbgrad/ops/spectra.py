@@ -193,7 +193,7 @@ def require_cover(weight) -> None:
     """
     from ..base.grad_mode import special, traces
 
-    if special or traces or not weight.numel():  # no values to look at
+    if special or traces or weight.layout.special or not weight.numel():  # no values to look at
         return
     least = float(scalar.abs(weight.detach()).amin())
     if least < LEAST:

@@ -169,7 +169,7 @@ general(
     "standardise_cotangents",
     lambda g, x, weight, count, eps, groups, centred, biased: g,
     operands=("g", "x", "weight"),
-    outputs=2,
+    outputs=None,
     in_steps=cotangents_in_steps,
     public="layer_norm",
     batched="in steps",

@@ -367,9 +367,9 @@ def drawn(distribution):
 
 def counted(key):
     """How often each byte comes up in keys: lanes that have the same find each other."""
-    n = sorting.TILE + 77
+    n = 300 * sorting.STEPS[key] + 77
     keys = np.random.default_rng(5).integers(-300, 300, n).astype(key)
-    tiles = sorting.tiles_of(n)
+    tiles = sorting.tiles_of(n, key)
     recipe = Recipe(sorting.count_bytes(key), table.identity, "int64")
     return recipe, (tiles,), [np.zeros(sorting.BYTES * tiles, np.int32), keys, n, tiles, 0, 0]
 
@@ -388,7 +388,7 @@ KERNELS = {
     )},
     "transposed float32": (transposed, "float32"), "transposed int8": (transposed, "int8"),
     "uniform": (drawn, "uniform"), "normal": (drawn, "normal"),
-    "bytes of int16": (counted, "int16"), "bytes of int64": (counted, "int64"),
+    "bytes of int32": (counted, "int32"), "bytes of int64": (counted, "int64"),
 }  # fmt: skip
 
 
