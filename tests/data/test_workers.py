@@ -141,8 +141,17 @@ def same(one, other):
 # ---- what they give --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"prefetch_factor": 5}, {"persistent_workers": True}, {"timeout": 30}])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "workers, options",
+    [
+        (1, {}),
+        (2, {"prefetch_factor": 5, "timeout": 30}),
+        *(
+            pytest.param(workers, options, marks=pytest.mark.slow)
+            for workers, options in ((2, {}), (1, {"prefetch_factor": 5}), (1, {"persistent_workers": True}), (1, {"timeout": 30}))
+        ),
+    ],
+)
 def test_batches_are_those_of_one_process(workers, options):
     """In the same order, with the same contents and dtypes, pass after pass, and they may be written to."""
     expected = list(DataLoader(Samples(), batch_size=3))
@@ -436,7 +445,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_programs_that_are_ended_end_their_workers(number):
     """Ctrl-C reaches the program alone, without a word of its workers; a program that is killed leaves none behind."""
