@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, Callable
 
 from .objects import ARRAY_BASE, ARRAY_DATA
@@ -98,6 +99,6 @@ class PlainMemory:
         if lists != self.lists:
             self.shared |= bit
 
-    def __del__(self) -> None:
-        if self.free is not None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.free is not None and not ending():  # lists of blocks may be gone before
             self.free(self)
