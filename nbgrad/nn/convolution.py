@@ -75,11 +75,7 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
-        fan_in = self.weight.shape[1] * math.prod(self.kernel_size)
-        bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        init.by_fan_in(self.weight.shape[1] * math.prod(self.kernel_size), self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """``(batch, in_channels, *)`` to ``(batch, out_channels, *)``; the batch may be left out."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -95,9 +94,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew: uniform within ``±1 / sqrt(hidden_size)``."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        init.by_fan_in(self.hidden_size, *self.parameters())
 
     def flatten_parameters(self) -> None:
         """Nothing: parameters lie where they are, and no library wants them side by side."""

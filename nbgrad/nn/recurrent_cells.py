@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import nbgrad
@@ -51,9 +50,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        init.by_fan_in(self.hidden_size, *self.parameters())
 
     def step(self, mode: str, input: Tensor, hx: Any) -> tuple[Tensor, ...]:
         """The states after a step; ``input`` is ``(batch, input_size)``, or ``(input_size,)`` of one sequence.
