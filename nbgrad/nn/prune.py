@@ -14,6 +14,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, RangeError, ShapeError
+from .parametrizations import rows_along
 from .reparametrised import Recomputed
 
 __all__ = [
@@ -207,7 +208,7 @@ class LnStructured(RandomStructured):
 
     def scores(self, t: Tensor) -> Tensor:
         """The norms."""
-        return t.movedim(self.dim, 0).flatten(1).norm(self.n, 1) if t.ndim > 1 else t.abs()
+        return rows_along(t, self.dim).norm(self.n, 1) if t.ndim > 1 else t.abs()
 
 
 def identity(module: Any, name: str) -> Any:
