@@ -15,7 +15,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from .parametrizations import rows_along
-from .reparametrised import Recomputed
+from .reparametrised import Recomputed, installed, is_computed, uninstall
 
 __all__ = [
     "BasePruningMethod",
@@ -48,9 +48,17 @@ class Masked(Recomputed):
         return getattr(module, self.name + "_orig") * getattr(module, self.name + "_mask")
 
 
-def hooks_of(module: Any) -> dict[str, Any]:
-    """``{name: handle of its hook}`` of the pruned parameters of a module."""
-    return module.__dict__.setdefault("_pruned_", {})
+def parts_of(module: Any, name: str) -> tuple[Parameter, Tensor | None]:
+    """The parameter, and its mask if it is pruned.
+
+    Raises:
+        ArgumentError: there is no such parameter.
+    """
+    again = is_computed(module, name, Masked)
+    whole = getattr(module, name + "_orig" if again else name, None)
+    if not isinstance(whole, Parameter):
+        raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}.")
+    return whole, getattr(module, name + "_mask") if again else None
 
 
 class BasePruningMethod(ABC):
@@ -82,23 +90,19 @@ class BasePruningMethod(ABC):
             ArgumentError: no such parameter. ShapeError: scores, or a mask, of another shape.
         """
         method = cls(*args, **kwargs)
-        again = name in hooks_of(module)
-        whole = getattr(module, name + "_orig" if again else name, None)
-        if not isinstance(whole, Parameter):
-            raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}.")
+        whole, before = parts_of(module, name)
         scores = whole.detach() if importance_scores is None else importance_scores
         if scores.shape != whole.shape:
             raise ShapeError(f"prune: importance_scores are {list(scores.shape)}, expected {list(whole.shape)}.")
-        before = getattr(module, name + "_mask") if again else nbgrad.ones_like(whole).detach()
-        mask = method.masked(scores.detach(), before).to(whole.dtype)
-        if again:
+        mask = method.masked(scores.detach(), nbgrad.ones_like(whole).detach() if before is None else before).to(whole.dtype)
+        if before is not None:
             setattr(module, name + "_mask", mask)
+            Masked(name)(module, None)
         else:
             delattr(module, name)
             module.register_parameter(name + "_orig", whole)
             module.register_buffer(name + "_mask", mask)
-            hooks_of(module)[name] = module.register_forward_pre_hook(Masked(name))
-        Masked(name)(module, None)
+            installed(module, Masked(name))
         return method
 
     def masked(self, scores: Tensor, before: Tensor) -> Tensor:
@@ -287,6 +291,9 @@ def global_unstructured(
         pruning_method: a class of this module, unstructured; ``kwargs`` are its arguments.
         importance_scores: ``{(module, name): numbers}`` by which it is decided, in the place of the parameters'.
 
+    Raises:
+        ArgumentError: no such parameter, or a method that is not unstructured.
+
     >>> import nbgrad
     >>> layers = nbgrad.nn.Linear(2, 3), nbgrad.nn.Linear(3, 2)
     >>> global_unstructured([(each, "weight") for each in layers], L1Unstructured, amount=4)
@@ -299,17 +306,14 @@ def global_unstructured(
         raise ArgumentError(
             f"global_unstructured: {pruning_method.__name__} is {method.PRUNING_TYPE}, expected an unstructured one."
         )
-    wholes, masks = [], []
+    scores, masks, shapes = [], [], []
     for module, name in places:
-        again = name in hooks_of(module)
-        whole = getattr(module, name + "_orig" if again else name).detach()
-        wholes.append((importance_scores or {}).get((module, name), whole).reshape((-1,)))
-        masks.append((getattr(module, name + "_mask") if again else nbgrad.ones_like(whole)).reshape((-1,)))
-    joint, first = method.masked(nbgrad.cat(wholes), nbgrad.cat(masks)), 0
-    for (module, name), whole in zip(places, wholes):
-        part = joint.narrow(0, first, whole.numel())
-        first += whole.numel()
-        shape = getattr(module, name + "_orig" if name in hooks_of(module) else name).shape
+        whole, mask = parts_of(module, name)
+        scores.append((importance_scores or {}).get((module, name), whole.detach()).reshape((-1,)))
+        masks.append((nbgrad.ones_like(whole).detach() if mask is None else mask).reshape((-1,)))
+        shapes.append(whole.shape)
+    joint = method.masked(nbgrad.cat(scores), nbgrad.cat(masks))
+    for (module, name), part, shape in zip(places, joint.split([each.numel() for each in scores]), shapes):
         custom_from_mask(module, name, part.reshape(shape))
 
 
@@ -323,10 +327,9 @@ def remove(module: Any, name: str) -> Any:
     >>> list(remove(identity(nbgrad.nn.Linear(2, 2), "weight"), "weight").state_dict())
     ['bias', 'weight']
     """
-    handle = hooks_of(module).pop(name, None)
-    if handle is None:
+    if not is_computed(module, name, Masked):
         raise ArgumentError(f"prune: {name!r} of {type(module).__name__} is not pruned.")
-    handle.remove()
+    uninstall(module, name, Masked)
     whole = getattr(module, name + "_orig")
     with nbgrad.no_grad():
         whole.copy_(Masked(name).compute(module))
@@ -343,4 +346,4 @@ def is_pruned(module: Any) -> bool:
     >>> is_pruned(nbgrad.nn.Linear(2, 2))
     False
     """
-    return any(each.__dict__.get("_pruned_") for each in module.modules())
+    return any(kind == Masked.__name__ for each in module.modules() for kind, _ in each.__dict__.get("_recomputed_", ()))

@@ -66,9 +66,19 @@ def installed(module: Any, hook: Recomputed) -> Any:
     return module
 
 
+def is_computed(module: Any, name: str, kind: type[Recomputed]) -> bool:
+    """Whether a hook of that kind computes the attribute."""
+    return (kind.__name__, name) in module.__dict__.get("_recomputed_", ())
+
+
+def uninstall(module: Any, name: str, kind: type[Recomputed]) -> None:
+    """Take the hook off."""
+    module.__dict__["_recomputed_"].pop((kind.__name__, name)).remove()
+
+
 def weight_of(op: str, module: Any, name: str, kind: type[Recomputed]) -> Tensor:
     """The parameter that is to be computed, which is no parameter of the module any more."""
-    if (kind.__name__, name) in module.__dict__.get("_recomputed_", {}):
+    if is_computed(module, name, kind):
         raise ArgumentError(f"{op}: {name!r} of {type(module).__name__} is computed already.")
     weight = getattr(module, name, None)
     if not isinstance(weight, Parameter):
@@ -79,10 +89,9 @@ def weight_of(op: str, module: Any, name: str, kind: type[Recomputed]) -> Tensor
 
 def removed(op: str, module: Any, name: str, kind: type[Recomputed], rest: tuple[str, ...]) -> Any:
     """The module with an ordinary parameter again, of what the weight is now."""
-    handle = module.__dict__.get("_recomputed_", {}).pop((kind.__name__, name), None)
-    if handle is None:
+    if not is_computed(module, name, kind):
         raise ArgumentError(f"{op}: {name!r} of {type(module).__name__} is not computed so.")
-    handle.remove()
+    uninstall(module, name, kind)
     weight = getattr(module, name).detach()
     for end in rest:
         delattr(module, name + end)
