@@ -10,7 +10,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import init
-from .module import Module
+from .module import Module, unusual
 from .packing import PackedSequence, Plan, plan_of
 from .recurrence import GATES, all_steps
 
@@ -205,8 +205,7 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""
-        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        others = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        others = unusual(self, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False)
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *others])
 
 

@@ -9,7 +9,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import init
-from .module import Module
+from .module import Module, unusual
 from .recurrence import GATES, one_step
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
@@ -84,9 +84,7 @@ class RNNCellBase(Module):
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""
-        usual = {"bias": True, "nonlinearity": "tanh"}
-        others = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name, value) != value]
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *others])
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, bias=True, nonlinearity="tanh")])
 
 
 class RNNCell(RNNCellBase):
