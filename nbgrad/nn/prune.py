@@ -126,7 +126,12 @@ class BasePruningMethod(ABC):
 
 
 class Identity(BasePruningMethod):
-    """Nothing is pruned: names and keys are those of a pruned parameter."""
+    """Nothing is pruned: names and keys are those of a pruned parameter.
+
+    >>> import nbgrad
+    >>> Identity().prune(nbgrad.tensor([1.0, -3.0]))
+    tensor([ 1., -3.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """What it was."""
@@ -134,7 +139,12 @@ class Identity(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """A given mask."""
+    """A given mask.
+
+    >>> import nbgrad
+    >>> CustomFromMask(nbgrad.tensor([0, 1])).prune(nbgrad.tensor([1.0, -3.0]))
+    tensor([ 0., -3.])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -167,7 +177,12 @@ class _Amount(BasePruningMethod):
 
 
 class RandomUnstructured(_Amount):
-    """Elements that are drawn."""
+    """Elements that are drawn.
+
+    >>> import nbgrad
+    >>> RandomUnstructured(0.5).prune(nbgrad.ones(4)).sum()
+    tensor(2.)
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The draws with the greatest numbers go."""
@@ -176,7 +191,12 @@ class RandomUnstructured(_Amount):
 
 
 class L1Unstructured(_Amount):
-    """The elements nearest to zero."""
+    """The elements nearest to zero.
+
+    >>> import nbgrad
+    >>> L1Unstructured(1).prune(nbgrad.tensor([2.0, 1.0, -3.0]))
+    tensor([ 2.,  0., -3.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The smallest go."""
@@ -185,7 +205,12 @@ class L1Unstructured(_Amount):
 
 
 class RandomStructured(_Amount):
-    """Places of a dimension that are drawn."""
+    """Places of a dimension that are drawn.
+
+    >>> import nbgrad
+    >>> RandomStructured(1, dim=0).prune(nbgrad.ones(2, 3)).sum()
+    tensor(3.)
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -204,7 +229,13 @@ class RandomStructured(_Amount):
 
 
 class LnStructured(RandomStructured):
-    """Places of a dimension whose elements have the smallest n-norms."""
+    """Places of a dimension whose elements have the smallest n-norms.
+
+    >>> import nbgrad
+    >>> LnStructured(1, n=2, dim=0).prune(nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[0., 0.],
+            [3., 4.]])
+    """
 
     def __init__(self, amount: float, n: Any, dim: int = -1):
         super().__init__(amount, dim)

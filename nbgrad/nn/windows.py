@@ -124,12 +124,22 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any =
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """``lp_pool1d`` of windows of two dimensions."""
+    """``lp_pool1d`` of windows of two dimensions.
+
+    >>> import nbgrad
+    >>> lp_pool2d(nbgrad.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
     return lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """``lp_pool1d`` of windows of three dimensions."""
+    """``lp_pool1d`` of windows of three dimensions.
+
+    >>> import nbgrad
+    >>> lp_pool3d(nbgrad.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
     return lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -178,12 +188,23 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Any = None, padding: Sizes = 0, output_size: Any = None
 ) -> Tensor:
-    """``max_unpool1d`` of windows of two dimensions."""
+    """``max_unpool1d`` of windows of two dimensions.
+
+    >>> import nbgrad
+    >>> max_unpool2d(*nbgrad.max_pool2d(nbgrad.tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2, return_indices=True), 2)
+    tensor([[[0., 3.],
+             [0., 0.]]])
+    """
     return max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Any = None, padding: Sizes = 0, output_size: Any = None
 ) -> Tensor:
-    """``max_unpool1d`` of windows of three dimensions."""
+    """``max_unpool1d`` of windows of three dimensions.
+
+    >>> import nbgrad
+    >>> max_unpool3d(*nbgrad.max_pool3d(nbgrad.ones(1, 2, 2, 2), 2, return_indices=True), 2).sum()
+    tensor(1.)
+    """
     return max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
