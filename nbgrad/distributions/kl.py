@@ -12,9 +12,10 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
 from .combined import Independent, TransformedDistribution
-from .continuous import EULER, Beta, Cauchy, ContinuousBernoulli, Exponential, Gamma, Gumbel, InverseGamma, Laplace, Normal, Uniform
+from .continuous import Beta, ContinuousBernoulli, Exponential, Gamma, InverseGamma, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution
+from .location_scale import EULER, LOG_2PI, Cauchy, Gumbel, Laplace, Normal
 from .multivariate import Dirichlet, LowRankMultivariateNormal, MultivariateNormal, distance, log_det
 from .transformed import HalfNormal, LogNormal, Pareto
 from .transforms import summed
@@ -304,7 +305,7 @@ MEAN_EXP: dict[type, Callable[[Any, Tensor], Tensor]] = {
 
 def to_normal(p: Any, q: Normal) -> Tensor:
     """Cross entropy."""
-    return 0.5 * (p.variance + (p.mean - q.loc).square()) / q.variance + q.scale.log() + 0.5 * math.log(2 * math.pi)
+    return 0.5 * (p.variance + (p.mean - q.loc).square()) / q.variance + q.scale.log() + 0.5 * LOG_2PI
 
 
 def to_gamma(p: Any, q: Gamma) -> Tensor:

@@ -12,8 +12,8 @@ from . import constraints
 from .combined import TransformedDistribution
 from .constraints import real, unit_interval
 from .discrete import Bernoulli, Choice
-from .distribution import Size, noise
-from .odds import Odds, clamp_probs
+from .distribution import REQUIRED, Size, noise
+from .odds import Odds, clamp_probs, log_odds
 from .transforms import ExpTransform, SigmoidTransform
 
 __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
@@ -29,17 +29,10 @@ class LogitRelaxedBernoulli(Odds):
 
     support = real
     has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None) -> None:
-        self.temperature = temperature
-        self.fill({"probs": probs, "logits": logits}, validate_args)
-
-    def expand_more(self, new: LogitRelaxedBernoulli, batch: Size) -> None:
-        new.temperature = self.temperature
+    settings = {"temperature": REQUIRED}
 
     def draw(self, shape: Size) -> Tensor:
-        u = clamp_probs(noise("uniform", self.param, shape))
-        return (u.log() - nbgrad.log1p(-u) + self.logits) / self.temperature
+        return (log_odds(noise("uniform", self.param, shape)) + self.logits) / self.temperature
 
     def log_density(self, value: Tensor) -> Tensor:
         difference = self.logits - value * self.temperature
@@ -51,13 +44,7 @@ class ExpRelaxedCategorical(Choice):
 
     support = constraints.real_vector
     has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None) -> None:
-        self.temperature = temperature
-        self.fill({"probs": probs, "logits": logits}, validate_args)
-
-    def expand_more(self, new: ExpRelaxedCategorical, batch: Size) -> None:
-        new.temperature = self.temperature
+    settings = {"temperature": REQUIRED}
 
     def draw(self, shape: Size) -> Tensor:
         gumbel = -(-clamp_probs(noise("uniform", self.param, shape)).log()).log()
@@ -81,9 +68,6 @@ class Relaxed(TransformedDistribution):
     temperature = property(lambda d: d.base_dist.temperature)
     probs = property(lambda d: d.base_dist.probs)
     logits = property(lambda d: d.base_dist.logits)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, type(self).__new__(type(self)) if _instance is None else _instance)
 
 
 class RelaxedBernoulli(Relaxed):

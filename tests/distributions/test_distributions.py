@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import subprocess
 import sys
@@ -410,6 +411,11 @@ REFUSED = [
     (lambda: D.MultivariateNormal(nbgrad.zeros(2)), "RangeError", "expected one of scale_tril"),
     (lambda: D.MultivariateNormal(nbgrad.zeros(2), nbgrad.eye(3)), "ShapeError", r"loc has 2 elements, the matrix shape \[3, 3\]"),
     (lambda: D.Independent(D.Normal(0.0, 1.0), 1), "ShapeError", "has 0 to give"),
+    (lambda: D.Pareto("a", 1.0), "ArgumentError", "Pareto: scale is a str, expected a number or a tensor"),
+    (lambda: D.Multinomial(2.5, nbgrad.ones(2)), "NotSupportedError", "total_count is a float, expected an int"),
+    (lambda: D.LKJCholesky(1), "RangeError", "dim is 1, expected an int of at least 2"),
+    (lambda: D.LogitRelaxedBernoulli(), "ArgumentError", "argument: 'temperature', expected temperature, probs, logits"),
+    (lambda: D.Pareto(1.0, 2.0).expand((3,)).log_prob(nbgrad.full((3,), 0.5)), "RangeError", "expected values in greater_than_eq"),
     (lambda: D.Categorical(nbgrad.tensor(1.0)), "ShapeError", "at least 1 dimensions"),
 ]
 
@@ -437,7 +443,7 @@ class Half(D.Distribution):
 
 
 def test_distributions_of_a_program():
-    """A class of one's own has checks, samples and shapes; divergences are registered; families may be derived from."""
+    """A class of one's own has checks, samples and shapes; families may be derived from, and say what they are made of."""
     d = Half(nbgrad.tensor([1.0, 2.0]))
     assert d.sample((3,)).shape == (3, 2) and d.batch_shape == (2,) and "Half(scale: " in repr(d)
     with pytest.raises(nbgrad.RangeError, match="Half: the parameter scale"):
@@ -448,6 +454,9 @@ def test_distributions_of_a_program():
             super().__init__(loc, 1.0)
 
     assert Shifted(nbgrad.tensor(2.0)).log_prob(nbgrad.tensor(2.0)).item() == pytest.approx(-0.9189385)
+    assert str(inspect.signature(D.Normal)) == "(loc, scale, validate_args=None)"
+    assert str(inspect.signature(D.Multinomial)) == "(total_count=1, probs=None, logits=None, validate_args=None)"
+    assert str(inspect.signature(D.ContinuousBernoulli)) == "(probs=None, logits=None, lims=(0.499, 0.501), validate_args=None)"
 
 
 def test_an_import_loads_no_distributions():
