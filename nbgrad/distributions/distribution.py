@@ -203,7 +203,8 @@ def require(owner: str, what: str, value: Tensor, constraint: Constraint) -> Non
     valid = constraint.check(value.detach())
     if not bool(valid.all()):
         place = (~valid).nonzero()[0].tolist()
-        found = value.detach()[tuple(place)].tolist() if place else value.tolist()
+        events = value.shape[value.dim() - constraint.event_dim :]
+        found = value.detach().expand(valid.shape + events)[tuple(place)].tolist()  # bounds may have more dimensions
         raise RangeError(
             f"{owner}: {what}, of shape {list(value.shape)}, is {found}{f' at {place}' if place else ''}, "
             f"expected values in {constraint}. Hint: validate_args=False does not look."

@@ -415,7 +415,8 @@ REFUSED = [
     (lambda: D.Multinomial(2.5, nbgrad.ones(2)), "NotSupportedError", "total_count is a float, expected an int"),
     (lambda: D.LKJCholesky(1), "RangeError", "dim is 1, expected an int of at least 2"),
     (lambda: D.LogitRelaxedBernoulli(), "ArgumentError", "argument: 'temperature', expected temperature, probs, logits"),
-    (lambda: D.Pareto(1.0, 2.0).expand((3,)).log_prob(nbgrad.full((3,), 0.5)), "RangeError", "expected values in greater_than_eq"),
+    (lambda: D.Pareto(1.0, 2.0).expand((3,)).log_prob(nbgrad.tensor(0.5)), "RangeError", r"is 0.5 at \[0\], expected values in"),
+    (lambda: D.Uniform(nbgrad.zeros(3), 1.0).log_prob(nbgrad.tensor(2.0)), "RangeError", r"of shape \[\], is 2.0 at \[0\]"),
     (lambda: D.Categorical(nbgrad.tensor(1.0)), "ShapeError", "at least 1 dimensions"),
 ]
 
