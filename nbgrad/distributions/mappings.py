@@ -172,24 +172,8 @@ class ComposeTransform(Transform):
         super().__init__(cache_size)
         self.transforms = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
-    @property
-    def domain(self) -> Constraint:
-        if not self.transforms:
-            return constraints.real
-        found, dims = self.transforms[0].domain, self.transforms[-1].codomain.event_dim
-        for part in reversed(self.transforms):
-            dims = max(dims + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return constraints.independent(found, dims - found.event_dim) if dims > found.event_dim else found
-
-    @property
-    def codomain(self) -> Constraint:
-        if not self.transforms:
-            return constraints.real
-        found, dims = self.transforms[-1].codomain, self.transforms[0].domain.event_dim
-        for part in self.transforms:
-            dims = max(dims + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return constraints.independent(found, dims - found.event_dim) if dims > found.event_dim else found
-
+    domain = property(lambda t: far_end([(part.codomain, part.domain) for part in reversed(t.transforms)]))
+    codomain = property(lambda t: far_end([(part.domain, part.codomain) for part in t.transforms]))
     bijective = property(lambda t: all(part.bijective for part in t.transforms))
     sign = property(lambda t: math.prod(part.sign for part in t.transforms))
 
@@ -236,6 +220,16 @@ class ComposeTransform(Transform):
 
     def __repr__(self) -> str:
         return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.transforms)) + "\n)"
+
+
+def far_end(steps: Sequence[tuple[Constraint, Constraint]]) -> Constraint:
+    """Where steps lead, of which each has a constraint before it and one after it: with the dimensions that any of them needs."""
+    if not steps:
+        return constraints.real
+    dims = steps[0][0].event_dim
+    for before, after in steps:
+        dims = max(dims + after.event_dim - before.event_dim, after.event_dim)
+    return constraints.widened(steps[-1][1], dims)
 
 
 identity_transform: Transform = ComposeTransform([])

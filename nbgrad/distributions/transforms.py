@@ -130,7 +130,12 @@ class TanhTransform(Transform):
         return nbgrad.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return 2 * (math.log(2) - x - functional.softplus(-2 * x))
+        return log_slope_of_tanh(x)
+
+
+def log_slope_of_tanh(x: Tensor) -> Tensor:
+    """The logarithm of 1 - tanh(x)**2, which is 4 exp(-2 x) / (1 + exp(-2 x))**2."""
+    return 2 * (math.log(2) - x - functional.softplus(-2 * x))
 
 
 class AbsTransform(Transform):
@@ -155,9 +160,7 @@ class AffineTransform(Transform):
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
     event_dim = property(lambda t: t._event_dim)
-    domain = codomain = property(
-        lambda t: constraints.independent(constraints.real, t._event_dim) if t._event_dim else constraints.real
-    )
+    domain = codomain = property(lambda t: constraints.widened(constraints.real, t._event_dim))
     sign = property(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else (t.scale > 0) - (t.scale < 0))
 
     def parts(self) -> tuple:
@@ -235,31 +238,40 @@ class CorrCholeskyTransform(Transform):
         return (r + eye) * functional.pad(left[..., :-1], (1, 0), value=1.0)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        return nbgrad.atanh(vector_below(y) / self.left_before(y).sqrt())
+
+    @staticmethod
+    def left_before(y: Tensor) -> Tensor:
+        """Of each row's length of 1 what the elements before one leave, squared: for those below the diagonal."""
         left = (1 - y.square().cumsum(-1)).clamp(min=nbgrad.finfo(y.dtype).tiny)
-        r = vector_below(y) / vector_below(functional.pad(left[..., :-1], (1, 0), value=1.0)).sqrt()
-        return nbgrad.atanh(r)
+        return vector_below(functional.pad(left[..., :-1], (1, 0), value=1.0))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        left = (1 - y.square().cumsum(-1)).clamp(min=nbgrad.finfo(y.dtype).tiny)
-        before = vector_below(functional.pad(left[..., :-1], (1, 0), value=1.0))
-        slope = -2 * (x + functional.softplus(-2 * x) - math.log(2))
-        return (0.5 * before.log()).sum(-1) + slope.sum(-1)
+        return (0.5 * self.left_before(y).log()).sum(-1) + log_slope_of_tanh(x).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
-        if n * (n - 1) // 2 != shape[-1]:
-            raise ShapeError(f"CorrCholeskyTransform: {shape[-1]} elements are no lower triangle.")
+        n = side_of(shape[-1])
         return nbgrad.Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Any) -> Any:
         return nbgrad.Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
 
 
+def side_of(count: int) -> int:
+    """The side of matrices that have so many elements below the diagonal.
+
+    Raises:
+        ShapeError: none has.
+    """
+    n = round((0.25 + 2 * count) ** 0.5 + 0.5)
+    if n * (n - 1) // 2 != count:
+        raise ShapeError(f"CorrCholeskyTransform: {count} elements are no lower triangle.")
+    return n
+
+
 def matrix_below(x: Tensor) -> Tensor:
     """Vectors as what is below a diagonal, row by row."""
-    n = round((0.25 + 2 * x.shape[-1]) ** 0.5 + 0.5)
-    if n * (n - 1) // 2 != x.shape[-1]:
-        raise ShapeError(f"CorrCholeskyTransform: {x.shape[-1]} elements are no lower triangle.")
+    n = side_of(x.shape[-1])
     rows, columns = nbgrad.tril_indices(n, n, -1, device=x.device)
     flat = nbgrad.zeros(*x.shape[:-1], n * n, dtype=x.dtype, device=x.device)
     return flat.scatter(-1, (rows * n + columns).expand(x.shape), x).reshape(*x.shape[:-1], n, n)

@@ -373,7 +373,7 @@ def test_joined_distributions():
     alike(mixture.variance, 1 + 0.25 * 2.25**2 + 0.75 * 0.75**2)
     nbgrad.manual_seed(0)
     assert mixture.sample((3,)).shape == (3,) and abs(mixture.sample((4000,)).mean().item() - 1.25) < 0.15
-    assert mixture.expand((5,)).sample().shape == (5,)
+    assert mixture.expand((5,)).sample().shape == (5,) and mixture.expand((5,))._validate_args
     flow = [transforms.TanhTransform(cache_size=1), transforms.AffineTransform(1.0, 2.0)]
     squashed = D.TransformedDistribution(D.Normal(*f64([0.0, 1.0], [1.0, 1.0])), flow)
     y = squashed.rsample((3,))
