@@ -231,6 +231,10 @@ def test_other_divergences():
     alike(D.kl_divergence(*joined), 1.0)
     assert D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(1.0)).item() == math.inf
     assert D.kl_divergence(D.Uniform(0.0, 2.0), D.Beta(1.0, 1.0)).item() == math.inf
+    never = D.kl_divergence(D.Poisson(*f64([1.0, 2.0])), D.Bernoulli(*f64(0.5)))
+    assert never.tolist() == [math.inf] * 2 and never.dtype is F64
+    halves = [D.HalfNormal(*f64(2.0)), D.HalfNormal(*f64(3.0))]
+    alike(D.kl_divergence(*halves), math.log(3 / 2) + 4 / 18 - 0.5)
     alike(D.kl_divergence(D.Uniform(*f64(0.2, 0.6)), D.Beta(*f64(1.0, 1.0))), math.log(2.5))
     with pytest.raises(nbgrad.NotSupportedError, match="no formula for Normal and Poisson. Hint: register_kl"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Poisson(1.0))
