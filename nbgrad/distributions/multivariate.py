@@ -33,7 +33,6 @@ class Dirichlet(Family):
     total = property(lambda d: d.concentration.sum(-1, keepdim=True))
     mean = property(lambda d: d.concentration / d.total)
     variance = property(lambda d: d.mean * (1 - d.mean) / (d.total + 1))
-
     mode = property(lambda d: dirichlet_mode(d.concentration))
 
     def draw(self, shape: Size) -> Tensor:
@@ -176,10 +175,13 @@ class LowRankMultivariateNormal(Family):
     mean = mode = property(lambda d: d.loc)
     variance = property(lambda d: d.cov_factor.square().sum(-1) + d.cov_diag)
 
+    # W' D**-1.
+    weighted = property(lambda d: d.cov_factor.mT / d.cov_diag.unsqueeze(-2))
+
     @property
     def capacitance(self) -> Tensor:
         """The Cholesky factor of 1 + W' D**-1 W."""
-        weighted = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
+        weighted = self.weighted
         eye = nbgrad.eye(weighted.size(-2), dtype=weighted.dtype, device=weighted.device)
         return nbgrad.linalg.cholesky(weighted @ self.cov_factor + eye)
 
@@ -196,8 +198,7 @@ class LowRankMultivariateNormal(Family):
     @lazy
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix, by Woodbury's formula."""
-        weighted = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
-        part = nbgrad.linalg.solve_triangular(self.capacitance, weighted, upper=False)
+        part = nbgrad.linalg.solve_triangular(self.capacitance, self.weighted, upper=False)
         return nbgrad.diag_embed(self.cov_diag.reciprocal()) - part.mT @ part
 
     def draw(self, shape: Size) -> Tensor:
