@@ -134,10 +134,10 @@ def poisson_sample(rate: Tensor) -> Tensor:
     uniform = nbgrad.rand(tuple(rate.shape), dtype=nbgrad.float64, device=rate.device).clamp(1e-16, 1 - 1e-16)
     root, z = wide.sqrt(), nbgrad.special.ndtri(uniform)
     least = (wide + root * z + (z.square() - 1) / 6 - 0.5).floor() - REACH
-    counts = least.unsqueeze(-1) + nbgrad.arange(2 * REACH + 1, dtype=nbgrad.float64, device=rate.device)
-    reached = nbgrad.special.gammaincc(counts.clamp(min=0) + 1, wide.unsqueeze(-1)) * (counts >= 0)
-    below = (reached < uniform.unsqueeze(-1)).sum(-1)
-    return (least + below).clamp(min=0).to(rate.dtype)
+    steps = nbgrad.arange(2 * REACH + 1, dtype=nbgrad.float64, device=rate.device)
+    counts = least + steps.reshape(-1, *(1,) * rate.dim())  # in front, so that rows of memory are as long as the rates
+    reached = nbgrad.special.gammaincc(counts.clamp(min=0) + 1, wide) * (counts >= 0)
+    return (least + (reached < uniform).sum(0)).clamp(min=0).to(rate.dtype)
 
 
 def binomial_sample(count: Tensor, probs: Tensor) -> Tensor:
