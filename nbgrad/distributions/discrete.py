@@ -280,6 +280,9 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """A ``OneHotCategorical`` whose samples pass their gradient to the probabilities, as if these had been drawn.
 
     Source: Y. Bengio, N. Léonard and A. Courville, "Estimating or propagating gradients through stochastic neurons", 2013.
+
+    >>> OneHotCategoricalStraightThrough(probs=nbgrad.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
     """
 
     has_rsample = True

@@ -166,7 +166,12 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other."""
+    """Transforms one after the other.
+
+    >>> from nbgrad.distributions import AffineTransform, ExpTransform
+    >>> ComposeTransform([AffineTransform(0.0, 2.0), ExpTransform()]).inv(nbgrad.ones(1))
+    tensor([0.])
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -236,7 +241,12 @@ identity_transform: Transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last batch dimensions belong to the event, too."""
+    """A transform whose last batch dimensions belong to the event, too.
+
+    >>> from nbgrad.distributions import ExpTransform
+    >>> IndependentTransform(ExpTransform(), 1).log_abs_det_jacobian(nbgrad.ones(3), nbgrad.ones(3))
+    tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -261,7 +271,11 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Events of another shape."""
+    """Events of another shape.
+
+    >>> ReshapeTransform((4,), (2, 2))(nbgrad.zeros(3, 4)).shape
+    nbgrad.Size([3, 2, 2])
+    """
 
     bijective = True
 

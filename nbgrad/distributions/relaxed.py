@@ -25,6 +25,9 @@ class LogitRelaxedBernoulli(Odds):
     """Logarithms of the odds of ``RelaxedBernoulli``.
 
     Source: C. J. Maddison, A. Mnih and Y. W. Teh, "The concrete distribution", 2017.
+
+    >>> LogitRelaxedBernoulli(0.5, probs=0.5).log_prob(nbgrad.tensor(0.0))
+    tensor(-2.0794)
     """
 
     support = real
@@ -40,7 +43,11 @@ class LogitRelaxedBernoulli(Odds):
 
 
 class ExpRelaxedCategorical(Choice):
-    """Logarithms of the events of ``RelaxedOneHotCategorical``."""
+    """Logarithms of the events of ``RelaxedOneHotCategorical``.
+
+    >>> ExpRelaxedCategorical(0.5, probs=nbgrad.ones(3)).event_shape
+    nbgrad.Size([3])
+    """
 
     support = constraints.real_vector
     has_rsample = True
