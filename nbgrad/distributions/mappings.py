@@ -9,7 +9,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import NotSupportedError, ShapeError
+from ..base.errors import NotSupportedError, RangeError, ShapeError
 from . import constraints
 from .constraints import Constraint
 
@@ -30,6 +30,9 @@ class Transform:
     Attributes:
         domain, codomain: constraints.
         bijective: whether every value has one argument. sign: of the derivative, where it has one.
+
+    Raises:
+        RangeError: another ``cache_size``.
     """
 
     bijective: bool = False
@@ -38,7 +41,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise ShapeError(f"{type(self).__name__}: cache_size is {cache_size}, expected 0 or 1.")
+            raise RangeError(f"{type(self).__name__}: cache_size is {cache_size}, expected 0 or 1.")
         self._cache_size = cache_size
         self._cached: tuple[Any, Any] = (None, None)
         self._inv: Any = None

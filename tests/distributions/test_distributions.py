@@ -417,6 +417,7 @@ REFUSED = [
     (lambda: D.Independent(D.Normal(0.0, 1.0), 1), "ShapeError", "has 0 to give"),
     (lambda: D.Pareto("a", 1.0), "ArgumentError", "Pareto: scale is a str, expected a number or a tensor"),
     (lambda: D.Multinomial(2.5, nbgrad.ones(2)), "NotSupportedError", "total_count is a float, expected an int"),
+    (lambda: D.ExpTransform(2), "RangeError", "ExpTransform: cache_size is 2, expected 0 or 1"),
     (lambda: D.LKJCholesky(1), "RangeError", "dim is 1, expected an int of at least 2"),
     (lambda: D.LogitRelaxedBernoulli(), "ArgumentError", "argument: 'temperature', expected temperature, probs, logits"),
     (lambda: D.Pareto(1.0, 2.0).expand((3,)).log_prob(nbgrad.tensor(0.5)), "RangeError", r"is 0.5 at \[0\], expected values in"),
