@@ -10,7 +10,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import one_by_one
+from ..ops.convolution import one_by_one, reached
 from . import functional as F, init
 from .module import Module
 
@@ -234,8 +234,7 @@ class _ConvTranspose(_ConvNd):
             ShapeError: none does.
         """
         size, padding = tuple(output_size)[-self.count :], cast("tuple[int, ...]", self.padding)
-        numbers = zip(input.shape[-self.count :], self.stride, padding, self.dilation, self.kernel_size)
-        least = tuple([(own - 1) * s - 2 * p + d * (k - 1) + 1 for own, s, p, d, k in numbers])
+        least = tuple(map(reached, input.shape[-self.count :], self.kernel_size, self.stride, padding, self.dilation))
         more = tuple([each - low for each, low in zip(size, least)])
         if len(size) != self.count or any(not 0 <= each < s for each, s in zip(more, self.stride)):
             most = tuple([low + s - 1 for low, s in zip(least, self.stride)])

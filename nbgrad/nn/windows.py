@@ -10,7 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import extent, one_by_one
+from ..ops.convolution import extent, one_by_one, reached
 from ..ops.expr import scalar
 from ..ops.pooling import pooled_shape
 
@@ -148,7 +148,7 @@ def max_unpool(
     kernel = one_by_one(name, "kernel_size", kernel_size, count, 1)
     step = kernel if stride is None else one_by_one(name, "stride", stride, count, 1)
     around = one_by_one(name, "padding", padding, count, 0)
-    usual = tuple([(own - 1) * s - 2 * p + k for own, s, p, k in zip(shape, step, around, kernel)])
+    usual = tuple(map(reached, shape, kernel, step, around, (1,) * count))
     size = usual
     if output_size is not None:
         size = tuple(output_size)[-count:]

@@ -8,7 +8,7 @@ batches follow. x has its channels in ``groups``, w and y theirs; sizes of strid
 
 from __future__ import annotations
 
-from operator import index
+from operator import index, sub
 from typing import Callable
 
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
@@ -16,7 +16,7 @@ from .core import composite, general
 from .expr import scalar
 from .reduce import conjugate
 
-__all__ = ["extent", "each_of", "left_over", "one_by_one"]
+__all__ = ["extent", "one_by_one", "reached", "sizes_of"]
 
 
 def extent(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -24,12 +24,14 @@ def extent(size: int, kernel: int, stride: int, padding: int, dilation: int) -> 
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
+def reached(count: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """The least size of a dimension in which a kernel has so many places."""
+    return (count - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1
+
+
 def left_over(long, short, kernel, stride, padding, dilation):
     """How much longer each dimension is than the places of the kernel need: what a transposed convolution has to add."""
-    return tuple(
-        size - ((count - 1) * s - 2 * p + d * (k - 1) + 1)
-        for size, count, k, s, p, d in zip(long, short, kernel, stride, padding, dilation)
-    )
+    return tuple(map(sub, long, map(reached, short, kernel, stride, padding, dilation)))
 
 
 def shortened(g, shape):
@@ -73,14 +75,7 @@ def of_short(g, x, y_shape, stride, padding, dilation, groups):
     return shortened(scalar.conv(conjugate(x), g, stride, padding, dilation, False, none, groups), y_shape)
 
 
-COTANGENTS: dict[str, Callable] = {
-    "x": lambda g, weight, x_shape, weight_shape, stride, padding, dilation, transposed, groups: of_input(
-        g, weight, x_shape, weight_shape, stride, padding, dilation, transposed, groups
-    ),
-    "weight": lambda g, x, weight_shape, stride, padding, dilation, transposed, groups: of_weight(
-        g, x, weight_shape, stride, padding, dilation, transposed, groups
-    ),
-}
+COTANGENTS: dict[str, Callable] = {"x": of_input, "weight": of_weight}
 COMMON: dict = {
     "method": False,
     "function": False,
@@ -140,22 +135,6 @@ def one_by_one(name: str, argument: str, value, count: int, least: int) -> tuple
     return given
 
 
-def each_of(name: str, x, count: int, what: str = "input"):
-    """``x`` with a batch, and whether it had one.
-
-    Raises:
-        ArgumentError: no tensor. ShapeError: another number of dimensions.
-    """
-    shape = shape_of(name, what, x)
-    if len(shape) not in (count + 1, count + 2):
-        raise ShapeError(
-            f"{name}: {what} is {list(shape)}, expected {count + 2} dimensions (batch, channels, ...), "
-            f"or {count + 1} without a batch."
-        )
-    batched = len(shape) == count + 2
-    return (x if batched else x.unsqueeze(0)), batched
-
-
 def shape_of(name: str, what: str, x) -> tuple[int, ...]:
     """The shape of an operand.
 
@@ -166,6 +145,21 @@ def shape_of(name: str, what: str, x) -> tuple[int, ...]:
         return tuple(x.layout.shape)
     except AttributeError:
         raise ArgumentError(f"{name}: {what} is {type(x).__name__}, expected a Tensor.") from None
+
+
+def sizes_of(name: str, x, count: int) -> tuple[int, ...]:
+    """The shape of an input of so many dimensions behind its channels, with a batch or without.
+
+    Raises:
+        ArgumentError: no tensor. ShapeError: another number of dimensions.
+    """
+    shape = shape_of(name, "input", x)
+    if len(shape) not in (count + 1, count + 2):
+        raise ShapeError(
+            f"{name}: input is {list(shape)}, expected {count + 2} dimensions (batch, channels, ...), "
+            f"or {count + 1} without a batch."
+        )
+    return shape
 
 
 def check_weight(name: str, x, weight, bias, count: int, groups: int, transposed: bool) -> None:
@@ -203,7 +197,8 @@ def check_weight(name: str, x, weight, bias, count: int, groups: int, transposed
 
 def convolved(name: str, count: int, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """A convolution of so many dimensions, or its transpose, of checked arguments."""
-    x, batched = each_of(name, x, count)
+    batched = len(sizes_of(name, x, count)) == count + 2
+    x = x if batched else x.unsqueeze(0)
     check_weight(name, x, weight, bias, count, groups, transposed)
     stride, dilation = (one_by_one(name, what, value, count, 1) for what, value in (("stride", stride), ("dilation", dilation)))
     own, kernel = x.layout.shape[2:], weight.layout.shape[2:]
@@ -253,7 +248,7 @@ def check_transposed(name: str, own, kernel, stride, padding, dilation, more) ->
     for size, k, s, p, d, rest in zip(own, kernel, stride, padding, dilation, more):
         if rest >= max(s, d):
             raise RangeError(f"{name}: output_padding is {more}, expected less than stride {stride} or dilation {dilation}.")
-        length = (size - 1) * s - 2 * p + d * (k - 1) + 1 + rest
+        length = reached(size, k, s, p, d) + rest
         if length < 1:
             raise ShapeError(f"{name}: input {list(own)} with padding {padding} would give a size of {length}.")
 
