@@ -299,7 +299,12 @@ def windows_of(x: Tensor, geometry: Geometry) -> Tensor:
     x = CALLS["view_shape"](CALLS["contiguous_copy"](x), (batch, groups, channels, *long))
     if any(padding):
         x = CALLS["zero_pad"](x, tuple(p for each in reversed(padding) for p in (each, each)))
-    for dim, (count, k, s, d) in enumerate(zip(short, kernel, stride, dilation), 3):
+    return met(x, 3, short, kernel, stride, dilation)
+
+
+def met(x: Tensor, first: int, short: tuple, kernel: tuple, stride: tuple, dilation: tuple) -> Tensor:
+    """What a kernel meets at its places, which the dimensions from ``first`` on are; those of the kernel are the last. A view."""
+    for dim, (count, k, s, d) in enumerate(zip(short, kernel, stride, dilation), first):
         x = CALLS["slice"](CALLS["unfold"](x, dim, d * (k - 1) + 1, s), dim, 0, count, 1)
         x = CALLS["slice"](x, -1, 0, d * (k - 1) + 1, d)
     return x
