@@ -14,7 +14,6 @@ from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.attention import attention_loop
 from ..kernels.templates.softmax import score_bindings
 from ..native.plans import PARALLEL, pack_record
 from ..ops.attention import attention_in_steps
@@ -44,6 +43,8 @@ def allocator() -> tuple[int, int]:
 @late
 def kernel(name: str, dtype: str, mask: str) -> int:
     """Address of one of the loops."""
+    from ..kernels.templates.attention import attention_loop  # not by an import
+
     loop, bindings = attention_loop(name, dtype, mask)
     return address(Program(name, loop, dtype, (*score_bindings(dtype), *bindings), True))
 

@@ -15,7 +15,6 @@ from ..base.dtypes import DType, float32
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.convolve import convolution_kernel
 from ..native.plans import PARALLEL, pack_record
 from ..ops.convolution import extent, reached
 from ..tensors.layout import Layout, layout_of
@@ -95,6 +94,8 @@ def in_three(sizes: tuple[int, ...], rest: int) -> tuple[int, ...]:
 @late
 def kernel(which: str, dtype: str) -> int:
     """The address of one of the kernels."""
+    from ..kernels.templates.convolve import convolution_kernel  # not by an import
+
     function, bindings = convolution_kernel(which, dtype)
     sums = which == "convolve_weight"
     return address(Program(which, function, dtype, bindings, sums, True, sums))

@@ -18,7 +18,6 @@ from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.pool import SPAN, pool_kernel
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of
 from ..tensors.layout import Layout
@@ -82,6 +81,8 @@ def result_of(op, layouts: tuple[Layout, ...], windows: Windows) -> Layout:
 @late
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the kernels."""
+    from ..kernels.templates.pool import pool_kernel  # not by an import
+
     return address(Program(name, pool_kernel(name, dtype), dtype, (), False, True))
 
 
@@ -101,6 +102,8 @@ def counts(windows: Windows) -> list[list[int]]:
 
 @lowering("max_pool", "max_pool_places", "max_pool_spread", "max_pool_pick", "avg_pool", "avg_pool_spread")
 def _pool(op, layouts, attributes):
+    from ..kernels.templates.pool import SPAN  # not by an import
+
     windows, first = windows_of(op.name, layouts, attributes), layouts[0]
     out = result_of(op, layouts, windows)
     reach = (windows.kernel[-1] - 1) * windows.dilation[-1] if windows.kernel else SPAN

@@ -27,9 +27,8 @@ from ...base.dtypes import WIDTHS
 from ..instantiate import part_of_loop
 from ..texts import late_text
 
-__all__ = ["FIRST_WORD", "convolution_kernel"]
+__all__ = ["convolution_kernel"]
 
-FIRST_WORD = 33  # of the tables in a record
 # Rows that are computed side by side, and taps at a time for them: in 16 registers.
 SIDE_BY_SIDE, TAPS = 4, 3
 # Of a single row.
