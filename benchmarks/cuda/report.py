@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import ROOT
+
 from .run import RESULTS, told
 
 __all__ = ["excerpt", "records", "update"]
 
 START, END = "<!-- gpu:start -->", "<!-- gpu:end -->"
-ROOT = Path(__file__).parents[2]
 
 # The rows that a reader of the README sees.
 HEADLINES = (
