@@ -16,7 +16,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..native.plans import PARALLEL, pack_record
-from ..ops.convolution import extent, reached
+from ..ops.convolution import extent, in_pairs, reached
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 
@@ -299,7 +299,7 @@ def windows_of(x: Tensor, geometry: Geometry) -> Tensor:
     batch, groups, channels, _, long, short, kernel, stride, padding, dilation = geometry
     x = CALLS["view_shape"](CALLS["contiguous_copy"](x), (batch, groups, channels, *long))
     if any(padding):
-        x = CALLS["zero_pad"](x, tuple(p for each in reversed(padding) for p in (each, each)))
+        x = CALLS["zero_pad"](x, in_pairs(padding))
     return met(x, 3, short, kernel, stride, dilation)
 
 

@@ -10,18 +10,13 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import extent, one_by_one, reached
+from ..ops.convolution import extent, in_pairs, one_by_one, reached
 from ..ops.expr import scalar
 from ..ops.pooling import pooled_shape
 
 __all__ = ["fold", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "unfold"]
 
 Sizes = int | Sequence[int]
-
-
-def in_pairs(padding: tuple[int, ...]) -> tuple[int, ...]:
-    """What ``pad`` takes, of the same padding on both sides."""
-    return tuple([p for each in reversed(padding) for p in (each, each)])
 
 
 def settings_of(name: str, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> tuple[tuple[int, ...], ...]:

@@ -16,7 +16,7 @@ from .core import composite, general
 from .expr import scalar
 from .reduce import conjugate
 
-__all__ = ["extent", "one_by_one", "reached", "sizes_of"]
+__all__ = ["check_word", "extent", "in_pairs", "one_by_one", "reached", "sizes_of"]
 
 
 def extent(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -221,18 +221,32 @@ def convolved(name: str, count: int, x, weight, bias, stride, padding, dilation,
     return out if batched else out.squeeze_dim(0)
 
 
+def check_word(name: str, padding: str, stride: tuple[int, ...]) -> None:
+    """A padding that is a word.
+
+    Raises:
+        RangeError: another word than "same" and "valid"; "same" with a stride.
+    """
+    if padding not in ("same", "valid"):
+        raise RangeError(f"{name}: padding is {padding!r}, expected numbers, 'valid' or 'same'.")
+    if padding == "same" and max(stride) > 1:
+        raise RangeError(f"{name}: padding 'same' with stride {stride}, expected a stride of 1.")
+
+
+def in_pairs(padding: tuple[int, ...]) -> tuple[int, ...]:
+    """What ``pad`` takes, of the same padding on both sides."""
+    return tuple([p for each in reversed(padding) for p in (each, each)])
+
+
 def by_word(name: str, padding: str, x, kernel, stride, dilation):
     """The input, padded where two sides differ, and the padding that ``"same"`` or ``"valid"`` is.
 
     Raises:
         RangeError: another word; "same" with a stride.
     """
+    check_word(name, padding, stride)
     if padding == "valid":
         return x, 0
-    if padding != "same":
-        raise RangeError(f"{name}: padding is {padding!r}, expected numbers, 'valid' or 'same'.")
-    if max(stride) > 1:
-        raise RangeError(f"{name}: padding 'same' with stride {stride}, expected a stride of 1.")
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if any(each % 2 for each in total):
         x = x.zero_pad(tuple(side for each in reversed(total) for side in (0, each % 2)))
