@@ -25,7 +25,6 @@ __all__ = [
     "lowering",
     "lowering_of",
     "PREPARED",
-    "PREPARED_ON_GPU",
     "prepared",
     "GeneralPlan",
     "GeneralPattern",
@@ -80,11 +79,8 @@ def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Ca
     return register
 
 
-# ``{operation: (make, attributes that hold tensors)}``: see NOTE [Prepared runs].
-PREPARED: dict[str, tuple[Callable, tuple[str, ...]]] = {}
-
-
-PREPARED_ON_GPU = set[str]()
+# ``{operation: (make, attributes that hold tensors, whether on a GPU, too)}``: see NOTE [Prepared runs].
+PREPARED: dict[str, tuple[Callable, tuple[str, ...], bool]] = {}
 
 
 def prepared(*names: str, tensors: tuple[str, ...] = (), on_gpu: bool = False) -> Callable:
@@ -103,8 +99,7 @@ def prepared(*names: str, tensors: tuple[str, ...] = (), on_gpu: bool = False) -
 
     def register(make):
         for name in names:
-            PREPARED[name] = make, tensors
-        PREPARED_ON_GPU.update(names if on_gpu else ())
+            PREPARED[name] = make, tensors, on_gpu
         return make
 
     return register

@@ -41,7 +41,7 @@ from .arguments import (
 )
 from .calls import OperationCall, intercept_odd
 from .device_lowerings import are_on_gpu, run_anywhere
-from .lowerings import PREPARED, PREPARED_ON_GPU, PreparedPlan, complete
+from .lowerings import PREPARED, PreparedPlan, complete
 from .rules import record_result, record_run, record_variadic
 
 __all__ = ["run_call", "composite_call", "recording_run"]
@@ -52,17 +52,20 @@ class PreparedCall(OperationCall):
 
     Attributes:
         make: ``make(op, layouts, attributes)`` prepares a run; None where the operation has no prepared runs.
+        on_gpu: whether calls on a GPU are prepared as well.
         kinds: what each argument of the key is: ``"one"`` tensor, ``"several"`` tensors, or None for a value.
         plans: prepared runs by key; None for a kind of call for which there is nothing to prepare.
     """
 
-    __slots__ = ("make", "kinds")
+    __slots__ = ("make", "on_gpu", "kinds")
     make: Callable | None
+    on_gpu: bool
     kinds: tuple[str | None, ...]
 
     def __init__(self, op: Op):
         super().__init__(op)
-        self.plans, self.make = {}, PREPARED.get(op.name, (None,))[0]
+        self.make, _, self.on_gpu = PREPARED.get(op.name, (None, (), False))
+        self.plans = {}
 
     def key_of(self, values: tuple) -> tuple:
         """The key of a call: layouts, and values with their types."""
@@ -94,7 +97,7 @@ class PreparedCall(OperationCall):
         """
         try:
             key = self.key_of(values)
-            if are_on_gpu(key) and self.op.name not in PREPARED_ON_GPU:  # what is prepared launches kernels of the CPU
+            if are_on_gpu(key) and not self.on_gpu:  # what is prepared launches kernels of the CPU
                 return
             if key in self.plans or not all(map(may_be_key, key)):
                 return

@@ -14,11 +14,11 @@ from ..dispatch.lowerings import GeneralPlan, lowering
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.attention import attention_loop
 from ..kernels.templates.softmax import score_bindings
 from ..native.plans import PARALLEL, pack_record
 from ..ops.attention import attention_in_steps
-from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.layout import Layout, broadcast_shapes, layout_of, like_strides
+from .linalg import padded
 
 __all__: list[str] = []
 
@@ -43,6 +43,8 @@ def allocator() -> tuple[int, int]:
 @late
 def kernel(name: str, dtype: str, mask: str) -> int:
     """Address of one of the loops."""
+    from ..kernels.templates.attention import attention_loop  # not by an import
+
     loop, bindings = attention_loop(name, dtype, mask)
     return address(Program(name, loop, dtype, (*score_bindings(dtype), *bindings), True))
 
@@ -72,8 +74,7 @@ def check(query: Layout, key: Layout, value: Layout, mask: Layout | None) -> tup
         if broadcast_shapes(NAME, (mask.shape[-2:], scores)) != scores:
             raise ShapeError(f"{NAME}: attn_mask is {list(mask.shape)}, expected one that broadcasts to {list(scores)}.")
         shapes = (*shapes, mask.shape[:-2])
-    batch = broadcast_shapes(NAME, shapes)
-    return batch
+    return broadcast_shapes(NAME, shapes)
 
 
 def lies_by_rows(x: Layout) -> bool:
@@ -93,12 +94,7 @@ def in_order_of(x: Layout, shape: tuple[int, ...]) -> Layout:
     """A dense layout of a shape that goes through memory as ``x`` does, but rows as they are."""
     if x.contiguous or x.shape[:-1] != shape[:-1]:
         return x.like(None, shape)
-    order = sorted(range(x.ndim - 1), key=lambda d: (-x.strides[d], d))
-    strides, step = [1] * x.ndim, max(shape[-1], 1)
-    for d in reversed(order):
-        strides[d] = step
-        step *= shape[d]
-    return layout_of(x.dtype, shape, tuple(strides), x.device)
+    return layout_of(x.dtype, shape, like_strides(shape, (*x.strides[:-1], 0)), x.device)
 
 
 def lead(x: Layout) -> int:
@@ -108,9 +104,7 @@ def lead(x: Layout) -> int:
 
 def steps_of(x: Layout, batch: tuple[int, ...]) -> list[int]:
     """The bytes between the matrices of a batch that it broadcasts to."""
-    own = x.shape[:-2]
-    moved = [0 if size == 1 else step * x.dtype.itemsize for size, step in zip(own, x.strides)]
-    return [0] * (len(batch) - len(own)) + moved
+    return [step * x.dtype.itemsize for step in padded(x.shape[:-2], x.strides[:-2], len(batch))]
 
 
 @lowering("attention", "attention_masked", "attention_cotangents", "attention_masked_cotangents")
@@ -172,13 +166,9 @@ def plan(layouts, outs, batch, sizes, mask, attributes) -> GeneralPlan:
 @lowering("attention", "attention_masked", "attention_cotangents", "attention_masked_cotangents", device="cuda", style="run")
 def in_steps(op, tensors, attributes):
     """The same in other operations."""
-    if op.in_steps is not None:
-        *operands, mask = tensors if "mask" in op.operands else (*tensors, None)
-        check(*[x.layout for x in operands[1:]], None if mask is None else mask.layout)
-        return op.in_steps(*tensors, **attributes)
-    query, key, value, mask = tensors if "mask" in op.operands else (*tensors, None)
-    check(query.layout, key.layout, value.layout, None if mask is None else mask.layout)
-    return attention_in_steps(query, key, value, mask, **attributes)
+    *operands, mask = tensors if "mask" in op.operands else (*tensors, None)
+    check(*[x.layout for x in operands[-3:]], None if mask is None else mask.layout)
+    return op.in_steps(*tensors, **attributes) if op.in_steps else attention_in_steps(*operands, mask, **attributes)
 
 
 def arranged_call(op, tensors, attributes):

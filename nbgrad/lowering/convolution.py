@@ -15,9 +15,8 @@ from ..base.dtypes import DType, float32
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.convolve import convolution_kernel
 from ..native.plans import PARALLEL, pack_record
-from ..ops.convolution import extent, needed, on_both_sides
+from ..ops.convolution import extent, in_pairs, reached
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 
@@ -71,8 +70,7 @@ def geometry_of(name: str, layouts: tuple[Layout, ...], attributes: dict) -> Geo
     elif attributes["transposed"]:
         kernel, short = second.shape[2:], first.shape[2:]
         channels, heads = second.shape[1], first.shape[1] // groups
-        least = map(needed, short, kernel, stride, padding, dilation)
-        long = tuple(map(add, least, attributes["output_padding"]))
+        long = tuple(map(add, map(reached, short, kernel, stride, padding, dilation), attributes["output_padding"]))
     else:
         kernel, long = second.shape[2:], first.shape[2:]
         channels, heads = second.shape[1], second.shape[0] // groups
@@ -96,6 +94,8 @@ def in_three(sizes: tuple[int, ...], rest: int) -> tuple[int, ...]:
 @late
 def kernel(which: str, dtype: str) -> int:
     """The address of one of the kernels."""
+    from ..kernels.templates.convolve import convolution_kernel  # not by an import
+
     function, bindings = convolution_kernel(which, dtype)
     sums = which == "convolve_weight"
     return address(Program(which, function, dtype, bindings, sums, True, sums))
@@ -299,8 +299,13 @@ def windows_of(x: Tensor, geometry: Geometry) -> Tensor:
     batch, groups, channels, _, long, short, kernel, stride, padding, dilation = geometry
     x = CALLS["view_shape"](CALLS["contiguous_copy"](x), (batch, groups, channels, *long))
     if any(padding):
-        x = CALLS["zero_pad"](x, on_both_sides(padding))
-    for dim, (count, k, s, d) in enumerate(zip(short, kernel, stride, dilation), 3):
+        x = CALLS["zero_pad"](x, in_pairs(padding))
+    return met(x, 3, short, kernel, stride, dilation)
+
+
+def met(x: Tensor, first: int, short: tuple, kernel: tuple, stride: tuple, dilation: tuple) -> Tensor:
+    """What a kernel meets at its places, which the dimensions from ``first`` on are; those of the kernel are the last. A view."""
+    for dim, (count, k, s, d) in enumerate(zip(short, kernel, stride, dilation), first):
         x = CALLS["slice"](CALLS["unfold"](x, dim, d * (k - 1) + 1, s), dim, 0, count, 1)
         x = CALLS["slice"](x, -1, 0, d * (k - 1) + 1, d)
     return x

@@ -11,19 +11,19 @@ import numpy as np
 
 from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
-from ..base.dtypes import float32, int64
+from ..base.dtypes import int64
 from ..base.errors import DTypeError
 from ..creation.factories import arange
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.pool import SPAN, pool_kernel
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .convolution import in_three
+from .convolution import in_three, met
+from .reduce import arranged_call, runs_as_it_lies
 
 __all__ = ["Windows"]
 
@@ -64,17 +64,25 @@ def windows_of(name: str, layouts: tuple[Layout, ...], attributes: dict) -> Wind
     return Windows(long, short, *settings, attributes.get("counted", False), attributes.get("divisor", 0))
 
 
-def result_of(name: str, layouts: tuple[Layout, ...], windows: Windows) -> Layout:
-    """The layout of what is computed."""
+def result_of(op, layouts: tuple[Layout, ...], windows: Windows) -> Layout:
+    """The layout of what is computed.
+
+    Raises:
+        DTypeError: no floating operand.
+    """
     first = layouts[0]
+    if not first.dtype.is_floating_point:
+        raise DTypeError(f"{op.public}: expected a floating tensor, got {first.dtype}. Hint: x.float().")
     lead = first.shape[: first.ndim - len(windows.long)]
-    sizes = windows.long if name.endswith("spread") else windows.short
-    return first.like(int64 if name == "max_pool_places" else first.dtype, (*lead, *sizes))
+    sizes = windows.long if op.name.endswith("spread") else windows.short
+    return first.like(int64 if op.name == "max_pool_places" else first.dtype, (*lead, *sizes))
 
 
 @late
 def kernel(name: str, dtype: str) -> int:
     """The address of one of the kernels."""
+    from ..kernels.templates.pool import pool_kernel  # not by an import
+
     return address(Program(name, pool_kernel(name, dtype), dtype, (), False, True))
 
 
@@ -94,15 +102,15 @@ def counts(windows: Windows) -> list[list[int]]:
 
 @lowering("max_pool", "max_pool_places", "max_pool_spread", "max_pool_pick", "avg_pool", "avg_pool_spread")
 def _pool(op, layouts, attributes):
+    from ..kernels.templates.pool import SPAN  # not by an import
+
     windows, first = windows_of(op.name, layouts, attributes), layouts[0]
-    if not first.dtype.is_floating_point:
-        raise DTypeError(f"{op.public}: expected a floating tensor, got {first.dtype}. Hint: x.float().")
-    out = result_of(op.name, layouts, windows)
+    out = result_of(op, layouts, windows)
     reach = (windows.kernel[-1] - 1) * windows.dilation[-1] if windows.kernel else SPAN
     if op.name == "max_pool_pick" or reach >= SPAN or not out.numel or not first.numel or len(windows.long) > 3:
         return in_steps
-    if first.dtype.name not in ("float32", "float64") or not all(x.contiguous and not x.neg for x in layouts):
-        return arranged
+    if not all(map(runs_as_it_lies, layouts)):
+        return arranged_call
     words = [*in_three(windows.long, 1), *in_three(windows.short, 1), *in_three(windows.kernel, 1), *in_three(windows.stride, 1)]
     words += [*in_three(windows.padding, 0), *in_three(windows.dilation, 1), windows.divisor]
     words.append((SPAN - reach - 1) // windows.stride[-1] + 1)
@@ -115,15 +123,6 @@ def _pool(op, layouts, attributes):
     code, params = kernel(op.name, first.dtype.name), struct.pack(f"{len(words)}q", *words)
     record = pack_record(code, units, max(1, claim // each), 1, (0,) * len(layouts), flags, params)
     return GeneralPlan(record, (out.template,), layouts)
-
-
-def arranged(op, tensors, attributes):
-    """The call of contiguous operands, half types in single precision."""
-    dtype = tensors[0].layout.dtype
-    wide = dtype.compute != dtype.name
-    tensors = [CALLS["contiguous_copy"](CALLS["to_dtype"](x, float32) if wide else x) for x in tensors]
-    out = CALLS[op.name](*tensors, **attributes)
-    return CALLS["to_dtype"](out, dtype) if wide and out.layout.dtype is float32 else out
 
 
 # ---- in other operations: windows of a kernel as a view --------------------------------------------------------------------
@@ -147,9 +146,7 @@ def in_steps(op, tensors, attributes):
     x = tensors[0]
     layouts = tuple([each.layout for each in tensors])
     windows = windows_of(op.name, layouts, attributes)
-    if not x.layout.dtype.is_floating_point:
-        raise DTypeError(f"{op.public}: expected a floating tensor, got {x.layout.dtype}. Hint: x.float().")
-    out = result_of(op.name, layouts, windows)
+    out = result_of(op, layouts, windows)
     if not out.numel or not x.layout.numel:
         return CALLS["new_full"](out, 0)
     rows = [CALLS["reshape"](each, (-1, math.prod(each.layout.shape[each.layout.ndim - len(windows.long) :]))) for each in tensors]
@@ -171,10 +168,7 @@ def seen(windows: Windows, x: Tensor, rest: float = 0.0) -> Tensor:
     x, around = CALLS["reshape"](x, (x.layout.shape[0], *windows.long)), surplus(windows)
     if any(around):
         x = CALLS["pad"](x, around, "constant", rest)
-    for dim, (n, k, s, d) in enumerate(zip(windows.short, windows.kernel, windows.stride, windows.dilation), 1):
-        x = CALLS["slice"](CALLS["unfold"](x, dim, d * (k - 1) + 1, s), dim, 0, n, 1)
-        x = CALLS["slice"](x, -1, 0, d * (k - 1) + 1, d)
-    return x
+    return met(x, 1, windows.short, windows.kernel, windows.stride, windows.dilation)
 
 
 def within(windows: Windows) -> tuple[int, ...]:

@@ -18,7 +18,6 @@ from ..kernels.codegen import computable
 from ..kernels.cpu.blas import gemm_address
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.recurrent import PRODUCT_WORDS, place_of, products_loop, steps_loop
 from ..native.plans import PARALLEL, Plan, pack_record
 from ..ops.core import OPS
 from ..ops.expr import ZERO, Expr, postorder, rebuilt, symbol
@@ -114,12 +113,16 @@ def formula(name: str, params: tuple[str, ...], results: tuple[Expr, ...]) -> Fo
 @late
 def steps_kernel() -> int:
     """Address of the loop."""
+    from ..kernels.templates.recurrent import place_of, steps_loop  # not by an import
+
     return address(Program("recurrent", steps_loop, None, (("place_of", place_of),)))
 
 
 @late
 def products_kernel(dtype: str, by_blas: bool) -> int:
     """Address of the products."""
+    from ..kernels.templates.recurrent import products_loop  # not by an import
+
     return address(Program("products", products_loop(dtype, by_blas), dtype, apart=True))
 
 
@@ -156,7 +159,8 @@ class Launch(NamedTuple):
         block = LARGE_BLOCK if blas else BLOCK
         words = [sizes.steps, sizes.batch, block, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
         words += [cell, idle if ragged else 0, len(self.places), products_kernel(name, bool(blas)), self.weights, self.addend]
-        words += [PRODUCT_WORDS, *self.words, self.addend != 0, blas, sizes.units, *(each.row * size for each in self.places)]
+        product = *self.words, self.addend != 0, blas
+        words += [len(product), *product, sizes.units, *(each.row * size for each in self.places)]
         words += chain(*(each.words(size) for each in (*self.product, *self.places)))
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0

@@ -10,7 +10,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import needed, on_both_sides, one_by_one
+from ..ops.convolution import check_word, in_pairs, one_by_one, reached
 from . import functional as F, init
 from .module import Module
 
@@ -63,10 +63,7 @@ class _ConvNd(Module):
         self.dilation = one_by_one(name, "dilation", dilation, count, 1)
         self.output_padding = one_by_one(name, "output_padding", output_padding, count, 0)
         if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise RangeError(f"{name}: padding is {padding!r}, expected numbers, 'valid' or 'same'.")
-            if padding == "same" and max(self.stride) > 1:
-                raise RangeError(f"{name}: padding 'same' with stride {self.stride}, expected a stride of 1.")
+            check_word(name, padding, self.stride)
         self.padding = padding if isinstance(padding, str) else one_by_one(name, "padding", padding, count, 0)
         channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(nbgrad.empty(*channels, *self.kernel_size, device=device, dtype=dtype))
@@ -90,7 +87,7 @@ class _ConvNd(Module):
         if isinstance(self.padding, str):
             total = [d * (k - 1) if self.padding == "same" else 0 for k, d in zip(self.kernel_size, self.dilation)]
             return tuple([side for each in reversed(total) for side in (each // 2, each - each // 2)])
-        return on_both_sides(self.padding)
+        return in_pairs(self.padding)
 
     def extra_repr(self) -> str:
         """The settings that are not the usual ones."""
@@ -230,7 +227,7 @@ class _ConvTranspose(_ConvNd):
             ShapeError: none does.
         """
         size, padding = tuple(output_size)[-self.count :], cast("tuple[int, ...]", self.padding)
-        least = tuple(map(needed, input.shape[-self.count :], self.kernel_size, self.stride, padding, self.dilation))
+        least = tuple(map(reached, input.shape[-self.count :], self.kernel_size, self.stride, padding, self.dilation))
         more = tuple([each - low for each, low in zip(size, least)])
         if len(size) != self.count or any(not 0 <= each < s for each, s in zip(more, self.stride)):
             most = tuple([low + s - 1 for low, s in zip(least, self.stride)])

@@ -10,7 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import extent, needed, on_both_sides, one_by_one
+from ..ops.convolution import extent, in_pairs, one_by_one, reached
 from ..ops.expr import scalar
 from ..ops.pooling import pooled_shape
 
@@ -50,7 +50,7 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Size
     places = tuple(map(extent, shape, kernel, step, around, apart))
     if min(places) < 1:
         raise ShapeError(f"unfold: input {list(input.shape)} has no place for a kernel of {kernel}. Hint: a larger padding.")
-    x = nbgrad.nn.functional.pad(input, on_both_sides(around)) if any(around) else input
+    x = nbgrad.nn.functional.pad(input, in_pairs(around)) if any(around) else input
     lead = tuple(x.shape[:-2])
     for dim, (k, d, s) in enumerate(zip(kernel, apart, step), len(lead)):
         x = x.unfold(dim, d * (k - 1) + 1, s)[..., ::d]
@@ -103,7 +103,7 @@ def fold(
             x = scalar.slice_backward(x, (*shape[:-1], wide), x.ndim - 1, 0, wide, d)
         whole = (*shape[: n + dim], padded[dim], *shape[n + dim + 1 : -1])
         x = scalar.unfold_backward(x, whole, n + dim, wide, s)
-    return nbgrad.nn.functional.pad(x, on_both_sides(tuple([-p for p in around]))) if any(around) else x
+    return nbgrad.nn.functional.pad(x, in_pairs(tuple([-p for p in around]))) if any(around) else x
 
 
 def lp_pool(name: str, count: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Tensor:
@@ -153,7 +153,7 @@ def max_unpool(
     kernel = one_by_one(name, "kernel_size", kernel_size, count, 1)
     step = kernel if stride is None else one_by_one(name, "stride", stride, count, 1)
     around = one_by_one(name, "padding", padding, count, 0)
-    usual = tuple(map(needed, shape, kernel, step, around, (1,) * count))
+    usual = tuple(map(reached, shape, kernel, step, around, (1,) * count))
     size = usual
     if output_size is not None:
         size = tuple(output_size)[-count:]

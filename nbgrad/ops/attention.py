@@ -44,18 +44,20 @@ def of_scores(g, query, key, value, mask, causal, scale):
 
 
 def of_query(g, query, key, value, mask, causal, scale):
-    """The cotangent of the queries, of the shape of the whole batch."""
-    return cast(of_scores(g, query, key, value, mask, causal, scale) @ wide(key) * scale, query.dtype)
+    """The cotangent of the queries."""
+    made = cast(of_scores(g, query, key, value, mask, causal, scale) @ wide(key) * scale, query.dtype)
+    return made.sum_to(query.layout.shape)
 
 
 def of_key(g, query, key, value, mask, causal, scale):
-    """The cotangent of the keys, of the shape of the whole batch."""
-    return cast(of_scores(g, query, key, value, mask, causal, scale).mT @ wide(query) * scale, key.dtype)
+    """The cotangent of the keys."""
+    made = cast(of_scores(g, query, key, value, mask, causal, scale).mT @ wide(query) * scale, key.dtype)
+    return made.sum_to(key.layout.shape)
 
 
-def of_value(g, query, key, mask, causal, scale):
-    """The cotangent of the values, of the shape of the whole batch."""
-    return cast(weights(query, key, mask, causal, scale).mT @ wide(g), g.dtype)
+def of_value(g, query, key, value_shape, mask, causal, scale):
+    """The cotangent of the values."""
+    return cast(weights(query, key, mask, causal, scale).mT @ wide(g), g.dtype).sum_to(value_shape)
 
 
 def of_mask(g, query, key, value, mask, causal, scale):
@@ -88,13 +90,9 @@ general(
     "attention",
     lambda query, key, value, causal, scale: query,
     {
-        "query": lambda g, query, key, value, causal, scale: of_query(g, query, key, value, None, causal, scale).sum_to(
-            query.layout.shape
-        ),
-        "key": lambda g, query, key, value, causal, scale: of_key(g, query, key, value, None, causal, scale).sum_to(
-            key.layout.shape
-        ),
-        "value": lambda g, query, key, value_shape, causal, scale: of_value(g, query, key, None, causal, scale).sum_to(value_shape),
+        "query": lambda g, query, key, value, causal, scale: of_query(g, query, key, value, None, causal, scale),
+        "key": lambda g, query, key, value, causal, scale: of_key(g, query, key, value, None, causal, scale),
+        "value": lambda g, query, key, value_shape, causal, scale: of_value(g, query, key, value_shape, None, causal, scale),
     },
     together={
         ("query", "key", "value"): lambda g, query, key, value, causal, scale: own(
@@ -108,18 +106,7 @@ general(
 general(
     "attention_masked",
     lambda query, key, value, mask, causal, scale: query,
-    {
-        "query": lambda g, query, key, value, mask, causal, scale: of_query(g, query, key, value, mask, causal, scale).sum_to(
-            query.layout.shape
-        ),
-        "key": lambda g, query, key, value, mask, causal, scale: of_key(g, query, key, value, mask, causal, scale).sum_to(
-            key.layout.shape
-        ),
-        "value": lambda g, query, key, value_shape, mask, causal, scale: of_value(g, query, key, mask, causal, scale).sum_to(
-            value_shape
-        ),
-        "mask": of_mask,
-    },
+    {"query": of_query, "key": of_key, "value": of_value, "mask": of_mask},
     together={
         ("query", "key", "value"): lambda g, query, key, value, mask, causal, scale: own(
             scalar.attention_masked_cotangents(g, query, key, value, mask, causal, scale), query, key, value

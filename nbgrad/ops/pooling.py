@@ -14,7 +14,7 @@ import math
 from operator import index
 
 from ..base.errors import ArgumentError, RangeError, ShapeError
-from .convolution import one_by_one, shape_of
+from .convolution import extent, one_by_one, sizes_of
 from .core import composite, general
 from .expr import scalar
 
@@ -105,8 +105,7 @@ general(
 
 def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
     """How many windows a dimension has; with ``ceil_mode`` the last may reach beyond, but begins inside."""
-    room = size + 2 * padding - dilation * (kernel - 1) - 1
-    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    count = extent(size + (stride - 1) * ceil_mode, kernel, stride, padding, dilation)
     return count - 1 if ceil_mode and (count - 1) * stride >= size + padding else count
 
 
@@ -116,9 +115,7 @@ def pooled_shape(name: str, x, count: int) -> tuple[int, ...]:
     Raises:
         ArgumentError: no tensor. ShapeError: another number of dimensions, or one but the batch is empty.
     """
-    shape = shape_of(name, "input", x)
-    if len(shape) not in (count + 1, count + 2):
-        raise ShapeError(f"{name}: input is {list(shape)}, expected {count + 2} dimensions, or {count + 1} without a batch.")
+    shape = sizes_of(name, x, count)
     if 0 in shape[len(shape) - count - 1 :]:
         raise ShapeError(f"{name}: input is {list(shape)}, expected elements in all dimensions but the batch.")
     return shape[len(shape) - count :]

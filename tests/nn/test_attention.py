@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import nbgrad
 from nbgrad import nn
 from nbgrad.func import grad, jvp
+from nbgrad.lowering import attention
 from nbgrad.nn import functional as F
 
 DOUBLE = nbgrad.float64
@@ -135,6 +137,16 @@ def test_dropout_leaves_out_weights():
     assert set(made.unique().round(decimals=4).tolist()) == {0.0, 1.0} and 0.7 < made.mean() < 0.8
     nbgrad.manual_seed(3)
     assert F.scaled_dot_product_attention(x, x, nbgrad.eye(64), dropout_p=0.25).mul(48).equal(made)
+
+
+def test_without_memory_results_are_nan(monkeypatch):
+    """Kernels that get no memory to work in write NaN everywhere, in results and cotangents."""
+    no_memory = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p).value  # a function that leaves what it is given alone
+    monkeypatch.setattr(attention, "allocator", lambda: (no_memory, no_memory))
+    operands = [nbgrad.randn(2, 41, 3, requires_grad=True) for _ in range(3)]  # of layouts that no other test has plans of
+    out = F.scaled_dot_product_attention(*operands)
+    assert out.isnan().all()
+    assert all(g.isnan().all() for g in nbgrad.autograd.grad(out.sum(), operands))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ ops/attention.py says what they are.
 
 A unit of work is a block of rows of one matrix of scores, or, of the cotangents, all blocks of one matrix, one after the other:
 so the order of all sums follows from the shape alone, and no two threads write to one place. Blocks of scores lie in memory that
-the kernel asks the C library for, once for all units that it is given.
+the kernel asks the C library for, once for all units that it is given. Where there is none left, their results are NaN: kernels
+cannot raise, and nobody takes NaN for a result.
 
 Record words: 0 address of cblas_?gemm, 1 of posix_memalign, 2 of free, 3 queries, 4 keys, 5 and 6 elements of a key and of a
 value, 7 rows of a block, 8 blocks of a matrix, 9 whether causal, 10 (float64) what scores are multiplied by, 11 to 17 elements
@@ -74,12 +75,12 @@ def soften(record, tile, rows, columns, first, mask):
             x[j] = FLOAT(0.0)
 
 
-def clear(address, rows, columns, lead):
-    """Zeros in a matrix."""
+def fill(address, rows, columns, lead, value):
+    """One number in a matrix."""
     for i in one_by_one(rows):
         x = at_T(address, i * lead * SIZE)
         for j in range(columns):
-            x[j] = FLOAT(0.0)
+            x[j] = value
 '''
 MASKS = {
     "": "",
@@ -97,6 +98,7 @@ def kernel(start, stop, args):
     block, blocks, causal = word(record, 7), word(record, 8), word(record, 9)
     scale, one, zero = FLOAT(at_float64(record, 80)[0]), FLOAT(1.0), FLOAT(0.0)
     slot = stack(16)
+    set_word(slot, 0, 0)
     call_c(word(record, 1), (slot, 64, TILES * block * others * SIZE))
     tile = word(slot, 0)
 """
@@ -115,8 +117,11 @@ LOOPS = {
         q = place(args, 2, batch) + first * word(record, 11) * SIZE
         k, v = place(args, 3, batch), place(args, 4, batch)
         mask = MASK
-        SCORES
         out = place(args, 1, batch) + first * word(record, 14) * SIZE
+        if tile == 0:
+            fill(out, rows, width, word(record, 14), NAN)
+            continue
+        SCORES
         multiply(record, 111, 111, rows, width, columns, one, tile, others, v, word(record, 13), zero, out, word(record, 14))
     call_c(word(record, 2), (tile,))
 """.replace("SCORES", SCORES.replace("SPACE", " " * 8)),
@@ -127,8 +132,9 @@ LOOPS = {
         dk, dv = place(args, 2, batch), place(args, 3, batch)
         k, v = place(args, 6, batch), place(args, 7, batch)
         mask = MASK
-        clear(dk, others, size, word(record, 16))
-        clear(dv, others, width, word(record, 17))
+        begin = zero if tile != 0 else NAN
+        fill(dk, others, size, word(record, 16), begin)
+        fill(dv, others, width, word(record, 17), begin)
         for first in range(0, length, block):
             rows = min(block, length - first)
             columns = others
@@ -137,6 +143,9 @@ LOOPS = {
             q = place(args, 5, batch) + first * word(record, 11) * SIZE
             g = place(args, 4, batch) + first * word(record, 15) * SIZE
             dq = place(args, 1, batch) + first * word(record, 14) * SIZE
+            if tile == 0:
+                fill(dq, rows, size, word(record, 14), NAN)
+                continue
             SCORES
             multiply(record, 112, 111, columns, width, rows, one, tile, others, g, word(record, 15), one, dv, word(record, 17))
             multiply(record, 111, 112, rows, columns, width, one, g, word(record, 15), v, word(record, 13), zero, other, others)
@@ -176,4 +185,4 @@ def attention_loop(name: str, dtype: str, mask: str) -> tuple[Callable, tuple]:
         text = text.replace(word, meaning)
     scope = run_text(text, f"{name} {dtype} {mask}")
     scope["soften"].part_of_loop = True
-    return scope["kernel"], tuple([(part, scope[part]) for part in ("place", "multiply", "soften", "clear")])
+    return scope["kernel"], tuple([(part, scope[part]) for part in ("place", "multiply", "soften", "fill")])

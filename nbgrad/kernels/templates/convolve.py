@@ -27,9 +27,8 @@ from ...base.dtypes import WIDTHS
 from ..instantiate import part_of_loop
 from ..texts import late_text
 
-__all__ = ["FIRST_WORD", "convolution_kernel"]
+__all__ = ["convolution_kernel"]
 
-FIRST_WORD = 33  # of the tables in a record
 # Rows that are computed side by side, and taps at a time for them: in 16 registers.
 SIDE_BY_SIDE, TAPS = 4, 3
 # Of a single row.
@@ -138,8 +137,33 @@ def unspread(record, row, target, plane, low, count):
                 for q in one_by_one(max(last - first, 0)):
                     to[(first + q) * step] = source[first + q]
         j += many
+
+
+def list_terms(record, table, distance):
+    """The terms of a sum over channels and taps, in pairs of words: how far off a row is, and where its number is in the weight."""
+    taps = word(record, 3)
+    for c in range(word(record, 1)):
+        for t in one_by_one(taps):
+            shift = word(record, 33 + 2 * t) * word(record, 20) + word(record, 34 + 2 * t)
+            set_word(table, 2 * (c * taps + t), c * distance + shift * SIZE)
+            set_word(table, 2 * (c * taps + t) + 1, c * taps + t)
+
+
+def share_of(count, parts):
+    """How many channels a part of an image has."""
+    share = (count + parts - 1) // parts
+    if parts > 1:
+        share = (share + 3) // 4 * 4
+    return share
+
+
+def first_number(record, args, channel):
+    """What a channel's sums begin with: its bias, or 0."""
+    value = T(0.0)
+    if word(record, 27) != 0:
+        value = at_T(pointer_word(args, 5), channel * SIZE)[0]
+    return value
 '''
-# The terms of a sum: pairs of words, the distance of a row in bytes and the place of its number in the weight.
 FORWARD = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
@@ -154,11 +178,7 @@ def kernel(start, stop, args):
     for unit in range(start, stop):
         memory = pointer_word(args, 2) + unit * word(record, 26)
         row, planes = memory + word(record, 31), memory + word(record, 32)
-        for c in range(channels):
-            for t in one_by_one(taps):
-                shift = word(record, 33 + 2 * t) * word(record, 20) + word(record, 34 + 2 * t)
-                set_word(memory, 2 * (c * taps + t), c * distance + shift * SIZE)
-                set_word(memory, 2 * (c * taps + t) + 1, c * taps + t)
+        list_terms(record, memory, distance)
         first_item = unit * word(record, 23)
         for item in range(first_item, min(first_item + word(record, 23), word(record, 22))):
             image = item // parts
@@ -171,8 +191,7 @@ def kernel(start, stop, args):
                 if (item == first_item) | (part == 0):
                     for c in range(channels):
                         spread(record, source + c * own, planes + c * block)
-            share = (heads + parts - 1) // parts
-            share = (share + 3) // 4 * 4 if parts > 1 else share
+            share = share_of(heads, parts)
             last = min(heads, (part + 1) * share)
             for low in range(0, run, piece):
                 count = min(piece, run - low)
@@ -181,9 +200,7 @@ def kernel(start, stop, args):
                     many = 4 if last - head >= 4 else 1
                     weight = pointer_word(args, 4) + (group * heads + head) * terms * SIZE
                     for r in range(many):
-                        value = T(0.0)
-                        if word(record, 27) != 0:
-                            value = at_T(pointer_word(args, 5), (group * heads + head + r) * SIZE)[0]
+                        value = first_number(record, args, group * heads + head + r)
                         to = at_T(row, r * piece * SIZE)
                         for k in few(count):
                             to[k] = value
@@ -226,14 +243,11 @@ def kernel(start, stop, args):
             if (item == first_item) | (part == 0):
                 for o in range(heads):
                     embed(record, pointer_word(args, 3) + (image * heads + o) * size, rows + o * distance, before)
-            share = (channels + parts - 1) // parts
-            share = (share + 3) // 4 * 4 if parts > 1 else share
+            share = share_of(channels, parts)
             last = min(channels, (part + 1) * share)
             for c in range(part * share, last):
                 if word(record, 30) != 0:
-                    value = T(0.0)
-                    if word(record, 27) != 0:
-                        value = at_T(pointer_word(args, 5), (group * channels + c) * SIZE)[0]
+                    value = first_number(record, args, group * channels + c)
                     to = at_T(pointer_word(args, 1), (image * channels + c) * own * SIZE)
                     for k in range(own):
                         to[k] = value
@@ -247,9 +261,7 @@ def kernel(start, stop, args):
                         many = 4 if last - head >= 4 else 1
                         weight = pointer_word(args, 4) + (group * heads * channels + head) * taps * SIZE
                         for r in range(many):
-                            value = T(0.0)
-                            if word(record, 27) != 0:
-                                value = at_T(pointer_word(args, 5), (group * channels + head + r) * SIZE)[0]
+                            value = first_number(record, args, group * channels + head + r)
                             to = at_T(row, r * piece * SIZE)
                             for k in few(count):
                                 to[k] = value
@@ -277,11 +289,7 @@ def kernel(start, stop, args):
     for unit in range(start, stop):
         memory = pointer_word(args, 2) + unit * word(record, 26)
         rows, planes = memory + word(record, 31), memory + word(record, 32)
-        for c in range(channels):
-            for t in one_by_one(taps):
-                shift = word(record, 33 + 2 * t) * word(record, 20) + word(record, 34 + 2 * t)
-                set_word(memory, 2 * (c * taps + t), c * distance + shift * SIZE)
-                set_word(memory, 2 * (c * taps + t) + 1, c * taps + t)
+        list_terms(record, memory, distance)
         total = pointer_word(args, 1) + unit * groups * heads * terms * SIZE
         to = at_T(total, 0)
         for k in range(groups * heads * terms):
@@ -364,11 +372,11 @@ def convolution_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
     """``convolve``, ``convolve_transposed`` or ``convolve_weight``: the kernel for a real dtype, and what its Program binds."""
     if which == "convolve_weight":
         inner = dotting("dot_four", SIDE_BY_SIDE, TAPS) + dotting("dot_one", 1, TAPS_ALONE)
-        names = ["spread", "embed", "dot_four", "dot_one"]
+        names = ["list_terms", "spread", "embed", "dot_four", "dot_one"]
     else:
         inner = adding("add_four", SIDE_BY_SIDE, TAPS) + adding("add_one", 1, TAPS_ALONE)
-        names = ["embed", "unspread"] if which == "convolve_transposed" else ["spread", "compact"]
-        names += ["add_four", "add_one"]
+        names = ["embed", "unspread"] if which == "convolve_transposed" else ["list_terms", "spread", "compact"]
+        names += ["share_of", "first_number", "add_four", "add_one"]
     text = HELPERS + inner + TEXTS[which]
     text = text.replace("at_T(", f"at_{dtype}(").replace(" T(", f" {dtype}(").replace("SIZE", str(WIDTHS[dtype]))
     kernel, *helpers = late_text(text, f"{which} {dtype}", {}, "kernel", "plane_word", *names)

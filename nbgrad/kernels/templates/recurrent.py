@@ -26,9 +26,7 @@ from typing import Callable
 from ...base.dtypes import WIDTHS
 from ..texts import late_text
 
-__all__ = ["PRODUCT_WORDS", "place_of", "products_loop", "steps_loop"]
-
-PRODUCT_WORDS = 7
+__all__ = ["place_of", "products_loop", "steps_loop"]
 
 
 def steps_loop(start, stop, args):
