@@ -18,7 +18,12 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Which transform leads to a constraint."""
+    """Which transform leads to a constraint.
+
+    >>> from nbgrad.distributions import constraints
+    >>> biject_to(constraints.unit_interval)(nbgrad.tensor(0.0))
+    tensor(0.5000)
+    """
 
     def __init__(self) -> None:
         self._registry: dict[Any, Callable[[Any], transforms.Transform]] = {}

@@ -60,6 +60,12 @@ class Constraint:
     Attributes:
         is_discrete: whether its values are whole numbers.
         event_dim: how many dimensions an event has.
+
+    >>> class Short(Constraint):
+    ...     def check(self, value):
+    ...         return value.abs() < 1
+    >>> Short().check(nbgrad.tensor([0.5, 2.0]))
+    tensor([ True, False])
     """
 
     is_discrete: bool = False
@@ -114,7 +120,11 @@ class dependent_property(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint is known of a distribution alone."""
+    """Whether a constraint is known of a distribution alone.
+
+    >>> is_dependent(dependent), is_dependent(greater_than(0))
+    (True, False)
+    """
     return isinstance(constraint, _Dependent)
 
 
@@ -158,13 +168,21 @@ class _Joined(Constraint):
 
 
 def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
-    """Constraints of parts of the given lengths, one after the other along a dimension."""
+    """Constraints of parts of the given lengths, one after the other along a dimension.
+
+    >>> cat([greater_than(0), less_than(0)], lengths=[1, 2]).check(nbgrad.tensor([2.0, -1.0, 1.0]))
+    tensor([ True,  True, False])
+    """
     sizes = [1] * len(cseq) if lengths is None else [*lengths]
     return _Joined(cseq, dim, lambda value: value.split(sizes, dim), nbgrad.cat)
 
 
 def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
-    """Constraints of the slices along a dimension."""
+    """Constraints of the slices along a dimension.
+
+    >>> stack([greater_than(0), less_than(0)]).check(nbgrad.tensor([2.0, 1.0]))
+    tensor([ True, False])
+    """
     return _Joined(cseq, dim, lambda value: value.unbind(dim), nbgrad.stack)
 
 
@@ -217,7 +235,11 @@ def is_definite(value: Tensor) -> Tensor:
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Reals of a closed interval."""
+    """Reals of a closed interval.
+
+    >>> interval(0, 1).check(nbgrad.tensor([0.0, 1.5]))
+    tensor([ True, False])
+    """
     return Region(
         "interval",
         lambda x, lower_bound, upper_bound: (lower_bound <= x) & (x <= upper_bound),
@@ -227,7 +249,11 @@ def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Reals from a bound on, below another one."""
+    """Reals from a bound on, below another one.
+
+    >>> half_open_interval(0, 1).check(nbgrad.tensor([0.0, 1.0]))
+    tensor([ True, False])
+    """
     return Region(
         "half_open_interval",
         lambda x, lower_bound, upper_bound: (lower_bound <= x) & (x < upper_bound),
@@ -237,7 +263,11 @@ def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 
 
 def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Whole numbers of a closed interval."""
+    """Whole numbers of a closed interval.
+
+    >>> integer_interval(0, 2).check(nbgrad.tensor([2.0, 0.5]))
+    tensor([ True, False])
+    """
     return Region(
         "integer_interval",
         lambda x, lower_bound, upper_bound: is_whole(x) & (lower_bound <= x) & (x <= upper_bound),
@@ -248,22 +278,38 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """Reals above a bound."""
+    """Reals above a bound.
+
+    >>> greater_than(0).check(nbgrad.tensor([0.0, 0.5]))
+    tensor([False,  True])
+    """
     return Region("greater_than", lambda x, lower_bound: lower_bound < x, lower_bound=lower_bound)
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
-    """Reals from a bound on."""
+    """Reals from a bound on.
+
+    >>> greater_than_eq(0).check(nbgrad.tensor([0.0, -0.5]))
+    tensor([ True, False])
+    """
     return Region("greater_than_eq", lambda x, lower_bound: lower_bound <= x, lower_bound=lower_bound)
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """Reals below a bound."""
+    """Reals below a bound.
+
+    >>> less_than(0).check(nbgrad.tensor([0.0, -0.5]))
+    tensor([False,  True])
+    """
     return Region("less_than", lambda x, upper_bound: x < upper_bound, upper_bound=upper_bound)
 
 
 def multinomial(upper_bound: Any) -> Constraint:
-    """Counts in the last dimension, with a sum of at most ``upper_bound``."""
+    """Counts in the last dimension, with a sum of at most ``upper_bound``.
+
+    >>> multinomial(3).check(nbgrad.tensor([[1.0, 2.0], [2.0, 2.0]]))
+    tensor([ True, False])
+    """
     return Region(
         "multinomial",
         lambda x, upper_bound: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound),

@@ -31,6 +31,14 @@ class Distribution:
 
     Raises:
         RangeError: a parameter that does not satisfy its constraint; a ValueError too.
+
+    >>> import nbgrad
+    >>> class Certain(Distribution):
+    ...     arg_constraints, support = {}, nbgrad.distributions.constraints.real
+    ...     def sample(self, sample_shape=()):
+    ...         return nbgrad.ones(sample_shape)
+    >>> Certain().sample((2,))
+    tensor([1., 1.])
     """
 
     has_rsample: bool = False

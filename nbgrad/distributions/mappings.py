@@ -33,6 +33,15 @@ class Transform:
 
     Raises:
         RangeError: another ``cache_size``.
+
+    >>> import nbgrad
+    >>> class Doubled(Transform):
+    ...     def _call(self, x):
+    ...         return 2 * x
+    ...     def _inverse(self, y):
+    ...         return y / 2
+    >>> Doubled().inv(nbgrad.tensor([2.0, 6.0]))
+    tensor([1., 3.])
     """
 
     bijective: bool = False

@@ -33,6 +33,9 @@ class RNNBase(Module):
 
     Raises:
         RangeError: a size, ``dropout`` or ``proj_size`` out of range, or another mode.
+
+    >>> isinstance(nbgrad.nn.LSTM(2, 3), RNNBase)
+    True
     """
 
     def __init__(

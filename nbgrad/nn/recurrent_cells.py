@@ -27,6 +27,9 @@ class RNNCellBase(Module):
     Attributes:
         weight_ih, weight_hh: ``(num_chunks * hidden_size, input_size)`` and ``(num_chunks * hidden_size, hidden_size)``.
         bias_ih, bias_hh: ``(num_chunks * hidden_size,)``, or None. At first all are uniform within ``±1 / sqrt(hidden_size)``.
+
+    >>> isinstance(nbgrad.nn.LSTMCell(2, 3), RNNCellBase)
+    True
     """
 
     weight_ih: Parameter
