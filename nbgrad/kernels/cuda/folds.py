@@ -206,22 +206,28 @@ class Fold:
         result = f"finish({', '.join([*self.names(group), *self.values])})"
         return [f"{self._store(self.outputs[0]).name}(out0, {at}, {result})"]
 
-    def end(self, groups: Sequence[str], at: str) -> list[str]:
-        """Fold the groups of all threads of a block, and store that; the whole first warp takes part in the shuffles."""
+    def meet(self, groups: Sequence[str], thread: str = "thread") -> list[str]:
+        """Fold the groups of all threads of a block into the first of thread 0; its whole warp takes part in the shuffles.
+
+        Args:
+            thread: the name of the thread's number.
+        """
         return [
             *self.merge_tree(groups),
             *self.shuffle(groups[0], WARP),
-            f"if thread % {WARP} == 0:",
-            *(f"    {line}" for line in self.put(f"thread // {WARP}", groups[0])),
+            f"if {thread} % {WARP} == 0:",
+            *(f"    {line}" for line in self.put(f"{thread} // {WARP}", groups[0])),
             "cuda.syncthreads()",
-            f"if thread < {WARP}:",
+            f"if {thread} < {WARP}:",
             *(f"    {line}" for line in self.start(groups[0])),
-            f"    if thread < {WARPS}:",
-            *(f"        {line}" for line in self.get(groups[0], "thread")),
+            f"    if {thread} < {WARPS}:",
+            *(f"        {line}" for line in self.get(groups[0], thread)),
             *(f"    {line}" for line in self.shuffle(groups[0], WARPS)),
-            "    if thread == 0:",
-            *(f"        {line}" for line in self.store(groups[0], at)),
         ]
+
+    def end(self, groups: Sequence[str], at: str) -> list[str]:
+        """Fold the groups of all threads of a block, and store that."""
+        return [*self.meet(groups), "    if thread == 0:", *(f"        {line}" for line in self.store(groups[0], at))]
 
     def names(self, group: str) -> list[str]:
         return [f"{group}_{s}" for s in self.width]

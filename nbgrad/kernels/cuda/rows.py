@@ -329,18 +329,6 @@ class HeldLines:
 
 def looped(p: Program) -> list[str]:
     """The lines of rows that a block reads twice, the second time from the end: that is what caches still have."""
-    meet = [
-        *p.merge_tree(p.groups),
-        *p.shuffle("a0", WARP),
-        f"if lane % {WARP} == 0:",
-        *(f"    {x}" for x in p.put(f"lane // {WARP}", "a0")),
-        "cuda.syncthreads()",
-        f"if lane < {WARP}:",
-        *(f"    {x}" for x in p.start("a0")),
-        f"    if lane < {WARPS}:",
-        *(f"        {x}" for x in p.get("a0", "lane")),
-        *(f"    {x}" for x in p.shuffle("a0", WARPS)),
-    ]
     alone = p.program.mapped is None
     stored = [f"{Access('store', p.outputs[0]).name}(out0, row, r0)"]
     ahead = p.ahead(AHEAD)
@@ -355,7 +343,7 @@ def looped(p: Program) -> list[str]:
         *([] if alone else p.shared_numbers(1)),
         *(line for group in p.groups for line in p.start(group)),
         *p.walk("at", "lane", "count", BLOCK),
-        *meet,
+        *p.meet(p.groups, "lane"),
         "if lane == 0:",
         *(f"    {x}" for x in [*p.numbered("a0"), *(stored if alone else p.put_numbers("0"))]),
     ]
