@@ -89,10 +89,10 @@ class Fold:
         return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
 
     def absorb_lanes(self, groups: Sequence[str], i: str, names: str = "v") -> list[str]:
-        """Fold each lane of what ``load_lanes`` loaded into a group of its own."""
+        """Fold each lane of what ``load_lanes`` loaded, into groups that take turns."""
         if self.lanes == 1:
             return [self.absorb(groups[0], i, names=names)]
-        return [self.absorb(group, f"{i} * {self.lanes} + {k}", k, names) for k, group in enumerate(groups)]
+        return [self.absorb(groups[k % len(groups)], f"{i} * {self.lanes} + {k}", k, names) for k in range(self.lanes)]
 
     @property
     def groups(self) -> list[str]:

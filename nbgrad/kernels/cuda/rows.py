@@ -143,12 +143,6 @@ class Program(Fold):
             resident=resident,
         )
 
-    def absorb_lanes(self, groups: Sequence[str], i: str, names: str = "v") -> list[str]:
-        """Fold each lane of what was loaded under these names."""
-        places = [i] if self.lanes == 1 else [f"{i} * {self.lanes} + {k}" for k in range(self.lanes)]
-        lanes = [None] if self.lanes == 1 else range(self.lanes)
-        return [self.absorb(groups[k % len(groups)], place, lane, names) for k, (lane, place) in enumerate(zip(lanes, places))]
-
     def elements(self, names: str) -> list[list[str]]:
         """The operands of each lane of what was loaded under these names."""
         lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
@@ -174,18 +168,18 @@ class Program(Fold):
             elements = [[f"term_of(scalar({', '.join(given)}), pivot)"] for given in elements]
         return self.map_lanes(row, i, elements)
 
-    def numbered(self, group: str, row: str = "row", at: str = "at") -> list[str]:
+    def numbered(self, row: str = "row") -> list[str]:
         """Lines that make the row's numbers of what was folded, ``r0`` and so on, and what terms are relative to."""
         sides = [f"s{k} = {self._load(dtype, 1).name}(side{k}, {row} * side{k}_step)" for k, dtype in enumerate(self.sides)]
         given = [f"s{k}" for k in range(len(self.sides))]
         if self.program.picks:
-            sides.append(f"picked = {self._load(self.inputs[0], 1).name}(x0, {at} + min(max(s0, 0), n - 1))")
+            sides.append(f"picked = {self._load(self.inputs[0], 1).name}(x0, at + min(max(s0, 0), n - 1))")
             given.append("picked")
         if self.program.terms:
-            sides.append(f"pivot = pivot_of({group}_0)")
+            sides.append("pivot = pivot_of(a0_0)")
         integers = [f"integer{k}" for k in range(self.program.integers)]
-        numbers = f"numbers_of({', '.join([*self.names(group), *given, *self.values, *integers])})"
-        return [*sides, f"{', '.join(self.numbers)} = {numbers}"]
+        found = [*self.names("a0"), *given, *self.values, *integers]
+        return [*sides, f"{', '.join(self.numbers)} = numbers_of({', '.join(found)})"]
 
     def shared_numbers(self, size: int) -> list[str]:
         first = len(self.of.state)
@@ -259,7 +253,7 @@ class HeldLines:
         for u, names in enumerate(self.loaded):
             lines += p.load_lanes("at", f"({self.place(u)})" if self.sure(u) else f"min({self.place(u)}, count - 1)", names)
         lines += self.folded_around() if p.of.around else self.folded()
-        lines += p.numbered("a0", "min(row, rows - 1)")
+        lines += p.numbered("min(row, rows - 1)")
         if p.program.mapped is None:
             return [*lines, "if (lane == 0) & (row < rows):", f"    {Access('store', p.outputs[0]).name}(out0, row, r0)"]
         lines.append("if row < rows:")
@@ -345,7 +339,7 @@ def looped(p: Program) -> list[str]:
         *p.walk("at", "lane", "count", BLOCK),
         *p.meet(p.groups, "lane"),
         "if lane == 0:",
-        *(f"    {x}" for x in [*p.numbered("a0"), *(stored if alone else p.put_numbers("0"))]),
+        *(f"    {x}" for x in [*p.numbered(), *(stored if alone else p.put_numbers("0"))]),
     ]
     if alone:
         return lines
@@ -385,7 +379,7 @@ def NAME({", ".join([*p.parameters(), "first", "n", "columns", *p.integers()])})
     {indent(4, p.put(f"warp * {WARP} + lane", "a0"))}
     cuda.syncthreads()
     if warp == 0:
-        {indent(8, later + p.numbered("a0") + p.put_numbers("lane"))}
+        {indent(8, later + p.numbered() + p.put_numbers("lane"))}
     cuda.syncthreads()
     if column < columns:
         {indent(8, p.get_numbers("lane"))}
