@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
-from .folds import AHEAD, MOST_HELD, Fold, whole_vectors
+from .folds import AHEAD, MOST_HELD, Fold, several_ahead, whole_vectors
 from .meetings import in_pairs, meet, meeting_places
 from .reductions import short_width
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
@@ -142,11 +142,6 @@ class Program(Fold):
             state=(*self.of.state, *self.kinds),
             resident=resident,
         )
-
-    def elements(self, names: str) -> list[list[str]]:
-        """The operands of each lane of what was loaded under these names."""
-        lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
-        return [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for lane in lanes]
 
     def map_lanes(self, row: str, i: str, elements: Sequence[Sequence[str]]) -> list[str]:
         """Map the elements of each lane, or their terms, and store the results."""
@@ -343,14 +338,7 @@ def looped(p: Program) -> list[str]:
     ]
     if alone:
         return lines
-    mapped = [
-        "last = count - 1",
-        "j = lane",
-        f"while j + {(ahead - 1) * BLOCK} < count:",
-        *(f"    {x}" for x in [*mapping(ahead), f"j += {ahead * BLOCK}"]),
-        "while j < count:",
-        *(f"    {x}" for x in [*mapping(1), f"j += {BLOCK}"]),
-    ]
+    mapped = ["last = count - 1", "j = lane", *several_ahead("j", "count", BLOCK, ahead, mapping(ahead), mapping(1))]
     return [*lines, "cuda.syncthreads()", *p.get_numbers("0"), *mapped]
 
 
