@@ -8,8 +8,6 @@ NOTE [Tiles of a scan]: a block reads a tile of neighbours into shared memory, s
 scans elements that follow each other; what threads have folded is scanned by doubling distances within warps, then along warps.
 """
 
-# ruff: noqa: F821  (absorb, finish and merge are bound by instantiate)
-# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 from collections import Counter
@@ -57,16 +55,6 @@ class Scan(NamedTuple):
 # ---- what is scanned ---------------------------------------------------------------------------------------------------
 
 
-def absorb_indexed(x, i, j, y):
-    """An element and its place."""
-    return combine(x, i, y, j)
-
-
-def place_of(x, i):
-    """The place of an extremum."""
-    return i
-
-
 def step_on(carry, x, y):
     """A linear recurrence's next value."""
     return y + x * carry
@@ -108,8 +96,7 @@ def scan_of(name: str, dtype: str) -> Scan:
     if name in ("greatest", "smallest"):
         of = accumulator(OPS["argmax" if name == "greatest" else "argmin"], dtype)
         combine = {"greatest": last_greatest, "smallest": last_smallest}[name]
-        of = of._replace(name=name, absorb=absorb_indexed, merge=combine, finish=place_of, names=(("combine", combine),))
-        return Scan(of, exact=True)
+        return Scan(of._replace(name=name, merge=combine, names=(("combine", combine),)), exact=True)
     if kind.is_complex:
         return complex_recurrence(name)
     lagged = name == "recurrence_lagged"
