@@ -196,6 +196,11 @@ class Fold:
     def get(self, group: str, at: str) -> list[str]:
         return [f"{group}_{s} = shared_{s}[{at}]" for s in self.width]
 
+    def merge_warps(self, group: str) -> list[str]:
+        """Fold what threads of the same ``lane`` in the other warps have put, each at its own number."""
+        others = range(1, WARPS)
+        return [x for w in others for x in [*self.get("t", f"lane + {w * WARP}"), self.merge(group, self.names("t"))]]
+
     def store(self, group: str, at: str) -> list[str]:
         """Store the accumulators, or finish them and store the result."""
         if self.parts:

@@ -181,16 +181,7 @@ def NAME({", ".join(fold.parameters())}, first, outers, rows, columns, share, ou
     {indent(4, fold.put(f"warp * {WARP} + lane", "a"))}
     cuda.syncthreads()
     if warp == 0:
-        {
-            indent(
-                8,
-                [
-                    line
-                    for w in range(1, WARPS)
-                    for line in [*fold.get("t", f"lane + {w * WARP}"), fold.merge("a", fold.names("t"))]
-                ],
-            )
-        }
+        {indent(8, fold.merge_warps("a"))}
         if column < columns:
             {indent(12, fold.store("a", "(cuda.blockIdx.y * outers + outer) * columns + column"))}
 """,

@@ -350,7 +350,6 @@ def map_columns(program: RowProgram, inputs: tuple[str, ...], output: str) -> Te
     columns, 1, planes).
     """
     p = Program(program, inputs, output)
-    later = [line for w in range(1, WARPS) for line in [*p.get("t", f"lane + {w * WARP}"), p.merge("a0", p.names("t"))]]
     return p.finished(
         "map_columns",
         f"""
@@ -367,7 +366,7 @@ def NAME({", ".join([*p.parameters(), "first", "n", "columns", *p.integers()])})
     {indent(4, p.put(f"warp * {WARP} + lane", "a0"))}
     cuda.syncthreads()
     if warp == 0:
-        {indent(8, later + p.numbered() + p.put_numbers("lane"))}
+        {indent(8, p.merge_warps("a0") + p.numbered() + p.put_numbers("lane"))}
     cuda.syncthreads()
     if column < columns:
         {indent(8, p.get_numbers("lane"))}
