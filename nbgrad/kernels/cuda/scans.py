@@ -317,11 +317,7 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
     {indent(4, s.start("a"))}
     for low in range(first, stop, {tile}):
         here = origin + (low + thread) * step
-        if low + {tile} <= stop:
-            {indent(12, [*loads, *absorbed])}
-        else:
-            for t in range(thread, stop - low, {BLOCK}):
-                {indent(16, [*single, "place = low + t", *turned(), s.absorb("a", "place")])}
+        {indent(8, whole_or_not(tile, [*loads, *absorbed], [*single, "place = low + t", *turned(), s.absorb("a", "place")]))}
     {indent(4, merged)}
     if lane == 0:
         {indent(8, [f"sums_{k}[warp] = a_{k}" for k in s.width])}
@@ -331,6 +327,12 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
         {indent(8, [f"{s.stores(d).name}(out{k}, {AT_PART}, a_{k})" for k, d in enumerate(s.outputs)])}
 """,
     )
+
+
+def whole_or_not(tile: int, whole: list[str], single: list[str]) -> list[str]:
+    """Lines for a tile from ``low`` on that the part has all of, or for each element ``low + t`` that is left."""
+    left = [f"    for t in range(thread, stop - low, {BLOCK}):", *(f"        {line}" for line in single)]
+    return [f"if low + {tile} <= stop:", *(f"    {line}" for line in whole), "else:", *left]
 
 
 def both_ways(lines: list[str]) -> list[str]:
@@ -397,11 +399,7 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
     {indent(4, s.carried("c", AT_PART) if stage == "carried" else s.start("c"))}
     for low in range(first, stop, {tile}):
         here = origin + (low + thread) * step
-        if low + {tile} <= stop:
-            {indent(12, loads)}
-        else:
-            for t in range(thread, stop - low, {BLOCK}):
-                {indent(16, single)}
+        {indent(8, whole_or_not(tile, loads, single))}
         cuda.syncthreads()
         left = multiply_add_i32(thread, {-each}, min(stop - low, {tile}))
         {indent(8, s.start("a"))}
@@ -413,11 +411,7 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
         {indent(8, before)}
         {indent(8, walked([*s.advance("b", "place"), *keep]))}
         cuda.syncthreads()
-        if low + {tile} <= stop:
-            {indent(12, stores)}
-        else:
-            for t in range(thread, stop - low, {BLOCK}):
-                {indent(16, single_out)}
+        {indent(8, whole_or_not(tile, stores, single_out))}
         cuda.syncthreads()
 """,
         (*elements, *results[:1]) if apart else elements,
