@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Sequence
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
+from .build import blocks_with
 from .folds import AHEAD, MOST_HELD, Fold, several_ahead, whole_vectors
 from .meetings import in_pairs, meet, meeting_places
 from .reductions import short_width
@@ -26,7 +27,6 @@ HELD_BYTES = 256  # of registers that a thread's elements may take
 TERMS = 8  # that are added in pairs before they are added to a carried sum
 BESIDE = 56  # registers that a thread needs beside what it holds; fewer blocks than fit were measured to cost nothing
 PLACES = 16  # registers of the places of elements
-REGISTERS = 65536  # of a multiprocessor
 
 
 class RowProgram(NamedTuple):
@@ -224,7 +224,7 @@ def resident(program: RowProgram, shape: Shape, operands: int) -> int:
     """How many blocks a multiprocessor is to hold; 0: as many as of other kernels."""
     double = itemsize(program.of.dtype) // 4
     needed = shape.held * shape.lanes * operands * double + BESIDE * double + PLACES * program.indexed
-    return next((blocks for blocks in (4, 3, 2) if needed <= REGISTERS // (blocks * BLOCK)), 1) if shape.held else 0
+    return blocks_with(needed) if shape.held else 0
 
 
 class HeldLines:
