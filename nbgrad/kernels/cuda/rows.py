@@ -20,7 +20,7 @@ from .meetings import in_pairs, meet, meeting_places
 from .reductions import short_width
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
-__all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_grid"]
+__all__ = ["RowProgram", "Shape", "fold_program", "map_columns", "map_rows", "row_shape", "rows_grid"]
 
 ROW_BYTES = 128  # of one operand that a thread holds before more threads share the row
 HELD_BYTES = 256  # of registers that a thread's elements may take
@@ -61,6 +61,11 @@ class RowProgram(NamedTuple):
         """The names that the templates take."""
         mapped = {} if self.mapped is None else {"mapped": self.mapped}
         return {**self.of.source(), "numbers_of": self.numbers, **mapped, **dict(self.names)}
+
+
+def fold_program(of: Accumulator) -> RowProgram:
+    """The program of rows that are folded, and no more: the result of a row is what becomes of its accumulators."""
+    return RowProgram(of, of.finish, (of.dtype,), None, values=of.values)
 
 
 class Shape(NamedTuple):

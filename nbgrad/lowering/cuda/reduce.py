@@ -27,7 +27,7 @@ from ...kernels.cuda.reductions import (
     short_rows_grid,
     short_width,
 )
-from ...kernels.cuda.rows import RowProgram, Shape, map_rows, row_shape, rows_grid
+from ...kernels.cuda.rows import RowProgram, Shape, fold_program, map_rows, row_shape, rows_grid
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...ops.core import General
@@ -166,8 +166,7 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
     if of.around and folding.stage == "whole" and (rows == 1 or step == n):
         shape = row_shape(n, inputs, of.dtype)
         if shape.held:
-            program = RowProgram(of, of.finish, (of.dtype,), None, values=of.values)
-            return [program_step(program, inputs, folding.output, shape, folding.pointers, folding.given, (rows, n))]
+            return [program_step(fold_program(of), inputs, folding.output, shape, folding.pointers, folding.given, (rows, n))]
     if n <= SHORT and rows > 1:
         width = short_width(n, lanes)
 
