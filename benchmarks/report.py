@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cuda.report import update as update_gpu
 from benchmarks.harness import OURS, RESULTS, ROOT, Result, Spread
 
-__all__ = ["Row", "newest", "plot", "results_in", "rows_of", "show", "update_operations", "update_readme"]
+__all__ = ["Row", "newest", "plot", "records_in", "results_in", "rows_of", "show", "update_operations", "update_readme"]
 
 PREFIXES = {"s": {1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}, "B": {1e9: "G", 1e6: "M", 1e3: "k", 1.0: ""}}
 START, END = "<!-- benchmarks:start -->", "<!-- benchmarks:end -->"
@@ -175,16 +174,25 @@ def plot(results: Sequence[Result], path: Path) -> None:
     pyplot.close(figure)
 
 
-def newest(folder: Path = RESULTS) -> Path:
-    """The results file whose run finished last, by its own clock.
+def records_in(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """The results of a folder with their files, in the order in which their runs finished, by their own clocks.
 
     Raises:
         FileNotFoundError: no run has been recorded.
     """
-    files = list(folder.glob("*.json"))
-    if not files:
+    found = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in folder.glob("*.json")]
+    if not found:
         raise FileNotFoundError(f"report: no results in {folder}, expected a JSON file. Hint: run `make bench` first.")
-    return max(files, key=lambda path: json.loads(path.read_text())["finished"])
+    return sorted(found, key=lambda pair: pair[1]["finished"])
+
+
+def newest(folder: Path = RESULTS) -> Path:
+    """The results file whose run finished last.
+
+    Raises:
+        FileNotFoundError: no run has been recorded.
+    """
+    return records_in(folder)[-1][0]
 
 
 def markdown(rows: Sequence[Row]) -> Iterator[str]:
@@ -242,8 +250,7 @@ def replace_between(text: str, start: str, end: str, content: str) -> str:
 
 def update_readme(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> Path:
     """Write the newest results into ``readme`` and, completely, beside the results file; the path of that file."""
-    source = newest(folder)
-    record = json.loads(source.read_text())
+    source, record = records_in(folder)[-1]
     complete = source.with_suffix(".md")
     complete.write_text(page(record, source.with_suffix(".png").name))
     link = complete.relative_to(readme.parent).as_posix()
@@ -324,10 +331,8 @@ def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") 
     """
     from benchmarks.operations import unexplained
 
-    files = sorted(folder.glob("*.json"), key=lambda path: json.loads(path.read_text())["finished"])
-    if not files:
-        raise FileNotFoundError(f"report: no results in {folder}. Hint: run `make bench` first.")
-    first, last = (json.loads(path.read_text()) for path in (files[0], files[-1]))
+    records = records_in(folder)
+    (_, first), (source, last) = records[0], records[-1]
     found = ratios_of(last)
     missing = unexplained(found, MOST)
     if missing:
@@ -337,10 +342,12 @@ def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") 
     decisions = ("## Why it is made like that", "", DECISIONS.read_text(encoding="utf-8").rstrip(), "")
     lines = (INTRODUCTION, "", provenance(last), "", earlier, "", *tables, *decisions)
     page.write_text("\n".join(lines), encoding="utf-8")
-    return files[-1]
+    return source
 
 
 if __name__ == "__main__":
+    from benchmarks.cuda.report import update as update_gpu
+
     try:
         print(f"docs/performance.md: table from {update_operations().name}")
     except (FileNotFoundError, LookupError) as error:

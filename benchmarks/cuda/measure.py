@@ -85,6 +85,12 @@ CLOCKS = {"device": device_seconds, "host": host_seconds, "whole": whole_seconds
 MOST_PROCESSES = 3  # rounds of calls that take seconds
 
 
+def calls_in(lib: Any, call: Call, block: float, most: int) -> int:
+    """How many calls take about ``block`` seconds."""
+    call()
+    return max(1, min(most, int(block / whole_seconds(lib, call, 3))))
+
+
 def measure(candidates: dict[str, tuple[Any, Call]], clock: str, rounds: int, block: float, most: int = 200) -> Measured:
     """Time candidates ``{name: (library, call)}`` against each other; the first is nbgrad's.
 
@@ -95,13 +101,10 @@ def measure(candidates: dict[str, tuple[Any, Call]], clock: str, rounds: int, bl
     """
     of = CLOCKS[clock]
     counts, samples = {}, {name: [] for name in candidates}
-    if clock == "process":
-        rounds, most = min(rounds, MOST_PROCESSES), 1
+    rounds = min(rounds, MOST_PROCESSES) if clock == "process" else rounds
     for name, (lib, call) in candidates.items():
         call()
-        if most > 1:
-            call()
-        counts[name] = max(1, min(most, int(block / whole_seconds(lib, call, 3)))) if most > 1 else 1
+        counts[name] = 1 if clock == "process" else calls_in(lib, call, block, most)
     order, draw = list(candidates), random.Random(0)
     for _ in range(rounds):
         draw.shuffle(order)

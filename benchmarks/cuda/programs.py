@@ -483,7 +483,7 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
         Row("mul of 16 with its node, host", small_product(True), clock="host", budget=0.6, limit=3e-6),
         Row("allocation and free, host", allocated, clock="host", budget=0.5),
         Row("20 mul + sum, forward and backward", chain(False), clock="whole", budget=0.6),
-        Row("20 mul + sum, forward and backward, captured", chain(True), clock="whole", budget=1.0),
+        Row("20 mul + sum, forward and backward, captured", chain(True), clock="whole"),
         Row("20 mul + sum, forward and backward, captured; torch eager", chain(True, False), clock="whole", budget=0.25),
         Row("MLP step 64-128-128-10, batch 128, SGD", step(perceptron, at(128, 2), 64), clock="whole", budget=0.6),
         Row(

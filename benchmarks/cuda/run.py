@@ -106,7 +106,7 @@ def judged(row: Row, found: Measured, copy_rate: float | None) -> dict[str, Any]
         record["TFLOP/s"] = row.flops / ours / 1e12
     if row.budget is not None:
         record["budget"] = row.budget
-        missed += [f"torch {row.budget}"] if "torch" in found.ratios and round(found.ratios["torch"][1], 2) > row.budget else []
+        missed += [f"torch {row.budget}"] if "torch" in found.ratios and found.ratios["torch"][1] > row.budget else []
     if row.limit is not None:
         record["limit"] = row.limit
         missed += [f"{row.limit:g} s"] if ours > row.limit else []

@@ -236,7 +236,7 @@ def numbered(factory: Callable, *, uniform: bool = False) -> Callable:
         kind = (kind_named(named) if uniform else False) if named else get_default_dtype()
         if special or elsewhere or kind is False or uniform and len(args) != 2:
             return factory(*args, **named)
-        key: tuple = (kind,)
+        key: tuple = (kind, named.get("dtype"))  # a number has a dtype of its own, which is not the default one
         for value in args:
             what = type(value)
             if isinstance(value, tuple):

@@ -435,3 +435,22 @@ def test_long_sequences_are_made_of_the_numbers_of_short_ones(name):
     )
     np.testing.assert_array_equal(nbgrad.arange(count, -count, -2).numpy(), np.arange(count, -count, -2))
     assert nbgrad.arange(count).dtype is nbgrad.int64 and nbgrad.arange(count)._version == 0
+
+
+# ---- repeated calls ----------------------------------------------------------------------------------------------------
+NAMED = [{}, {"dtype": nbgrad.float32}, {"device": "cpu"}, {"dtype": nbgrad.float32, "device": "cpu"}, {"dtype": nbgrad.int32}]
+
+
+@pytest.mark.parametrize("number", [3, 2.5])
+@pytest.mark.parametrize("order", [1, -1])
+def test_repeated_calls_do_not_depend_on_what_came_before(number, order):
+    """The dtype that is named, or else that of the number or the default one, whichever call was the first."""
+    size = (2, 3, 4 + order)  # which no other test asks for
+    for _ in range(2):
+        for named in NAMED[::order]:
+            wanted = named.get("dtype", nbgrad.int64 if type(number) is int else nbgrad.float32)
+            x = nbgrad.full(size, number, **named)
+            assert x.dtype is wanted and (x == int(number) if wanted is nbgrad.int32 else x == number).all()
+            for make, filled in ((nbgrad.zeros, 0), (nbgrad.ones, 1)):
+                y = make(size, **named)
+                assert y.dtype is named.get("dtype", nbgrad.float32) and (y == filled).all()

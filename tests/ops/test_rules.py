@@ -211,7 +211,7 @@ def digest() -> str:
             if outs[0].requires_grad:
                 inputs = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
                 grads = nbgrad.grad(outs[0], inputs, nbgrad.tensor(weights_of(results(outs))[0]), allow_unused=True)
-                lines += [f"{name} gradient {np.asarray(g.numpy()).tobytes().hex()}" for g in grads if g is not None]
+                lines += [f"{name} gradient {None if g is None else np.asarray(g.numpy()).tobytes().hex()}" for g in grads]
     return "\n".join(lines)
 
 

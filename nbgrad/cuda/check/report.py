@@ -26,7 +26,6 @@ PACKAGES = (
 )
 
 
-@cache
 def driver_version() -> str:
     """As the kernel module of Linux says it."""
     try:
@@ -36,6 +35,7 @@ def driver_version() -> str:
     return next((word for word in told.split() if word[0].isdigit() and "." in word), "unknown")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Card, driver, Python and packages, of those that are installed."""
     from ...kernels.cuda.driver import bindings, card, check
