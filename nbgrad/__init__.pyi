@@ -964,12 +964,12 @@ def triangular_solve(b: Array, A: Tensor, upper: _bool = True, transpose: _bool 
     """(solution, A) of ``linalg.solve_triangular``, with A transposed if asked for."""
 def tril(input: Array, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of matrices, zero above the diagonal."""
-def tril_indices(row: Array, col: _int, offset: _int = 0, *, dtype: DType | None = None, device: Device | str | None = None,
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType | None = None, device: Device | str | None = None,
                  requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the lower triangle of a matrix, (2, n)."""
 def triu(input: Array, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of matrices, zero below the diagonal."""
-def triu_indices(row: Array, col: _int, offset: _int = 0, *, dtype: DType | None = None, device: Device | str | None = None,
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType | None = None, device: Device | str | None = None,
                  requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the upper triangle of a matrix, (2, n)."""
 def true_divide(input: Operand, other: Operand, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:

@@ -47,13 +47,15 @@ def names_used(tree: ast.AST) -> Iterator[str]:
                 root, _, rest = alias.name.partition(".")
                 if root in ROOTS:
                     known[alias.asname or root] = rest if alias.asname else ""
-                    yield from [rest] if rest else []
+                    if rest:
+                        yield rest
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level and node.module.partition(".")[0] in ROOTS:
             place = node.module.partition(".")[2]
             for alias in node.names:
                 name = place if alias.name == "*" else f"{place}.{alias.name}".lstrip(".")
                 known[alias.asname or alias.name] = name
-                yield from [name] if name else []
+                if name:
+                    yield name
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in inner:
@@ -63,7 +65,7 @@ def names_used(tree: ast.AST) -> Iterator[str]:
                 parts.append(base.attr)
                 base = base.value
             if isinstance(base, ast.Name) and base.id in known:
-                yield ".".join([*([known[base.id]] if known[base.id] else []), *reversed(parts)])
+                yield ".".join(filter(None, (known[base.id], *reversed(parts))))
 
 
 @cache

@@ -85,6 +85,8 @@ OWN_TYPES = {
     ("cross", "dim"): "int",
     ("gradient", "spacing"): "Number | Sequence[Tensor | Number]",
     ("linalg_diagonal", "dim"): "int",
+    ("tril_indices", "row"): "int",
+    ("triu_indices", "row"): "int",
     **{
         (f"adaptive_{kind}_pool{n}d", "output_size"): "int | None | Sequence[int | None]"
         for kind in ("avg", "max")

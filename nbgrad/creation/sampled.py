@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from ..base.dtypes import DTypeLike, dtype_of, get_default_dtype
-from ..base.errors import DTypeError
+from ..base.errors import ArgumentError, DTypeError
 from ..dispatch.out import write_out
 from ..tensors.tensor import Tensor
 from .factories import tensor
 
-__all__ = ["sampled"]
+__all__ = ["sampled", "whole_number"]
+
+
+def whole_number(name: str, what: str, value: Any) -> int:
+    """An argument that is an integer.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name}: {what} must be an integer, got {value!r}.") from None
 
 
 def sampled(

@@ -20,23 +20,7 @@ from ..methods.namespaces import module_below
 from . import constraints, transforms
 from .combined import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
-from .continuous import (
-    Beta,
-    Cauchy,
-    Chi2,
-    ContinuousBernoulli,
-    Exponential,
-    FisherSnedecor,
-    Gamma,
-    GeneralizedPareto,
-    Gumbel,
-    InverseGamma,
-    Laplace,
-    Normal,
-    StudentT,
-    Uniform,
-    VonMises,
-)
+from .continuous import Beta, Chi2, ContinuousBernoulli, Exponential, FisherSnedecor, Gamma, InverseGamma, Uniform, VonMises
 from .discrete import (
     Bernoulli,
     Binomial,
@@ -50,6 +34,7 @@ from .discrete import (
 )
 from .distribution import Distribution
 from .kl import kl_divergence, register_kl
+from .location_scale import Cauchy, GeneralizedPareto, Gumbel, Laplace, Normal, StudentT
 from .multivariate import Dirichlet, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
 from .relaxed import ExpRelaxedCategorical, LogitRelaxedBernoulli, RelaxedBernoulli, RelaxedOneHotCategorical
 from .transformed import HalfCauchy, HalfNormal, Kumaraswamy, LogisticNormal, LogNormal, Pareto, Weibull

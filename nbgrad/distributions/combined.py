@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import nbgrad
@@ -41,7 +40,7 @@ class Independent(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         inner = self.event_shape[: self.reinterpreted_batch_ndims]
         base = self.base_dist.expand(Size(batch_shape) + inner)
-        return Independent(base, self.reinterpreted_batch_ndims, validate_args=False)
+        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
 
     has_rsample = property(lambda d: d.base_dist.has_rsample)
     mean = property(lambda d: d.base_dist.mean)
@@ -55,8 +54,8 @@ class Independent(Distribution):
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         """That of the distribution, of all dimensions of the event."""
-        n = self.reinterpreted_batch_ndims
-        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
+        inner = self.base_dist.support
+        return constraints.widened(inner, inner.event_dim + self.reinterpreted_batch_ndims)
 
     def sample(self, sample_shape: Any = EMPTY) -> Tensor:
         return self.base_dist.sample(sample_shape)
@@ -88,8 +87,6 @@ class MixtureSameFamily(Distribution):
     tensor(1.2500)
     """
 
-    arg_constraints: Any = {}
-
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
     ) -> None:
@@ -118,7 +115,11 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         count = self._mixture_distribution._num_events
         parts = self._component_distribution.expand(Size((*batch_shape, count)))
-        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), parts, validate_args=False)
+        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), parts, self._validate_args)
+
+    def beside(self, value: Tensor) -> Tensor:
+        """A value for each component."""
+        return value.unsqueeze(-1 - len(self.event_shape))
 
     def weighted(self, values: Tensor) -> Tensor:
         """The mean over components."""
@@ -131,12 +132,8 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        between = self._component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
+        between = self._component_distribution.mean - self.beside(self.mean)
         return self.weighted(self._component_distribution.variance + between.square())
-
-    def beside(self, value: Tensor) -> Tensor:
-        """A value for each component."""
-        return value.unsqueeze(-1 - len(self.event_shape))
 
     def cdf(self, value: Tensor) -> Tensor:
         return (self._component_distribution.cdf(self.beside(value)) * self._mixture_distribution.probs).sum(-1)
@@ -172,14 +169,11 @@ class TransformedDistribution(Distribution):
     tensor(-0.9189)
     """
 
-    arg_constraints: Any = {}
-
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(transform, Transform) for transform in self.transforms):
             raise ArgumentError(f"TransformedDistribution: expected a Transform or a list of them, got {transforms!r}.")
-        whole = ComposeTransform(self.transforms)
-        shape = base_distribution.batch_shape + base_distribution.event_shape
+        whole, shape = self.whole, base_distribution.batch_shape + base_distribution.event_shape
         if len(shape) < whole.domain.event_dim:
             raise ShapeError(
                 f"TransformedDistribution: transforms of {whole.domain.event_dim} dimensions, events of {list(shape)}."
@@ -194,35 +188,29 @@ class TransformedDistribution(Distribution):
         super().__init__(after[: len(after) - dims], after[len(after) - dims :], validate_args)
 
     has_rsample = property(lambda d: d.base_dist.has_rsample)
+    whole = property(lambda d: ComposeTransform(d.transforms))
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         """The last transform's codomain, of all dimensions of an event."""
         found = self.transforms[-1].codomain if self.transforms else self.base_dist.support
-        more = len(self.event_shape) - found.event_dim
-        return constraints.independent(found, more) if more > 0 else found
+        return constraints.widened(found, len(self.event_shape))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(TransformedDistribution, _instance)
         new.transforms = self.transforms
-        shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self.event_shape)
+        shape = self.whole.inverse_shape(Size(batch_shape) + self.event_shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
-    def through(self, x: Tensor) -> Tensor:
-        """All transforms."""
-        for transform in self.transforms:
-            x = transform(x)
-        return x
-
     def sample(self, sample_shape: Any = EMPTY) -> Tensor:
         with nbgrad.no_grad():
-            return self.through(self.base_dist.sample(sample_shape))
+            return self.whole(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = EMPTY) -> Tensor:
-        return self.through(self.base_dist.rsample(sample_shape))
+        return self.whole(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -238,13 +226,11 @@ class TransformedDistribution(Distribution):
 
     def monotone(self, value: Tensor) -> Tensor:
         """A probability, or what is left where the transforms fall."""
-        sign = math.prod(transform.sign for transform in self.transforms)
+        sign = self.whole.sign
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        for transform in reversed(self.transforms):
-            value = transform.inv(value)
-        return self.monotone(self.base_dist.cdf(value))
+        return self.monotone(self.base_dist.cdf(self.whole.inv(value)))
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.through(self.base_dist.icdf(self.monotone(value)))
+        return self.whole(self.base_dist.icdf(self.monotone(value)))

@@ -40,13 +40,9 @@ class ConstraintRegistry:
 
 def key_of(constraint: Any) -> Any:
     """Regions of a kind differ in their bounds alone."""
-    return (
-        constraint.told
-        if isinstance(constraint, constraints.Region)
-        else constraint
-        if isinstance(constraint, type)
-        else type(constraint)
-    )
+    if isinstance(constraint, constraints.Region):
+        return constraint.told
+    return constraint if isinstance(constraint, type) else type(constraint)
 
 
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()

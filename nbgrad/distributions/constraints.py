@@ -134,6 +134,12 @@ class _Independent(Constraint):
         return f"independent({self.base_constraint}, {self.reinterpreted_batch_ndims})"
 
 
+def widened(constraint: Constraint, event_dim: int) -> Constraint:
+    """A constraint of events of so many dimensions, or of its own if they are more."""
+    more = event_dim - constraint.event_dim
+    return _Independent(constraint, more) if more > 0 else constraint
+
+
 def over_last(valid: Tensor, dims: int) -> Tensor:
     """Whether all of the last dimensions are valid."""
     return valid.all(tuple(range(-dims, 0))) if dims else valid

@@ -3,161 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import nbgrad
 
 from .. import Tensor
 from . import constraints
 from .constraints import positive, real
-from .distribution import Family, Size, noise
-from .odds import Odds
+from .distribution import Family, Size, lazy, noise, require
+from .location_scale import LOG_2PI
+from .odds import Odds, clamp_probs
 from .sampling import log_gamma_sample, von_mises_sample
 
-__all__ = [
-    "Beta",
-    "Cauchy",
-    "Chi2",
-    "ContinuousBernoulli",
-    "Exponential",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Gumbel",
-    "InverseGamma",
-    "Laplace",
-    "Normal",
-    "StudentT",
-    "Uniform",
-    "VonMises",
-]
-
-LOG_2PI = math.log(2 * math.pi)
-EULER = 0.57721566490153286061  # the Euler-Mascheroni constant
-
-
-class Normal(Family):
-    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
-
-    >>> Normal(0.0, 2.0).log_prob(nbgrad.tensor(1.0))
-    tensor(-1.7371)
-    """
-
-    parameters = {"loc": real, "scale": positive}
-    support = real
-    has_rsample = True
-    mean = mode = property(lambda d: d.loc)
-    stddev = property(lambda d: d.scale)
-    variance = property(lambda d: d.scale.square())
-
-    def draw(self, shape: Size) -> Tensor:
-        return self.loc + noise("normal", self.loc, shape) * self.scale
-
-    def log_density(self, value: Tensor) -> Tensor:
-        return -0.5 * ((value - self.loc) / self.scale).square() - self.scale.log() - 0.5 * LOG_2PI
-
-    def cumulative(self, value: Tensor) -> Tensor:
-        return 0.5 * (1 + nbgrad.erf((value - self.loc) / (self.scale * math.sqrt(2))))
-
-    def quantile(self, value: Tensor) -> Tensor:
-        return self.loc + self.scale * nbgrad.erfinv(2 * value - 1) * math.sqrt(2)
-
-    def entropy(self) -> Tensor:
-        return 0.5 + 0.5 * LOG_2PI + self.scale.log()
-
-
-class Laplace(Family):
-    """The Laplace distribution around ``loc``.
-
-    >>> Laplace(0.0, 1.0).log_prob(nbgrad.tensor(2.0))
-    tensor(-2.6931)
-    """
-
-    parameters = {"loc": real, "scale": positive}
-    support = real
-    has_rsample = True
-    mean = mode = property(lambda d: d.loc)
-    stddev = property(lambda d: math.sqrt(2) * d.scale)
-    variance = property(lambda d: 2 * d.scale.square())
-
-    def draw(self, shape: Size) -> Tensor:
-        return self.quantile(noise("uniform", self.loc, shape))
-
-    def log_density(self, value: Tensor) -> Tensor:
-        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
-
-    def cumulative(self, value: Tensor) -> Tensor:
-        z = (value - self.loc) / self.scale
-        return 0.5 - 0.5 * z.sign() * nbgrad.expm1(-z.abs())
-
-    def quantile(self, value: Tensor) -> Tensor:
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * nbgrad.log1p(-2 * term.abs())
-
-    def entropy(self) -> Tensor:
-        return 1 + (2 * self.scale).log()
-
-
-class Cauchy(Family):
-    """The Cauchy distribution, which has no mean.
-
-    >>> Cauchy(0.0, 1.0).log_prob(nbgrad.tensor(0.0))
-    tensor(-1.1447)
-    """
-
-    parameters = {"loc": real, "scale": positive}
-    support = real
-    has_rsample = True
-    mean = property(lambda d: nbgrad.full_like(d.loc, math.nan))
-    mode = property(lambda d: d.loc)
-    variance = property(lambda d: nbgrad.full_like(d.loc, math.inf))
-
-    def draw(self, shape: Size) -> Tensor:
-        return self.quantile(noise("uniform", self.loc, shape))
-
-    def log_density(self, value: Tensor) -> Tensor:
-        return -math.log(math.pi) - self.scale.log() - nbgrad.log1p(((value - self.loc) / self.scale).square())
-
-    def cumulative(self, value: Tensor) -> Tensor:
-        return nbgrad.atan((value - self.loc) / self.scale) / math.pi + 0.5
-
-    def quantile(self, value: Tensor) -> Tensor:
-        return self.loc + self.scale * nbgrad.tan(math.pi * (value - 0.5))
-
-    def entropy(self) -> Tensor:
-        return math.log(4 * math.pi) + self.scale.log()
-
-
-class Gumbel(Family):
-    """The Gumbel distribution: of the largest of many.
-
-    >>> Gumbel(0.0, 1.0).mean
-    tensor(0.5772)
-    """
-
-    parameters = {"loc": real, "scale": positive}
-    support = real
-    has_rsample = True
-    mean = property(lambda d: d.loc + d.scale * EULER)
-    mode = property(lambda d: d.loc)
-    stddev = property(lambda d: math.pi / math.sqrt(6) * d.scale)
-    variance = property(lambda d: d.stddev.square())
-
-    def draw(self, shape: Size) -> Tensor:
-        return self.quantile(noise("uniform", self.loc, shape))
-
-    def log_density(self, value: Tensor) -> Tensor:
-        z = (self.loc - value) / self.scale
-        return z - z.exp() - self.scale.log()
-
-    def cumulative(self, value: Tensor) -> Tensor:
-        return (-((self.loc - value) / self.scale).exp()).exp()
-
-    def quantile(self, value: Tensor) -> Tensor:
-        return self.loc - self.scale * (-value.log()).log()
-
-    def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + EULER)
+__all__ = ["Beta", "Chi2", "ContinuousBernoulli", "Exponential", "FisherSnedecor", "Gamma", "InverseGamma", "Uniform", "VonMises"]
 
 
 class Uniform(Family):
@@ -180,12 +37,10 @@ class Uniform(Family):
         return constraints.interval(self.low, self.high)
 
     def _check_parameters(self) -> None:
-        from .distribution import require
-
         require("Uniform", "high - low", self.high - self.low, positive)
 
     def draw(self, shape: Size) -> Tensor:
-        return self.low + nbgrad.rand(tuple(shape), dtype=self.low.dtype, device=self.low.device) * (self.high - self.low)
+        return self.quantile(nbgrad.rand(shape, dtype=self.low.dtype, device=self.low.device))
 
     def log_density(self, value: Tensor) -> Tensor:
         inside = (self.low <= value) & (self.high > value)
@@ -272,12 +127,15 @@ class Chi2(Gamma):
 
     parameters = {"df": positive}
 
-    def fill(self, values: dict, validate_args: bool | None) -> None:
-        super().fill(values, validate_args)
-        self.expand_more(self, self._batch_shape)
+    @lazy
+    def concentration(self) -> Tensor:
+        """Half of ``df``."""
+        return 0.5 * self.df
 
-    def expand_more(self, new: Any, batch: Size) -> None:
-        new.concentration, new.rate = 0.5 * new.df, nbgrad.full_like(new.df, 0.5)
+    @lazy
+    def rate(self) -> Tensor:
+        """1/2."""
+        return nbgrad.full_like(self.df, 0.5)
 
 
 class InverseGamma(Family):
@@ -313,6 +171,11 @@ class InverseGamma(Family):
         return a + self.rate.log() + nbgrad.lgamma(a) - (1 + a) * nbgrad.digamma(a)
 
 
+def log_beta(a: Tensor, b: Tensor) -> Tensor:
+    """The logarithm of the beta function."""
+    return nbgrad.lgamma(a) + nbgrad.lgamma(b) - nbgrad.lgamma(a + b)
+
+
 def dirichlet_mode(concentration: Tensor) -> Tensor:
     """The most likely vector; of concentrations that are all below 1, a corner."""
     a = (concentration - 1).clamp(min=0)
@@ -333,6 +196,7 @@ class Beta(Family):
     total = property(lambda d: d.concentration1 + d.concentration0)
     mean = property(lambda d: d.concentration1 / d.total)
     variance = property(lambda d: d.mean * (1 - d.mean) / (d.total + 1))
+    log_norm = property(lambda d: log_beta(d.concentration1, d.concentration0))
 
     @property
     def mode(self) -> Tensor:
@@ -347,50 +211,9 @@ class Beta(Family):
         a, b = self.concentration1, self.concentration0
         return nbgrad.xlogy(a - 1, value) + nbgrad.special.xlog1py(b - 1, -value) - self.log_norm
 
-    @property
-    def log_norm(self) -> Tensor:
-        """The logarithm of the beta function."""
-        a, b = self.concentration1, self.concentration0
-        return nbgrad.lgamma(a) + nbgrad.lgamma(b) - nbgrad.lgamma(a + b)
-
     def entropy(self) -> Tensor:
         a, b, digamma = self.concentration1, self.concentration0, nbgrad.digamma
         return self.log_norm - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)
-
-
-class StudentT(Family):
-    """Student's t distribution of ``df`` degrees of freedom, moved and scaled.
-
-    >>> StudentT(4.0).variance
-    tensor(2.)
-    """
-
-    parameters = {"df": positive, "loc": real, "scale": positive}
-    defaults = {"loc": 0.0, "scale": 1.0}
-    support = real
-    has_rsample = True
-    mean = property(lambda d: nbgrad.where(d.df > 1, d.loc, math.nan))
-    mode = property(lambda d: d.loc)
-
-    @property
-    def variance(self) -> Tensor:
-        df = self.df
-        wide = nbgrad.where(df > 1, math.inf, math.nan).to(df.dtype)
-        return nbgrad.where(df > 2, self.scale.square() * df / (df - 2), wide)
-
-    def draw(self, shape: Size) -> Tensor:
-        half = log_gamma_sample((0.5 * self.df).expand(tuple(shape)))  # of chi2 / 2
-        return self.loc + self.scale * noise("normal", self.loc, shape) * (0.5 * ((0.5 * self.df).log() - half)).exp()
-
-    def log_density(self, value: Tensor) -> Tensor:
-        df, z = self.df, (value - self.loc) / self.scale
-        norm = self.scale.log() + 0.5 * (df.log() + math.log(math.pi)) + nbgrad.lgamma(0.5 * df) - nbgrad.lgamma(0.5 * (df + 1))
-        return -0.5 * (df + 1) * nbgrad.log1p(z.square() / df) - norm
-
-    def entropy(self) -> Tensor:
-        df, half = self.df, 0.5 * (self.df + 1)
-        log_beta = nbgrad.lgamma(0.5 * df) + math.log(math.pi) / 2 - nbgrad.lgamma(half)
-        return self.scale.log() + half * (nbgrad.digamma(half) - nbgrad.digamma(0.5 * df)) + 0.5 * df.log() + log_beta
 
 
 class FisherSnedecor(Family):
@@ -417,8 +240,7 @@ class FisherSnedecor(Family):
 
     def log_density(self, value: Tensor) -> Tensor:
         a, b, ratio = 0.5 * self.df1, 0.5 * self.df2, self.df1 / self.df2
-        norm = nbgrad.lgamma(a) + nbgrad.lgamma(b) - nbgrad.lgamma(a + b)
-        return a * ratio.log() + (a - 1) * value.log() - (a + b) * nbgrad.log1p(ratio * value) - norm
+        return a * ratio.log() + (a - 1) * value.log() - (a + b) * nbgrad.log1p(ratio * value) - log_beta(a, b)
 
 
 class VonMises(Family):
@@ -462,20 +284,9 @@ class ContinuousBernoulli(Odds):
 
     support = constraints.unit_interval
     has_rsample = True
-    lims = (0.499, 0.501)
-
-    def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None) -> None:
-        self.lims = lims
-        self.fill({"probs": probs, "logits": logits}, validate_args)
-
-    def expand_more(self, new: ContinuousBernoulli, batch: Size) -> None:
-        new.lims = self.lims
-
-    @property
-    def _p(self) -> Tensor:
-        """``probs`` away from 0 and 1."""
-        eps = nbgrad.finfo(self.probs.dtype).eps
-        return self.probs.clamp(eps, 1 - eps)
+    settings = {"lims": (0.499, 0.501)}
+    arguments = ("probs", "logits", "lims")
+    _p = property(lambda d: clamp_probs(d.probs))
 
     def _apart(self) -> tuple[Tensor, Tensor]:
         """Where ``probs`` is away from 1/2, and a probability that is so everywhere."""
@@ -503,9 +314,6 @@ class ContinuousBernoulli(Odds):
         wide = p * (p - 1) / (1 - 2 * p).square() + 1 / (nbgrad.log1p(-p) - p.log()).square()
         return nbgrad.where(apart, wide, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def draw(self, shape: Size) -> Tensor:
-        return self.quantile(noise("uniform", self.probs, shape))
-
     def log_density(self, value: Tensor) -> Tensor:
         logits = self.logits
         return value * logits - nbgrad.nn.functional.softplus(logits) + self._log_norm
@@ -523,55 +331,3 @@ class ContinuousBernoulli(Odds):
     def entropy(self) -> Tensor:
         p = self._p
         return -self.mean * (p.log() - nbgrad.log1p(-p)) - self._log_norm - nbgrad.log1p(-p)
-
-
-class GeneralizedPareto(Family):
-    """The generalised Pareto distribution: of how far events exceed a threshold.
-
-    >>> GeneralizedPareto(0.0, 1.0, 0.25).mean
-    tensor(1.3333)
-    """
-
-    parameters = {"loc": real, "scale": positive, "concentration": real}
-    has_rsample = True
-    mode = property(lambda d: d.loc)
-
-    @constraints.dependent_property
-    def support(self) -> constraints.Constraint:
-        """From ``loc`` on; of negative concentrations, up to a bound."""
-        top = self.loc - self.scale / nbgrad.where(self.concentration < 0, self.concentration, -1.0)
-        return constraints.interval(self.loc, nbgrad.where(self.concentration < 0, top, math.inf))
-
-    @property
-    def mean(self) -> Tensor:
-        return nbgrad.where(self.concentration < 1, self.loc + self.scale / (1 - self.concentration), math.inf)
-
-    @property
-    def variance(self) -> Tensor:
-        c = self.concentration
-        return nbgrad.where(c < 0.5, self.scale.square() / ((1 - c).square() * (1 - 2 * c)), math.inf)
-
-    def survival_log(self, value: Tensor) -> Tensor:
-        """-log(1 - cdf): log(1 + c z) / c, with its limit where c is near 0."""
-        z, c = (value - self.loc) / self.scale, self.concentration
-        near = c.abs() < 1e-6
-        apart = nbgrad.where(near, 1.0, c)
-        return nbgrad.where(near, z - 0.5 * c * z.square(), nbgrad.log1p(apart * z) / apart)
-
-    def draw(self, shape: Size) -> Tensor:
-        return self.quantile(noise("uniform", self.loc, shape))
-
-    def log_density(self, value: Tensor) -> Tensor:
-        return -self.scale.log() - (1 + self.concentration) * self.survival_log(value)
-
-    def cumulative(self, value: Tensor) -> Tensor:
-        return -nbgrad.expm1(-self.survival_log(value))
-
-    def quantile(self, value: Tensor) -> Tensor:
-        c, e = self.concentration, -nbgrad.log1p(-value)
-        near = c.abs() < 1e-6
-        apart = nbgrad.where(near, 1.0, c)
-        return self.loc + self.scale * nbgrad.where(near, e + 0.5 * c * e.square(), nbgrad.expm1(apart * e) / apart)
-
-    def entropy(self) -> Tensor:
-        return self.scale.log() + self.concentration + 1

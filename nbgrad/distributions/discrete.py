@@ -239,7 +239,7 @@ class Categorical(Choice):
         return constraints.integer_interval(0, self._num_events - 1)
 
     def draw(self, shape: Size) -> Tensor:
-        return self.chosen(shape[: len(shape) - len(self._batch_shape)])
+        return self.chosen(self.ahead(shape))
 
     def log_density(self, value: Tensor) -> Tensor:
         value, logits = nbgrad.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
@@ -263,7 +263,7 @@ class OneHotCategorical(Choice):
     mode = property(lambda d: functional.one_hot(d.probs.argmax(-1), d._num_events).to(d.probs.dtype))
 
     def draw(self, shape: Size) -> Tensor:
-        chosen = self.chosen(shape[: len(shape) - len(self._batch_shape) - 1])
+        chosen = self.chosen(self.ahead(shape))
         return functional.one_hot(chosen, self._num_events).to(self.probs.dtype)
 
     def log_density(self, value: Tensor) -> Tensor:
@@ -280,6 +280,9 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """A ``OneHotCategorical`` whose samples pass their gradient to the probabilities, as if these had been drawn.
 
     Source: Y. Bengio, N. Léonard and A. Courville, "Estimating or propagating gradients through stochastic neurons", 2013.
+
+    >>> OneHotCategoricalStraightThrough(probs=nbgrad.tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
     """
 
     has_rsample = True
@@ -295,17 +298,7 @@ class Multinomial(Choice):
     tensor(-0.9808)
     """
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None) -> None:
-        if not isinstance(total_count, int):
-            raise NotSupportedError(
-                f"Multinomial: total_count is a {type(total_count).__name__}, expected an int for the whole batch."
-            )
-        self.total_count = total_count
-        self.fill({"probs": probs, "logits": logits}, validate_args)
-
-    def event_of(self, events: dict[str, Any]) -> Any:
-        return next(iter(events.values()))
-
+    settings = {"total_count": 1}
     mean = property(lambda d: d.probs * d.total_count)
     variance = property(lambda d: d.total_count * d.probs * (1 - d.probs))
 
@@ -314,14 +307,17 @@ class Multinomial(Choice):
         """Counts with a sum of ``total_count``."""
         return constraints.multinomial(self.total_count)
 
-    def expand_more(self, new: Multinomial, batch: Size) -> None:
-        new.total_count = self.total_count
+    def fill(self, values: dict, validate_args: bool | None) -> None:
+        if not isinstance(self.total_count, int):
+            raise NotSupportedError(
+                f"Multinomial: total_count is a {type(self.total_count).__name__}, expected an int for the whole batch."
+            )
+        super().fill(values, validate_args)
 
     def draw(self, shape: Size) -> Tensor:
-        before = shape[: len(shape) - len(self._batch_shape) - 1]
-        chosen = self.chosen((self.total_count, *before))
-        counts = nbgrad.zeros(tuple(shape), dtype=self.probs.dtype, device=self.probs.device)
-        return counts.scatter_add(-1, chosen.movedim(0, -1), nbgrad.ones_like(chosen.movedim(0, -1), dtype=counts.dtype))
+        chosen = self.chosen((self.total_count, *self.ahead(shape))).movedim(0, -1)
+        counts = nbgrad.zeros(shape, dtype=self.probs.dtype, device=self.probs.device)
+        return counts.scatter_add(-1, chosen, nbgrad.ones_like(chosen, dtype=counts.dtype))
 
     def log_density(self, value: Tensor) -> Tensor:
         logits, value = nbgrad.broadcast_tensors(self.logits, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import nbgrad
@@ -14,7 +14,7 @@ from ..base.grad_mode import traces
 from ..tensors.batch_levels import open_levels
 from .constraints import Constraint, is_dependent
 
-__all__ = ["Distribution", "Family", "lazy", "noise"]
+__all__ = ["REQUIRED", "Declared", "Distribution", "Family", "lazy", "noise", "require", "tensors_of"]
 
 Size = nbgrad.Size
 EMPTY = Size()
@@ -186,7 +186,10 @@ class Distribution:
         require(name, "the value", value, self.support)
 
     def __repr__(self) -> str:
-        values = [(name, vars(self)[name]) for name in self.arg_constraints if name in vars(self)]
+        return self._told(name for name in self.arg_constraints if name in vars(self))
+
+    def _told(self, names: Iterable[str]) -> str:
+        values = [(name, getattr(self, name)) for name in names]
         told = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in values)
         return f"{type(self).__name__}({told})"
 
@@ -200,7 +203,8 @@ def require(owner: str, what: str, value: Tensor, constraint: Constraint) -> Non
     valid = constraint.check(value.detach())
     if not bool(valid.all()):
         place = (~valid).nonzero()[0].tolist()
-        found = value.detach()[tuple(place)].tolist() if place else value.tolist()
+        events = value.shape[value.dim() - constraint.event_dim :]
+        found = value.detach().expand(valid.shape + events)[tuple(place)].tolist()  # bounds may have more dimensions
         raise RangeError(
             f"{owner}: {what}, of shape {list(value.shape)}, is {found}{f' at {place}' if place else ''}, "
             f"expected values in {constraint}. Hint: validate_args=False does not look."
@@ -237,65 +241,97 @@ def noise(kind: str, like: Tensor, shape: Any) -> Tensor:
     return -uniform.log() if kind == "exponential" else uniform
 
 
-def tensors_of(owner: str, values: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Parameters as tensors: numbers take dtype and device of those that are tensors.
+def tensors_of(owner: str, values: Mapping[str, Any], parameters: Mapping[str, Constraint]) -> tuple[Size, dict[str, Tensor]]:
+    """The shape that parameters broadcast to, beside what stands apart in each, and they as tensors of it.
+
+    Numbers take dtype and device of those that are tensors; None: not given.
 
     Raises:
-        ArgumentError: neither.
+        ArgumentError: neither. ShapeError: too few dimensions, or they do not broadcast.
     """
     like = next((value for value in values.values() if isinstance(value, Tensor)), None)
-    found = {}
+    options = {"dtype": nbgrad.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
+    found, batches = {}, []
     for name, value in values.items():
-        if isinstance(value, Tensor):
-            found[name] = value
-        elif isinstance(value, (int, float)) or hasattr(value, "__float__"):
-            if like is None:
-                found[name] = nbgrad.tensor(float(value), dtype=nbgrad.get_default_dtype())
-            else:
-                found[name] = nbgrad.tensor(float(value), dtype=like.dtype, device=like.device)
-        else:
-            raise ArgumentError(f"{owner}: {name} is a {type(value).__name__}, expected a number or a tensor.")
-    return found
+        if value is None:
+            continue
+        if not isinstance(value, Tensor):
+            if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+                raise ArgumentError(f"{owner}: {name} is a {type(value).__name__}, expected a number or a tensor.")
+            value = nbgrad.tensor(float(value), **options)
+        dims = parameters[name].event_dim
+        if value.dim() < dims:
+            raise ShapeError(f"{owner}: {name} has shape {list(value.shape)}, expected at least {dims} dimensions.")
+        found[name] = value
+        batches.append(value.shape[: value.dim() - dims])
+    try:
+        batch = Size(nbgrad.broadcast_shapes(*batches))
+    except RuntimeError:
+        told = ", ".join(f"{name} {list(value.shape)}" for name, value in found.items())
+        raise ShapeError(f"{owner}: the parameters do not broadcast: {told}.") from None
+    for name, value in found.items():
+        shape = batch + value.shape[value.dim() - parameters[name].event_dim :]
+        found[name] = value if value.shape == shape else value.expand(shape)
+    return batch, found
 
 
 REQUIRED = inspect.Parameter.empty
 
 
-def declare(cls: Any) -> None:
-    """Give a class its constraints, and a signature of its parameters unless it has a constructor of its own."""
-    cls.arg_constraints = cls.parameters
-    if "__init__" not in vars(cls):
-        keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        defaults = {**dict.fromkeys(cls.either), **cls.defaults, "validate_args": None}
-        names = [*cls.parameters, "validate_args"]
-        cls.__signature__ = inspect.Signature([inspect.Parameter(n, keyword, default=defaults.get(n, REQUIRED)) for n in names])
-
-
-def bound(owner: Any, args: tuple, options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by name, and "validate_args".
-
-    Raises:
-        ArgumentError: others than the class declares.
-    """
-    try:
-        given = type(owner).__signature__.bind(*args, **options)
-    except TypeError as error:
-        raise ArgumentError(f"{type(owner).__name__}: {error}, expected {', '.join(owner.parameters)}.") from None
-    given.apply_defaults()
-    return dict(given.arguments)
-
-
-class Family(Distribution):
-    """Distributions that are declared: parameters, support, and formulas.
-
-    A subclass sets ``parameters``, a constraint for each name, in the order of its arguments. They broadcast together; of a
-    parameter whose constraint has an ``event_dim``, so many last dimensions stand apart, and the last parameter of that kind gives
-    ``event_shape`` its dimensions if the support has some. Then it has formulas: ``log_density(value)``, ``draw(shape)``, and
-    where there are some ``cumulative(value)`` and ``quantile(value)``; ``mean``, ``variance`` and the others are properties.
+class Declared:
+    """Distributions that are declared: their constraints, and the arguments that they are made of.
 
     Attributes:
+        parameters: a constraint for each name, in the order of arguments.
         defaults: values of parameters that need not be given.
         either: two parameters of which one is given; the other one is computed when it is asked for.
+        settings: what else is given, before the parameters, and kept as it is: defaults by name, or ``REQUIRED``.
+        arguments: the order of both, where it is another one.
+    """
+
+    parameters: ClassVar[dict[str, Constraint]] = {}
+    defaults: ClassVar[dict[str, Any]] = {}
+    either: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[dict[str, Any]] = {}
+    arguments: ClassVar[tuple[str, ...]] = ()
+    arg_constraints: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a class its constraints, and a signature of its arguments unless it has a constructor of its own."""
+        super().__init_subclass__(**options)
+        cls.arg_constraints = cls.parameters
+        if "__init__" not in vars(cls):
+            keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            defaults = {**dict.fromkeys(cls.either), **cls.settings, **cls.defaults, "validate_args": None}
+            names = [*(cls.arguments or (*cls.settings, *cls.parameters)), "validate_args"]
+            told = [inspect.Parameter(name, keyword, default=defaults.get(name, REQUIRED)) for name in names]
+            cls.__signature__ = inspect.Signature(told)  # type: ignore[attr-defined]
+
+    def bound(self, args: tuple, options: dict[str, Any]) -> tuple[dict[str, Any], bool | None]:
+        """Parameters by name, and ``validate_args``; settings are attributes from now on.
+
+        Raises:
+            ArgumentError: other arguments than the class declares.
+        """
+        try:
+            given = type(self).__signature__.bind(*args, **options)  # type: ignore[attr-defined]
+        except TypeError as error:
+            expected = ", ".join(self.arguments or (*self.settings, *self.parameters))
+            raise ArgumentError(f"{type(self).__name__}: {error}, expected {expected}.") from None
+        given.apply_defaults()
+        values = dict(given.arguments)
+        for name in self.settings:
+            setattr(self, name, values.pop(name))
+        return values, values.pop("validate_args")
+
+
+class Family(Declared, Distribution):
+    """Declared distributions with formulas.
+
+    The parameters broadcast together; of one whose constraint has an ``event_dim``, so many last dimensions stand apart, and the
+    last parameter of that kind gives ``event_shape`` its dimensions if the support has some. A subclass has ``log_density(value)``,
+    and where there are some ``cumulative(value)`` and ``quantile(value)``, or ``draw(shape)`` where there is no quantile; ``mean``,
+    ``variance`` and the others are properties.
     """
 
     if TYPE_CHECKING:
@@ -303,17 +339,8 @@ class Family(Distribution):
         def __getattr__(self, name: str) -> Any:
             """Parameters are attributes."""
 
-    parameters: ClassVar[dict[str, Constraint]] = {}
-    defaults: ClassVar[dict[str, Any]] = {}
-    either: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        declare(cls)
-
     def __init__(self, *args: Any, **options: Any) -> None:
-        values = bound(self, args, options)
-        self.fill(values, values.pop("validate_args"))
+        self.fill(*self.bound(args, options))
 
     def fill(self, values: dict[str, Any], validate_args: bool | None) -> None:
         """Take parameters by name; None: not given.
@@ -324,22 +351,9 @@ class Family(Distribution):
         name = type(self).__name__
         if self.either and sum(values[each] is not None for each in self.either) != 1:
             raise RangeError(f"{name}: expected one of {' and '.join(self.either)}, got both or none.")
-        tensors = tensors_of(name, {each: value for each, value in values.items() if value is not None})
-        batches, events = {}, {}
-        for each, value in tensors.items():
-            dims = self.parameters[each].event_dim
-            if value.dim() < dims:
-                raise ShapeError(f"{name}: {each} has shape {list(value.shape)}, expected at least {dims} dimensions.")
-            batches[each], events[each] = value.shape[: value.dim() - dims], value.shape[value.dim() - dims :]
-        try:
-            batch = nbgrad.broadcast_shapes(*batches.values())
-        except RuntimeError:
-            told = ", ".join(f"{each} {list(value.shape)}" for each, value in tensors.items())
-            raise ShapeError(f"{name}: the parameters do not broadcast: {told}.") from None
-        for each, value in tensors.items():
-            shape = tuple(batch) + tuple(events[each])
-            setattr(self, each, value if tuple(value.shape) == shape else value.expand(shape))
-        super().__init__(batch, self.event_of(events), validate_args)
+        batch, tensors = tensors_of(name, values, self.parameters)
+        vars(self).update(tensors)
+        super().__init__(batch, self.event_of({each: x.shape[len(batch) :] for each, x in tensors.items()}), validate_args)
 
     def event_of(self, events: dict[str, Any]) -> Any:
         """``event_shape``, of the parameters' last dimensions."""
@@ -348,28 +362,28 @@ class Family(Distribution):
 
     @property
     def param(self) -> Tensor:
-        """The parameter of ``either`` that was given."""
-        return next(vars(self)[name] for name in self.either if name in vars(self) and name in self._given())
-
-    def _given(self) -> list[str]:
-        return [name for name in self.parameters if name in vars(self)]
+        """A parameter, of ``either`` if there are two: for its shape, dtype and device."""
+        return next(vars(self)[name] for name in self.either or self.parameters if name in vars(self))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new, batch = self._get_checked_instance(type(self), _instance), Size(batch_shape)
-        for name in self._given():
-            value, dims = vars(self)[name], self.parameters[name].event_dim
-            setattr(new, name, value.expand(tuple(batch) + tuple(value.shape[value.dim() - dims :])))
-        self.expand_more(new, batch)
+        for name in self.settings:
+            setattr(new, name, getattr(self, name))
+        for name, constraint in self.parameters.items():
+            if name in vars(self):
+                value = vars(self)[name]
+                setattr(new, name, value.expand(batch + value.shape[value.dim() - constraint.event_dim :]))
         Distribution.__init__(new, batch, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
-    def expand_more(self, new: Any, batch: Size) -> None:
-        """Attributes beside the parameters."""
+    def ahead(self, shape: Size) -> Size:
+        """Of the shape of samples, what is before the batch's."""
+        return shape[: len(shape) - len(self._batch_shape) - len(self._event_shape)]
 
     def draw(self, shape: Size) -> Tensor:
-        """Events of that shape."""
-        raise self._lacks("sample")
+        """Events of that shape: where a family has no way of its own, the quantiles of uniform numbers."""
+        return self.quantile(noise("uniform", self.param, shape))
 
     def log_density(self, value: Tensor) -> Tensor:
         """``log_prob`` of an event."""

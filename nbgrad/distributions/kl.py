@@ -12,11 +12,12 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
 from .combined import Independent, TransformedDistribution
-from .continuous import EULER, Beta, Cauchy, ContinuousBernoulli, Exponential, Gamma, Gumbel, InverseGamma, Laplace, Normal, Uniform
+from .continuous import Beta, ContinuousBernoulli, Exponential, Gamma, InverseGamma, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution
+from .location_scale import EULER, LOG_2PI, Cauchy, Gumbel, Laplace, Normal
 from .multivariate import Dirichlet, LowRankMultivariateNormal, MultivariateNormal, distance, log_det
-from .transformed import HalfNormal, LogNormal, Pareto
+from .transformed import Pareto
 from .transforms import summed
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -76,11 +77,16 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """
     formula = formula_of(type(p), type(q))
     if formula is None:
-        raise NotSupportedError(
-            f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}. Hint: register_kl, or the mean of "
-            "p.log_prob(x) - q.log_prob(x) over samples of p."
-        )
+        raise lacking(p, q)
     return formula(p, q)
+
+
+def lacking(p: Distribution, q: Distribution) -> NotSupportedError:
+    """The error for a pair that has no formula."""
+    return NotSupportedError(
+        f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}. Hint: register_kl, or the mean of "
+        "p.log_prob(x) - q.log_prob(x) over samples of p."
+    )
 
 
 @register_kl(Normal, Normal)
@@ -88,12 +94,6 @@ def normal(p: Normal, q: Normal) -> Tensor:
     """Normal and Normal."""
     ratio = (p.scale / q.scale).square()
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
-
-
-@register_kl(HalfNormal, HalfNormal)
-def half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
-    """HalfNormal and HalfNormal."""
-    return normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
@@ -129,6 +129,9 @@ def gamma(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
     size = b * (p.rate / q.rate).log() + nbgrad.lgamma(b) - nbgrad.lgamma(a)
     return size + (a - b) * nbgrad.digamma(a) + (q.rate - p.rate) * (a / p.rate)
+
+
+register_kl(InverseGamma, InverseGamma)(gamma)
 
 
 @register_kl(Beta, Beta)
@@ -208,13 +211,6 @@ def categorical(p: Categorical, q: Categorical) -> Tensor:
 register_kl(OneHotCategorical, OneHotCategorical)(categorical)
 
 
-@register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    """ContinuousBernoulli and ContinuousBernoulli."""
-    other = p.mean * q.logits - nbgrad.nn.functional.softplus(q.logits) + q._log_norm
-    return -p.entropy() - other
-
-
 def normals(p: Any, q: Any) -> Tensor:
     """Of two normal distributions of vectors, by Cholesky factors."""
     if p.event_shape != q.event_shape:
@@ -233,12 +229,6 @@ for kind_p in (MultivariateNormal, LowRankMultivariateNormal):
         register_kl(kind_p, kind_q)(normals)
 
 
-@register_kl(LogNormal, LogNormal)
-def log_normal(p: LogNormal, q: LogNormal) -> Tensor:
-    """LogNormal and LogNormal."""
-    return kl_divergence(p.base_dist, q.base_dist)
-
-
 @register_kl(TransformedDistribution, TransformedDistribution)
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     """TransformedDistribution and TransformedDistribution."""
@@ -255,15 +245,10 @@ def independent(p: Independent, q: Independent) -> Tensor:
     return summed(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
-@register_kl(InverseGamma, InverseGamma)
-def inverse_gamma(p: InverseGamma, q: InverseGamma) -> Tensor:
-    """InverseGamma and InverseGamma."""
-    return gamma(p, q)
-
-
 def infinite(p: Distribution, q: Distribution) -> Tensor:
     """Where events of p may be none of q."""
-    return nbgrad.full(nbgrad.broadcast_shapes(p.batch_shape, q.batch_shape), math.inf)
+    shape, like = nbgrad.broadcast_shapes(p.batch_shape, q.batch_shape), p.mean
+    return nbgrad.full(shape, math.inf, dtype=like.dtype, device=like.device)
 
 
 register_kl(Poisson, Bernoulli)(infinite)
@@ -304,7 +289,7 @@ MEAN_EXP: dict[type, Callable[[Any, Tensor], Tensor]] = {
 
 def to_normal(p: Any, q: Normal) -> Tensor:
     """Cross entropy."""
-    return 0.5 * (p.variance + (p.mean - q.loc).square()) / q.variance + q.scale.log() + 0.5 * math.log(2 * math.pi)
+    return 0.5 * (p.variance + (p.mean - q.loc).square()) / q.variance + q.scale.log() + 0.5 * LOG_2PI
 
 
 def to_gamma(p: Any, q: Gamma) -> Tensor:
@@ -357,7 +342,7 @@ def crossed(p: Any, q: Any) -> Tensor:
     if not any(kind in known for kind in type(p).__mro__):
         if bool(outside.all()):
             return infinite(p, q)
-        raise NotSupportedError(f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}.")
+        raise lacking(p, q)
     return nbgrad.where(outside, math.inf, formula(p, q) - p.entropy())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import NotSupportedError, ShapeError
+from ..base.errors import NotSupportedError, RangeError, ShapeError
 from . import constraints
 from .constraints import Constraint
 
@@ -30,6 +30,9 @@ class Transform:
     Attributes:
         domain, codomain: constraints.
         bijective: whether every value has one argument. sign: of the derivative, where it has one.
+
+    Raises:
+        RangeError: another ``cache_size``.
     """
 
     bijective: bool = False
@@ -38,7 +41,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise ShapeError(f"{type(self).__name__}: cache_size is {cache_size}, expected 0 or 1.")
+            raise RangeError(f"{type(self).__name__}: cache_size is {cache_size}, expected 0 or 1.")
         self._cache_size = cache_size
         self._cached: tuple[Any, Any] = (None, None)
         self._inv: Any = None
@@ -166,30 +169,19 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other."""
+    """Transforms one after the other.
+
+    >>> from nbgrad.distributions import AffineTransform, ExpTransform
+    >>> ComposeTransform([AffineTransform(0.0, 2.0), ExpTransform()]).inv(nbgrad.ones(1))
+    tensor([0.])
+    """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.transforms = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
-    @property
-    def domain(self) -> Constraint:
-        if not self.transforms:
-            return constraints.real
-        found, dims = self.transforms[0].domain, self.transforms[-1].codomain.event_dim
-        for part in reversed(self.transforms):
-            dims = max(dims + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return constraints.independent(found, dims - found.event_dim) if dims > found.event_dim else found
-
-    @property
-    def codomain(self) -> Constraint:
-        if not self.transforms:
-            return constraints.real
-        found, dims = self.transforms[-1].codomain, self.transforms[0].domain.event_dim
-        for part in self.transforms:
-            dims = max(dims + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return constraints.independent(found, dims - found.event_dim) if dims > found.event_dim else found
-
+    domain = property(lambda t: far_end([(part.codomain, part.domain) for part in reversed(t.transforms)]))
+    codomain = property(lambda t: far_end([(part.domain, part.codomain) for part in t.transforms]))
     bijective = property(lambda t: all(part.bijective for part in t.transforms))
     sign = property(lambda t: math.prod(part.sign for part in t.transforms))
 
@@ -238,11 +230,26 @@ class ComposeTransform(Transform):
         return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.transforms)) + "\n)"
 
 
+def far_end(steps: Sequence[tuple[Constraint, Constraint]]) -> Constraint:
+    """Where steps lead, of which each has a constraint before it and one after it: with the dimensions that any of them needs."""
+    if not steps:
+        return constraints.real
+    dims = steps[0][0].event_dim
+    for before, after in steps:
+        dims = max(dims + after.event_dim - before.event_dim, after.event_dim)
+    return constraints.widened(steps[-1][1], dims)
+
+
 identity_transform: Transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last batch dimensions belong to the event, too."""
+    """A transform whose last batch dimensions belong to the event, too.
+
+    >>> from nbgrad.distributions import ExpTransform
+    >>> IndependentTransform(ExpTransform(), 1).log_abs_det_jacobian(nbgrad.ones(3), nbgrad.ones(3))
+    tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
@@ -267,7 +274,11 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Events of another shape."""
+    """Events of another shape.
+
+    >>> ReshapeTransform((4,), (2, 2))(nbgrad.zeros(3, 4)).shape
+    nbgrad.Size([3, 2, 2])
+    """
 
     bijective = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import nbgrad
@@ -11,8 +12,9 @@ from .. import Tensor
 from ..base.errors import RangeError, ShapeError
 from . import constraints
 from .constraints import positive, real_vector
-from .continuous import LOG_2PI, Beta, dirichlet_mode
-from .distribution import Family, Size, lazy, noise
+from .continuous import Beta, dirichlet_mode
+from .distribution import REQUIRED, Family, Size, lazy, noise
+from .location_scale import LOG_2PI
 from .sampling import log_gamma_sample
 
 __all__ = ["Dirichlet", "LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
@@ -31,7 +33,6 @@ class Dirichlet(Family):
     total = property(lambda d: d.concentration.sum(-1, keepdim=True))
     mean = property(lambda d: d.concentration / d.total)
     variance = property(lambda d: d.mean * (1 - d.mean) / (d.total + 1))
-
     mode = property(lambda d: dirichlet_mode(d.concentration))
 
     def draw(self, shape: Size) -> Tensor:
@@ -75,36 +76,36 @@ def distance(factor: Tensor, difference: Tensor) -> Tensor:
     return solved.squeeze(-1).square().sum(-1)
 
 
+MATRICES = {
+    "covariance_matrix": constraints.positive_definite,
+    "precision_matrix": constraints.positive_definite,
+    "scale_tril": constraints.lower_cholesky,
+}
+# The lower Cholesky factor, of whichever is given.
+FACTOR_OF: dict[str, Callable[[Tensor], Tensor]] = {
+    "scale_tril": lambda factor: factor,
+    "covariance_matrix": nbgrad.linalg.cholesky,
+    "precision_matrix": factor_of_inverse,
+}
+
+
 class OfMatrix(Family):
     """Families of a positive definite matrix, of its inverse or of its lower Cholesky factor, of which one is given."""
 
-    def fill(self, values: dict, validate_args: bool | None) -> None:
-        given = [name for name in self.parameters if values.get(name) is not None]
-        named = [name for name in self.matrices if name in given]
-        if len(named) != 1:
-            raise RangeError(
-                f"{type(self).__name__}: expected one of {', '.join(self.matrices)}, got {', '.join(named) or 'none'}."
-            )
-        super().fill(values, validate_args)
-        self.set_factor(self)
-
-    def set_factor(self, new: Any) -> None:
-        """The lower Cholesky factor, of whichever matrix was given."""
-        lower, whole, inverse = self.matrices
-        of = vars(new)
-        if lower in of:
-            new._unbroadcasted_scale_tril = of[lower]
-        elif whole in of:
-            new._unbroadcasted_scale_tril = nbgrad.linalg.cholesky(of[whole])
-        else:
-            new._unbroadcasted_scale_tril = factor_of_inverse(of[inverse])
-
-    def expand_more(self, new: Any, batch: Size) -> None:
-        factor = self._unbroadcasted_scale_tril
-        new._unbroadcasted_scale_tril = factor.expand(tuple(batch) + tuple(factor.shape[-2:]))
-
-    matrices: tuple[str, str, str] = ("scale_tril", "covariance_matrix", "precision_matrix")
+    defaults = dict.fromkeys(MATRICES)
     _unbroadcasted_scale_tril: Tensor
+
+    def fill(self, values: dict, validate_args: bool | None) -> None:
+        named = [name for name in FACTOR_OF if values[name] is not None]
+        if len(named) != 1:
+            raise RangeError(f"{type(self).__name__}: expected one of {', '.join(FACTOR_OF)}, got {', '.join(named) or 'none'}.")
+        super().fill(values, validate_args)
+        self._unbroadcasted_scale_tril = FACTOR_OF[named[0]](vars(self)[named[0]])
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new, factor = super().expand(batch_shape, _instance), self._unbroadcasted_scale_tril
+        new._unbroadcasted_scale_tril = factor.expand(new.batch_shape + factor.shape[-2:])
+        return new
 
     @lazy
     def scale_tril(self) -> Tensor:
@@ -130,13 +131,7 @@ class MultivariateNormal(OfMatrix):
     tensor(-1.8379)
     """
 
-    parameters = {
-        "loc": real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
-    defaults = {"covariance_matrix": None, "precision_matrix": None, "scale_tril": None}
+    parameters = {"loc": real_vector, **MATRICES}
     support = real_vector
     has_rsample = True
     mean = mode = property(lambda d: d.loc)
@@ -180,10 +175,13 @@ class LowRankMultivariateNormal(Family):
     mean = mode = property(lambda d: d.loc)
     variance = property(lambda d: d.cov_factor.square().sum(-1) + d.cov_diag)
 
+    # W' D**-1.
+    weighted = property(lambda d: d.cov_factor.mT / d.cov_diag.unsqueeze(-2))
+
     @property
     def capacitance(self) -> Tensor:
         """The Cholesky factor of 1 + W' D**-1 W."""
-        weighted = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
+        weighted = self.weighted
         eye = nbgrad.eye(weighted.size(-2), dtype=weighted.dtype, device=weighted.device)
         return nbgrad.linalg.cholesky(weighted @ self.cov_factor + eye)
 
@@ -200,8 +198,7 @@ class LowRankMultivariateNormal(Family):
     @lazy
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix, by Woodbury's formula."""
-        weighted = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
-        part = nbgrad.linalg.solve_triangular(self.capacitance, weighted, upper=False)
+        part = nbgrad.linalg.solve_triangular(self.capacitance, self.weighted, upper=False)
         return nbgrad.diag_embed(self.cov_diag.reciprocal()) - part.mT @ part
 
     def draw(self, shape: Size) -> Tensor:
@@ -232,13 +229,7 @@ class Wishart(OfMatrix):
             [0., 3.]])
     """
 
-    parameters = {
-        "df": positive,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
-    defaults = {"covariance_matrix": None, "precision_matrix": None, "scale_tril": None}
+    parameters = {"df": positive, **MATRICES}
     support = constraints.positive_definite
     has_rsample = True
     mean = property(lambda d: d.df[..., None, None] * d.covariance_matrix)
@@ -297,25 +288,21 @@ class LKJCholesky(Family):
 
     parameters = {"concentration": positive}
     support = constraints.corr_cholesky
+    settings = {"dim": REQUIRED}
+    defaults = {"concentration": 1.0}
 
-    def __init__(self, dim, concentration=1.0, validate_args=None) -> None:
-        if not isinstance(dim, int) or dim < 2:
-            raise RangeError(f"LKJCholesky: dim is {dim!r}, expected an int of at least 2.")
-        self.dim = dim
-        self.fill({"concentration": concentration}, validate_args)
+    def fill(self, values: dict, validate_args: bool | None) -> None:
+        if not isinstance(self.dim, int) or self.dim < 2:
+            raise RangeError(f"LKJCholesky: dim is {self.dim!r}, expected an int of at least 2.")
+        super().fill(values, validate_args)
 
     def event_of(self, events: dict[str, Any]) -> Any:
         return (self.dim, self.dim)
 
-    def expand_more(self, new: LKJCholesky, batch: Size) -> None:
-        new.dim = self.dim
-
     def draw(self, shape: Size) -> Tensor:
         c, n = self.concentration, self.dim
         rows = nbgrad.arange(1, n, dtype=c.dtype, device=c.device)
-        radius = Beta(rows / 2, c.unsqueeze(-1) + (n - 1 - rows) / 2, validate_args=False).sample(
-            shape[: len(shape) - len(self._batch_shape) - 2]
-        )
+        radius = Beta(rows / 2, c.unsqueeze(-1) + (n - 1 - rows) / 2, validate_args=False).sample(self.ahead(shape))
         radius = nbgrad.nn.functional.pad(radius, (1, 0)).unsqueeze(-1)
         directions = noise("normal", c, shape).tril(-1)
         norms = directions.norm(dim=-1, keepdim=True)

@@ -8,13 +8,19 @@ from .. import Tensor
 from .constraints import real, unit_interval
 from .distribution import Family, lazy
 
-__all__ = ["Odds", "clamp_probs"]
+__all__ = ["Odds", "clamp_probs", "log_odds"]
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities away from 0 and 1 by the dtype's epsilon."""
     eps = nbgrad.finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
+
+
+def log_odds(probs: Tensor) -> Tensor:
+    """The logarithm of the odds of probabilities."""
+    p = clamp_probs(probs)
+    return p.log() - nbgrad.log1p(-p)
 
 
 class Odds(Family):
@@ -31,5 +37,4 @@ class Odds(Family):
     @lazy
     def logits(self) -> Tensor:
         """The logarithm of the odds."""
-        p = clamp_probs(self.probs)
-        return p.log() - nbgrad.log1p(-p)
+        return log_odds(self.probs)

@@ -12,8 +12,8 @@ from . import constraints
 from .combined import TransformedDistribution
 from .constraints import real, unit_interval
 from .discrete import Bernoulli, Choice
-from .distribution import Size, noise
-from .odds import Odds, clamp_probs
+from .distribution import REQUIRED, Size, noise
+from .odds import Odds, clamp_probs, log_odds
 from .transforms import ExpTransform, SigmoidTransform
 
 __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
@@ -25,21 +25,17 @@ class LogitRelaxedBernoulli(Odds):
     """Logarithms of the odds of ``RelaxedBernoulli``.
 
     Source: C. J. Maddison, A. Mnih and Y. W. Teh, "The concrete distribution", 2017.
+
+    >>> LogitRelaxedBernoulli(0.5, probs=0.5).log_prob(nbgrad.tensor(0.0))
+    tensor(-2.0794)
     """
 
     support = real
     has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None) -> None:
-        self.temperature = temperature
-        self.fill({"probs": probs, "logits": logits}, validate_args)
-
-    def expand_more(self, new: LogitRelaxedBernoulli, batch: Size) -> None:
-        new.temperature = self.temperature
+    settings = {"temperature": REQUIRED}
 
     def draw(self, shape: Size) -> Tensor:
-        u = clamp_probs(noise("uniform", self.param, shape))
-        return (u.log() - nbgrad.log1p(-u) + self.logits) / self.temperature
+        return (log_odds(noise("uniform", self.param, shape)) + self.logits) / self.temperature
 
     def log_density(self, value: Tensor) -> Tensor:
         difference = self.logits - value * self.temperature
@@ -47,17 +43,15 @@ class LogitRelaxedBernoulli(Odds):
 
 
 class ExpRelaxedCategorical(Choice):
-    """Logarithms of the events of ``RelaxedOneHotCategorical``."""
+    """Logarithms of the events of ``RelaxedOneHotCategorical``.
+
+    >>> ExpRelaxedCategorical(0.5, probs=nbgrad.ones(3)).event_shape
+    nbgrad.Size([3])
+    """
 
     support = constraints.real_vector
     has_rsample = True
-
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None) -> None:
-        self.temperature = temperature
-        self.fill({"probs": probs, "logits": logits}, validate_args)
-
-    def expand_more(self, new: ExpRelaxedCategorical, batch: Size) -> None:
-        new.temperature = self.temperature
+    settings = {"temperature": REQUIRED}
 
     def draw(self, shape: Size) -> Tensor:
         gumbel = -(-clamp_probs(noise("uniform", self.param, shape)).log()).log()
@@ -81,9 +75,6 @@ class Relaxed(TransformedDistribution):
     temperature = property(lambda d: d.base_dist.temperature)
     probs = property(lambda d: d.base_dist.probs)
     logits = property(lambda d: d.base_dist.logits)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, type(self).__new__(type(self)) if _instance is None else _instance)
 
 
 class RelaxedBernoulli(Relaxed):

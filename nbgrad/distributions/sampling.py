@@ -125,25 +125,19 @@ def von_mises_sample(concentration: Tensor) -> Tensor:
     return first_accepted((third - 0.5).sign() * f.clamp(-1, 1).acos(), accepted).to(concentration.dtype)
 
 
+REACH = 8
+
+
 def poisson_sample(rate: Tensor) -> Tensor:
     """Counts of the Poisson distribution: near the normal one's quantile, the smallest that reaches a uniform number."""
     wide = rate.to(nbgrad.float64)
     uniform = nbgrad.rand(tuple(rate.shape), dtype=nbgrad.float64, device=rate.device).clamp(1e-16, 1 - 1e-16)
     root, z = wide.sqrt(), nbgrad.special.ndtri(uniform)
-    guess = (wide + root * z + (z.square() - 1) / 6 - 0.5).floor()
-    reached = lambda k: nbgrad.special.gammaincc(k.clamp(min=0) + 1, wide) * (k >= 0)
-    return smallest(reached, guess, uniform, nbgrad.zeros_like(wide)).to(rate.dtype)
-
-
-REACH = 8
-
-
-def smallest(reached: Any, guess: Tensor, uniform: Tensor, least: Tensor) -> Tensor:
-    """The smallest count k, around a guess, of which the distribution function is at least ``uniform``."""
-    offsets = nbgrad.arange(-REACH, REACH + 1, dtype=guess.dtype, device=guess.device)
-    counts = guess.unsqueeze(-1) + offsets
-    below = nbgrad.stack([reached(counts[..., j]) < uniform for j in range(2 * REACH + 1)], -1).sum(-1)
-    return nbgrad.maximum(guess - REACH + below, least)
+    least = (wide + root * z + (z.square() - 1) / 6 - 0.5).floor() - REACH
+    steps = nbgrad.arange(2 * REACH + 1, dtype=nbgrad.float64, device=rate.device)
+    counts = least + steps.reshape(-1, *(1,) * rate.dim())  # in front, so that rows of memory are as long as the rates
+    reached = nbgrad.special.gammaincc(counts.clamp(min=0) + 1, wide) * (counts >= 0)
+    return (least + (reached < uniform).sum(0)).clamp(min=0).to(rate.dtype)
 
 
 def binomial_sample(count: Tensor, probs: Tensor) -> Tensor:

@@ -11,42 +11,34 @@ from .. import Tensor
 from . import constraints
 from .combined import TransformedDistribution
 from .constraints import positive, real, unit_interval
-from .continuous import EULER, Cauchy, Exponential, Normal, Uniform
-from .distribution import bound, declare, tensors_of
+from .continuous import Exponential, Uniform, log_beta
+from .distribution import Declared, tensors_of
+from .location_scale import EULER, Cauchy, Normal
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 
 __all__ = ["HalfCauchy", "HalfNormal", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
 
 
-class Transformed(TransformedDistribution):
+class Transformed(Declared, TransformedDistribution):
     """Families that are a transformed one. A subclass has ``parameters``, and ``made_of(parameters)``: a base, and transforms."""
 
-    parameters: dict[str, constraints.Constraint] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        declare(cls)
-
-    either: tuple[str, ...] = ()
-    defaults: dict[str, Any] = {}
-
     def __init__(self, *args: Any, **options: Any) -> None:
-        values = bound(self, args, options)
-        validate_args = values.pop("validate_args")
-        base, transforms = self.made_of(*values.values(), validate_args=validate_args)
+        values, validate_args = self.bound(args, options)
+        _, tensors = tensors_of(type(self).__name__, values, self.parameters)
+        base, transforms = self.made_of(*tensors.values(), validate_args=validate_args)
         super().__init__(base, transforms, validate_args)
 
-    def made_of(self, *parameters: Any, validate_args: bool | None) -> Any:
+    def made_of(self, *parameters: Tensor, validate_args: bool | None) -> Any:
         """Base and transforms."""
         raise NotImplementedError
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, type(self).__new__(type(self)) if _instance is None else _instance)
+        new = self._get_checked_instance(type(self), _instance)
+        vars(new).update({name: vars(self)[name].expand(batch_shape) for name in self.parameters if name in vars(self)})
+        return super().expand(batch_shape, new)
 
     def __repr__(self) -> str:
-        values = [(name, getattr(self, name)) for name in self.parameters if name not in self.either or name == self.either[0]]
-        told = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in values)
-        return f"{type(self).__name__}({told})"
+        return self._told(self.parameters)
 
 
 class LogNormal(Transformed):
@@ -64,7 +56,7 @@ class LogNormal(Transformed):
     mode = property(lambda d: (d.loc - d.scale.square()).exp())
     variance = property(lambda d: d.scale.square().expm1() * (2 * d.loc + d.scale.square()).exp())
 
-    def made_of(self, loc: Any, scale: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+    def made_of(self, loc: Tensor, scale: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
         return Normal(loc, scale, validate_args), ExpTransform()
 
     def entropy(self) -> Tensor:
@@ -83,7 +75,7 @@ class LogisticNormal(Transformed):
     loc = property(lambda d: d.base_dist.base_dist.loc)
     scale = property(lambda d: d.base_dist.base_dist.scale)
 
-    def made_of(self, loc: Any, scale: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+    def made_of(self, loc: Tensor, scale: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
         base = Normal(loc, scale, validate_args)
         return (base if base.batch_shape else base.expand([1])), StickBreakingTransform()
 
@@ -97,7 +89,7 @@ class Half(Transformed):
     mode = property(lambda d: nbgrad.zeros_like(d.scale))
     base_family: Any = Normal
 
-    def made_of(self, scale: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
+    def made_of(self, scale: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
         return self.base_family(0.0, scale, validate_args=False), AbsTransform()
 
     def _check_parameters(self) -> None:
@@ -150,12 +142,9 @@ class Pareto(Transformed):
 
     parameters = {"scale": positive, "alpha": positive}
 
-    def made_of(self, scale: Any, alpha: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
-        self.scale, self.alpha = nbgrad.broadcast_tensors(*of_numbers(scale, alpha))
+    def made_of(self, scale: Tensor, alpha: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
+        self.scale, self.alpha = scale, alpha
         return Exponential(self.alpha, validate_args), [ExpTransform(), AffineTransform(0, self.scale)]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Pareto(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), validate_args=False)
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
@@ -178,11 +167,6 @@ class Pareto(Transformed):
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
 
 
-def of_numbers(*values: Any) -> list[Tensor]:
-    """Parameters as tensors."""
-    return [*tensors_of("distribution", dict(enumerate(values))).values()]  # type: ignore[arg-type]
-
-
 class Weibull(Transformed):
     """The Weibull distribution.
 
@@ -193,15 +177,12 @@ class Weibull(Transformed):
     parameters = {"scale": positive, "concentration": positive}
     support = positive
 
-    def made_of(self, scale: Any, concentration: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
-        self.scale, self.concentration = nbgrad.broadcast_tensors(*of_numbers(scale, concentration))
-        self.concentration_reciprocal = self.concentration.reciprocal()
+    def made_of(self, scale: Tensor, concentration: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
+        self.scale, self.concentration = scale, concentration
         base = Exponential(nbgrad.ones_like(self.scale), validate_args)
         return base, [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Weibull(self.scale.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=False)
-
+    concentration_reciprocal = property(lambda d: d.concentration.reciprocal())
     mean = property(lambda d: d.scale * nbgrad.lgamma(1 + d.concentration_reciprocal).exp())
 
     @property
@@ -228,19 +209,16 @@ class Kumaraswamy(Transformed):
     parameters = {"concentration1": positive, "concentration0": positive}
     support = unit_interval
 
-    def made_of(self, concentration1: Any, concentration0: Any, validate_args: bool | None) -> Any:  # type: ignore[override]
-        self.concentration1, self.concentration0 = nbgrad.broadcast_tensors(*of_numbers(concentration1, concentration0))
+    def made_of(self, concentration1: Tensor, concentration0: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
+        self.concentration1, self.concentration0 = concentration1, concentration0
         base = Uniform(nbgrad.zeros_like(self.concentration0), nbgrad.ones_like(self.concentration0), validate_args)
         powers = PowerTransform(self.concentration0.reciprocal()), PowerTransform(self.concentration1.reciprocal())
         return base, [powers[0], AffineTransform(1.0, -1.0), powers[1]]
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Kumaraswamy(self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape), validate_args=False)
-
     def moment(self, n: int) -> Tensor:
         """The n-th moment."""
         a, b = 1 + n / self.concentration1, self.concentration0
-        return b * (nbgrad.lgamma(a) + nbgrad.lgamma(b) - nbgrad.lgamma(a + b)).exp()
+        return b * log_beta(a, b).exp()
 
     mean = property(lambda d: d.moment(1))
     variance = property(lambda d: d.moment(2) - d.moment(1).square())

@@ -41,7 +41,11 @@ functional = nbgrad.nn.functional
 
 
 class ExpTransform(Transform):
-    """y = exp(x)."""
+    """y = exp(x).
+
+    >>> ExpTransform()(nbgrad.zeros(1)), ExpTransform().inv(nbgrad.ones(1))
+    (tensor([1.]), tensor([0.]))
+    """
 
     codomain, bijective, sign = constraints.positive, True, 1
 
@@ -56,7 +60,11 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """y = x**exponent of positive x."""
+    """y = x**exponent of positive x.
+
+    >>> PowerTransform(2.0)(nbgrad.tensor([3.0]))
+    tensor([9.])
+    """
 
     domain = codomain = constraints.positive
     bijective = True
@@ -86,7 +94,11 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x)), and its inverse, the logarithm of odds."""
+    """y = 1 / (1 + exp(-x)), and its inverse, the logarithm of odds.
+
+    >>> SigmoidTransform()(nbgrad.zeros(1))
+    tensor([0.5000])
+    """
 
     codomain, bijective, sign = constraints.unit_interval, True, 1
 
@@ -104,7 +116,11 @@ class SigmoidTransform(Transform):
 
 
 class SoftplusTransform(Transform):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)).
+
+    >>> SoftplusTransform()(nbgrad.zeros(1))
+    tensor([0.6931])
+    """
 
     codomain, bijective, sign = constraints.positive, True, 1
 
@@ -119,7 +135,11 @@ class SoftplusTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """y = tanh(x). Its inverse loses digits near -1 and 1: ``cache_size=1`` keeps the argument."""
+    """y = tanh(x). Its inverse loses digits near -1 and 1: ``cache_size=1`` keeps the argument.
+
+    >>> TanhTransform().log_abs_det_jacobian(nbgrad.zeros(1), nbgrad.zeros(1))
+    tensor([0.])
+    """
 
     codomain, bijective, sign = constraints.interval(-1.0, 1.0), True, 1
 
@@ -130,11 +150,20 @@ class TanhTransform(Transform):
         return nbgrad.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return 2 * (math.log(2) - x - functional.softplus(-2 * x))
+        return log_slope_of_tanh(x)
+
+
+def log_slope_of_tanh(x: Tensor) -> Tensor:
+    """The logarithm of 1 - tanh(x)**2, which is 4 exp(-2 x) / (1 + exp(-2 x))**2."""
+    return 2 * (math.log(2) - x - functional.softplus(-2 * x))
 
 
 class AbsTransform(Transform):
-    """y = |x|, of which both signs are arguments."""
+    """y = |x|, of which both signs are arguments.
+
+    >>> AbsTransform()(nbgrad.tensor([-2.0, 3.0]))
+    tensor([2., 3.])
+    """
 
     codomain = constraints.nonnegative
 
@@ -146,7 +175,11 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale x."""
+    """y = loc + scale x.
+
+    >>> AffineTransform(1.0, 2.0)(nbgrad.tensor([0.0, 3.0]))
+    tensor([1., 7.])
+    """
 
     bijective = True
 
@@ -155,9 +188,7 @@ class AffineTransform(Transform):
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
     event_dim = property(lambda t: t._event_dim)
-    domain = codomain = property(
-        lambda t: constraints.independent(constraints.real, t._event_dim) if t._event_dim else constraints.real
-    )
+    domain = codomain = property(lambda t: constraints.widened(constraints.real, t._event_dim))
     sign = property(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else (t.scale > 0) - (t.scale < 0))
 
     def parts(self) -> tuple:
@@ -180,7 +211,11 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """Vectors with a sum of 1, by exponentials; logarithms are one of the arguments."""
+    """Vectors with a sum of 1, by exponentials; logarithms are one of the arguments.
+
+    >>> SoftmaxTransform()(nbgrad.zeros(2))
+    tensor([0.5000, 0.5000])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -192,7 +227,11 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Vectors with a sum of 1 and one more element: each element breaks its part off what is left of a stick."""
+    """Vectors with a sum of 1 and one more element: each element breaks its part off what is left of a stick.
+
+    >>> StickBreakingTransform()(nbgrad.zeros(2))
+    tensor([0.3333, 0.3333, 0.3333])
+    """
 
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
 
@@ -224,7 +263,12 @@ class StickBreakingTransform(Transform):
 
 class CorrCholeskyTransform(Transform):
     """Cholesky factors of correlation matrices, from vectors of n (n - 1) / 2 reals: rows on half spheres, by canonical partial
-    correlations ``tanh(x)``."""
+    correlations ``tanh(x)``.
+
+    >>> CorrCholeskyTransform()(nbgrad.zeros(1))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
 
@@ -235,31 +279,40 @@ class CorrCholeskyTransform(Transform):
         return (r + eye) * functional.pad(left[..., :-1], (1, 0), value=1.0)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        return nbgrad.atanh(vector_below(y) / self.left_before(y).sqrt())
+
+    @staticmethod
+    def left_before(y: Tensor) -> Tensor:
+        """Of each row's length of 1 what the elements before one leave, squared: for those below the diagonal."""
         left = (1 - y.square().cumsum(-1)).clamp(min=nbgrad.finfo(y.dtype).tiny)
-        r = vector_below(y) / vector_below(functional.pad(left[..., :-1], (1, 0), value=1.0)).sqrt()
-        return nbgrad.atanh(r)
+        return vector_below(functional.pad(left[..., :-1], (1, 0), value=1.0))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        left = (1 - y.square().cumsum(-1)).clamp(min=nbgrad.finfo(y.dtype).tiny)
-        before = vector_below(functional.pad(left[..., :-1], (1, 0), value=1.0))
-        slope = -2 * (x + functional.softplus(-2 * x) - math.log(2))
-        return (0.5 * before.log()).sum(-1) + slope.sum(-1)
+        return (0.5 * self.left_before(y).log()).sum(-1) + log_slope_of_tanh(x).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
-        if n * (n - 1) // 2 != shape[-1]:
-            raise ShapeError(f"CorrCholeskyTransform: {shape[-1]} elements are no lower triangle.")
+        n = side_of(shape[-1])
         return nbgrad.Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Any) -> Any:
         return nbgrad.Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
 
 
+def side_of(count: int) -> int:
+    """The side of matrices that have so many elements below the diagonal.
+
+    Raises:
+        ShapeError: none has.
+    """
+    n = round((0.25 + 2 * count) ** 0.5 + 0.5)
+    if n * (n - 1) // 2 != count:
+        raise ShapeError(f"CorrCholeskyTransform: {count} elements are no lower triangle.")
+    return n
+
+
 def matrix_below(x: Tensor) -> Tensor:
     """Vectors as what is below a diagonal, row by row."""
-    n = round((0.25 + 2 * x.shape[-1]) ** 0.5 + 0.5)
-    if n * (n - 1) // 2 != x.shape[-1]:
-        raise ShapeError(f"CorrCholeskyTransform: {x.shape[-1]} elements are no lower triangle.")
+    n = side_of(x.shape[-1])
     rows, columns = nbgrad.tril_indices(n, n, -1, device=x.device)
     flat = nbgrad.zeros(*x.shape[:-1], n * n, dtype=x.dtype, device=x.device)
     return flat.scatter(-1, (rows * n + columns).expand(x.shape), x).reshape(*x.shape[:-1], n, n)
@@ -272,7 +325,12 @@ def vector_below(x: Tensor) -> Tensor:
 
 
 class LowerCholeskyTransform(Transform):
-    """Lower triangular matrices with a positive diagonal, of matrices of which what is above the diagonal is forgotten."""
+    """Lower triangular matrices with a positive diagonal, of matrices of which what is above the diagonal is forgotten.
+
+    >>> LowerCholeskyTransform()(nbgrad.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -284,7 +342,12 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Positive definite matrices, of matrices of which what is above the diagonal is forgotten."""
+    """Positive definite matrices, of matrices of which what is above the diagonal is forgotten.
+
+    >>> PositiveDefiniteTransform()(nbgrad.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
@@ -332,21 +395,34 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """Transforms of parts of the given lengths along a dimension."""
+    """Transforms of parts of the given lengths along a dimension.
+
+    >>> CatTransform([ExpTransform(), TanhTransform()], lengths=[2, 1])(nbgrad.zeros(3))
+    tensor([1., 1., 0.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, [1] * len(tseq) if lengths is None else lengths, cache_size)
 
 
 class StackTransform(_Parts):
-    """Transforms of the slices along a dimension."""
+    """Transforms of the slices along a dimension.
+
+    >>> StackTransform([ExpTransform(), TanhTransform()])(nbgrad.zeros(2, 2))
+    tensor([[1., 1.],
+            [0., 0.]])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, None, cache_size)
 
 
 class CumulativeDistributionTransform(Transform):
-    """The distribution function of a distribution: its events become uniform numbers."""
+    """The distribution function of a distribution: its events become uniform numbers.
+
+    >>> CumulativeDistributionTransform(nbgrad.distributions.Normal(0.0, 1.0))(nbgrad.zeros(1))
+    tensor([0.5000])
+    """
 
     codomain, bijective, sign = constraints.unit_interval, True, 1
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from .. import Tensor
 from ..base.dtypes import DTypeLike
-from ..creation.sampled import sampled
+from ..creation.sampled import sampled, whole_number
 from ..ops.shapes import wrap
-from .transforms import Dims, Sizes, as_tensor, at_least_one, described, integer, numbers, points, to_complex, to_half, to_real
+from .transforms import Dims, Sizes, as_tensor, at_least_one, described, numbers, points, to_complex, to_half, to_real
 
 __all__ = [
     "fft",
@@ -277,7 +277,7 @@ def fftfreq(
     >>> nbgrad.fft.fftfreq(4, 0.5)
     tensor([ 0.0000,  0.5000, -1.0000, -0.5000])
     """
-    n = at_least_one("fft.fftfreq", integer("fft.fftfreq", "n", n))
+    n = at_least_one("fft.fftfreq", whole_number("fft.fftfreq", "n", n))
     counts = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
     return frequencies("fftfreq", counts, n * d, out, **options)
@@ -304,7 +304,7 @@ def rfftfreq(
     >>> nbgrad.fft.rfftfreq(4, 0.5)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    n = at_least_one("fft.rfftfreq", integer("fft.rfftfreq", "n", n))
+    n = at_least_one("fft.rfftfreq", whole_number("fft.rfftfreq", "n", n))
     options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
     return frequencies("rfftfreq", np.arange(n // 2 + 1), n * d, out, **options)
 

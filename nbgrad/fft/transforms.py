@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,28 +9,16 @@ import numpy as np
 
 from .. import Tensor, asarray, get_default_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
+from ..creation.sampled import whole_number
 from ..dispatch.out import write_out
 from ..ops.expr import scalar
-from ..ops.fft import SWAPPED
+from ..ops.fft import EXACT, SWAPPED
 from ..ops.shapes import wrap
 
-__all__ = [
-    "Dims",
-    "Sizes",
-    "as_tensor",
-    "at_least_one",
-    "described",
-    "integer",
-    "numbers",
-    "points",
-    "to_complex",
-    "to_half",
-    "to_real",
-]
+__all__ = ["Dims", "Sizes", "as_tensor", "at_least_one", "described", "numbers", "points", "to_complex", "to_half", "to_real"]
 
 Sizes = Sequence[int] | None
 Dims = int | Sequence[int] | None
-EXACT = ("float32", "float64", "complex64", "complex128")
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------------------
@@ -82,22 +69,10 @@ def norm_of(name: str, norm: str | None) -> str:
     return norm
 
 
-def integer(name: str, what: str, value: Any) -> int:
-    """An integer.
-
-    Raises:
-        ArgumentError: it is none.
-    """
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ArgumentError(f"{name}: {what} must be an integer, got {value!r}.") from None
-
-
 def numbers(name: str, what: str, values: Any) -> tuple[int, ...]:
     """Integers, of one integer or of several."""
     several = values if isinstance(values, Sequence) else (values,)
-    return tuple([integer(name, what, value) for value in several])
+    return tuple([whole_number(name, what, value) for value in several])
 
 
 def axes(name: str, x: Tensor, s: Any, dim: Dims) -> tuple[tuple[int, ...], list[int | None]]:
@@ -131,7 +106,7 @@ def points(name: str, n: Any) -> tuple[int, ...] | None:
     Raises:
         RangeError: less than 1. ArgumentError: no integer.
     """
-    return None if n is None else (at_least_one(f"fft.{name}", integer(f"fft.{name}", "n", n)),)
+    return None if n is None else (at_least_one(f"fft.{name}", whole_number(f"fft.{name}", "n", n)),)
 
 
 def at_least_one(name: str, n: int) -> int:
@@ -161,6 +136,11 @@ def resized(name: str, x: Tensor, dims: tuple[int, ...], sizes: Sequence[int | N
 # ---- the three kinds of transforms -------------------------------------------------------------------------------------
 
 
+def of_real(x: Tensor, dims: tuple[int, ...], norm: str, inverse: bool, onesided: bool) -> Any:
+    """The transform of real numbers, or the inverse one: its conjugate, divided by as much."""
+    return scalar.fft_r2c(x, dims, SWAPPED[norm], onesided).conj() if inverse else scalar.fft_r2c(x, dims, norm, onesided)
+
+
 def to_complex(name: str, x: Any, s: Any, dim: Dims, norm: str | None, inverse: bool, out: Tensor | None) -> Tensor:
     """Of real or complex numbers, to complex ones."""
     name = f"fft.{name}"
@@ -174,7 +154,7 @@ def to_complex(name: str, x: Any, s: Any, dim: Dims, norm: str | None, inverse: 
             return x.to(x.dtype.to_complex())
         if x.dtype.is_complex:
             return scalar.fft_c2c(x, dims, norm, inverse)
-        return scalar.fft_r2c(x, dims, SWAPPED[norm], False).conj() if inverse else scalar.fft_r2c(x, dims, norm, False)
+        return of_real(x, dims, norm, inverse, False)
 
     return ready(name, compute, out)
 
@@ -187,9 +167,7 @@ def to_half(name: str, x: Any, s: Any, dim: Dims, norm: str | None, inverse: boo
     dims, sizes = axes(name, x, s, dim)
     require_dims(name, dims)
     x = resized(name, x, dims, sizes)
-    if inverse:
-        return ready(name, lambda: scalar.fft_r2c(x, dims, SWAPPED[norm], True).conj(), out)
-    return ready(name, lambda: scalar.fft_r2c(x, dims, norm, True), out)
+    return ready(name, lambda: of_real(x, dims, norm, inverse, True), out)
 
 
 def to_real(name: str, x: Any, s: Any, dim: Dims, norm: str | None, inverse: bool, out: Tensor | None) -> Tensor:

@@ -6,6 +6,7 @@ import itertools
 import math
 import struct
 from functools import lru_cache
+from operator import add
 from typing import Any, NamedTuple
 
 from ..base.bounded import MOST_PLANS
@@ -16,7 +17,7 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.convolve import convolution_kernel
 from ..native.plans import PARALLEL, pack_record
-from ..ops.convolution import extent
+from ..ops.convolution import extent, needed, on_both_sides
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 
@@ -70,8 +71,8 @@ def geometry_of(name: str, layouts: tuple[Layout, ...], attributes: dict) -> Geo
     elif attributes["transposed"]:
         kernel, short = second.shape[2:], first.shape[2:]
         channels, heads = second.shape[1], first.shape[1] // groups
-        settings = zip(short, kernel, stride, padding, dilation, attributes["output_padding"])
-        long = tuple([(size - 1) * s - 2 * p + d * (k - 1) + 1 + rest for size, k, s, p, d, rest in settings])
+        least = map(needed, short, kernel, stride, padding, dilation)
+        long = tuple(map(add, least, attributes["output_padding"]))
     else:
         kernel, long = second.shape[2:], first.shape[2:]
         channels, heads = second.shape[1], second.shape[0] // groups
@@ -298,7 +299,7 @@ def windows_of(x: Tensor, geometry: Geometry) -> Tensor:
     batch, groups, channels, _, long, short, kernel, stride, padding, dilation = geometry
     x = CALLS["view_shape"](CALLS["contiguous_copy"](x), (batch, groups, channels, *long))
     if any(padding):
-        x = CALLS["zero_pad"](x, tuple(p for each in reversed(padding) for p in (each, each)))
+        x = CALLS["zero_pad"](x, on_both_sides(padding))
     for dim, (count, k, s, d) in enumerate(zip(short, kernel, stride, dilation), 3):
         x = CALLS["slice"](CALLS["unfold"](x, dim, d * (k - 1) + 1, s), dim, 0, count, 1)
         x = CALLS["slice"](x, -1, 0, d * (k - 1) + 1, d)

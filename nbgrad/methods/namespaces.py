@@ -97,6 +97,8 @@ PLACES: dict[str, str | None] = {
     "utils.hooks": "methods.pickled_hooks",
     "vmap": "batch.vmap",
 }
+# The paths that have others below them.
+PACKAGES = {path.rpartition(".")[0] for path in PLACES}
 
 
 class Namespace(ModuleType):
@@ -112,7 +114,7 @@ class Namespace(ModuleType):
     def __init__(self, path: str, source: str | None):
         super().__init__(path, f"The names of nbgrad.{source}." if source else "A package of namespaces.")
         self.__dict__["__source__"] = source
-        if any(place.startswith(path.partition(".")[2] + ".") for place in PLACES):
+        if path.partition(".")[2] in PACKAGES:
             self.__dict__["__path__"] = []  # a package, of these modules alone
 
     def __getattr__(self, name: str) -> Any:

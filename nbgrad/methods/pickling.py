@@ -11,7 +11,7 @@ import copy
 
 import numpy as np
 
-from ..base.dtypes import dtype_of
+from ..base.dtypes import dtype_of, uint8
 from ..base.errors import GradError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
@@ -21,6 +21,7 @@ from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import Layout, marked_layout
 from ..tensors.storage import CPU, Device, Storage, located, wrap_array
 from ..tensors.tensor import Parameter, Tensor, native, new_meta, put_layout
+from .files import memory
 from .pickled_hooks import warn_if_has_hooks
 
 __all__ = ["install_pickling"]
@@ -31,16 +32,15 @@ __all__ = ["install_pickling"]
 
 def reduce_storage(storage: Storage):
     """A storage as bytes: they survive any protocol, and bfloat16 has no pickle of its own."""
-    if storage.device is not CPU:
-        return storage_of, (bytes_of(storage), "uint8", storage.writable is not False, storage.device)
-    array = storage.array
-    return storage_of, (np.ascontiguousarray(array).view(np.uint8), array.dtype.name, storage.writable is not False)
+    on_cpu = storage.device is CPU
+    name, where = (storage.array.dtype.name, ()) if on_cpu else ("uint8", (storage.device,))
+    return storage_of, (memory.bytes_of(storage), name, storage.writable is not False, *where)
 
 
 def storage_of(data: np.ndarray, name: str, writable: bool, device: Device = CPU) -> Storage:
     """The storage that ``reduce_storage`` describes, on memory of its own."""
     if (device := located(device)) is not CPU:
-        return stored(data, device)
+        return memory.storage_of(data, uint8, device)
     array = np.array(data).view(dtype_of(name).numpy)
     array.flags.writeable = writable
     return wrap_array(array, writable)
@@ -50,20 +50,6 @@ def deepcopy_storage(storage: Storage, memo: dict) -> Storage:
     """A storage on a copy of the memory, which may be written to."""
     new = memo[id(storage)] = wrap_array(storage.array.copy()) if storage.device is CPU else copied(storage)
     return new
-
-
-def bytes_of(storage: Storage) -> np.ndarray:
-    """What a storage on a GPU holds."""
-    from ..tensors.gpu import bytes_of
-
-    return bytes_of(storage)
-
-
-def stored(data: np.ndarray, device: Device) -> Storage:
-    """Bytes on a GPU."""
-    from ..tensors.gpu import stored
-
-    return stored(data, device, "load")
 
 
 def copied(storage: Storage) -> Storage:

@@ -17,7 +17,7 @@ from ..ops.attention import weights
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
 
-__all__ = ["SDPBackend", "additive_mask", "multi_head_attention_forward", "scaled_dot_product_attention", "sdpa_kernel"]
+__all__ = ["SDPBackend", "multi_head_attention_forward", "scaled_dot_product_attention", "sdpa_kernel"]
 
 
 def scaled_dot_product_attention(
@@ -169,6 +169,14 @@ def multi_head_attention_forward(
         ShapeError: sizes do not go together. ArgumentError: ``is_causal`` without a mask.
 
     Source: Vaswani et al., "Attention Is All You Need", 2017.
+
+    >>> import nbgrad
+    >>> x, one = nbgrad.ones(5, 3, 4), nbgrad.eye(4)
+    >>> rest = {"in_proj_weight": nbgrad.cat([one] * 3), "in_proj_bias": None, "out_proj_weight": one, "out_proj_bias": None}
+    >>> rest |= {"bias_k": None, "bias_v": None, "add_zero_attn": False, "dropout_p": 0.0}
+    >>> out, weights = multi_head_attention_forward(x, x, x, 4, 2, **rest)
+    >>> out.allclose(x), weights.shape
+    (True, nbgrad.Size([3, 5, 5]))
     """
     name = "multi_head_attention_forward"
     if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:

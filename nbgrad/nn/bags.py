@@ -6,11 +6,11 @@ from typing import Any
 
 import nbgrad
 
-from .. import Parameter, Tensor
+from .. import Tensor
 from ..base.errors import ArgumentError, DimError, NotSupportedError, RangeError, ShapeError
-from . import init
+from .embedding import _Table
 from .lookup import embedding
-from .module import Module
+from .module import unusual
 
 __all__ = ["EmbeddingBag", "embedding_bag"]
 
@@ -113,7 +113,7 @@ def of_parts(rows: Tensor, counts: Tensor | None, mode: str, offsets: Tensor) ->
     return made / sizes.clamp(min=1).unsqueeze(-1)
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """A table of learnt rows, whose sums, means or maxima over bags it gives: see ``functional.embedding_bag``.
 
     Attributes:
@@ -139,27 +139,9 @@ class EmbeddingBag(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise DimError(f"EmbeddingBag: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
-        if _weight is not None:
-            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
-                raise ShapeError(f"EmbeddingBag: _weight is {list(_weight.shape)}, expected {[num_embeddings, embedding_dim]}.")
-            self.weight = Parameter(_weight)
-            return
-        self.weight = Parameter(nbgrad.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw the table anew."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with nbgrad.no_grad():
-                self.weight.select(0, self.padding_idx).zero_()
+        settings = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        super().__init__(num_embeddings, embedding_dim, *settings, _weight, False, device, dtype)
+        self.mode, self.include_last_offset = mode, include_last_offset
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> EmbeddingBag:
@@ -192,8 +174,6 @@ class EmbeddingBag(Module):
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        usual = {"max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
-        parts += [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
-        parts.append(f"mode={self.mode!r}")
-        return ", ".join([*parts, *([] if self.padding_idx is None else [f"padding_idx={self.padding_idx}"])])
+        others = unusual(self, max_norm=None, norm_type=2.0, scale_grad_by_freq=False)
+        last = unusual(self, padding_idx=None)
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *others, f"mode={self.mode!r}", *last])

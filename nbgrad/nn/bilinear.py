@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import nbgrad
@@ -72,10 +71,7 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
-        bound = 1 / math.sqrt(self.in1_features)
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        init.by_fan_in(self.in1_features, self.weight, self.bias)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """``(*, in1_features)`` and ``(*, in2_features)`` to ``(*, out_features)``."""

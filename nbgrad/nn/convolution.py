@@ -10,7 +10,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import one_by_one
+from ..ops.convolution import needed, on_both_sides, one_by_one
 from . import functional as F, init
 from .module import Module
 
@@ -75,11 +75,7 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
-        fan_in = self.weight.shape[1] * math.prod(self.kernel_size)
-        bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        init.by_fan_in(self.weight.shape[1] * math.prod(self.kernel_size), self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """``(batch, in_channels, *)`` to ``(batch, out_channels, *)``; the batch may be left out."""
@@ -94,7 +90,7 @@ class _ConvNd(Module):
         if isinstance(self.padding, str):
             total = [d * (k - 1) if self.padding == "same" else 0 for k, d in zip(self.kernel_size, self.dilation)]
             return tuple([side for each in reversed(total) for side in (each // 2, each - each // 2)])
-        return tuple([side for each in reversed(self.padding) for side in (each, each)])
+        return on_both_sides(self.padding)
 
     def extra_repr(self) -> str:
         """The settings that are not the usual ones."""
@@ -234,8 +230,7 @@ class _ConvTranspose(_ConvNd):
             ShapeError: none does.
         """
         size, padding = tuple(output_size)[-self.count :], cast("tuple[int, ...]", self.padding)
-        numbers = zip(input.shape[-self.count :], self.stride, padding, self.dilation, self.kernel_size)
-        least = tuple([(own - 1) * s - 2 * p + d * (k - 1) + 1 for own, s, p, d, k in numbers])
+        least = tuple(map(needed, input.shape[-self.count :], self.kernel_size, self.stride, padding, self.dilation))
         more = tuple([each - low for each, low in zip(size, least)])
         if len(size) != self.count or any(not 0 <= each < s for each, s in zip(more, self.stride)):
             most = tuple([low + s - 1 for low, s in zip(least, self.stride)])

@@ -8,26 +8,15 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import DimError, ShapeError
-from . import functional as F, init
-from .module import Module
+from . import init
+from .lookup import embedding
+from .module import Module, unusual
 
 __all__ = ["Embedding"]
 
 
-class Embedding(Module):
-    """A table of ``num_embeddings`` rows of ``embedding_dim`` numbers, looked up by number: see ``functional.embedding``.
-
-    Args:
-        padding_idx: a row that is at first zero and has no gradient.
-        device, dtype: of the weights; the defaults unless given.
-
-    Attributes:
-        weight: shape ``(num_embeddings, embedding_dim)``; at first normally distributed.
-
-    >>> import nbgrad
-    >>> nbgrad.nn.Embedding(10, 3)(nbgrad.tensor([[1, 2], [3, 4]])).shape
-    nbgrad.Size([2, 2, 3])
-    """
+class _Table(Module):
+    """Learnt rows, one of which may begin with zeros."""
 
     def __init__(
         self,
@@ -45,13 +34,15 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise DimError(f"Embedding: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
+            raise DimError(f"{type(self).__name__}: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
         if _weight is not None:
             if tuple(_weight.shape) != (num_embeddings, embedding_dim):
-                raise ShapeError(f"Embedding: _weight is {list(_weight.shape)}, expected {[num_embeddings, embedding_dim]}.")
+                raise ShapeError(
+                    f"{type(self).__name__}: _weight is {list(_weight.shape)}, expected {[num_embeddings, embedding_dim]}."
+                )
             self.weight = Parameter(_weight, requires_grad=not _freeze)
             return
         self.weight = Parameter(nbgrad.empty(num_embeddings, embedding_dim, device=device, dtype=dtype), requires_grad=not _freeze)
@@ -64,6 +55,22 @@ class Embedding(Module):
             with nbgrad.no_grad():
                 self.weight.select(0, self.padding_idx).zero_()
 
+
+class Embedding(_Table):
+    """A table of ``num_embeddings`` rows of ``embedding_dim`` numbers, looked up by number: see ``functional.embedding``.
+
+    Args:
+        padding_idx: a row that is at first zero and has no gradient.
+        device, dtype: of the weights; the defaults unless given.
+
+    Attributes:
+        weight: shape ``(num_embeddings, embedding_dim)``; at first normally distributed.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Embedding(10, 3)(nbgrad.tensor([[1, 2], [3, 4]])).shape
+    nbgrad.Size([2, 2, 3])
+    """
+
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
         """A table of given rows, which are not trained if ``freeze``."""
@@ -72,12 +79,9 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Numbers of any shape to ``(*, embedding_dim)``."""
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
-        )
+        return embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""
-        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
-        others = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        others = unusual(self, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *others])

@@ -257,6 +257,14 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
+def by_fan_in(fan_in: int, *parameters: Tensor | None) -> None:
+    """Draw parameters as layers begin with them: uniform within ``±1 / sqrt(fan_in)``; None is left out."""
+    bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
+    for parameter in parameters:
+        if parameter is not None:
+            uniform_(parameter, -bound, bound)
+
+
 def renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The function under torch's first name for it, without the underscore, with a warning."""
     name = function.__name__[:-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,10 +59,7 @@ class Linear(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
-        bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        init.by_fan_in(self.in_features, self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """``(*, in_features)`` to ``(*, out_features)``."""

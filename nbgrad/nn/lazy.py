@@ -75,6 +75,14 @@ class LazyModuleMixin(Module):
         handle = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
         self.__dict__["_initialize_hook"] = handle
 
+    def _know(self: Any, **shapes: tuple[int, ...]) -> None:
+        """Give the parameters that wait these shapes, and all their first values."""
+        for name, shape in shapes.items():
+            parameter = getattr(self, name)
+            if isinstance(parameter, UninitializedParameter):
+                parameter.materialize(shape)
+        self.reset_parameters()
+
     def has_uninitialized_params(self) -> bool:
         """Whether the shape of a parameter is still to be known.
 
@@ -124,13 +132,8 @@ class LazyLinear(LazyModuleMixin, Linear):
         """By the last size of the input."""
         if not self.has_uninitialized_params():
             return
-        weight: Any = self.weight
-        bias: Any = self.bias
         self.in_features = input.shape[-1]
-        weight.materialize((self.out_features, self.in_features))
-        if bias is not None:
-            bias.materialize((self.out_features,))
-        self.reset_parameters()
+        self._know(weight=(self.out_features, self.in_features), bias=(self.out_features,))
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -162,14 +165,10 @@ class _LazyNorm(LazyModuleMixin):
         if module.num_features:
             return
         module.num_features = input.shape[0 if input.ndim < min(module.ranks) else 1]
-        for each in (module.weight, module.bias):
-            if isinstance(each, UninitializedParameter):
-                each.materialize((module.num_features,))
         for name in ("running_mean", "running_var"):
             if getattr(self, name) is not None:
                 setattr(self, name, getattr(self, name).new_zeros((module.num_features,)))
-        module.reset_parameters()
-        module.reset_running_stats()
+        self._know(weight=(module.num_features,), bias=(module.num_features,))
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):

@@ -38,10 +38,7 @@ class _Lazy(LazyModuleMixin):
             )
         first, second = (channels, module.out_channels) if module.transposed else (module.out_channels, channels)
         module.in_channels = channels
-        module.weight.materialize((first, second // module.groups, *module.kernel_size))
-        if module.bias is not None:
-            module.bias.materialize((module.out_channels,))
-        self.reset_parameters()
+        self._know(weight=(first, second // module.groups, *module.kernel_size), bias=(module.out_channels,))
 
 
 class _LazyConv(_Lazy):

@@ -544,6 +544,12 @@ def _check_kind(target: str, kind: str, value: Any) -> None:
         )
 
 
+def unusual(module: Module, **usual: Any) -> list[str]:
+    """``name=value`` of the settings that the module has and that are not the usual ones, for ``extra_repr``."""
+    found = {name: getattr(module, name, value) for name, value in usual.items()}
+    return [f"{name}={value}" for name, value in found.items() if value != usual[name]]
+
+
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 

@@ -30,7 +30,7 @@ class _BatchNorm(Module):
         running_mean, running_var, num_batches_tracked: buffers, used after ``eval()``; None without ``track_running_stats``.
     """
 
-    ranks: tuple[int, ...] = ()
+    ranks: Sequence[int] = ()
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Any

@@ -203,14 +203,13 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     elif any(x < y for x, y in zip(found, found[1:])):
         raise RangeError(f"{op}: lengths {found} do not fall. Hint: enforce_sorted=False sorts the sequences.")
     sorted_indices = None if order is None else nbgrad.tensor(order, device=input.device)
-    counts = np.array(found)
-    sizes = (counts > np.arange(found[0])[:, None]).sum(1)
-    steps_at, sequences_at = np.nonzero(counts > np.arange(found[0])[:, None])
+    active = np.array(found) > np.arange(found[0])[:, None]
+    steps_at, sequences_at = np.nonzero(active)
     own = sequences_at if order is None else np.array(order)[sequences_at]
     flat = own * steps + steps_at if batch_first else steps_at * batch + own
     rows = nbgrad.tensor(flat.astype(np.int64), device=input.device)
     data = input.reshape((steps * batch, *input.shape[2:])).index_select(0, rows)
-    return PackedSequence(data, nbgrad.tensor(sizes.astype(np.int64)), sorted_indices)
+    return PackedSequence(data, nbgrad.tensor(active.sum(1, dtype=np.int64)), sorted_indices)
 
 
 def pad_packed_sequence(

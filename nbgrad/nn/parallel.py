@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..base.errors import ShapeError
@@ -41,6 +42,8 @@ class SyncBatchNorm(_BatchNorm):
     nbgrad.Size([2, 3, 4])
     """
 
+    ranks = range(2, sys.maxsize)
+
     def __init__(
         self,
         num_features: int,
@@ -65,7 +68,6 @@ class SyncBatchNorm(_BatchNorm):
         """
         if input.ndim < 2:
             raise ShapeError(f"SyncBatchNorm: expected two dimensions or more, got {input.ndim}.")
-        self.ranks = (input.ndim,)
         return super().forward(input)
 
     @classmethod

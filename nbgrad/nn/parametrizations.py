@@ -5,7 +5,7 @@ from __future__ import annotations
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import ArgumentError, RangeError, ShapeError
+from ..base.errors import ArgumentError, NotSupportedError, RangeError, ShapeError
 from . import functional as F
 from .module import Module
 from .parametrize import register_parametrization
@@ -21,13 +21,46 @@ def norm_but(x: Tensor, dim: int | None) -> Tensor:
     return x.norm(2, tuple(d for d in range(x.ndim) if d != kept), True) if x.ndim > 1 else x.abs()
 
 
+def length_times_direction(g: Tensor, v: Tensor, dim: int | None) -> Tensor:
+    """``v`` with the lengths ``g``."""
+    return v * (g / norm_but(v, dim))
+
+
+def rows_along(weight: Tensor, dim: int) -> Tensor:
+    """The weight as a matrix, with a row for each place of a dimension."""
+    return weight.movedim(dim, 0).flatten(1)
+
+
+def over_largest(weight: Tensor, matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """The weight divided by the singular value of its matrix that has these vectors, buffers to which a later call writes."""
+    u, v = u.clone(), v.clone()
+    return weight / (u @ (matrix @ v))
+
+
+def outputs_of(module: Module) -> int:
+    """The dimension of a layer's weight that its outputs have."""
+    return 1 if type(module).__name__.startswith("ConvTranspose") else 0
+
+
+def tensor_of(op: str, module: Module, name: str) -> Tensor:
+    """The tensor that is to be computed.
+
+    Raises:
+        ArgumentError: there is none of that name.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ArgumentError(f"{op}: {type(module).__name__} has no parameter {name!r}.")
+    return weight
+
+
 class _WeightNorm(Module):
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return weight_v * (weight_g / norm_but(weight_v, self.dim))
+        return length_times_direction(weight_g, weight_v, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norm_but(weight, self.dim), weight
@@ -65,14 +98,11 @@ class _SpectralNorm(Module):
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             with nbgrad.no_grad():
-                matrix = self._as_matrix(weight)
+                matrix = rows_along(weight, self.dim)
                 rows, columns = matrix.shape
                 for name, size in (("_u", rows), ("_v", columns)):
                     self.register_buffer(name, F.normalize(matrix.new_empty((size,)).normal_(), dim=0, eps=eps))
                 self._iterate(matrix, 15)
-
-    def _as_matrix(self, weight: Tensor) -> Tensor:
-        return weight.movedim(self.dim, 0).flatten(1)
 
     def _iterate(self, matrix: Tensor, count: int) -> None:
         with nbgrad.no_grad():
@@ -83,11 +113,10 @@ class _SpectralNorm(Module):
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
-        matrix = self._as_matrix(weight)
+        matrix = rows_along(weight, self.dim)
         if self.training:
             self._iterate(matrix.detach(), self.n_power_iterations)
-        u, v = self._u.clone(), self._v.clone()  # a later call writes to these
-        return weight / (u @ (matrix @ v))
+        return over_largest(weight, matrix, self._u, self._v)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value
@@ -102,7 +131,7 @@ def spectral_norm(
         name: of the parameter. dim: that of outputs: 0, of transposed convolutions 1, unless given.
 
     Raises:
-        RangeError: no iterations, or no such dimension.
+        RangeError: no iterations, or no such dimension. ArgumentError: no such parameter.
 
     Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018.
 
@@ -111,23 +140,17 @@ def spectral_norm(
     >>> nbgrad.linalg.matrix_norm(layer.weight, 2).allclose(nbgrad.tensor(1.0))
     True
     """
-    if dim is None:
-        dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ArgumentError(f"spectral_norm: {type(module).__name__} has no parameter {name!r}.")
+    dim, weight = outputs_of(module) if dim is None else dim, tensor_of("spectral_norm", module, name)
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
 class _Orthogonal(Module):
     base: Tensor | None
 
-    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool) -> None:
+    def __init__(self, orthogonal_map: str, use_trivialization: bool) -> None:
         super().__init__()
-        self.orthogonal_map = orthogonal_map
-        if use_trivialization:
-            self.register_buffer("base", None)
-        self.__dict__["_trivialised"] = use_trivialization
+        self.orthogonal_map, self.use_trivialization = orthogonal_map, use_trivialization
+        self.register_buffer("base", None)
 
     def forward(self, X: Tensor) -> Tensor:
         turned = X.shape[-2] < X.shape[-1]
@@ -146,13 +169,13 @@ class _Orthogonal(Module):
                 one = nbgrad.eye(n, dtype=a.dtype, device=a.device)
                 q = nbgrad.linalg.solve(one - a * 0.5, one + a * 0.5)
             q = q[..., :k]
-        if self.__dict__.get("_trivialised") and self.base is not None:
+        if self.base is not None:
             q = self.base @ q
         return q.mT if turned else q
 
     def right_inverse(self, Q: Tensor) -> Tensor:
-        if not self.__dict__.get("_trivialised"):
-            raise NotImplementedError("orthogonal: without use_trivialization nothing can be assigned.")
+        if not self.use_trivialization:
+            raise NotSupportedError("orthogonal: nothing can be assigned to what is computed. Hint: use_trivialization=True.")
         turned = Q.shape[-2] < Q.shape[-1]
         q = Q.mT if turned else Q
         n, k = q.shape[-2:]
@@ -189,7 +212,7 @@ def orthogonal(
         use_trivialization: whether it is times a fixed orthogonal matrix, so that the weight begins as the orthogonal one nearby.
 
     Raises:
-        ShapeError: fewer than two dimensions. RangeError: no such map.
+        ShapeError: fewer than two dimensions. RangeError: no such map. ArgumentError: no such parameter.
 
     Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds", 2019.
 
@@ -198,13 +221,11 @@ def orthogonal(
     >>> (weight.mT @ weight).allclose(nbgrad.eye(2), atol=1e-5)
     True
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, Tensor):
-        raise ArgumentError(f"orthogonal: {type(module).__name__} has no parameter {name!r}.")
+    weight = tensor_of("orthogonal", module, name)
     if weight.ndim < 2:
         raise ShapeError(f"orthogonal: {name} is {list(weight.shape)}, expected two dimensions or more.")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
         raise RangeError(f"orthogonal: map is {orthogonal_map!r}, expected 'matrix_exp', 'cayley' or 'householder'.")
-    return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
+    return register_parametrization(module, name, _Orthogonal(orthogonal_map, use_trivialization), unsafe=True)

@@ -1,7 +1,8 @@
 """Parametrizations: parameters of a module that are computed from others, whenever they are read.
 
-NOTE [Parametrized]: the module gets a class of its own, a subclass of the one that it had, in which the name is a property. What
-it is computed from is kept by a ``ParametrizationList`` in ``module.parametrizations``, under torch's keys.
+NOTE [Parametrized]: the module gets another class, a subclass of the one that it had, in which the names of what is computed are
+properties. Such a class is never changed, since copies of the module have it, too: other names are another class. What they are
+computed from is kept by a ``ParametrizationList`` in ``module.parametrizations``, under torch's keys.
 """
 
 from __future__ import annotations
@@ -155,10 +156,17 @@ def property_of(name: str) -> property:
 
 def assign(self: Any, name: str, value: Any) -> None:
     """``__setattr__`` of parametrized modules: a tensor that is computed is not registered."""
-    if name in vars(type(self)).get("_computed_", ()):
+    if name in type(self)._computed_:
         object.__setattr__(self, name, value)
     else:
-        Module.__setattr__(self, name, value)
+        type(self)._plain_.__setattr__(self, name, value)
+
+
+def compute(module: Any, names: frozenset[str]) -> None:
+    """Give a module the class in which these names, and no others, are computed: of none, the one that it had at first."""
+    plain = type_before_parametrizations(module)
+    members = {"_plain_": plain, "_computed_": names, "__setattr__": assign, **{name: property_of(name) for name in names}}
+    module.__class__ = type(f"Parametrized{plain.__name__}", (plain,), members) if names else plain
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
@@ -205,13 +213,8 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
-        own = type(module)
-        members = {"_computed_": {}, "__setattr__": assign, "_plain_": own}
-        module.__class__ = type(f"Parametrized{own.__name__}", (own,), members)
         module.parametrizations = ModuleDict()
-    own_class: Any = type(module)
-    own_class._computed_[tensor_name] = True
-    setattr(own_class, tensor_name, property_of(tensor_name))
+    compute(module, frozenset([*module.parametrizations, tensor_name]))
     module.parametrizations[tensor_name] = made
     return module
 
@@ -256,18 +259,14 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
             kept.data = value
     else:
         kept = Parameter(value) if isinstance(made.original0, Parameter) else value
-    delattr(type(module), tensor_name)
-    own_class: Any = type(module)
-    own_class._computed_.pop(tensor_name)
+    compute(module, frozenset(module.parametrizations) - {tensor_name})
     del module.parametrizations[tensor_name]
     if isinstance(kept, Parameter):
         module.register_parameter(tensor_name, kept)
     else:
         module.register_buffer(tensor_name, kept)
     if not is_parametrized(module):
-        plain = own_class._plain_
         del module.parametrizations
-        module.__class__ = plain
     return module
 
 

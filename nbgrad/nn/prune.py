@@ -14,7 +14,8 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, RangeError, ShapeError
-from .reparametrised import Recomputed
+from .parametrizations import rows_along
+from .reparametrised import Recomputed, installed, is_computed, uninstall
 
 __all__ = [
     "BasePruningMethod",
@@ -47,9 +48,17 @@ class Masked(Recomputed):
         return getattr(module, self.name + "_orig") * getattr(module, self.name + "_mask")
 
 
-def hooks_of(module: Any) -> dict[str, Any]:
-    """``{name: handle of its hook}`` of the pruned parameters of a module."""
-    return module.__dict__.setdefault("_pruned_", {})
+def parts_of(module: Any, name: str) -> tuple[Parameter, Tensor | None]:
+    """The parameter, and its mask if it is pruned.
+
+    Raises:
+        ArgumentError: there is no such parameter.
+    """
+    again = is_computed(module, name, Masked)
+    whole = getattr(module, name + "_orig" if again else name, None)
+    if not isinstance(whole, Parameter):
+        raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}.")
+    return whole, getattr(module, name + "_mask") if again else None
 
 
 class BasePruningMethod(ABC):
@@ -81,23 +90,19 @@ class BasePruningMethod(ABC):
             ArgumentError: no such parameter. ShapeError: scores, or a mask, of another shape.
         """
         method = cls(*args, **kwargs)
-        again = name in hooks_of(module)
-        whole = getattr(module, name + "_orig" if again else name, None)
-        if not isinstance(whole, Parameter):
-            raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}.")
+        whole, before = parts_of(module, name)
         scores = whole.detach() if importance_scores is None else importance_scores
         if scores.shape != whole.shape:
             raise ShapeError(f"prune: importance_scores are {list(scores.shape)}, expected {list(whole.shape)}.")
-        before = getattr(module, name + "_mask") if again else nbgrad.ones_like(whole).detach()
-        mask = method.masked(scores.detach(), before).to(whole.dtype)
-        if again:
+        mask = method.masked(scores.detach(), nbgrad.ones_like(whole).detach() if before is None else before).to(whole.dtype)
+        if before is not None:
             setattr(module, name + "_mask", mask)
+            Masked(name)(module, None)
         else:
             delattr(module, name)
             module.register_parameter(name + "_orig", whole)
             module.register_buffer(name + "_mask", mask)
-            hooks_of(module)[name] = module.register_forward_pre_hook(Masked(name))
-        Masked(name)(module, None)
+            installed(module, Masked(name))
         return method
 
     def masked(self, scores: Tensor, before: Tensor) -> Tensor:
@@ -121,7 +126,12 @@ class BasePruningMethod(ABC):
 
 
 class Identity(BasePruningMethod):
-    """Nothing is pruned: names and keys are those of a pruned parameter."""
+    """Nothing is pruned: names and keys are those of a pruned parameter.
+
+    >>> import nbgrad
+    >>> Identity().prune(nbgrad.tensor([1.0, -3.0]))
+    tensor([ 1., -3.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """What it was."""
@@ -129,7 +139,12 @@ class Identity(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """A given mask."""
+    """A given mask.
+
+    >>> import nbgrad
+    >>> CustomFromMask(nbgrad.tensor([0, 1])).prune(nbgrad.tensor([1.0, -3.0]))
+    tensor([ 0., -3.])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -162,7 +177,12 @@ class _Amount(BasePruningMethod):
 
 
 class RandomUnstructured(_Amount):
-    """Elements that are drawn."""
+    """Elements that are drawn.
+
+    >>> import nbgrad
+    >>> RandomUnstructured(0.5).prune(nbgrad.ones(4)).sum()
+    tensor(2.)
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The draws with the greatest numbers go."""
@@ -171,7 +191,12 @@ class RandomUnstructured(_Amount):
 
 
 class L1Unstructured(_Amount):
-    """The elements nearest to zero."""
+    """The elements nearest to zero.
+
+    >>> import nbgrad
+    >>> L1Unstructured(1).prune(nbgrad.tensor([2.0, 1.0, -3.0]))
+    tensor([ 2.,  0., -3.])
+    """
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The smallest go."""
@@ -180,7 +205,12 @@ class L1Unstructured(_Amount):
 
 
 class RandomStructured(_Amount):
-    """Places of a dimension that are drawn."""
+    """Places of a dimension that are drawn.
+
+    >>> import nbgrad
+    >>> RandomStructured(1, dim=0).prune(nbgrad.ones(2, 3)).sum()
+    tensor(3.)
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -199,7 +229,13 @@ class RandomStructured(_Amount):
 
 
 class LnStructured(RandomStructured):
-    """Places of a dimension whose elements have the smallest n-norms."""
+    """Places of a dimension whose elements have the smallest n-norms.
+
+    >>> import nbgrad
+    >>> LnStructured(1, n=2, dim=0).prune(nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[0., 0.],
+            [3., 4.]])
+    """
 
     def __init__(self, amount: float, n: Any, dim: int = -1):
         super().__init__(amount, dim)
@@ -207,7 +243,7 @@ class LnStructured(RandomStructured):
 
     def scores(self, t: Tensor) -> Tensor:
         """The norms."""
-        return t.movedim(self.dim, 0).flatten(1).norm(self.n, 1) if t.ndim > 1 else t.abs()
+        return rows_along(t, self.dim).norm(self.n, 1) if t.ndim > 1 else t.abs()
 
 
 def identity(module: Any, name: str) -> Any:
@@ -286,6 +322,9 @@ def global_unstructured(
         pruning_method: a class of this module, unstructured; ``kwargs`` are its arguments.
         importance_scores: ``{(module, name): numbers}`` by which it is decided, in the place of the parameters'.
 
+    Raises:
+        ArgumentError: no such parameter, or a method that is not unstructured.
+
     >>> import nbgrad
     >>> layers = nbgrad.nn.Linear(2, 3), nbgrad.nn.Linear(3, 2)
     >>> global_unstructured([(each, "weight") for each in layers], L1Unstructured, amount=4)
@@ -298,17 +337,14 @@ def global_unstructured(
         raise ArgumentError(
             f"global_unstructured: {pruning_method.__name__} is {method.PRUNING_TYPE}, expected an unstructured one."
         )
-    wholes, masks = [], []
+    scores, masks, shapes = [], [], []
     for module, name in places:
-        again = name in hooks_of(module)
-        whole = getattr(module, name + "_orig" if again else name).detach()
-        wholes.append((importance_scores or {}).get((module, name), whole).reshape((-1,)))
-        masks.append((getattr(module, name + "_mask") if again else nbgrad.ones_like(whole)).reshape((-1,)))
-    joint, first = method.masked(nbgrad.cat(wholes), nbgrad.cat(masks)), 0
-    for (module, name), whole in zip(places, wholes):
-        part = joint.narrow(0, first, whole.numel())
-        first += whole.numel()
-        shape = getattr(module, name + "_orig" if name in hooks_of(module) else name).shape
+        whole, mask = parts_of(module, name)
+        scores.append((importance_scores or {}).get((module, name), whole.detach()).reshape((-1,)))
+        masks.append((nbgrad.ones_like(whole).detach() if mask is None else mask).reshape((-1,)))
+        shapes.append(whole.shape)
+    joint = method.masked(nbgrad.cat(scores), nbgrad.cat(masks))
+    for (module, name), part, shape in zip(places, joint.split([each.numel() for each in scores]), shapes):
         custom_from_mask(module, name, part.reshape(shape))
 
 
@@ -322,10 +358,9 @@ def remove(module: Any, name: str) -> Any:
     >>> list(remove(identity(nbgrad.nn.Linear(2, 2), "weight"), "weight").state_dict())
     ['bias', 'weight']
     """
-    handle = hooks_of(module).pop(name, None)
-    if handle is None:
+    if not is_computed(module, name, Masked):
         raise ArgumentError(f"prune: {name!r} of {type(module).__name__} is not pruned.")
-    handle.remove()
+    uninstall(module, name, Masked)
     whole = getattr(module, name + "_orig")
     with nbgrad.no_grad():
         whole.copy_(Masked(name).compute(module))
@@ -342,4 +377,4 @@ def is_pruned(module: Any) -> bool:
     >>> is_pruned(nbgrad.nn.Linear(2, 2))
     False
     """
-    return any(each.__dict__.get("_pruned_") for each in module.modules())
+    return any(kind == Masked.__name__ for each in module.modules() for kind, _ in each.__dict__.get("_recomputed_", ()))

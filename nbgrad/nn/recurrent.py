@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -11,7 +10,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import init
-from .module import Module
+from .module import Module, unusual
 from .packing import PackedSequence, Plan, plan_of
 from .recurrence import GATES, all_steps
 
@@ -95,9 +94,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew: uniform within ``±1 / sqrt(hidden_size)``."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        init.by_fan_in(self.hidden_size, *self.parameters())
 
     def flatten_parameters(self) -> None:
         """Nothing: parameters lie where they are, and no library wants them side by side."""
@@ -208,8 +205,7 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""
-        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        others = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        others = unusual(self, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False)
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *others])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import nbgrad
@@ -10,7 +9,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import init
-from .module import Module
+from .module import Module, unusual
 from .recurrence import GATES, one_step
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
@@ -51,9 +50,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
+        init.by_fan_in(self.hidden_size, *self.parameters())
 
     def step(self, mode: str, input: Tensor, hx: Any) -> tuple[Tensor, ...]:
         """The states after a step; ``input`` is ``(batch, input_size)``, or ``(input_size,)`` of one sequence.
@@ -87,9 +84,7 @@ class RNNCellBase(Module):
 
     def extra_repr(self) -> str:
         """The sizes, and the settings that are not the defaults."""
-        usual = {"bias": True, "nonlinearity": "tanh"}
-        others = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name, value) != value]
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *others])
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, bias=True, nonlinearity="tanh")])
 
 
 class RNNCell(RNNCellBase):

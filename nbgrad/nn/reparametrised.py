@@ -11,7 +11,7 @@ from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, RangeError
 from . import functional as F
 from .module import Module
-from .parametrizations import norm_but
+from .parametrizations import length_times_direction, norm_but, outputs_of, over_largest, rows_along
 
 __all__ = ["remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm", "weight_norm"]
 
@@ -37,8 +37,7 @@ class WeightNorm(Recomputed):
 
     def compute(self, module: Any) -> Tensor:
         """``v * (g / |v|)``."""
-        v = getattr(module, self.name + "_v")
-        return v * (getattr(module, self.name + "_g") / norm_but(v, self.dim))
+        return length_times_direction(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
 
 class SpectralNorm(Recomputed):
@@ -50,14 +49,13 @@ class SpectralNorm(Recomputed):
     def compute(self, module: Any) -> Tensor:
         """One or a few power iterations, while training; then the quotient."""
         weight, u, v = (getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
-        matrix = weight.movedim(self.dim, 0).flatten(1)
+        matrix = rows_along(weight, self.dim)
         if module.training:
             with nbgrad.no_grad():
                 for _ in range(self.iterations):
                     v.copy_(F.normalize(matrix.mT @ u, dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix @ v, dim=0, eps=self.eps))
-        u, v = u.clone(), v.clone()  # a later call writes to these
-        return weight / (u @ (matrix @ v))
+        return over_largest(weight, matrix, u, v)
 
 
 def installed(module: Any, hook: Recomputed) -> Any:
@@ -68,9 +66,19 @@ def installed(module: Any, hook: Recomputed) -> Any:
     return module
 
 
+def is_computed(module: Any, name: str, kind: type[Recomputed]) -> bool:
+    """Whether a hook of that kind computes the attribute."""
+    return (kind.__name__, name) in module.__dict__.get("_recomputed_", ())
+
+
+def uninstall(module: Any, name: str, kind: type[Recomputed]) -> None:
+    """Take the hook off."""
+    module.__dict__["_recomputed_"].pop((kind.__name__, name)).remove()
+
+
 def weight_of(op: str, module: Any, name: str, kind: type[Recomputed]) -> Tensor:
     """The parameter that is to be computed, which is no parameter of the module any more."""
-    if (kind.__name__, name) in module.__dict__.get("_recomputed_", {}):
+    if is_computed(module, name, kind):
         raise ArgumentError(f"{op}: {name!r} of {type(module).__name__} is computed already.")
     weight = getattr(module, name, None)
     if not isinstance(weight, Parameter):
@@ -81,10 +89,9 @@ def weight_of(op: str, module: Any, name: str, kind: type[Recomputed]) -> Tensor
 
 def removed(op: str, module: Any, name: str, kind: type[Recomputed], rest: tuple[str, ...]) -> Any:
     """The module with an ordinary parameter again, of what the weight is now."""
-    handle = module.__dict__.get("_recomputed_", {}).pop((kind.__name__, name), None)
-    if handle is None:
+    if not is_computed(module, name, kind):
         raise ArgumentError(f"{op}: {name!r} of {type(module).__name__} is not computed so.")
-    handle.remove()
+    uninstall(module, name, kind)
     weight = getattr(module, name).detach()
     for end in rest:
         delattr(module, name + end)
@@ -149,9 +156,8 @@ def spectral_norm(
     if n_power_iterations <= 0:
         raise RangeError(f"spectral_norm: n_power_iterations is {n_power_iterations}, expected a positive number.")
     weight = weight_of("spectral_norm", module, name, SpectralNorm)
-    if dim is None:
-        dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
-    rows, columns = weight.movedim(dim, 0).flatten(1).shape
+    dim = outputs_of(module) if dim is None else dim
+    rows, columns = rows_along(weight, dim).shape
     module.register_parameter(name + "_orig", Parameter(weight.detach()))
     for end, size in (("_u", rows), ("_v", columns)):
         module.register_buffer(name + end, F.normalize(weight.detach().new_empty((size,)).normal_(), dim=0, eps=eps))

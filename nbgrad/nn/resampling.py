@@ -178,13 +178,13 @@ def taps(kind: str, old: int, new: int, scale: float | None, align: bool, antial
     centre = at * step if align else (at + 0.5) * step - 0.5
     if kind == "linear":
         centre = np.clip(centre, 0, None)
-    low = np.floor(centre).astype(np.int64)
-    low = np.minimum(low, old - 1) if kind == "linear" else low
-    places = low[:, None] + (np.arange(2) if kind == "linear" else np.arange(-1, 3))
-    distance = np.abs(centre[:, None] - places)
-    weights = np.clip(1 - distance, 0, 1) if kind == "linear" else cubic(distance, SHARP)
-    if kind == "linear":
-        weights[:, 0] = 1 - weights[:, 1]
+        low = np.minimum(np.floor(centre).astype(np.int64), old - 1)
+        places = low[:, None] + np.arange(2)
+        second = np.clip(1 - np.abs(centre - places[:, 1]), 0, 1)
+        weights = np.stack([1 - second, second], 1)
+    else:
+        places = np.floor(centre).astype(np.int64)[:, None] + np.arange(-1, 3)
+        weights = cubic(np.abs(centre[:, None] - places), SHARP)
     return np.clip(places, 0, old - 1), weights
 
 
@@ -201,10 +201,15 @@ def smoothed_taps(kind: str, old: int, new: int, step: float) -> tuple[np.ndarra
     return np.minimum(places, last[:, None] - 1), weights / weights.sum(1, keepdims=True)
 
 
+def keys_kernel(distance: Any, a: float) -> tuple[Any, Any]:
+    """Keys' kernel at distances, arrays or tensors: as it is up to 1, and from 1 to 2."""
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    return near, ((distance - 5) * distance + 8) * distance * a - 4 * a
+
+
 def cubic(distance: np.ndarray, a: float) -> np.ndarray:
     """Keys' kernel at distances, 0 from 2 on."""
-    near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
-    far = ((distance - 5) * distance + 8) * distance * a - 4 * a
+    near, far = keys_kernel(distance, a)
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
 
 

@@ -9,7 +9,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import DTypeError, RangeError, ShapeError
-from .resampling import SHARP
+from .resampling import SHARP, keys_kernel
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -136,8 +136,7 @@ def taps_at(at: Tensor, mode: str) -> list[tuple[Tensor, Tensor | None]]:
 
 def cubic(distance: Tensor) -> Tensor:
     """Keys' kernel at distances below 2."""
-    near = ((SHARP + 2) * distance - (SHARP + 3)) * distance * distance + 1
-    far = ((distance - 5) * distance + 8) * distance * SHARP - 4 * SHARP
+    near, far = keys_kernel(distance, SHARP)
     return nbgrad.where(distance <= 1, near, far)
 
 

@@ -116,9 +116,9 @@ def path_losses(x: Tensor, table: Tensor, lengths: np.ndarray, sizes: np.ndarray
     sums = nbgrad.where(constant(np.arange(states) == 0).expand(samples, states), 0.0, never[:, :1]).to(x.dtype)
     for t in range(steps):
         padded = nbgrad.cat([never, sums], 1)
-        ways = [sums, padded[:, 1 : states + 1], nbgrad.where(skips, padded[:, :states], NEVER)]
-        if t == 0:  # a path begins with the first blank or the first class
-            ways = [sums, padded[:, 1 : states + 1]]
+        ways = [sums, padded[:, 1 : states + 1]]
+        if t:  # a path begins with the first blank or the first class
+            ways.append(nbgrad.where(skips, padded[:, :states], NEVER))
         sums = nbgrad.where(alive[t], nbgrad.logsumexp(nbgrad.stack(ways), 0) + scores[t], sums)
     last = sums.gather(1, constant(2 * sizes[:, None]))
     other = sums.gather(1, constant(np.maximum(2 * sizes[:, None] - 1, 0)))

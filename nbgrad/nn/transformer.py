@@ -35,18 +35,42 @@ def activation_of(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor],
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share."""
+    """What layers of encoders and decoders share: attentions and two linear layers, with a norm and a dropout for each part."""
 
+    attentions: tuple[str, ...] = ("self_attn",)
     self_attn: MultiheadAttention
-    linear1: Linear
-    linear2: Linear
-    dropout: Dropout
-    norm_first: bool
-    activation: Any
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
 
-    def _add_feedforward(self, d_model: int, size: int, dropout: float, made: dict[str, Any]) -> None:
-        self.linear1, self.dropout = Linear(d_model, size, **made), Dropout(dropout)
-        self.linear2 = Linear(size, d_model, **made)
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[[Tensor], Tensor] = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        made: Any = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self.attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made))
+        self.linear1, self.dropout = Linear(d_model, dim_feedforward, **made), Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **made)
+        self.norm_first = norm_first
+        parts = range(1, len(self.attentions) + 2)
+        for k in parts:
+            setattr(self, f"norm{k}", LayerNorm(d_model, layer_norm_eps, **made))
+        for k in parts:
+            setattr(self, f"dropout{k}", Dropout(dropout))
+        self.activation = activation_of(activation)
 
     def _attended(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False) -> Tensor:
         return self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal, need_weights=False)[0]
@@ -86,29 +110,6 @@ class TransformerEncoderLayer(_Layer):
     nbgrad.Size([5, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        made: Any = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made)
-        self._add_feedforward(d_model, dim_feedforward, dropout, made)
-        self.norm_first = norm_first
-        self.norm1, self.norm2 = (LayerNorm(d_model, layer_norm_eps, **made) for _ in range(2))
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        self.activation = activation_of(activation)
-
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
@@ -131,30 +132,10 @@ class TransformerDecoderLayer(_Layer):
     nbgrad.Size([5, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        made: Any = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn, self.multihead_attn = (
-            MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made) for _ in range(2)
-        )
-        self._add_feedforward(d_model, dim_feedforward, dropout, made)
-        self.norm_first = norm_first
-        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, **made) for _ in range(3))
-        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
-        self.activation = activation_of(activation)
+    attentions = ("self_attn", "multihead_attn")
+    multihead_attn: MultiheadAttention
+    norm3: LayerNorm
+    dropout3: Dropout
 
     def forward(
         self,

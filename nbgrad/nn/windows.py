@@ -10,18 +10,13 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import extent, one_by_one
+from ..ops.convolution import extent, needed, on_both_sides, one_by_one
 from ..ops.expr import scalar
 from ..ops.pooling import pooled_shape
 
 __all__ = ["fold", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "unfold"]
 
 Sizes = int | Sequence[int]
-
-
-def in_pairs(padding: tuple[int, ...]) -> tuple[int, ...]:
-    """What ``pad`` takes, of the same padding on both sides."""
-    return tuple([p for each in reversed(padding) for p in (each, each)])
 
 
 def settings_of(name: str, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> tuple[tuple[int, ...], ...]:
@@ -55,7 +50,7 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Size
     places = tuple(map(extent, shape, kernel, step, around, apart))
     if min(places) < 1:
         raise ShapeError(f"unfold: input {list(input.shape)} has no place for a kernel of {kernel}. Hint: a larger padding.")
-    x = nbgrad.nn.functional.pad(input, in_pairs(around)) if any(around) else input
+    x = nbgrad.nn.functional.pad(input, on_both_sides(around)) if any(around) else input
     lead = tuple(x.shape[:-2])
     for dim, (k, d, s) in enumerate(zip(kernel, apart, step), len(lead)):
         x = x.unfold(dim, d * (k - 1) + 1, s)[..., ::d]
@@ -108,7 +103,7 @@ def fold(
             x = scalar.slice_backward(x, (*shape[:-1], wide), x.ndim - 1, 0, wide, d)
         whole = (*shape[: n + dim], padded[dim], *shape[n + dim + 1 : -1])
         x = scalar.unfold_backward(x, whole, n + dim, wide, s)
-    return nbgrad.nn.functional.pad(x, in_pairs(tuple([-p for p in around]))) if any(around) else x
+    return nbgrad.nn.functional.pad(x, on_both_sides(tuple([-p for p in around]))) if any(around) else x
 
 
 def lp_pool(name: str, count: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Tensor:
@@ -129,12 +124,22 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any =
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """``lp_pool1d`` of windows of two dimensions."""
+    """``lp_pool1d`` of windows of two dimensions.
+
+    >>> import nbgrad
+    >>> lp_pool2d(nbgrad.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+    tensor([[[5.]]])
+    """
     return lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """``lp_pool1d`` of windows of three dimensions."""
+    """``lp_pool1d`` of windows of three dimensions.
+
+    >>> import nbgrad
+    >>> lp_pool3d(nbgrad.tensor([[[[3.0, 4.0]]]]), 2, (1, 1, 2))
+    tensor([[[[5.]]]])
+    """
     return lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -148,7 +153,7 @@ def max_unpool(
     kernel = one_by_one(name, "kernel_size", kernel_size, count, 1)
     step = kernel if stride is None else one_by_one(name, "stride", stride, count, 1)
     around = one_by_one(name, "padding", padding, count, 0)
-    usual = tuple([(own - 1) * s - 2 * p + k for own, s, p, k in zip(shape, step, around, kernel)])
+    usual = tuple(map(needed, shape, kernel, step, around, (1,) * count))
     size = usual
     if output_size is not None:
         size = tuple(output_size)[-count:]
@@ -183,12 +188,23 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Any = None, padding: Sizes = 0, output_size: Any = None
 ) -> Tensor:
-    """``max_unpool1d`` of windows of two dimensions."""
+    """``max_unpool1d`` of windows of two dimensions.
+
+    >>> import nbgrad
+    >>> max_unpool2d(*nbgrad.max_pool2d(nbgrad.tensor([[[1.0, 3.0], [2.0, 0.0]]]), 2, return_indices=True), 2)
+    tensor([[[0., 3.],
+             [0., 0.]]])
+    """
     return max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Any = None, padding: Sizes = 0, output_size: Any = None
 ) -> Tensor:
-    """``max_unpool1d`` of windows of three dimensions."""
+    """``max_unpool1d`` of windows of three dimensions.
+
+    >>> import nbgrad
+    >>> max_unpool3d(*nbgrad.max_pool3d(nbgrad.ones(1, 2, 2, 2), 2, return_indices=True), 2).sum()
+    tensor(1.)
+    """
     return max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)

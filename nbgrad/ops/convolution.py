@@ -16,7 +16,7 @@ from .core import composite, general
 from .expr import scalar
 from .reduce import conjugate
 
-__all__ = ["extent", "each_of", "left_over", "one_by_one"]
+__all__ = ["each_of", "extent", "left_over", "needed", "on_both_sides", "one_by_one"]
 
 
 def extent(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -24,12 +24,14 @@ def extent(size: int, kernel: int, stride: int, padding: int, dilation: int) -> 
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
+def needed(count: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """The least size of a dimension along which a kernel has so many places."""
+    return (count - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1
+
+
 def left_over(long, short, kernel, stride, padding, dilation):
     """How much longer each dimension is than the places of the kernel need: what a transposed convolution has to add."""
-    return tuple(
-        size - ((count - 1) * s - 2 * p + d * (k - 1) + 1)
-        for size, count, k, s, p, d in zip(long, short, kernel, stride, padding, dilation)
-    )
+    return tuple([size - needed(*settings) for size, *settings in zip(long, short, kernel, stride, padding, dilation)])
 
 
 def shortened(g, shape):
@@ -138,6 +140,11 @@ def one_by_one(name: str, argument: str, value, count: int, least: int) -> tuple
     if min(given) < least:
         raise RangeError(f"{name}: {argument} is {value!r}, expected at least {least}.")
     return given
+
+
+def on_both_sides(padding: tuple[int, ...]) -> tuple[int, ...]:
+    """What ``pad`` takes, of the same padding on both sides."""
+    return tuple([side for each in reversed(padding) for side in (each, each)])
 
 
 def each_of(name: str, x, count: int, what: str = "input"):
@@ -253,7 +260,7 @@ def check_transposed(name: str, own, kernel, stride, padding, dilation, more) ->
     for size, k, s, p, d, rest in zip(own, kernel, stride, padding, dilation, more):
         if rest >= max(s, d):
             raise RangeError(f"{name}: output_padding is {more}, expected less than stride {stride} or dilation {dilation}.")
-        length = (size - 1) * s - 2 * p + d * (k - 1) + 1 + rest
+        length = needed(size, k, s, p, d) + rest
         if length < 1:
             raise ShapeError(f"{name}: input {list(own)} with padding {padding} would give a size of {length}.")
 

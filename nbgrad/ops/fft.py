@@ -10,7 +10,9 @@ from __future__ import annotations
 from .core import general
 from .expr import scalar
 
-__all__ = ["SWAPPED"]
+__all__ = ["EXACT", "SWAPPED"]
+
+EXACT = ("float32", "float64", "complex64", "complex128")  # what there are transforms of
 
 # The norm by which the inverse transform is divided by what the transform itself is divided by.
 SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .core import composite
 from .expr import scalar
+from .fft import EXACT
 
 __all__: list[str] = []
 
-EXACT = ("float32", "float64", "complex64", "complex128")
 LEAST = 1e-11  # what the squares of windows must add up to
 
 
@@ -28,6 +28,12 @@ def lengths(name: str, n_fft: int, hop_length: int | None, win_length: int | Non
     return hop, win
 
 
+def sides(n_fft: int, win: int) -> tuple[int, int]:
+    """What is before and behind a window in the middle of a frame."""
+    left = (n_fft - win) // 2
+    return left, n_fft - win - left
+
+
 def framed(name: str, x, window, n_fft: int, win: int):
     """The window in the middle of a frame; None for a frame of ones.
 
@@ -40,8 +46,7 @@ def framed(name: str, x, window, n_fft: int, win: int):
         window = x.new_ones((win,), dtype=x.dtype.to_real() if x.dtype.is_complex else x.dtype)
     elif tuple(window.shape) != (win,):
         raise ShapeError(f"{name}: window is {list(window.shape)}, expected [{win}], as win_length says.")
-    left = (n_fft - win) // 2
-    return window if win == n_fft else scalar.zero_pad(window, (left, n_fft - win - left))
+    return window if win == n_fft else scalar.zero_pad(window, sides(n_fft, win))
 
 
 def stft(
@@ -100,8 +105,7 @@ def stft(
     if center:
         x = scalar.pad(x, (n_fft // 2, n_fft // 2), pad_mode)
     elif align_to_window:
-        left = (n_fft - win) // 2
-        x = scalar.zero_pad(x, (left, n_fft - win - left))
+        x = scalar.zero_pad(x, sides(n_fft, win))
     if x.shape[-1] < n_fft:
         raise ShapeError(f"stft: a signal of {x.shape[-1]} elements has no frame of n_fft = {n_fft}.")
     window = framed("stft", x, window, n_fft, win)

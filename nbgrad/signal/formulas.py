@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import Tensor
-from ..base.errors import ArgumentError, RangeError
-from ..creation.sampled import sampled
+from ..base.errors import RangeError
+from ..creation.sampled import sampled, whole_number
 
 __all__ = ["cosines", "kaiser_values", "made", "triangle"]
 
@@ -24,10 +23,7 @@ def made(name: str, length: Any, symmetric: bool, formula: Formula, even_one: bo
     Raises:
         ArgumentError: the length is no integer. RangeError: it is negative. Others: of ``sampled``.
     """
-    try:
-        count = operator.index(length)
-    except TypeError:
-        raise ArgumentError(f"{name}: the number of elements must be an integer, got {length!r}.") from None
+    count = whole_number(name, "the number of elements", length)
     if count < 0:
         raise RangeError(f"{name}: {count} elements, expected at least 0.")
     last = count - 1 if symmetric or count < 2 else count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import subprocess
 import sys
@@ -230,6 +231,10 @@ def test_other_divergences():
     alike(D.kl_divergence(*joined), 1.0)
     assert D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(1.0)).item() == math.inf
     assert D.kl_divergence(D.Uniform(0.0, 2.0), D.Beta(1.0, 1.0)).item() == math.inf
+    never = D.kl_divergence(D.Poisson(*f64([1.0, 2.0])), D.Bernoulli(*f64(0.5)))
+    assert never.tolist() == [math.inf] * 2 and never.dtype is F64
+    halves = [D.HalfNormal(*f64(2.0)), D.HalfNormal(*f64(3.0))]
+    alike(D.kl_divergence(*halves), math.log(3 / 2) + 4 / 18 - 0.5)
     alike(D.kl_divergence(D.Uniform(*f64(0.2, 0.6)), D.Beta(*f64(1.0, 1.0))), math.log(2.5))
     with pytest.raises(nbgrad.NotSupportedError, match="no formula for Normal and Poisson. Hint: register_kl"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Poisson(1.0))
@@ -372,7 +377,7 @@ def test_joined_distributions():
     alike(mixture.variance, 1 + 0.25 * 2.25**2 + 0.75 * 0.75**2)
     nbgrad.manual_seed(0)
     assert mixture.sample((3,)).shape == (3,) and abs(mixture.sample((4000,)).mean().item() - 1.25) < 0.15
-    assert mixture.expand((5,)).sample().shape == (5,)
+    assert mixture.expand((5,)).sample().shape == (5,) and mixture.expand((5,))._validate_args
     flow = [transforms.TanhTransform(cache_size=1), transforms.AffineTransform(1.0, 2.0)]
     squashed = D.TransformedDistribution(D.Normal(*f64([0.0, 1.0], [1.0, 1.0])), flow)
     y = squashed.rsample((3,))
@@ -410,6 +415,13 @@ REFUSED = [
     (lambda: D.MultivariateNormal(nbgrad.zeros(2)), "RangeError", "expected one of scale_tril"),
     (lambda: D.MultivariateNormal(nbgrad.zeros(2), nbgrad.eye(3)), "ShapeError", r"loc has 2 elements, the matrix shape \[3, 3\]"),
     (lambda: D.Independent(D.Normal(0.0, 1.0), 1), "ShapeError", "has 0 to give"),
+    (lambda: D.Pareto("a", 1.0), "ArgumentError", "Pareto: scale is a str, expected a number or a tensor"),
+    (lambda: D.Multinomial(2.5, nbgrad.ones(2)), "NotSupportedError", "total_count is a float, expected an int"),
+    (lambda: D.ExpTransform(2), "RangeError", "ExpTransform: cache_size is 2, expected 0 or 1"),
+    (lambda: D.LKJCholesky(1), "RangeError", "dim is 1, expected an int of at least 2"),
+    (lambda: D.LogitRelaxedBernoulli(), "ArgumentError", "argument: 'temperature', expected temperature, probs, logits"),
+    (lambda: D.Pareto(1.0, 2.0).expand((3,)).log_prob(nbgrad.tensor(0.5)), "RangeError", r"is 0.5 at \[0\], expected values in"),
+    (lambda: D.Uniform(nbgrad.zeros(3), 1.0).log_prob(nbgrad.tensor(2.0)), "RangeError", r"of shape \[\], is 2.0 at \[0\]"),
     (lambda: D.Categorical(nbgrad.tensor(1.0)), "ShapeError", "at least 1 dimensions"),
 ]
 
@@ -437,7 +449,7 @@ class Half(D.Distribution):
 
 
 def test_distributions_of_a_program():
-    """A class of one's own has checks, samples and shapes; divergences are registered; families may be derived from."""
+    """A class of one's own has checks, samples and shapes; families may be derived from, and say what they are made of."""
     d = Half(nbgrad.tensor([1.0, 2.0]))
     assert d.sample((3,)).shape == (3, 2) and d.batch_shape == (2,) and "Half(scale: " in repr(d)
     with pytest.raises(nbgrad.RangeError, match="Half: the parameter scale"):
@@ -448,6 +460,9 @@ def test_distributions_of_a_program():
             super().__init__(loc, 1.0)
 
     assert Shifted(nbgrad.tensor(2.0)).log_prob(nbgrad.tensor(2.0)).item() == pytest.approx(-0.9189385)
+    assert str(inspect.signature(D.Normal)) == "(loc, scale, validate_args=None)"
+    assert str(inspect.signature(D.Multinomial)) == "(total_count=1, probs=None, logits=None, validate_args=None)"
+    assert str(inspect.signature(D.ContinuousBernoulli)) == "(probs=None, logits=None, lims=(0.499, 0.501), validate_args=None)"
 
 
 def test_an_import_loads_no_distributions():

@@ -241,8 +241,8 @@ def test_hostile_pickles(contents, said):
     for file in (zipped(contents, _0=BYTES), io.BytesIO(contents)):
         with pytest.raises((nbgrad.FileError, nbgrad.NotSupportedError)) as error:
             nbgrad.load(file)
-        error.match(said if b"Q" not in contents or isinstance(file, io.BytesIO) and file.getvalue()[:2] == b"PK" else "")
-        assert str(error.value).startswith("load: the ") or str(error.value).startswith(("load: a ", "load: s"))
+        error.match(said if b"Q" not in contents or file.getvalue()[:2] == b"PK" else "")  # a zip alone has storages to name
+        assert str(error.value).startswith(("load: the ", "load: a ", "load: s"))
 
 
 def test_hostile_zips():

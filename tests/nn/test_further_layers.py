@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -389,6 +390,18 @@ def test_parametrized_tensors_are_computed_and_assigned():
         parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
     with pytest.raises(nbgrad.ArgumentError, match="no parameter"):
         parametrize.register_parametrization(layer, "weights", nn.Tanh())
+
+
+def test_what_is_computed_of_a_copy_does_not_change_the_other_one():
+    """A copy has more that is computed, or less, while the module it is of stays as it was."""
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Tanh())
+    more, less = deepcopy(layer), deepcopy(layer)
+    parametrize.register_parametrization(more, "bias", nn.Tanh())
+    parametrize.remove_parametrizations(less, "weight")
+    for module, names in ((layer, {"weight"}), (more, {"weight", "bias"}), (less, set())):
+        assert {name for name in ("weight", "bias") if parametrize.is_parametrized(module, name)} == names
+        assert module.weight.equal(layer.parametrizations.weight.original.tanh())
+        assert module.bias.equal(layer.bias.tanh() if "bias" in names else layer.bias)
 
 
 @pytest.mark.parametrize("norm", [nn.utils.spectral_norm, parametrizations.spectral_norm])

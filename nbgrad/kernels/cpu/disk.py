@@ -9,6 +9,7 @@ NOTE [Trust in the store]: whoever can write a file that we load runs code in ou
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,7 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ...base.errors import CacheError
 from . import elf
@@ -254,15 +255,22 @@ def decode(data: bytes) -> tuple[bytes, list[str]] | None:
 
 
 def replace_file(path: str, *parts: bytes, mode: int = 0o600, lasting: bool = False) -> None:
-    """Write atomically: under another name first, so that a reader sees the old file, the new one or none.
+    """Write atomically: see ``replacing``."""
+    with replacing(path, mode, lasting) as file:
+        file.writelines(parts)
+
+
+@contextlib.contextmanager
+def replacing(path: str, mode: int = 0o600, lasting: bool = False, prefix: str = TEMPORARY) -> Iterator[BinaryIO]:
+    """A file to write that takes the name afterwards: a reader sees the old file, the new one or none.
 
     Args:
-        mode: of the file. lasting: whether it is on the disk before the name is.
+        mode: of the file. lasting: whether it is on the disk before the name is. prefix: of its name until then.
     """
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=TEMPORARY)
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=prefix)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
+            yield file
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())

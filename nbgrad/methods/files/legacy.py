@@ -12,7 +12,7 @@ from ...base.errors import NotSupportedError
 from ...tensors.storage import Storage, located
 from .archive import damaged
 from .memory import blank_storage, put
-from .torch_makers import TypedStorage, dtype_of_kind
+from .torch_makers import TypedStorage, dtype_of_kind, storage_id
 
 __all__ = ["MAGIC", "read_legacy"]
 
@@ -38,9 +38,7 @@ def read_legacy(file: io.BytesIO, load: Callable[..., Any]) -> Any:
 
     def storage_of(pid: Any) -> TypedStorage:
         nonlocal left
-        if type(pid) is not tuple or len(pid) != 6 or pid[0] != "storage" or type(pid[2]) is not str:
-            raise damaged("the pickle names something that is no storage")
-        _, kind, key, location, count, part = pid
+        kind, key, location, count, part = storage_id(pid, 6)
         if part is not None:
             raise NotSupportedError("load: the file has storages that are parts of others. Hint: save it as a zip.")
         if key not in storages:

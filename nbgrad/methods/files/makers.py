@@ -197,7 +197,12 @@ def queue(members: Any = (), most: int | None = None) -> deque:
 
 def set_attributes(target: Any, state: Any) -> None:
     """Attributes of an OrderedDict, as ``_metadata``."""
-    vars(target).update({str(name): value for name, value in dict(state).items()})
+    vars(target).update(named(state))
+
+
+def named(attributes: Any) -> dict[str, Any]:
+    """Attributes, whose names are text."""
+    return {str(name): value for name, value in dict(attributes).items()}
 
 
 STATES[OrderedDict] = set_attributes
@@ -222,10 +227,8 @@ def check_order(dtype: np.dtype, state: Any) -> None:
         raise FileError("load: the file has an array in the byte order of another machine.")
 
 
-for name in ("f4", "i8", "b1", "S1", "U1"):
-    STATES[type(np.dtype(name))] = check_order
-for kind in "bhilqBHILQefdFD?gG":
-    STATES[type(np.dtype(kind))] = check_order
+for code in "?bhilqBHILQefdgFDGSU":
+    STATES[type(np.dtype(code))] = check_order
 
 maker("numpy.ndarray", kind=np.ndarray)(lambda: np.empty(0))
 
@@ -334,6 +337,15 @@ def tensor_on(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
             f"a tensor of shape {list(layout.shape)}, strides {list(layout.strides)}, {layout.dtype}, begins at byte {offset} "
             f"of a storage of {nbytes} bytes, which does not hold it"
         )
+    return leaf_of(kind, storage, layout, offset, needs_grad, attributes)
+
+
+def leaf_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_grad: bool, attributes: Any) -> Tensor:
+    """A leaf of a type, with attributes.
+
+    Raises:
+        FileError: it requires grad, and is of a dtype that has none.
+    """
     if needs_grad and not layout.dtype.differentiable:
         raise damaged(f"a tensor of {layout.dtype} requires grad")
-    return tensor_of(kind, storage, layout, offset, needs_grad, {str(name): v for name, v in dict(attributes or {}).items()})
+    return tensor_of(kind, storage, layout, offset, needs_grad, named(attributes or {}))

@@ -14,7 +14,7 @@ from .archive import Archive, damaged
 from .legacy import MAGIC, read_legacy
 from .memory import storage_of
 from .restricted import restricted_load
-from .torch_makers import TypedStorage, dtype_of_kind
+from .torch_makers import TypedStorage, dtype_of_kind, no_storage, storage_id
 
 __all__ = ["read"]
 
@@ -65,9 +65,7 @@ class Storages:
         self.made: dict[str, TypedStorage] = {}
 
     def __call__(self, pid: Any) -> TypedStorage:
-        if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage" or type(pid[2]) is not str:
-            raise damaged("the pickle names something that is no storage")
-        _, kind, key, location, count = pid
+        kind, key, location, count = storage_id(pid, 5)
         found = self.made.get(key)
         if found is None:
             dtype = dtype_of_kind(kind)
@@ -84,13 +82,11 @@ class Storages:
 class Full(pickle.Unpickler):
     """What runs whatever a file says; torch's names are those that files without a doubt have."""
 
-    def __init__(self, file: Any, storage_of: Callable[[Any], Any] | None) -> None:
+    def __init__(self, file: Any, storage_of: Callable[[Any], Any]) -> None:
         super().__init__(file)
         self.storage_of = storage_of
 
     def persistent_load(self, pid: Any) -> Any:
-        if self.storage_of is None:
-            raise damaged("the pickle names storages, of which the file has none")
         return self.storage_of(pid)
 
     def find_class(self, module: str, name: str) -> Any:
@@ -104,7 +100,7 @@ class Full(pickle.Unpickler):
         return found
 
 
-def full_load(file: io.BytesIO, storage_of: Callable[[Any], Any] | None = None) -> Any:
+def full_load(file: io.BytesIO, storage_of: Callable[[Any], Any] = no_storage) -> Any:
     """The object of a pickle that may call anything.
 
     Raises:

@@ -18,9 +18,9 @@ from collections import deque
 from typing import Any, Callable
 
 from ...base.errors import FileError, NbgradError
-from . import torch_makers  # noqa: F401 - its makers enter the table
 from .archive import damaged
 from .makers import MAKERS, STATES, guarded, made, plain_key
+from .torch_makers import no_storage  # whose makers enter the table, too
 
 __all__ = ["restricted_load"]
 
@@ -42,7 +42,7 @@ class Restricted(pickle._Unpickler):
         storage_of: the storage that a persistent id names.
     """
 
-    def __init__(self, file: io.BytesIO, storage_of: Callable[[Any], Any] | None) -> None:
+    def __init__(self, file: io.BytesIO, storage_of: Callable[[Any], Any]) -> None:
         super().__init__(file, encoding="utf-8")
         self.storage_of, self.length = storage_of, len(file.getbuffer())
 
@@ -56,8 +56,6 @@ class Restricted(pickle._Unpickler):
         return found
 
     def persistent_load(self, pid: Any) -> Any:
-        if self.storage_of is None:
-            raise damaged("the pickle names storages, of which the file has none")
         return self.storage_of(pid)
 
     # Instructions
@@ -137,7 +135,7 @@ def pairs(items: list) -> dict:
     return {plain_key(items[k]): items[k + 1] for k in range(0, len(items), 2)}
 
 
-def restricted_load(file: io.BytesIO, storage_of: Callable[[Any], Any] | None = None) -> Any:
+def restricted_load(file: io.BytesIO, storage_of: Callable[[Any], Any] = no_storage) -> Any:
     """The object of the pickle that begins where a file in memory stands.
 
     Raises:

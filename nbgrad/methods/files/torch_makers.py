@@ -9,9 +9,8 @@ from ...base.errors import NotSupportedError
 from ...tensors import memory_format
 from ...tensors.storage import Storage
 from ...tensors.tensor import Parameter, Tensor
-from ..pickling import tensor_of
 from .archive import damaged
-from .makers import MAKERS, Maker, checked_layout, kind_of, maker, tensor_on
+from .makers import MAKERS, Maker, checked_layout, kind_of, leaf_of, maker, tensor_on
 from .names import STORAGES
 
 __all__ = ["StorageKind", "TypedStorage"]
@@ -100,10 +99,7 @@ def as_kind(kind: type, x: Any, needs_grad: bool, state: Any) -> Any:
     if not isinstance(x, Tensor) or not issubclass(kind, Tensor):
         raise TypeError("no tensor")
     state = state[0] if isinstance(state, tuple) and len(state) == 2 else state
-    if needs_grad and not x.layout.dtype.differentiable:
-        raise damaged(f"a tensor of {x.layout.dtype} requires grad")
-    attributes = {str(name): value for name, value in dict(state or {}).items()}
-    return tensor_of(kind, x._storage_, x.layout, x._offset_, needs_grad, attributes)
+    return leaf_of(kind, x._storage_, x.layout, x._offset_, needs_grad, state)
 
 
 @maker("torch.serialization._get_layout")
@@ -114,6 +110,26 @@ def memory_layout(name: str) -> Any:
             f"load: the file has a tensor of layout {name}, expected strided ones. Hint: x.to_dense() before saving."
         )
     return memory_format.strided
+
+
+def storage_id(pid: Any, parts: int) -> tuple:
+    """What a pickle says of a storage, after the word for it: its type, a key, where it was, a count, and what else there is.
+
+    Raises:
+        FileError: it is something else.
+    """
+    if type(pid) is not tuple or len(pid) != parts or pid[0] != "storage" or type(pid[2]) is not str:
+        raise damaged("the pickle names something that is no storage")
+    return pid[1:]
+
+
+def no_storage(pid: Any) -> TypedStorage:
+    """The storage that a pickle by itself names: there is none.
+
+    Raises:
+        FileError: always.
+    """
+    raise damaged("the pickle names storages, of which the file has none")
 
 
 def dtype_of_kind(kind: Any) -> DType:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import pickle
 import stat
-import tempfile
 from collections import OrderedDict
 from typing import Any, Callable, NamedTuple
 
@@ -16,6 +14,7 @@ from ...base.errors import ArgumentError
 from ...base.grad_mode import traces
 from ...base.size import Size
 from ...graph.edges import requires_grad
+from ...kernels.cpu.disk import replacing
 from ...tensors.batch_levels import leave_graph
 from ...tensors.storage import Device, Storage
 from ...tensors.tensor import Parameter, Tensor
@@ -166,17 +165,9 @@ def replace(path: Any, contents: Contents) -> None:
     if mode is not None and not stat.S_ISREG(mode):
         with open(path, "wb") as file:
             return write(file, contents)
-    folder, name = os.path.split(path)
-    handle, beside = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with open(handle, "wb") as file:
-            write(file, contents)
-        os.chmod(beside, stat.S_IMODE(mode) if mode is not None else 0o666 & ~umask())
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)
-        raise
+    chosen = stat.S_IMODE(mode) if mode is not None else 0o666 & ~umask()
+    with replacing(path, chosen, prefix=f".{os.path.basename(path)}.") as file:
+        write(file, contents)
 
 
 def umask() -> int:
