@@ -11,7 +11,7 @@ from ..kernels.cuda.folds import lanes_for
 from ..kernels.cuda.losses import counted, nll_rows, nll_rows_backward, valid_counts, valid_mean, valid_share
 from ..kernels.cuda.moments import variance_accumulator
 from ..kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
-from ..kernels.cuda.rows import RowProgram, map_columns, map_rows, row_shape
+from ..kernels.cuda.rows import fold_program, map_columns, map_rows, row_shape
 from ..kernels.cuda.scores import logsumexp_accumulator, program_of
 from ..kernels.cuda.standardise import held_row, held_rows
 from ..kernels.templates.standardise import Rows
@@ -43,7 +43,7 @@ def row_recipes() -> Iterator[Recipe]:
         for template in (*stages, valid_counts(dtype), valid_share(dtype)):
             yield Recipe(template, identity, compute, counted(compute).source())
         for of in (logsumexp_accumulator(compute), variance_accumulator("variance", compute)):
-            program = RowProgram(of, of.finish, (compute,), None, values=of.values)
+            program = fold_program(of)
             for shape in {row_shape(n, (dtype,), compute): None for n in LENGTHS[:-1]}:
                 yield Recipe(map_rows(program, (dtype,), dtype, shape), of.term, of.dtype, program.source())
         yield from folded(logsumexp_accumulator(compute), dtype)

@@ -11,8 +11,9 @@ from ..kernels.codegen import scalar_function
 from ..kernels.cuda.access import Function, compute_dtype, conversion_dtype, itemsize, vector_lanes
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.moves import bits_of, fits_32, identity, shared_dtype, transpose, transpose_tiles
-from ..kernels.cuda.steps import Place, Step, Steps, operand, out
+from ..kernels.cuda.steps import Number, Place, Step, Steps, operand, out
 from ..kernels.cuda.templates import (
+    Operand,
     array,
     collapse,
     elementwise,
@@ -28,8 +29,21 @@ from ..kernels.texts import ready
 from ..ops.expr import operation as expression_of, symbol
 from ..ops.shapes import expanded
 from ..tensors.layout import Layout
+from .device_formulas import Operation
 
-__all__ = ["Move", "copy_step", "in_vectors", "index_bits", "move_of", "move_step", "one_step", "reach_of", "with_single"]
+__all__ = [
+    "Move",
+    "copy_step",
+    "in_vectors",
+    "index_bits",
+    "move_of",
+    "move_step",
+    "one_step",
+    "reach_of",
+    "repeating",
+    "walk_step",
+    "with_single",
+]
 
 TILED_FROM = 16  # neighbours on both sides from which a tile is worth it
 
@@ -131,19 +145,47 @@ def move_step(
             return Step(recipe, elementwise_grid(n, lanes), pointers, (), (n,))
 
         return with_single(contiguous, lanes)
-    bits = index_bits(sizes, to, x)
-    tiled = tile_step(move, sizes, to, x, pointers, bits)
+    tiled = tile_step(move, sizes, to, x, pointers)
     if tiled is not None:
         return tiled
+    operation = Operation(scalar, (array(source),), (target,), dtype)
+    return walk_step(operation, repeating(operation, [to, x]), sizes, [to, x], pointers, (), lanes)
+
+
+def repeating(operation: Operation, steps: Sequence[Sequence[int]]) -> tuple[Operand, ...]:
+    """The operands of an operation by vectors: what is the same along the innermost dimension of a walk is loaded once.
+
+    Args:
+        steps: of what pointers are to: results that overwrite no operand, then operands.
+    """
+    own = iter(steps[len(operation.outputs) - len(operation.into) :])
+    return tuple([x if x.kind not in ("array", "single") or next(own)[-1] else repeated(x.dtype) for x in operation.inputs])
+
+
+def walk_step(
+    operation: Operation,
+    inputs: tuple[Operand, ...],
+    sizes: Sequence[int],
+    steps: Sequence[Sequence[int]],
+    pointers: tuple[Place, ...],
+    values: tuple[Number, ...],
+    lanes: int,
+) -> Step:
+    """The launch over a collapsed walk with any strides.
+
+    Args:
+        inputs, steps: those of ``repeating``; ``lanes``: elements of a vector, at most.
+    """
+    bits = index_bits(sizes, *steps)
 
     def walked(lanes: int) -> Step:
-        vectors, steps = in_vectors(lanes, sizes, (to, x), True) or (sizes, [to, x])
-        given = array(source) if x[-1] or lanes == 1 else repeated(source)
-        recipe = Recipe(strided((given,), (target,), len(vectors), bits, (), lanes), scalar, dtype, index_source(bits))
-        count = math.prod(vectors)
-        return Step(recipe, strided_grid(count), pointers, (), (count, *strided_args(vectors, steps)))
+        vectors, counted = in_vectors(lanes, sizes, steps, True) or (sizes, steps)
+        given = inputs if lanes > 1 else operation.inputs
+        template = strided(given, operation.outputs, len(vectors), bits, operation.into, lanes)
+        recipe, count = Recipe(template, operation.scalar, operation.dtype, index_source(bits)), math.prod(vectors)
+        return Step(recipe, strided_grid(count), pointers, values, (count, *strided_args(vectors, counted)))
 
-    while lanes > 1 and in_vectors(lanes, sizes, (to, x), True) is None:
+    while lanes > 1 and in_vectors(lanes, sizes, steps, True) is None:
         lanes //= 2
     return with_single(walked, lanes)
 
@@ -153,13 +195,13 @@ def with_single(make: Callable[[int], Step], lanes: int) -> Step:
     return make(lanes)._replace(single=make(1)) if lanes > 1 else make(1)
 
 
-def tile_step(move: Move, sizes: tuple, to: tuple, x: tuple, pointers: tuple[Place, ...], bits: int) -> Step | None:
+def tile_step(move: Move, sizes: tuple, to: tuple, x: tuple, pointers: tuple[Place, ...]) -> Step | None:
     """The launch of a transpose by tiles; None where neighbours are the same ones, or few."""
     shared, inner = shared_dtype(move.source, move.target), len(sizes) - 1
     across = next((d for d in range(inner) if x[d] == 1), None)
     if shared is None or across is None or to[inner] != 1 or min(sizes[inner], sizes[across]) < TILED_FROM:
         return None
-    batch = [d for d in range(inner) if d != across]
+    batch, bits = [d for d in range(inner) if d != across], index_bits(sizes, to, x)
     counts, out_steps, x_steps = ([each[d] for d in batch] for each in (sizes, to, x))
     tiles = transpose_tiles(counts, out_steps, x_steps, (sizes[inner], sizes[across]), to[across], x[inner])
     template = transpose(move.source, move.target, shared, tiles.ndim, bits)

@@ -7,32 +7,17 @@ lazy conjugation and negation, and operands that a half type rounds first.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from ..base.dtypes import COMPLEX, INTEGER, DType, bool_, dtype_of
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, Workspace, operand, out
-from ..kernels.cuda.templates import (
-    BLOCK,
-    Operand,
-    across,
-    array,
-    collapse,
-    elementwise,
-    index_source,
-    number,
-    repeated,
-    single,
-    strided,
-    strided_args,
-    strided_grid,
-)
+from ..kernels.cuda.templates import BLOCK, Operand, across, array, collapse, elementwise, index_source, number, single
 from ..kernels.cuda.turned import turned, turned_tiles
 from ..kernels.cuda.vectors import lanes_for
 from ..ops.shapes import expanded
 from ..tensors.layout import Layout, layout_of
-from .device_copies import TILED_FROM, copy_step, in_vectors, index_bits, one_step, with_single
+from .device_copies import TILED_FROM, copy_step, index_bits, one_step, repeating, walk_step, with_single
 from .device_formulas import Bound, Operation, bound
 from .formulas import Formula, is_single
 
@@ -146,23 +131,10 @@ def strided_step(
     tiled = turned_step(operation, sizes, walked, pointers, values)
     if tiled is not None:
         return tiled
-    bits, places = index_bits(sizes, *walked), iter(walked[len(operation.outputs) - len(operation.into) :])
-    inner = [next(places)[-1] if x.kind in ("array", "single") else 1 for x in operation.inputs]
-
-    def made(lanes: int) -> Step:
-        vectors, counted = in_vectors(lanes, sizes, walked, True) or (sizes, walked)
-        inputs = operation.inputs
-        if lanes > 1:
-            inputs = tuple([x if step else repeated(x.dtype) for x, step in zip(inputs, inner)])
-        template = strided(inputs, operation.outputs, len(vectors), bits, operation.into, lanes)
-        recipe, count = Recipe(template, operation.scalar, operation.dtype, index_source(bits)), math.prod(vectors)
-        return Step(recipe, strided_grid(count), pointers, values, (count, *strided_args(vectors, counted)))
-
-    arrays = [x.dtype for x, step in zip(operation.inputs, inner) if x.kind in ("array", "single") and step]
+    inputs = repeating(operation, walked)
+    arrays = [x.dtype for x in inputs if x.kind in ("array", "single")]
     lanes = lanes_for(operation.scalar, operation.dtype, arrays, operation.outputs)
-    while lanes > 1 and in_vectors(lanes, sizes, walked, True) is None:
-        lanes //= 2
-    return with_single(made, lanes)
+    return walk_step(operation, inputs, sizes, walked, pointers, values, lanes)
 
 
 def turned_step(

@@ -366,7 +366,7 @@ def drawn(distribution):
 
 
 def counted(key):
-    """How often each byte comes up in keys: lanes that have the same find each other."""
+    """How often each byte comes up in keys: threads add to the counts of their block, in any order."""
     n = 300 * sorting.STEPS[key] + 77
     keys = np.random.default_rng(5).integers(-300, 300, n).astype(key)
     tiles = sorting.tiles_of(n, key)

@@ -19,7 +19,7 @@ from nbgrad import cuda
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, DeviceError, GradError, NotSupportedError, RangeError
 from tests.cuda import stream_programs
-from tests.cuda.emulation import GPUS, in_a_child, played, played_driver, two_gpus, without_gpus
+from tests.cuda.emulation import GPUS, in_a_child, played, played_driver, slow_too, two_gpus, without_gpus
 
 PROGRAMS, MANY = 60, 10_000
 pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning
 @pytest.mark.usefixtures("compiler")
 def test_on_the_emulated_device(request):
     """The tests of this file, in a process of their own: it has another libcuda."""
-    in_a_child(__file__, *(["--slow"] if request.config.getoption("--slow") else []))
+    in_a_child(__file__, *slow_too(request))
 
 
 driver = played_driver

@@ -30,7 +30,18 @@ if TYPE_CHECKING:
 
     from ..compiler.functions import Entry
 
-__all__ = ["ARCH", "Kernel", "Recipe", "build", "instantiate_for", "max_registers", "right_everywhere", "scalar_source", "text_for"]
+__all__ = [
+    "ARCH",
+    "Kernel",
+    "Recipe",
+    "blocks_with",
+    "build",
+    "instantiate_for",
+    "max_registers",
+    "right_everywhere",
+    "scalar_source",
+    "text_for",
+]
 
 ARCH = "sm_90"  # Hopper. A cubin runs on its own major architecture only: build one for each that is supported.
 # The oldest version of PTX that an architecture has, so that older drivers take it; the last of these for newer ones.
@@ -147,6 +158,15 @@ def blocks_resident(dtype: str, name: str = "") -> int:
 def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:
     """Registers of a thread, at most, in a kernel that computes in ``dtype``; ``resident``: as its template says."""
     return REGISTERS // ((resident or blocks_resident(dtype, name)) * BLOCK)
+
+
+def blocks_with(registers: int) -> int:
+    """Blocks that a multiprocessor can hold, up to four, if each thread is to have so many registers.
+
+    >>> blocks_with(64), blocks_with(65), blocks_with(129)
+    (4, 3, 1)
+    """
+    return next((blocks for blocks in (4, 3, 2) if registers <= REGISTERS // (blocks * BLOCK)), 1)
 
 
 def kernel_name(template: Template, scalar: Function, dtype: str) -> str:

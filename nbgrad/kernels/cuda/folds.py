@@ -11,7 +11,7 @@ from .accumulators import Accumulator, Around
 from .meetings import in_pairs
 from .templates import WARP, WARPS, Template, compile_template
 
-__all__ = ["AHEAD", "MOST_HELD", "STAGES", "Fold", "lanes_for", "whole_vectors"]
+__all__ = ["AHEAD", "MOST_HELD", "STAGES", "Fold", "lanes_for", "several_ahead", "whole_vectors"]
 
 STAGES = ("whole", "partial", "merge", "join")  # NOTE [Reduction stages] of reductions.py
 MOST_HELD = 24  # numbers that the accumulators of a thread's lanes may be
@@ -89,10 +89,15 @@ class Fold:
         return f"{', '.join(self.names(group))} = absorb({', '.join(arguments)})"
 
     def absorb_lanes(self, groups: Sequence[str], i: str, names: str = "v") -> list[str]:
-        """Fold each lane of what ``load_lanes`` loaded into a group of its own."""
+        """Fold each lane of what ``load_lanes`` loaded, into groups that take turns."""
         if self.lanes == 1:
             return [self.absorb(groups[0], i, names=names)]
-        return [self.absorb(group, f"{i} * {self.lanes} + {k}", k, names) for k, group in enumerate(groups)]
+        return [self.absorb(groups[k % len(groups)], f"{i} * {self.lanes} + {k}", k, names) for k in range(self.lanes)]
+
+    def elements(self, names: str) -> list[list[str]]:
+        """The operands of each lane of what was loaded under these names."""
+        lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
+        return [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for lane in lanes]
 
     @property
     def groups(self) -> list[str]:
@@ -110,13 +115,12 @@ class Fold:
         Args:
             i: the number of the first vector; ``step``: from each to the next one.
         """
-        lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
-        places = [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for names in loaded for lane in lanes]
-        made = [f"e{k} = scalar({', '.join(place)})" for k, place in enumerate(places)]
+        elements = [given for names in loaded for given in self.elements(names)]
+        made = [f"e{k} = scalar({', '.join(given)})" for k, given in enumerate(elements)]
         if self.of.around is None:
             offsets = [u * step * self.lanes + k for u in range(len(loaded)) for k in range(self.lanes)]
             return made + self.first_of(group, offsets, f"{i} * {self.lanes}")
-        return made + self.around(group, len(places), self.of.around)
+        return made + self.around(group, len(elements), self.of.around)
 
     def first_of(self, group: str, offsets: list[int], first: str) -> list[str]:
         """Fold elements ``e0`` and so on with their places, which grow: that of two which is chosen is told by 0 and 1."""
@@ -158,14 +162,7 @@ class Fold:
             return made + [line for u, i in enumerate(places) for line in self.absorb_lanes(self.groups, i, f"v{u}_")]
 
         ahead = self.ahead(AHEAD if step >= WARP else 2)  # (threads of shorter rows have two or three)
-        return [
-            f"i = {first}",
-            f"stop = {stop}",
-            f"while i + {(ahead - 1) * step} < stop:",
-            *(f"    {line}" for line in [*folded(ahead), f"i += {ahead * step}"]),
-            "while i < stop:",
-            *(f"    {line}" for line in [*folded(1), f"i += {step}"]),
-        ]
+        return [f"i = {first}", f"stop = {stop}", *several_ahead("i", "stop", step, ahead, folded(ahead), folded(1))]
 
     def merge(self, group: str, later: Sequence[str]) -> str:
         return f"{', '.join(self.names(group))} = merge({', '.join([*self.names(group), *later])})"
@@ -199,6 +196,11 @@ class Fold:
     def get(self, group: str, at: str) -> list[str]:
         return [f"{group}_{s} = shared_{s}[{at}]" for s in self.width]
 
+    def merge_warps(self, group: str) -> list[str]:
+        """Fold what threads of the same ``lane`` in the other warps have put, each at its own number."""
+        others = range(1, WARPS)
+        return [x for w in others for x in [*self.get("t", f"lane + {w * WARP}"), self.merge(group, self.names("t"))]]
+
     def store(self, group: str, at: str) -> list[str]:
         """Store the accumulators, or finish them and store the result."""
         if self.parts:
@@ -206,22 +208,28 @@ class Fold:
         result = f"finish({', '.join([*self.names(group), *self.values])})"
         return [f"{self._store(self.outputs[0]).name}(out0, {at}, {result})"]
 
-    def end(self, groups: Sequence[str], at: str) -> list[str]:
-        """Fold the groups of all threads of a block, and store that; the whole first warp takes part in the shuffles."""
+    def meet(self, groups: Sequence[str], thread: str = "thread") -> list[str]:
+        """Fold the groups of all threads of a block into the first of thread 0; its whole warp takes part in the shuffles.
+
+        Args:
+            thread: the name of the thread's number.
+        """
         return [
             *self.merge_tree(groups),
             *self.shuffle(groups[0], WARP),
-            f"if thread % {WARP} == 0:",
-            *(f"    {line}" for line in self.put(f"thread // {WARP}", groups[0])),
+            f"if {thread} % {WARP} == 0:",
+            *(f"    {line}" for line in self.put(f"{thread} // {WARP}", groups[0])),
             "cuda.syncthreads()",
-            f"if thread < {WARP}:",
+            f"if {thread} < {WARP}:",
             *(f"    {line}" for line in self.start(groups[0])),
-            f"    if thread < {WARPS}:",
-            *(f"        {line}" for line in self.get(groups[0], "thread")),
+            f"    if {thread} < {WARPS}:",
+            *(f"        {line}" for line in self.get(groups[0], thread)),
             *(f"    {line}" for line in self.shuffle(groups[0], WARPS)),
-            "    if thread == 0:",
-            *(f"        {line}" for line in self.store(groups[0], at)),
         ]
+
+    def end(self, groups: Sequence[str], at: str) -> list[str]:
+        """Fold the groups of all threads of a block, and store that."""
+        return [*self.meet(groups), "    if thread == 0:", *(f"        {line}" for line in self.store(groups[0], at))]
 
     def names(self, group: str) -> list[str]:
         return [f"{group}_{s}" for s in self.width]
@@ -231,6 +239,18 @@ class Fold:
 
     def _store(self, dtype: str) -> Access:
         return Access("store", dtype, exact=self.parts)
+
+
+def several_ahead(i: str, stop: str, step: int, ahead: int, several: Sequence[str], one: Sequence[str]) -> list[str]:
+    """Loops over every ``step``-th number from the variable ``i`` to ``stop``: lines for ``ahead`` of them at a time, and for each
+    that is left.
+    """
+    return [
+        f"while {i} + {(ahead - 1) * step} < {stop}:",
+        *(f"    {line}" for line in [*several, f"{i} += {ahead * step}"]),
+        f"while {i} < {stop}:",
+        *(f"    {line}" for line in [*one, f"{i} += {step}"]),
+    ]
 
 
 def lanes_for(of: Accumulator, inputs: tuple[str, ...]) -> int:

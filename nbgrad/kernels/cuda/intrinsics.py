@@ -84,7 +84,6 @@ def machine() -> Namespace:
         shfl_down_sync=Primitive(shuffle_down),
         shfl_xor_sync=Primitive(shuffle_xor),
         shfl_up_sync=Primitive(shuffle_up),
-        match_any=Primitive(match_any),
         match_bits=Primitive(match_bits),
         ballot=Primitive(ballot),
         popcount=Primitive(popcount),
@@ -167,12 +166,6 @@ def near_reciprocal(b: Builder, x: Any) -> Value:
     return Value(kinds.float32, b.call(declare(b.module, kind, "llvm.nvvm.rcp.approx.ftz.f"), [ir_of(x, kinds.float32)]))
 
 
-def match_any(b: Builder, value: Any) -> Value:
-    """The lanes of the warp that have the same integer of 32 bits: a bit for each."""
-    found = convergent(b, I32, "llvm.nvvm.match.any.sync.i32", [ir.Constant(I32, WHOLE_WARP), low_word(b, value)])
-    return Value(kinds.int64, b.zext(found, I64))
-
-
 def votes_for(b: Builder, own: Any) -> Any:
     """A bit for each lane of the warp."""
     return convergent(b, I32, "llvm.nvvm.vote.ballot.sync", [ir.Constant(I32, WHOLE_WARP), own])
@@ -184,7 +177,7 @@ def ballot(b: Builder, truth: Any) -> Value:
 
 
 def match_bits(b: Builder, value: Any, bits: int) -> Value:
-    """``match_any`` of integers of so few bits that a ballot for each takes less time."""
+    """The lanes of the warp that have the same integer of so few bits that a ballot for each takes less time: a bit for each."""
     word, found = low_word(b, value), ir.Constant(I32, WHOLE_WARP)
     for k in range(bits):
         own = b.trunc(b.lshr(word, ir.Constant(I32, k)), ir.IntType(1))
@@ -222,7 +215,7 @@ def narrow_bfloat16(b: Builder, real: Any) -> Any:
 
 
 def index_arithmetic(high_word: Any) -> dict[str, Primitive]:
-    """``where_index``, ``divide_by_magic``, and of 32 bits ``multiply_add_i32``, ``min_i32`` and ``byte_of_word``; ``moved``.
+    """``where_index``, ``divide_by_magic``, and of 32 bits ``multiply_add_i32`` and ``byte_of_word``; ``moved``.
 
     Args:
         high_word: ``high_word(builder, x, y)``, the upper 32 bits of a product.
@@ -247,16 +240,11 @@ def index_arithmetic(high_word: Any) -> dict[str, Primitive]:
         """Eight of the lower 32 bits."""
         return Value(kinds.int32, b.and_(b.lshr(low_word(b, x), low_word(b, shift)), ir.Constant(I32, 255)))
 
-    def min_i32(b: Builder, x: Any, y: Any) -> Value:
-        """The lesser of two in 32 bits."""
-        x, y = low_word(b, x), low_word(b, y)
-        return Value(kinds.int32, b.select(b.icmp_signed("<", x, y), x, y))
-
     def moved(b: Builder, pointer: Value, i: Any) -> Value:
         """The pointer to what is ``i`` elements on."""
         return Value(pointer.kind, b.gep(pointer.ir, [ir_of(convert(b, i, kinds.int64), kinds.int64)]))
 
-    made = where_index, divide_by_magic, multiply_add_i32, byte_of_word, min_i32, moved
+    made = where_index, divide_by_magic, multiply_add_i32, byte_of_word, moved
     return {each.__name__: Primitive(each) for each in made}
 
 

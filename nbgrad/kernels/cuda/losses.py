@@ -14,7 +14,7 @@ from .access import Access, compute_dtype
 from .accumulators import Accumulator, identity
 from .folds import Fold
 from .reductions import MAX_PARTIALS
-from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
+from .templates import BLOCK, WARPS, Template, ceil_div, compile_template, indent
 
 __all__ = ["blocks_of", "counted", "nll_rows", "nll_rows_backward", "valid_counts", "valid_mean", "valid_share"]
 
@@ -133,28 +133,13 @@ def NAME({", ".join([*(f"out{k}" for k in range(len(fold.outputs))), *given])}, 
     first = cuda.blockIdx.x * share
     {indent(4, fold.shared(WARPS) + fold.start("a"))}
     for i in range(first + thread, min(first + share, n), {BLOCK}):{each}
-    {indent(4, block_fold(fold))}
+    {indent(4, fold.meet(["a"]))}
     if thread == 0:{ends}
 """,
     )
     accesses = {load, store, TARGET, *(Access(way, kind, exact=True) for way in ("load", "store") for kind in state)}
     pointers = (*fold.outputs, *(state if fold.joins else (dtype, "int64", "int64")))
     return Template(name, function, pointers, 0, frozenset(accesses), Counter(), 64, state)
-
-
-def block_fold(fold: Fold) -> list[str]:
-    """Lines that fold group ``a`` of all threads of a block into thread 0."""
-    return [
-        *fold.shuffle("a", WARP),
-        f"if thread % {WARP} == 0:",
-        *(f"    {line}" for line in fold.put(f"thread // {WARP}", "a")),
-        "cuda.syncthreads()",
-        f"if thread < {WARP}:",
-        *(f"    {line}" for line in fold.start("a")),
-        f"    if thread < {WARPS}:",
-        *(f"        {line}" for line in fold.get("a", "thread")),
-        *(f"    {line}" for line in fold.shuffle("a", WARPS)),
-    ]
 
 
 @cache
@@ -170,7 +155,7 @@ def NAME(out0, target, n, ignore, share):
     {indent(4, fold.shared(WARPS) + fold.start("a"))}
     for i in range(first + thread, min(first + share, n), {BLOCK}):
         a_2 += where_index({TARGET.name}(target, i) != ignore, 1, 0)
-    {indent(4, block_fold(fold))}
+    {indent(4, fold.meet(["a"]))}
     if thread == 0:
         {store.name}(out0, cuda.blockIdx.x, a_2)
 """,
@@ -201,7 +186,7 @@ def NAME(out0, g, target, parts_at, n, ignore, divide, share_of_block, parts):
     else:
         for i in range(thread, n, {BLOCK}):
             a_2 += where_index({TARGET.name}(target, i) != ignore, 1, 0)
-    {indent(4, block_fold(fold))}
+    {indent(4, fold.meet(["a"]))}
     if thread == 0:
         counts[0] = a_2
     cuda.syncthreads()

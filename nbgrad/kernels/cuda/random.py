@@ -107,20 +107,14 @@ def NAME({parameters}, n, seed, call, base):
 """
 
 
-def random_source(distribution: str, dtype: str, bits: int = 24) -> dict:
-    """The names that ``random_fill`` takes.
-
-    Args:
-        bits: of a uniform float32; 11 and 8 leave none that rounds to 1 in float16 and bfloat16.
-    """
+def random_source(distribution: str, dtype: str) -> dict:
+    """The names that ``random_fill`` takes."""
     return {
         "philox": philox.philox,
         "mixed": philox.mixed,
         "next_key": philox.next_key,
         "WORD": philox.WORD,
         "distribution": philox.DISTRIBUTIONS[distribution, dtype],
-        "SHIFT": 32 - bits,
-        "UNIT": 2.0**-bits,
     }
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 
 from .accumulators import Accumulator
-from .folds import Fold, lanes_for, whole_vectors
+from .folds import Fold, lanes_for, several_ahead, whole_vectors
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, indent
 
 __all__ = [
@@ -161,6 +161,7 @@ def reduce_columns(of: Accumulator, inputs: tuple[str, ...], output: str, stage:
     folded = [fold.absorb("a", f"i + {u * WARPS}", names=f"v{u}_") for u in range(steps)]
     if fold.gathers:
         folded = fold.at_once("a", [f"v{u}_" for u in range(steps)], "i", WARPS)
+    one = [*fold.load("at + i * row_step"), fold.absorb("a", "i")]
     return fold.template(
         "reduce_columns",
         f"""
@@ -176,25 +177,11 @@ def NAME({", ".join(fold.parameters())}, first, outers, rows, columns, share, ou
         at = outer * outer_step + column * column_step
         stop = min(start + share, rows)
         i = start + warp
-        while i + {(steps - 1) * WARPS} < stop:
-            {indent(12, ahead + folded)}
-            i += {steps * WARPS}
-        while i < stop:
-            {indent(12, [*fold.load("at + i * row_step"), fold.absorb("a", "i")])}
-            i += {WARPS}
+        {indent(8, several_ahead("i", "stop", WARPS, steps, ahead + folded, one))}
     {indent(4, fold.put(f"warp * {WARP} + lane", "a"))}
     cuda.syncthreads()
     if warp == 0:
-        {
-            indent(
-                8,
-                [
-                    line
-                    for w in range(1, WARPS)
-                    for line in [*fold.get("t", f"lane + {w * WARP}"), fold.merge("a", fold.names("t"))]
-                ],
-            )
-        }
+        {indent(8, fold.merge_warps("a"))}
         if column < columns:
             {indent(12, fold.store("a", "(cuda.blockIdx.y * outers + outer) * columns + column"))}
 """,

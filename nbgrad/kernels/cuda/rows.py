@@ -14,19 +14,19 @@ from typing import Any, NamedTuple, Sequence
 
 from .access import Access, Function, compute_dtype, itemsize, vector_lanes
 from .accumulators import Accumulator
-from .folds import AHEAD, MOST_HELD, Fold, whole_vectors
+from .build import blocks_with
+from .folds import AHEAD, MOST_HELD, Fold, several_ahead, whole_vectors
 from .meetings import in_pairs, meet, meeting_places
 from .reductions import short_width
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent
 
-__all__ = ["RowProgram", "Shape", "map_columns", "map_rows", "row_shape", "rows_grid"]
+__all__ = ["RowProgram", "Shape", "fold_program", "map_columns", "map_rows", "row_shape", "rows_grid"]
 
 ROW_BYTES = 128  # of one operand that a thread holds before more threads share the row
 HELD_BYTES = 256  # of registers that a thread's elements may take
 TERMS = 8  # that are added in pairs before they are added to a carried sum
 BESIDE = 56  # registers that a thread needs beside what it holds; fewer blocks than fit were measured to cost nothing
 PLACES = 16  # registers of the places of elements
-REGISTERS = 65536  # of a multiprocessor
 
 
 class RowProgram(NamedTuple):
@@ -61,6 +61,11 @@ class RowProgram(NamedTuple):
         """The names that the templates take."""
         mapped = {} if self.mapped is None else {"mapped": self.mapped}
         return {**self.of.source(), "numbers_of": self.numbers, **mapped, **dict(self.names)}
+
+
+def fold_program(of: Accumulator) -> RowProgram:
+    """The program of rows that are folded, and no more: the result of a row is what becomes of its accumulators."""
+    return RowProgram(of, of.finish, (of.dtype,), None, values=of.values)
 
 
 class Shape(NamedTuple):
@@ -143,17 +148,6 @@ class Program(Fold):
             resident=resident,
         )
 
-    def absorb_lanes(self, groups: Sequence[str], i: str, names: str = "v") -> list[str]:
-        """Fold each lane of what was loaded under these names."""
-        places = [i] if self.lanes == 1 else [f"{i} * {self.lanes} + {k}" for k in range(self.lanes)]
-        lanes = [None] if self.lanes == 1 else range(self.lanes)
-        return [self.absorb(groups[k % len(groups)], place, lane, names) for k, (lane, place) in enumerate(zip(lanes, places))]
-
-    def elements(self, names: str) -> list[list[str]]:
-        """The operands of each lane of what was loaded under these names."""
-        lanes = [""] if self.lanes == 1 else [f"[{k}]" for k in range(self.lanes)]
-        return [[f"{names}{x}{lane}" for x in range(len(self.inputs))] for lane in lanes]
-
     def map_lanes(self, row: str, i: str, elements: Sequence[Sequence[str]]) -> list[str]:
         """Map the elements of each lane, or their terms, and store the results."""
         results = []
@@ -174,18 +168,18 @@ class Program(Fold):
             elements = [[f"term_of(scalar({', '.join(given)}), pivot)"] for given in elements]
         return self.map_lanes(row, i, elements)
 
-    def numbered(self, group: str, row: str = "row", at: str = "at") -> list[str]:
+    def numbered(self, row: str = "row") -> list[str]:
         """Lines that make the row's numbers of what was folded, ``r0`` and so on, and what terms are relative to."""
         sides = [f"s{k} = {self._load(dtype, 1).name}(side{k}, {row} * side{k}_step)" for k, dtype in enumerate(self.sides)]
         given = [f"s{k}" for k in range(len(self.sides))]
         if self.program.picks:
-            sides.append(f"picked = {self._load(self.inputs[0], 1).name}(x0, {at} + min(max(s0, 0), n - 1))")
+            sides.append(f"picked = {self._load(self.inputs[0], 1).name}(x0, at + min(max(s0, 0), n - 1))")
             given.append("picked")
         if self.program.terms:
-            sides.append(f"pivot = pivot_of({group}_0)")
+            sides.append("pivot = pivot_of(a0_0)")
         integers = [f"integer{k}" for k in range(self.program.integers)]
-        numbers = f"numbers_of({', '.join([*self.names(group), *given, *self.values, *integers])})"
-        return [*sides, f"{', '.join(self.numbers)} = {numbers}"]
+        found = [*self.names("a0"), *given, *self.values, *integers]
+        return [*sides, f"{', '.join(self.numbers)} = numbers_of({', '.join(found)})"]
 
     def shared_numbers(self, size: int) -> list[str]:
         first = len(self.of.state)
@@ -235,7 +229,7 @@ def resident(program: RowProgram, shape: Shape, operands: int) -> int:
     """How many blocks a multiprocessor is to hold; 0: as many as of other kernels."""
     double = itemsize(program.of.dtype) // 4
     needed = shape.held * shape.lanes * operands * double + BESIDE * double + PLACES * program.indexed
-    return next((blocks for blocks in (4, 3, 2) if needed <= REGISTERS // (blocks * BLOCK)), 1) if shape.held else 0
+    return blocks_with(needed) if shape.held else 0
 
 
 class HeldLines:
@@ -259,7 +253,7 @@ class HeldLines:
         for u, names in enumerate(self.loaded):
             lines += p.load_lanes("at", f"({self.place(u)})" if self.sure(u) else f"min({self.place(u)}, count - 1)", names)
         lines += self.folded_around() if p.of.around else self.folded()
-        lines += p.numbered("a0", "min(row, rows - 1)")
+        lines += p.numbered("min(row, rows - 1)")
         if p.program.mapped is None:
             return [*lines, "if (lane == 0) & (row < rows):", f"    {Access('store', p.outputs[0]).name}(out0, row, r0)"]
         lines.append("if row < rows:")
@@ -329,18 +323,6 @@ class HeldLines:
 
 def looped(p: Program) -> list[str]:
     """The lines of rows that a block reads twice, the second time from the end: that is what caches still have."""
-    meet = [
-        *p.merge_tree(p.groups),
-        *p.shuffle("a0", WARP),
-        f"if lane % {WARP} == 0:",
-        *(f"    {x}" for x in p.put(f"lane // {WARP}", "a0")),
-        "cuda.syncthreads()",
-        f"if lane < {WARP}:",
-        *(f"    {x}" for x in p.start("a0")),
-        f"    if lane < {WARPS}:",
-        *(f"        {x}" for x in p.get("a0", "lane")),
-        *(f"    {x}" for x in p.shuffle("a0", WARPS)),
-    ]
     alone = p.program.mapped is None
     stored = [f"{Access('store', p.outputs[0]).name}(out0, row, r0)"]
     ahead = p.ahead(AHEAD)
@@ -355,20 +337,13 @@ def looped(p: Program) -> list[str]:
         *([] if alone else p.shared_numbers(1)),
         *(line for group in p.groups for line in p.start(group)),
         *p.walk("at", "lane", "count", BLOCK),
-        *meet,
+        *p.meet(p.groups, "lane"),
         "if lane == 0:",
-        *(f"    {x}" for x in [*p.numbered("a0"), *(stored if alone else p.put_numbers("0"))]),
+        *(f"    {x}" for x in [*p.numbered(), *(stored if alone else p.put_numbers("0"))]),
     ]
     if alone:
         return lines
-    mapped = [
-        "last = count - 1",
-        "j = lane",
-        f"while j + {(ahead - 1) * BLOCK} < count:",
-        *(f"    {x}" for x in [*mapping(ahead), f"j += {ahead * BLOCK}"]),
-        "while j < count:",
-        *(f"    {x}" for x in [*mapping(1), f"j += {BLOCK}"]),
-    ]
+    mapped = ["last = count - 1", "j = lane", *several_ahead("j", "count", BLOCK, ahead, mapping(ahead), mapping(1))]
     return [*lines, "cuda.syncthreads()", *p.get_numbers("0"), *mapped]
 
 
@@ -380,7 +355,6 @@ def map_columns(program: RowProgram, inputs: tuple[str, ...], output: str) -> Te
     columns, 1, planes).
     """
     p = Program(program, inputs, output)
-    later = [line for w in range(1, WARPS) for line in [*p.get("t", f"lane + {w * WARP}"), p.merge("a0", p.names("t"))]]
     return p.finished(
         "map_columns",
         f"""
@@ -397,7 +371,7 @@ def NAME({", ".join([*p.parameters(), "first", "n", "columns", *p.integers()])})
     {indent(4, p.put(f"warp * {WARP} + lane", "a0"))}
     cuda.syncthreads()
     if warp == 0:
-        {indent(8, later + p.numbered("a0") + p.put_numbers("lane"))}
+        {indent(8, p.merge_warps("a0") + p.numbered() + p.put_numbers("lane"))}
     cuda.syncthreads()
     if column < columns:
         {indent(8, p.get_numbers("lane"))}

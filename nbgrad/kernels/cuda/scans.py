@@ -8,8 +8,6 @@ NOTE [Tiles of a scan]: a block reads a tile of neighbours into shared memory, s
 scans elements that follow each other; what threads have folded is scanned by doubling distances within warps, then along warps.
 """
 
-# ruff: noqa: F821  (absorb, finish and merge are bound by instantiate)
-# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 from collections import Counter
@@ -57,16 +55,6 @@ class Scan(NamedTuple):
 # ---- what is scanned ---------------------------------------------------------------------------------------------------
 
 
-def absorb_indexed(x, i, j, y):
-    """An element and its place."""
-    return combine(x, i, y, j)
-
-
-def place_of(x, i):
-    """The place of an extremum."""
-    return i
-
-
 def step_on(carry, x, y):
     """A linear recurrence's next value."""
     return y + x * carry
@@ -108,8 +96,7 @@ def scan_of(name: str, dtype: str) -> Scan:
     if name in ("greatest", "smallest"):
         of = accumulator(OPS["argmax" if name == "greatest" else "argmin"], dtype)
         combine = {"greatest": last_greatest, "smallest": last_smallest}[name]
-        of = of._replace(name=name, absorb=absorb_indexed, merge=combine, finish=place_of, names=(("combine", combine),))
-        return Scan(of, exact=True)
+        return Scan(of._replace(name=name, merge=combine, names=(("combine", combine),)), exact=True)
     if kind.is_complex:
         return complex_recurrence(name)
     lagged = name == "recurrence_lagged"
@@ -330,11 +317,7 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
     {indent(4, s.start("a"))}
     for low in range(first, stop, {tile}):
         here = origin + (low + thread) * step
-        if low + {tile} <= stop:
-            {indent(12, [*loads, *absorbed])}
-        else:
-            for t in range(thread, stop - low, {BLOCK}):
-                {indent(16, [*single, "place = low + t", *turned(), s.absorb("a", "place")])}
+        {indent(8, whole_or_not(tile, [*loads, *absorbed], [*single, "place = low + t", *turned(), s.absorb("a", "place")]))}
     {indent(4, merged)}
     if lane == 0:
         {indent(8, [f"sums_{k}[warp] = a_{k}" for k in s.width])}
@@ -344,6 +327,12 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
         {indent(8, [f"{s.stores(d).name}(out{k}, {AT_PART}, a_{k})" for k, d in enumerate(s.outputs)])}
 """,
     )
+
+
+def whole_or_not(tile: int, whole: list[str], single: list[str]) -> list[str]:
+    """Lines for a tile from ``low`` on that the part has all of, or for each element ``low + t`` that is left."""
+    left = [f"    for t in range(thread, stop - low, {BLOCK}):", *(f"        {line}" for line in single)]
+    return [f"if low + {tile} <= stop:", *(f"    {line}" for line in whole), "else:", *left]
 
 
 def both_ways(lines: list[str]) -> list[str]:
@@ -410,11 +399,7 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
     {indent(4, s.carried("c", AT_PART) if stage == "carried" else s.start("c"))}
     for low in range(first, stop, {tile}):
         here = origin + (low + thread) * step
-        if low + {tile} <= stop:
-            {indent(12, loads)}
-        else:
-            for t in range(thread, stop - low, {BLOCK}):
-                {indent(16, single)}
+        {indent(8, whole_or_not(tile, loads, single))}
         cuda.syncthreads()
         left = multiply_add_i32(thread, {-each}, min(stop - low, {tile}))
         {indent(8, s.start("a"))}
@@ -426,11 +411,7 @@ def NAME({", ".join(s.parameters())}, n, share, reverse):
         {indent(8, before)}
         {indent(8, walked([*s.advance("b", "place"), *keep]))}
         cuda.syncthreads()
-        if low + {tile} <= stop:
-            {indent(12, stores)}
-        else:
-            for t in range(thread, stop - low, {BLOCK}):
-                {indent(16, single_out)}
+        {indent(8, whole_or_not(tile, stores, single_out))}
         cuda.syncthreads()
 """,
         (*elements, *results[:1]) if apart else elements,

@@ -147,7 +147,6 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "near_reciprocal": lambda x: np.float32(1.0) / x,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
-        "min_i32": min,
         "moved": lambda pointer, i: Pointer(pointer.array, pointer.offset + int(i)),
         "product_of_words": lambda x, y: int(x) * int(y),
         "byte_of_word": lambda x, shift: ((int(x) & 0xFFFFFFFF) >> int(shift)) & 255,
@@ -216,15 +215,13 @@ class Machine:
     def syncthreads(self):
         getcurrent().wait("barrier")
 
-    def shfl_down_sync(self, mask, value, distance):
+    def shfl_down_sync(self, mask, value, distance, how="down"):
         if mask != 0xFFFFFFFF:
             raise KernelError(f"simt: shuffle with mask {mask:#x}; only whole warps shuffle here.")
-        return getcurrent().wait("shuffle", value, distance, "down")
+        return getcurrent().wait("shuffle", value, distance, how)
 
     def shfl_xor_sync(self, mask, value, bits):
-        if mask != 0xFFFFFFFF:
-            raise KernelError(f"simt: shuffle with mask {mask:#x}; only whole warps shuffle here.")
-        return getcurrent().wait("shuffle", value, bits, "xor")
+        return self.shfl_down_sync(mask, value, bits, "xor")
 
     def shfl_up_sync(self, mask, value, distance):
         return self.shfl_down_sync(mask, value, -distance)
@@ -232,14 +229,11 @@ class Machine:
     def syncwarp(self):
         getcurrent().wait("barrier")
 
-    def match_any(self, value):
+    def match_bits(self, value, bits):
         return getcurrent().wait("match", int(value) & 0xFFFFFFFF)
 
-    def match_bits(self, value, bits):
-        return self.match_any(value)
-
     def ballot(self, truth):
-        same = self.match_any(bool(truth))
+        same = self.match_bits(bool(truth), 1)
         return same if truth else same ^ 0xFFFFFFFF
 
     def popcount(self, lanes):

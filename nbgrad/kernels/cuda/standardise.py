@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..templates.standardise import Rows
 from .access import Access, compute_dtype, itemsize, vector_lanes
+from .build import blocks_with
 from .meetings import in_pairs, meet, meeting_places
 from .reductions import short_width
 from .templates import BLOCK, WARP, Template, ceil_div, compile_template, indent
@@ -302,6 +303,5 @@ def NAME({", ".join(parameters)}):
     pointers = (dtype, *[s.compute] * len(sums), *[dtype] * (1 + rows.backward), *[weight] * len(scale))
     needed = row.registers(rows, s.compute) + 4 * row.held * (1 + rows.backward) + BESIDE * (2 if s.compute == "float64" else 1)
     needed += row.at_once if sums else 0  # what its rows have added up meets at the end
-    resident = next((blocks for blocks in (4, 3, 2) if needed <= 65536 // (blocks * BLOCK)), 1)
     traffic = Counter([Access("load", dtype, row.lanes), Access("store", dtype, row.lanes)] if s.vectors else [])
-    return Template(name, function, pointers, 2, frozenset(s.accesses), traffic, 64, (s.compute,), resident)
+    return Template(name, function, pointers, 2, frozenset(s.accesses), traffic, 64, (s.compute,), blocks_with(needed))

@@ -20,15 +20,14 @@ from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.masks import nonzero, nonzero_complex, pack, positions, spread, truth
 from ...kernels.cuda.moves import bits_of, fits_32
-from ...kernels.cuda.sorting import SCANNED
 from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand, out
-from ...kernels.cuda.templates import BLOCK, ceil_div, index_source, strided_args
+from ...kernels.cuda.templates import index_source, strided_args
 from ...ops.shapes import expanded
 from ...tensors.layout import Layout, broadcast_shapes, layout_of
 from ...tensors.tensor import Tensor, native
 from ..index_writers import WRITERS_ON_GPU, check_same_dtype
 from .index_writers import target_of
-from .orders import sums_before
+from .orders import sums_before, tiles_over
 from .registry import lowering
 
 __all__ = ["finder_on_gpu"]
@@ -40,11 +39,6 @@ def counted_as(x: Layout) -> tuple[str, str, Function]:
         return "bool", "int64", truth
     name = x.dtype.name
     return name, compute_dtype(name), nonzero_complex if x.dtype.is_complex else nonzero
-
-
-def tiles_over(n: int) -> int:
-    """Blocks that look at so many elements."""
-    return ceil_div(n, BLOCK * SCANNED)
 
 
 def sums_steps(x: Layout) -> tuple[Layout, Steps]:

@@ -21,7 +21,7 @@ from ...kernels.cuda.sorting import (
 from ...kernels.cuda.steps import Place, Step, Workspace
 from ...kernels.cuda.templates import BLOCK, ceil_div
 
-__all__ = ["Keys", "scan_steps", "sort_steps", "sums_before"]
+__all__ = ["Keys", "scan_steps", "sort_steps", "sums_before", "tiles_over"]
 
 
 class Keys:
@@ -74,6 +74,11 @@ def radix_steps(keys: Keys, order: Place, order_dtype: str, space: Workspace, ke
     return steps
 
 
+def tiles_over(n: int) -> int:
+    """Blocks that look at so many elements."""
+    return ceil_div(n, BLOCK * SCANNED)
+
+
 SCANNED_AT_ONCE = 1 << 13  # counts that one block scans by itself
 
 
@@ -82,15 +87,14 @@ def scan_steps(numbers: Place, dtype: str, n: int, space: Workspace) -> list[Ste
     if n <= SCANNED_AT_ONCE:
         return [Step(Recipe(scan_sums(dtype), identity, "int64"), (1,), (numbers,), (), (n,))]
     sums, steps = sums_before(numbers, dtype, dtype, n, identity, "int64", space)
-    tiles = ceil_div(n, BLOCK * SCANNED)
-    return [*steps, Step(Recipe(scan_tiles(dtype), identity, "int64"), (tiles,), (numbers, sums), (), (n,))]
+    return [*steps, Step(Recipe(scan_tiles(dtype), identity, "int64"), (tiles_over(n),), (numbers, sums), (), (n,))]
 
 
 def sums_before(
     x: Place, source: str, dtype: str, n: int, scalar: Function, compute: str, space: Workspace
 ) -> tuple[Place, list[Step]]:
     """Where the sums before each tile are, and the steps that make them; behind them is the sum of all."""
-    tiles = ceil_div(n, BLOCK * SCANNED)
+    tiles = tiles_over(n)
     sums = space.take((tiles + 1) * itemsize(dtype))
     first = Step(Recipe(tile_sums(source, dtype), scalar, compute), (tiles,), (sums, x), (), (n,))
     return sums, [first, *scan_steps(sums, dtype, tiles, space)]

@@ -27,7 +27,7 @@ from ...kernels.cuda.reductions import (
     short_rows_grid,
     short_width,
 )
-from ...kernels.cuda.rows import RowProgram, map_rows, row_shape, rows_grid
+from ...kernels.cuda.rows import RowProgram, Shape, fold_program, map_rows, row_shape, rows_grid
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...ops.core import General
@@ -35,7 +35,7 @@ from ...tensors.layout import Layout, layout_of
 from ..reduce import FoldWalk, extremum_dims, folded, merged, summed_over, traced_sum, variance_dims, walk_of
 from .registry import lowering
 
-__all__ = ["Folding", "fold_steps", "kept_first", "memory_name"]
+__all__ = ["Folding", "fold_steps", "kept_first", "memory_name", "program_step"]
 
 MOST_PLANES = 65535
 FEW = 1 << 16  # elements up to which blocks may be mostly idle
@@ -66,9 +66,9 @@ class Folding(NamedTuple):
     values: tuple[float, ...]
     stage: str = "whole"
 
-    def recipe(self, template, source: dict | None = None) -> Recipe:
-        """The kernel of a template; ``source``: the names that it takes, if not only those of the accumulator."""
-        return Recipe(template, self.of.term, self.of.dtype, source or self.of.source())
+    def recipe(self, template) -> Recipe:
+        """The kernel of a template."""
+        return Recipe(template, self.of.term, self.of.dtype, self.of.source())
 
     @property
     def pointers(self) -> tuple[Place, ...]:
@@ -166,12 +166,7 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
     if of.around and folding.stage == "whole" and (rows == 1 or step == n):
         shape = row_shape(n, inputs, of.dtype)
         if shape.held:
-            program = RowProgram(of, of.finish, (of.dtype,), None, values=of.values)
-
-            def made_held(by_vectors: bool):
-                return map_rows(program, inputs, folding.output, shape, by_vectors)
-
-            return [both(folding, made_held, shape.lanes > 1, rows_grid(rows, shape), (rows, n), program.source())]
+            return [program_step(fold_program(of), inputs, folding.output, shape, folding.pointers, folding.given, (rows, n))]
     if n <= SHORT and rows > 1:
         width = short_width(n, lanes)
 
@@ -192,10 +187,34 @@ def row_steps(folding: Folding, rows: int, n: int, step: int, workspace: Workspa
     return steps if second is None else steps + row_steps(second, rows, blocks, blocks, workspace)
 
 
-def both(folding: Folding, made, vectors: bool, grid: tuple[int, ...], counts: tuple[int, ...], source: dict | None = None) -> Step:
+def both(folding: Folding, made, vectors: bool, grid: tuple[int, ...], counts: tuple[int, ...]) -> Step:
     """A launch by vectors if they fit, with the same by single elements for memory that is not aligned."""
-    single = Step(folding.recipe(made(False), source), grid, folding.pointers, folding.given, counts)
-    return single._replace(recipe=folding.recipe(made(True), source), single=single) if vectors else single
+    single = Step(folding.recipe(made(False)), grid, folding.pointers, folding.given, counts)
+    return single._replace(recipe=folding.recipe(made(True)), single=single) if vectors else single
+
+
+def program_step(
+    program: RowProgram,
+    names: tuple[str, ...],
+    output: str,
+    shape: Shape,
+    pointers: tuple[Place, ...],
+    values: tuple[float, ...],
+    counts: tuple[int, ...],
+) -> Step:
+    """The launch of a program over contiguous rows.
+
+    Args:
+        names: dtypes of the operands in memory; ``output``: that of the result.
+        counts: rows, elements of each, then the program's own integers.
+    """
+
+    def recipe(vectors: bool) -> Recipe:
+        template = map_rows(program, names, output, shape, vectors)
+        return Recipe(template, program.of.term, program.of.dtype, program.source())
+
+    single = Step(recipe(False), rows_grid(counts[0], shape), pointers, values, counts)
+    return single._replace(recipe=recipe(True), single=single) if shape.lanes > 1 else single
 
 
 def column_steps(folding: Folding, walk: FoldWalk, workspace: Workspace) -> list[Step]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ...dispatch.device_copies import copy_step
 from ...kernels.cuda.access import compute_dtype
 from ...kernels.cuda.build import Recipe
-from ...kernels.cuda.rows import RowProgram, map_columns, map_rows, row_shape, rows_grid
+from ...kernels.cuda.rows import RowProgram, map_columns, row_shape
 from ...kernels.cuda.scores import logsumexp_accumulator, program_of
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as result
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...tensors.layout import Layout
 from ..softmax import logsumexp_dims, softmax_split
-from .reduce import MOST_PLANES, fold_steps
+from .reduce import MOST_PLANES, fold_steps, program_step
 from .registry import lowering
 
 __all__ = ["gapless", "row_steps"]
@@ -48,22 +48,18 @@ def row_steps(
         integers: what the program takes, then the steps of its sides.
     """
     outer, length, width = split
-    of, source = program.of, program.source()
+    of = program.of
     if not outer * width or not length:
         return []
     if width > 1:
-        recipe = Recipe(map_columns(program, names, output), of.term, of.dtype, source)
+        recipe = Recipe(map_columns(program, names, output), of.term, of.dtype, program.source())
         steps = []
         for plane in range(0, outer, MOST_PLANES):
             grid = ceil_div(width, WARP), 1, min(MOST_PLANES, outer - plane)
             steps.append(Step(recipe, grid, tuple(pointers), values, (plane, length, width, *integers)))
         return steps
-    shape = row_shape(length, names, of.dtype)
-    by_vectors, singly = (
-        Recipe(map_rows(program, names, output, shape, vectors), of.term, of.dtype, source) for vectors in (True, False)
-    )
-    single = Step(singly, rows_grid(outer, shape), tuple(pointers), values, (outer, length, *integers))
-    return [single if shape.lanes == 1 else single._replace(recipe=by_vectors, single=single)]
+    counts = outer, length, *integers
+    return [program_step(program, names, output, row_shape(length, names, of.dtype), tuple(pointers), values, counts)]
 
 
 def family_steps(name: str, layouts: tuple[Layout, ...], split: tuple[int, int, int]) -> tuple:

@@ -150,8 +150,7 @@ def machine(needs: Needs, checked: bool) -> Namespace:
         shfl_down_sync=Primitive(meeting(shuffle_down)),
         shfl_xor_sync=Primitive(meeting(shuffle_xor)),
         shfl_up_sync=Primitive(meeting(shuffle_up)),
-        match_any=Primitive(meeting(match_any)),
-        match_bits=Primitive(meeting(lambda b, value, bits: match_any(b, value))),
+        match_bits=Primitive(meeting(match_bits)),
         ballot=Primitive(meeting(ballot)),
         popcount=Primitive(popcount),
         shared=Namespace(array=Primitive(array)),
@@ -209,8 +208,8 @@ def near_reciprocal(b: Builder, x: Any) -> Value:
     return Value(kinds.float32, b.fdiv(ir.Constant(ir.FloatType(), 1.0), ir_of(x, kinds.float32)))
 
 
-def match_any(b: Builder, value: Any) -> Value:
-    """The lanes of the warp that have the same integer of 32 bits: a bit for each."""
+def match_bits(b: Builder, value: Any, bits: int) -> Value:
+    """The lanes of the warp that have the same integer of so few bits: a bit for each."""
     bits = b.zext(low_word(b, value), I64)
     return Value(kinds.int64, call(b, SHUFFLE, [machine_of(b), bits, ir.Constant(I64, MATCHES)]))
 
