@@ -87,6 +87,9 @@ _lazy = {
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
+    **dict.fromkeys(("bilinear", "channel_shuffle", "group_norm", "layer_norm", "pdist", "rms_norm", "rrelu"), "nn.functional"),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
+    **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

@@ -65,6 +65,8 @@ from .creation.generators import (
     initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state,
 )
 from .creation.numpy_exchange import from_numpy as from_numpy
+from .cuda import accelerator as accelerator
+from .distributions.sampling import binomial as binomial, poisson as poisson
 from .func import functional as functional
 from .graph.task import (
     current_autograd_node as current_autograd_node, current_graph_task_id as current_graph_task_id,
@@ -78,10 +80,11 @@ from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
 from .methods.files import load as load, save as save
 from .methods.install import declare as declare
+from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
-    column_stack as column_stack, detach as detach, fill as fill,
+    column_stack as column_stack, detach as detach, fill as fill, unravel_index as unravel_index,
 )
 from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
@@ -100,6 +103,11 @@ from .methods.threads import get_num_threads as get_num_threads, set_num_threads
 from .methods.typed_constructors import TensorType
 from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference
+from .nn.bilinear import bilinear as bilinear
+from .nn.functional import layer_norm as layer_norm, rrelu as rrelu
+from .nn.loss_functions import pdist as pdist
+from .nn.normalization import group_norm as group_norm, rms_norm as rms_norm
+from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .ops.expr import scalar as scalar
 from .ops.reduce import Extrema, Extremum
 from .profiling import profiler as profiler
