@@ -73,6 +73,7 @@ from .graph.task import (
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,
     set_multithreading_enabled as set_multithreading_enabled,
 )
+from .jit import compiler as compiler
 from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop

@@ -24,6 +24,7 @@ PLACES: dict[str, str | None] = {
     "autograd.profiler_util": "profiling.events",
     "autograd.variable": "autograd",
     "checkpoint": "recomputing.checkpoint",
+    "compiler": "jit.compiler",
     "dtypes": "base.dtypes",
     "distributions.bernoulli": "distributions",
     "distributions.beta": "distributions",
