@@ -238,8 +238,8 @@ def standardise_loop(rows: Rows, dtype: str) -> Callable:
         loop = of_few_rows(rows, of_row, of_group + out + forward(rows))
     label = f"standardise {' '.join(map(str, rows))} {dtype}"
     size = WIDTHS[dtype]
-    words = {"SIZE": size, "BYTES_OF_TOTALS": 8 * AT_ONCE, "BYTES": AT_ONCE * size, "AT_ONCE": AT_ONCE, "CACHED": CACHED}
-    words |= {"at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}("}
+    words: dict[str, Any] = {"SIZE": size, "AT_ONCE": AT_ONCE, "BYTES_OF_TOTALS": 8 * AT_ONCE, "BYTES": AT_ONCE * size}
+    words |= {"CACHED": CACHED, "at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}("}
     return compile_kernel(HEAD + indent(loop, "    "), label, words)
 
 
