@@ -238,6 +238,23 @@ def test_register_and_spill_gates():
     assert "generic" in gates.global_access(replace(kernel, ptx="\tld.f32 \t%f1, [%rd1];"))
 
 
+def test_a_kernel_that_spills_is_given_the_registers_of_a_block_fewer(monkeypatch):
+    """Once, and only if it does; what spills then, too, passes no gate."""
+    logs = {"4": "Used 64 registers, 8 bytes spill stores", "3": "Used 70 registers, 0 bytes spill stores"}
+    asked = []
+
+    def link(ptx, arch):
+        asked.append(re.search(r"minnctapersm (\d)", ptx)[1])
+        return b"", logs[asked[-1]]
+
+    monkeypatch.setattr("nbgrad.kernels.cuda.linker.link", link)
+    kernel, few = NARROW(), gates.gates_for(NARROW.template, "float32")[1]
+    assert asked == ["4", "3"] and (kernel.registers, kernel.spill_bytes) == (70, 0)
+    assert few(kernel) is None and "86 registers" in few(replace(kernel, registers=86))
+    logs["4"] = logs["3"]
+    assert NARROW().registers == 70 and asked[2:] == ["4"]
+
+
 def test_a_failing_gate_names_the_kernel():
     """Reasons come with the kernel's name; a good kernel has none."""
     assert gates.check(WIDE(), [gates.no_division])[0].startswith("strided64_float32_to_float32_2d_identity_float32: ")

@@ -11,7 +11,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -38,6 +38,7 @@ __all__ = [
     "build",
     "instantiate_for",
     "max_registers",
+    "most_registers",
     "right_everywhere",
     "scalar_source",
     "text_for",
@@ -122,17 +123,25 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     Raises:
         KernelError: the compilers are not installed, or refused the source.
     """
-    from .linker import link
-
     name = kernel_name(template, scalar, dtype)
     start = time.perf_counter()
     ptx = compile_ptx(template, scalar, dtype, arch, source)
     middle = time.perf_counter()
+    made = assembled(name, ptx, arch)
+    blocks = template.resident or blocks_resident(dtype, scalar.__name__)
+    if made.spill_bytes and blocks > 1:  # a block fewer is the lesser evil; which kernels need it differs between architectures
+        made = assembled(name, re.sub(r"(?<=\.minnctapersm )\d+", str(blocks - 1), ptx), arch)
+    return replace(made, compile_s=middle - start, link_s=time.perf_counter() - middle)
+
+
+def assembled(name: str, ptx: str, arch: str) -> Kernel:
+    """The kernel of some PTX."""
+    from .linker import link
+
     cubin, log = link(ptx, arch)
     told = re.search(r"[Uu]sed (\d+) registers", log)
     registers = int(told[1]) if told else UNKNOWN
-    spills = sum(map(int, re.findall(r"(\d+) bytes (?:spill|lmem)", log)))
-    return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
+    return Kernel(name, cubin, ptx, registers, sum(map(int, re.findall(r"(\d+) bytes (?:spill|lmem)", log))))
 
 
 # Scalar functions that need more registers than four resident blocks leave them: by dtype, how many blocks do. Threads of scores
@@ -158,6 +167,12 @@ def blocks_resident(dtype: str, name: str = "") -> int:
 def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:
     """Registers of a thread, at most, in a kernel that computes in ``dtype``; ``resident``: as its template says."""
     return REGISTERS // ((resident or blocks_resident(dtype, name)) * BLOCK)
+
+
+def most_registers(dtype: str, name: str = "", resident: int = 0) -> int:
+    """The same of a kernel that would spill, which is given those of a block fewer; a thread never has more than 255."""
+    blocks = resident or blocks_resident(dtype, name)
+    return min(255, REGISTERS // (max(1, blocks - 1) * BLOCK))
 
 
 def blocks_with(registers: int) -> int:
