@@ -129,8 +129,9 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     middle = time.perf_counter()
     made = assembled(name, ptx, arch)
     blocks = template.resident or blocks_resident(dtype, scalar.__name__)
-    if made.spill_bytes and blocks > 1:  # a block fewer is the lesser evil; which kernels need it differs between architectures
-        made = assembled(name, re.sub(r"(?<=\.minnctapersm )\d+", str(blocks - 1), ptx), arch)
+    for fewer in range(blocks - 1, fewest(blocks) - 1, -1):  # the lesser evil; which kernels need it differs between architectures
+        if made.spill_bytes:
+            made = assembled(name, re.sub(r"(?<=\.minnctapersm )\d+", str(fewer), ptx), arch)
     return replace(made, compile_s=middle - start, link_s=time.perf_counter() - middle)
 
 
@@ -169,10 +170,14 @@ def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:
     return REGISTERS // ((resident or blocks_resident(dtype, name)) * BLOCK)
 
 
+def fewest(blocks: int) -> int:
+    """Blocks that are resident, at least, of a kernel that would spill if as many were as it asks for."""
+    return max(1, blocks // 2)
+
+
 def most_registers(dtype: str, name: str = "", resident: int = 0) -> int:
-    """The same of a kernel that would spill, which is given those of a block fewer; a thread never has more than 255."""
-    blocks = resident or blocks_resident(dtype, name)
-    return min(255, REGISTERS // (max(1, blocks - 1) * BLOCK))
+    """``max_registers`` of a kernel that would spill; a thread never has more than 255."""
+    return min(255, REGISTERS // (fewest(resident or blocks_resident(dtype, name)) * BLOCK))
 
 
 def blocks_with(registers: int) -> int:

@@ -117,7 +117,7 @@ def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
 
 PROPERTIES = {
     no_spills: "nothing spilled, no local memory",
-    few_registers: f"at most {max_registers('float32')} registers ({max_registers('complex128')} of complex128), or a block fewer",
+    few_registers: f"at most {max_registers('float32')} registers ({max_registers('complex128')} of complex128), or blocks fewer",
     global_access: "no generic load or store",
     memory_access: "the vector accesses promised",
     no_float64: "no float64 instruction",
