@@ -68,8 +68,9 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
+    "scipy": ("optim.minimize",),
 }
-NOWHERE = ("numba.cuda", "torch", "jax", "scipy", "matplotlib", "pytest")
+NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 
 
 class Import(NamedTuple):
