@@ -34,8 +34,9 @@ class SparseAdam(Ruled):
     >>> optimizer = nbgrad.optim.SparseAdam([x], lr=0.5)
     >>> x[1].square().sum().backward()
     >>> _ = optimizer.step()
-    >>> x.tolist()
-    [[1.0], [0.5]]
+    >>> x.detach()
+    tensor([[1.0000],
+            [0.5000]])
     """
 
     limits = {
