@@ -4,12 +4,22 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions, fft as fft,
-    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, signal as signal, special as special,
-    testing as testing, utils as utils,
+    _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
+    distributions as distributions, fft as fft, func as func, graph as graph, jit as jit, linalg as linalg, nn as nn,
+    optim as optim, signal as signal, special as special, testing as testing, utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
+from .amp.autocast_mode import (
+    autocast as autocast, autocast_decrement_nesting as autocast_decrement_nesting,
+    autocast_increment_nesting as autocast_increment_nesting, clear_autocast_cache as clear_autocast_cache,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_cpu_enabled as is_autocast_cpu_enabled, is_autocast_enabled as is_autocast_enabled,
+    set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_cpu_dtype as set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled as set_autocast_cpu_enabled, set_autocast_dtype as set_autocast_dtype,
+    set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype,
+)
 from .anomaly import (
     detect_anomaly as detect_anomaly, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,

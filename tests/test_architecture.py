@@ -40,14 +40,14 @@ LAYERS = (
     ("forward", "directions of differentiation, and what tensors know of them"),
     ("autograd", "backward and grad, Functions, forward mode, checks of derivatives"),
     ("methods", "what hangs on Tensor and on the package"),
-    ("_C anomaly backends cache cuda debug", "what users look at, and switch on"),
+    ("_C anomaly backends cache cpu cuda debug", "what users look at, and switch on"),
     ("profiling", "what ran, and how long"),
     ("recomputing", "saved tensors that are computed again"),
     ("func", "functions of functions: maps, derivatives"),
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim linalg special fft signal data distributions", "written in the public names"),
+    ("nn optim amp linalg special fft signal data distributions", "written in the public names"),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
@@ -68,8 +68,9 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
+    "scipy": ("optim.minimize",),
 }
-NOWHERE = ("numba.cuda", "torch", "jax", "scipy", "matplotlib", "pytest")
+NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 
 
 class Import(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd import stream_walk as stream_walk
@@ -17,6 +18,7 @@ from ..creation.casting import on_device
 from ..creation.generators import Generator, default_generator_on
 from ..kernels.cuda.presence import has_driver
 from ..methods import nvtx as nvtx
+from ..methods.namespaces import module_below
 from ..tensors.choices import current
 from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.storage import device as device_named
@@ -539,3 +541,8 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Return the default generators of all GPUs to states that ``get_rng_state_all`` gave."""
     for k, state in enumerate(new_states):
         set_rng_state(state, k)
+
+
+def __getattr__(name: str) -> ModuleType:
+    """torch's path ``nbgrad.cuda.amp``."""
+    return module_below(__name__, name)
