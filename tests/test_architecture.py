@@ -277,6 +277,7 @@ TABLES = {
     ("kernels.scalars", "FUNCTIONS"): "the declarations of the functions of numbers",
     ("kernels.scalars", "GUARDS"): "the declarations of the functions of numbers",
     ("kernels.scalars", "INT_FUNCTIONS"): "the declarations of the functions of numbers",
+    ("kernels.scalars", "OSCILLATING"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
