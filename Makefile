@@ -80,7 +80,7 @@ fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them; n
 	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py tests/native/test_builds.py
 
 clean:  ## remove what the targets made, .venv included
-	rm -rf $(VENV) .venv-3.* build examples/digits.png examples/digits_cnn.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
+	rm -rf $(VENV) .venv-3.* build examples/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 15) or sys.exit("make: nbgrad needs Python 3.11 to 3.14, \
