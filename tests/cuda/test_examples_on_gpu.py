@@ -16,10 +16,7 @@ def test_examples_in_a_child(request):
 
 
 @on_gpus
-@pytest.mark.parametrize(
-    "name",
-    ["digits", *(pytest.param(name, marks=pytest.mark.slow) for name in SMALL if name != "digits")],
-)
+@pytest.mark.parametrize("name", ["digits", *(pytest.param(name, marks=pytest.mark.slow) for name in SMALL if name != "digits")])
 def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
     """``--device auto`` finds it; they end with what they have found, and a picture."""
     run(monkeypatch, name, "--picture", str(tmp_path / "curve.png"), *SMALL[name])
