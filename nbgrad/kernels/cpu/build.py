@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import Any, Callable, Iterable, NamedTuple
 
 from ...base import config
+from ...base.collector import CollectorPause
 from ..compiler.kinds import Refused
 from ..instantiate import instantiate
 from ..late import note_wanted, wanted_of
@@ -155,7 +156,8 @@ def prepare(finders: Iterable[Callable[[], Any]]) -> None:
     """Have machine code for functions that find addresses: what must be compiled is compiled side by side."""
     if config.DEBUG < 3:
         wanted = {program_key(program): program for program in wanted_of(finders)}
-        loader().load_all({key: partial(compile_program, program) for key, program in wanted.items()})
+        with CollectorPause():
+            loader().load_all({key: partial(compile_program, program) for key, program in wanted.items()})
 
 
 _copies: dict[str | None, dict] = {}
