@@ -30,7 +30,7 @@ POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
 # Address arithmetic and indirect calls, for the kernels that walk strides: see ``intrinsics``.
 WALKING = tuple("at_" + name for name in POINTER_TYPES)
 WORDS = ("word", "run_kernel", "stack", "pointer_word", "set_word", "call_c")
-INTRINSICS = (*POINTERS, *WALKING, *WORDS, "few", "eight_wide", "one_by_one")
+INTRINSICS = (*POINTERS, *WALKING, *WORDS, "few", "abreast", "eight_wide", "one_by_one")
 
 COMPILER_VERSION = 2  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 
