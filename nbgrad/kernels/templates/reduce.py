@@ -582,22 +582,25 @@ def arg_columns(start, stop, args):
 
 # The mean is the first element and that of the distances from it: a constant's is exact, as the quotient of its sum is not.
 def variance_rows(start, stop, args):
-    """The mean of each row, then the squares around it."""
+    """The mean of each row, then the squares around it; a row may be several segments, one in each plane of such rows."""
     record = pointer_word(args, 0)
-    length, taken = word(record, 0), word(record, 3)
+    length, taken, segments, plane = word(record, 0), word(record, 3), word(record, 4), word(record, 5)
     out = p_memory(args, 1)
     for row in range(start, stop):
-        x = at_memory(pointer_word(args, 2), row * length * SIZE)
-        start_of_row = float64(x[0])
+        start_of_row = float64(at_memory(pointer_word(args, 2), row * length * SIZE)[0])
         total = float64(0.0)
-        for i in range(length):
-            total += float64(x[i]) - start_of_row
-        mean = start_of_row + total / float64(length)
+        for k in range(segments):
+            x = at_memory(pointer_word(args, 2), (k * plane + row * length) * SIZE)
+            for i in range(length):
+                total += float64(x[i]) - start_of_row
+        mean = start_of_row + total / float64(length * segments)
         squares = float64(0.0)
-        for i in range(length):
-            away = float64(x[i]) - mean
-            squares += away * away
-        out[row] = finish(squares, float64(max(length - taken, 0)))
+        for k in range(segments):
+            x = at_memory(pointer_word(args, 2), (k * plane + row * length) * SIZE)
+            for i in range(length):
+                away = float64(x[i]) - mean
+                squares += away * away
+        out[row] = finish(squares, float64(max(length * segments - taken, 0)))
 
 
 def variance_columns(start, stop, args):
@@ -647,7 +650,9 @@ def arg_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
 
 
 def variance_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
-    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; the fourth word is the correction."""
+    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; words of its own are the correction
+    and, of rows, their segments, and the elements of a plane.
+    """
     return variance_columns if by_columns else variance_rows, bound(memory=dtype)
 
 
