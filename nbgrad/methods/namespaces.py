@@ -16,6 +16,7 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
     "_vmap_internals": "batch.vmap",
+    "accelerator": "cuda.accelerator",
     "autograd.anomaly_mode": "anomaly",
     "autograd.functional": "func.functional",
     "autograd.graph": "graph",
@@ -47,6 +48,7 @@ PLACES: dict[str, str | None] = {
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "memory": "methods.memory",
+    "mps": "backends.absent",
     "nn.modules": "nn",
     "nn.modules.activation": "nn",
     "nn.modules.batchnorm": "nn.normal_layers",
@@ -103,6 +105,7 @@ PLACES: dict[str, str | None] = {
     "utils.data.sampler": "data.samplers",
     "utils.hooks": "methods.pickled_hooks",
     "vmap": "batch.vmap",
+    "xpu": "backends.absent",
 }
 # The paths that have others below them.
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}
