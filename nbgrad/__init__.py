@@ -79,7 +79,7 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("amp", "cpu", "fft", "signal", "multiprocessing", "version", "__config__", "compiler")},
+    **{name: name for name in ("amp", "cpu", "fft", "signal", "multiprocessing", "version", "__config__")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 
@@ -91,6 +91,9 @@ set_autocast_gpu_dtype""".split()
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
+    **dict.fromkeys(("bilinear", "channel_shuffle", "group_norm", "layer_norm", "pdist", "rms_norm", "rrelu"), "nn.functional"),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
+    **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }

@@ -4,8 +4,8 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, compiler as compiler, cpu as cpu,
-    cuda as cuda, distributions as distributions, fft as fft, func as func, graph as graph, jit as jit, linalg as linalg,
+    _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
+    distributions as distributions, fft as fft, func as func, graph as graph, jit as jit, linalg as linalg,
     multiprocessing as multiprocessing, nn as nn, optim as optim, signal as signal, special as special, testing as testing,
     utils as utils, version as version,
 )
@@ -82,12 +82,14 @@ from .creation.generators import (
 )
 from .creation.numpy_exchange import from_numpy as from_numpy
 from .cuda import accelerator as accelerator
+from .distributions.sampling import binomial as binomial, poisson as poisson
 from .func import functional as functional
 from .graph.task import (
     current_autograd_node as current_autograd_node, current_graph_task_id as current_graph_task_id,
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,
     set_multithreading_enabled as set_multithreading_enabled,
 )
+from .jit import compiler as compiler
 from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
@@ -95,10 +97,11 @@ from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
 from .methods.files import load as load, save as save
 from .methods.install import declare as declare
+from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
-    column_stack as column_stack, detach as detach, fill as fill,
+    column_stack as column_stack, detach as detach, fill as fill, unravel_index as unravel_index,
 )
 from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
@@ -123,6 +126,11 @@ from .methods.threads import (
 from .methods.typed_constructors import TensorType
 from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference
+from .nn.bilinear import bilinear as bilinear
+from .nn.functional import layer_norm as layer_norm, rrelu as rrelu
+from .nn.loss_functions import pdist as pdist
+from .nn.normalization import group_norm as group_norm, rms_norm as rms_norm
+from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .ops.expr import scalar as scalar
 from .ops.reduce import Extrema, Extremum
 from .profiling import profiler as profiler

@@ -235,6 +235,8 @@ class Members(Operators):
     def bool(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as bool; itself if it is."""
     def broadcast_to(self, shape: Ints) -> Tensor: """``x.expand(shape)``."""
     def byte(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as uint8; itself if it is."""
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Self:
+        """In place: numbers of the Cauchy distribution around ``median``, half of them within ``sigma`` of it."""
     def cdouble(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as complex128; itself if it is."""
     def ceil(self) -> Tensor: """The smallest integer >= x."""
     def ceil_(self) -> Self: """In place: The smallest integer >= x. See ``ceil``."""
@@ -388,6 +390,8 @@ class Members(Operators):
     def ge_(self, other: Operand) -> Self: """In place: x >= y. See ``ge``."""
     def gelu(self, approximate: str = 'none') -> Tensor:
         """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self:
+        """In place: how many tries of success probability ``p`` the first success takes: 1, 2, 3, ..."""
     def ger(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
     def get_device(self) -> _int: """The number of the GPU that the elements are on; -1 for the CPU."""
@@ -539,6 +543,8 @@ class Members(Operators):
     def log2(self) -> Tensor: """The logarithm to base 2."""
     def log2_(self) -> Self: """In place: The logarithm to base 2. See ``log2``."""
     def log_(self) -> Self: """In place: The natural logarithm. See ``log``."""
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Self:
+        """In place: numbers whose logarithm is normal, with that mean and standard deviation."""
     def log_softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """Logarithm of softmax along dim, without its overflow."""
     def logaddexp(self, other: Operand) -> Tensor: """log(e**x + e**y), without overflow."""

@@ -116,6 +116,18 @@ def test_float32_sum_is_within_one_rounding(length):
     assert abs(nbgrad.tensor(array).sum().item() - exact) <= 0.6 * np.finfo(np.float32).eps * exact
 
 
+def test_float32_elements_are_added_in_trees():
+    """Of a number and seven that are half its last bit only the one beside it in its tree of eight is lost, in rows and columns."""
+    half = 2.0**-24
+    for place in range(8):
+        array = np.zeros(256, np.float32)
+        array[::32], array[32 * place] = half, 1
+        row = nbgrad.tensor(array)
+        columns = nbgrad.tensor(array[::32]).reshape(8, 1).repeat(8, 9)
+        assert 6 * half <= (row.sum() - 1).item() <= 8 * half, place
+        assert (columns.sum(0) - 8 >= 8 * 6 * half).all(), place
+
+
 def test_float64_sum_is_compensated():
     """Three million float64 numbers add up to within 2 eps."""
     array = RNG.random(3_000_001)

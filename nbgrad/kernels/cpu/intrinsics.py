@@ -138,5 +138,6 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "run_kernel": run_kernel,
         "call_c": call_c,
         "few": range,
+        "eight_wide": range,
         "one_by_one": range,
     }

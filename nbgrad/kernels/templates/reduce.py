@@ -9,8 +9,9 @@ tiles or blocks, so that the bits of a result never depend on their number.
 NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of
 an element, averaged over all trees, and an eighth of the conversions.
 Blocks of float64 are merged with compensation, so the error does not grow with the length. Inside a block the
-compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``absorb`` and
-``result`` are compiled without that freedom. Terms that are computed, as squares are, are computed and added in float64.
+compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``join``, of
+which trees are made, ``absorb`` and ``result`` are compiled without that freedom: of a tree LLVM would make a chain, of seven
+roundings. Terms that are computed, as squares are, are computed and added in float64.
 """
 
 # ruff: noqa: F821  (names bound by instantiate)
@@ -251,15 +252,13 @@ def row_loop(start, stop, args):
 @part_of_loop
 def four(a, b, c, d):
     """Four elements in a tree."""
-    return combine(combine(near(a), near(b)), combine(near(c), near(d)))
+    return join(join(near(a), near(b)), join(near(c), near(d)))
 
 
 @part_of_loop
 def eight(a, b, c, d, e, f, g, h):
     """Eight elements in a tree."""
-    return combine(
-        combine(combine(near(a), near(b)), combine(near(c), near(d))), combine(combine(near(e), near(f)), combine(near(g), near(h)))
-    )
+    return join(join(join(near(a), near(b)), join(near(c), near(d))), join(join(near(e), near(f)), join(near(g), near(h))))
 
 
 # Pieces of 256, whose eight streams lie close together; what is left in eight streams and
@@ -285,7 +284,7 @@ def row_loop_in_eights(start, stop, args):
                 first = 0
                 for _ in range(n // 256):
                     t = wide(IDENTITY)
-                    for i in range(32):
+                    for i in eight_wide(32):
                         t = combine(
                             t,
                             wide(
@@ -458,7 +457,7 @@ def columns_in_eights(s, n, base, step, groups):
             at_memory(first, 6 * step),
             at_memory(first, 7 * step),
         )
-        for i in range(n):
+        for i in eight_wide(n):
             s[i] = combine(s[i], wide(eight(x0[i], x1[i], x2[i], x3[i], x4[i], x5[i], x6[i], x7[i])))
     return 8 * groups
 
