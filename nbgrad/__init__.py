@@ -45,7 +45,7 @@ from .methods.install import FUNCTIONS as _functions, declare, install as _insta
 from .methods.memory import release_memory
 from .methods.namespaces import PLACES as _places, install_namespaces as _install_namespaces
 from .methods.public_names import public_names as _public_names
-from .methods.threads import get_num_threads, set_num_threads
+from .methods.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from .methods.torch_members import install_forms as _install_forms
 from .modes import lazy_bits as _lazy_bits
 from .modes.inference import is_inference
@@ -79,7 +79,7 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("amp", "cpu", "fft", "signal")},
+    **{name: name for name in ("amp", "cpu", "fft", "signal", "multiprocessing", "version", "__config__")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any, overload
 from . import (
     _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
-    distributions as distributions, fft as fft, func as func, graph as graph, jit as jit, linalg as linalg, nn as nn,
-    optim as optim, signal as signal, special as special, testing as testing, utils as utils,
+    distributions as distributions, fft as fft, func as func, graph as graph, jit as jit, linalg as linalg,
+    multiprocessing as multiprocessing, nn as nn, optim as optim, signal as signal, special as special, testing as testing,
+    utils as utils, version as version,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -32,12 +33,17 @@ from .autograd.function import (
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .backends import absent as mps, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
     _force_original_view_tracking as _force_original_view_tracking,
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    get_float32_matmul_precision as get_float32_matmul_precision, is_view_replay_enabled as is_view_replay_enabled,
-    set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
+    get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_view_replay_enabled as is_view_replay_enabled, is_warn_always_enabled as is_warn_always_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal, set_warn_always as set_warn_always,
+    use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .base.dtypes import (
     DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool,
@@ -104,13 +110,19 @@ from .methods.random import (
     bernoulli as bernoulli, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
     randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm,
 )
-from .methods.settings import get_default_device as get_default_device, set_default_device as set_default_device
+from .methods.settings import (
+    get_default_device as get_default_device, get_device_module as get_device_module, set_default_device as set_default_device,
+    set_default_tensor_type as set_default_tensor_type,
+)
 from .methods.tensor_info import (
     broadcast_shapes as broadcast_shapes, get_device as get_device, is_nonzero as is_nonzero, is_same_size as is_same_size,
     is_signed as is_signed, is_storage as is_storage, is_tensor as is_tensor, numel as numel, result_type as result_type,
     typename as typename,
 )
-from .methods.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
+from .methods.threads import (
+    get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads,
+    set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads,
+)
 from .methods.typed_constructors import TensorType
 from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference

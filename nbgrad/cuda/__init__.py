@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autograd import stream_walk as stream_walk
@@ -19,6 +18,7 @@ from ..creation.generators import Generator, default_generator_on
 from ..kernels.cuda.presence import has_driver
 from ..methods import nvtx as nvtx
 from ..methods.namespaces import module_below
+from ..methods.typed_constructors import CONSTRUCTOR_NAMES, constructor
 from ..tensors.choices import current
 from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.storage import device as device_named
@@ -543,6 +543,10 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
         set_rng_state(state, k)
 
 
-def __getattr__(name: str) -> ModuleType:
-    """torch's path ``nbgrad.cuda.amp``."""
-    return module_below(__name__, name)
+def __getattr__(name: str) -> Any:
+    """torch's path ``nbgrad.cuda.amp``, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    dtype = next((dtype for dtype, known in CONSTRUCTOR_NAMES.items() if known == name), None)
+    if dtype is None:
+        return module_below(__name__, name)
+    made = globals()[name] = constructor(name, dtype, "cuda")
+    return made

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 from ..anomaly import is_anomaly_enabled
 from ..base import config
 from ..base.dtypes import get_default_dtype
-from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
+from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeError, require_callable
 from ..base.grad_mode import mode, special, unusual
 from ..base.nested import Tree
 from ..modes.numbers import ITEMS
@@ -337,7 +337,20 @@ def told(error: Exception) -> Exception:
     return error if known else GraphError(str(error))
 
 
-def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:
+def compile(
+    fn: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    exact: bool = False,
+    limit: int = 8,
+    model: Callable | None = None,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+) -> Any:
     """A function that computes the same, as one native call; of a module, a module.
 
     Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a
@@ -349,9 +362,13 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
         fullgraph: raise an error where a graph cannot hold the function, which runs as it is otherwise.
         exact: round every operation as it is rounded alone; else products may be fused with sums.
         limit: how many variants, for other layouts and other values of what the function depends on, are captured.
+        model, recompile_limit: torch's names of ``fn`` and ``limit``.
+        dynamic, backend, mode, options: a choice among torch's compilers; here there is one.
+        disable: return the function itself.
 
     Raises:
         ArgumentError, RangeError: ``fn`` is no function, ``limit`` no count. GraphError: ``fullgraph``, when it is called.
+        NotSupportedError: ``backend`` is a function, which would take torch's graphs.
 
     >>> import nbgrad
     >>> @nbgrad.jit.compile
@@ -360,8 +377,11 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
     >>> slope(nbgrad.tensor([1.0, 2.0], requires_grad=True))
     tensor([2., 4.])
     """
+    fn, limit = fn if model is None else model, limit if recompile_limit is None else recompile_limit
+    if callable(backend):
+        raise NotSupportedError("compile: backend is a function, which would take torch's graphs. Hint: leave it out.")
     if fn is None:
-        return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit)
+        return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit, disable=disable)
     require_callable("compile", fn)
     if isinstance(fn, Handle):
         fn = fn._compiled_.fn
@@ -369,5 +389,7 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
         raise ArgumentError(f"compile: limit must be an int, got {type(limit).__name__}.")
     if limit < 0:
         raise RangeError(f"compile: limit is {limit}, expected a number of variants >= 0.")
+    if disable:
+        return fn
     made = Compiled(fn, fullgraph, exact, limit)
     return handle_of(made) if is_module(fn) else made

@@ -9,7 +9,7 @@ from typing import Any
 from ..modes.traced import capture_of_thread, refuse_in_graph
 from .compile import compile
 
-__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling"]
+__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "reset"]
 
 
 def is_compiling() -> bool:
@@ -23,6 +23,13 @@ def is_compiling() -> bool:
     (True, False)
     """
     return capture_of_thread() is not None
+
+
+is_dynamo_compiling = is_compiling  # torch's older name
+
+
+def reset() -> None:
+    """Nothing: compiled functions share nothing that could be forgotten; make them again."""
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Callable:

@@ -58,6 +58,7 @@ PLACES: dict[str, str | None] = {
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "memory": "methods.memory",
+    "mps": "backends.absent",
     "nn.modules": "nn",
     "nn.modules.activation": "nn",
     "nn.modules.batchnorm": "nn.normal_layers",
@@ -114,6 +115,7 @@ PLACES: dict[str, str | None] = {
     "utils.data.sampler": "data.samplers",
     "utils.hooks": "methods.pickled_hooks",
     "vmap": "batch.vmap",
+    "xpu": "backends.absent",
 }
 # The paths that have others below them.
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}

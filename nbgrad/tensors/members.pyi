@@ -489,7 +489,7 @@ class Members(Operators):
     def is_quantized(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
     def is_same_size(self, other: Tensor) -> _bool: """Whether both have the same shape."""
     def is_set_to(self, other: Tensor) -> _bool: """Whether both are the same part of the same memory in the same shape."""
-    def is_shared(self) -> _bool: """False: see ``share_memory_``."""
+    def is_shared(self) -> _bool: """Whether other processes can see its memory: see ``share_memory_``."""
     def is_signed(self) -> _bool: """Whether the dtype has negative numbers."""
     @property
     def is_sparse(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
@@ -819,7 +819,10 @@ class Members(Operators):
         """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
     def sgn(self) -> Tensor: """x / |x|, 0 at 0; of real numbers the sign."""
     def sgn_(self) -> Self: """In place: x / |x|, 0 at 0; of real numbers the sign. See ``sgn``."""
-    def share_memory_(self) -> Self: """Memory that other processes see."""
+    def share_memory_(self) -> Self:
+        """Move the tensor, with all that shares its storage, to memory that other processes can see: forks of this one, and those
+        to which ``nbgrad.multiprocessing`` sends it. Arrays of NumPy and tensors of ``x.data`` that were there before stay
+        behind."""
     def short(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as int16; itself if it is."""
     def sigmoid(self) -> Tensor: """1 / (1 + e**-x)."""
     def sigmoid_(self) -> Self: """In place: 1 / (1 + e**-x). See ``sigmoid``."""
