@@ -79,7 +79,7 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("fft", "signal")},
+    **{name: name for name in ("fft", "signal", "sparse")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 
@@ -87,6 +87,7 @@ _lazy = {
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
+    **dict.fromkeys(("sparse_coo", "sparse_coo_tensor", "sparse_csr", "sparse_csr_tensor"), "sparse"),
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 
