@@ -88,8 +88,8 @@ def sparse_dim(x: Tensor) -> int:
 def late_method(name: str) -> Callable:
     """A method that is imported from ``nbgrad.sparse`` when it is called."""
 
-    def method(x: Tensor, *args: Any, **options: Any) -> Any:
-        return getattr(import_module("nbgrad.sparse"), name)(x, *args, **options)
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module("nbgrad.sparse"), name)(x, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"See ``nbgrad.sparse.{name}``."

@@ -27,7 +27,7 @@ def sparse_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     first, b = a.to_sparse_coo(), b.to_sparse_csr()
     begins, rows, columns = b.crow_indices(), first._indices()[0], first._indices()[1]
     counts = begins.diff()[columns]
-    left = nbgrad.arange(counts.shape[0], device=a.device).repeat_interleave(counts)
+    left = nbgrad.arange(counts.shape[0], device=a.device).repeat_interleave(counts)  # type: ignore[arg-type]
     within = nbgrad.arange(left.shape[0], device=a.device) - (counts.cumsum(0) - counts)[left]
     right = begins[columns][left] + within
     at = nbgrad.stack((rows[left], b.col_indices()[right]))

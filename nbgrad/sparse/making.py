@@ -7,6 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
+from ..base.dtypes import bool_
 from ..base.errors import DimError, DTypeError, ShapeError
 from .tensors import SparseTensor, require_matrix, sparse_csr
 
@@ -20,7 +21,7 @@ def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
         DTypeError: no integers.
     """
     found = nbgrad.as_tensor(numbers, device=device)
-    if found.numel() and (found.is_floating_point() or found.is_complex() or found.dtype is nbgrad.bool):
+    if found.numel() and (found.is_floating_point() or found.is_complex() or found.dtype is bool_):
         raise DTypeError(f"{name}: {what} are {found.dtype.name}, expected integers.")
     return found.detach().to(nbgrad.int64)
 
@@ -137,7 +138,7 @@ def sparse_csr_tensor(
     if len(size) != 2 or size[0] != crow.shape[0] - 1:
         raise ShapeError(f"{name}: size is {list(size)}, expected {crow.shape[0] - 1} rows, as crow_indices say, and columns.")
     require_within(name, "col_indices", columns, size[1])
-    rows = nbgrad.arange(size[0], device=given.device).repeat_interleave(steps)
+    rows = nbgrad.arange(size[0], device=given.device).repeat_interleave(steps)  # type: ignore[arg-type]
     return SparseTensor(nbgrad.stack((rows, columns)), given, size, False, crow)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import nbgrad
 
@@ -71,6 +71,9 @@ class SparseTensor:
     ([[0], [1]], tensor([2.]), True)
     """
 
+    if TYPE_CHECKING:  # and all others of HANDLERS
+        t: Any
+
     __slots__ = ("_at", "_given", "_crow", "shape", "layout", "_settled", "__weakref__")
 
     def __init__(self, at: Tensor, given: Tensor, shape: Any, settled: bool = False, crow: Tensor | None = None) -> None:
@@ -87,7 +90,7 @@ class SparseTensor:
     is_sparse_csr = property(lambda self: self._crow is not None, doc="Whether it is stored as compressed rows.")
     requires_grad = property(lambda self: self._given.requires_grad, doc="Whether its values require grad.")
     is_cuda = property(lambda self: self._given.is_cuda, doc="Whether it is on a GPU.")
-    T = property(lambda self: self.t(), doc="The transpose of a matrix.")
+    T = property(lambda self: HANDLERS["t"](self), doc="The transpose of a matrix.")
 
     @property
     def grad(self) -> SparseTensor | None:
@@ -330,7 +333,7 @@ class SparseTensor:
 register_pytree_node(
     SparseTensor,
     lambda x: ((x._at, x._given, x._crow), (tuple(x.shape), x._settled)),
-    lambda parts, known: SparseTensor(parts[0], parts[1], *known, crow=parts[2]),  # type: ignore[index]
+    lambda parts, known: SparseTensor(parts[0], parts[1], *known, crow=parts[2]),  # type: ignore[index, misc]
 )
 
 # ---- places ----------------------------------------------------------------------------------------------------------

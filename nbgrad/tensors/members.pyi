@@ -897,9 +897,9 @@ class Members(Operators):
            non_blocking: _bool = False, copy: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``."""
     def to_dense(self, *args: Any, **kwargs: Any) -> Tensor: """The tensor itself, which is dense."""
-    def to_sparse(self, *args: Any, **options: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
-    def to_sparse_coo(self, *args: Any, **options: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
-    def to_sparse_csr(self, *args: Any, **options: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csr``."""
+    def to_sparse(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
+    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
+    def to_sparse_csr(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csr``."""
     def tolist(self) -> Any: """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: Ints | None = None) -> Extremum:
         """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""
