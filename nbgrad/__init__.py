@@ -79,7 +79,7 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("fft", "signal", "sparse")},
+    **{name: name for name in ("fft", "signal", "sparse", "integrate")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, overload
 from . import (
     _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions, fft as fft,
-    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, signal as signal, sparse as sparse,
-    special as special, testing as testing, utils as utils,
+    func as func, graph as graph, integrate as integrate, jit as jit, linalg as linalg, nn as nn, optim as optim, signal as signal,
+    sparse as sparse, special as special, testing as testing, utils as utils,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy

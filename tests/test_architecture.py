@@ -47,7 +47,7 @@ LAYERS = (
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim linalg special fft signal data distributions sparse", "written in the public names"),
+    ("nn optim linalg special fft signal data distributions sparse integrate", "written in the public names"),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
