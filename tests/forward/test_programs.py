@@ -67,7 +67,7 @@ def dual_calls(row, call, arrays, dtype):
 
 @pytest.mark.parametrize("k, dtype", enumerate([nbgrad.float64, nbgrad.float32, nbgrad.float16, nbgrad.bfloat16]), ids=str)
 def test_programs_compute_what_the_long_way_does(k, dtype, monkeypatch, request):
-    """For every sample: the bits of values and tangents. Operations alternate between two of the dtypes, unless all is asked for."""
+    """For every sample: the bits of values and tangents. Operations alternate between two dtypes, unless all is asked for."""
     wrong, right = [], 0
     whole = request.config.getoption("--slow")
     for name, row in SAMPLES.items():
