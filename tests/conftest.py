@@ -78,7 +78,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out other parts (tests/parts.py), begin with what forks, then what is long; skip what cannot be done, with the reason."""
+    """Leave out other parts (tests/parts.py), begin with what forks, then what is long; skip what cannot be done."""
     if whole_tests_are_asked_for(config):
         left_out = take_part(items)
         if left_out:
