@@ -30,8 +30,8 @@ __all__ = ["Program", "address", "fingerprint", "prepare", "POINTERS"]
 POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
 # Address arithmetic and indirect calls, for the kernels that walk strides: see ``intrinsics``.
 WALKING = tuple("at_" + name for name in POINTER_TYPES)
-OTHERS = "word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "quotient", "few", "one_by_one"
-INTRINSICS = (*POINTERS, *WALKING, *OTHERS)
+WORDS = ("word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "quotient")
+INTRINSICS = (*POINTERS, *WALKING, *WORDS, "few", "abreast", "eight_wide", "one_by_one")
 
 COMPILER_VERSION = 2  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 

@@ -25,7 +25,7 @@ from .pool import available_threads
 if TYPE_CHECKING:
     from queue import PriorityQueue
 
-__all__ = ["Emitter", "emit_all", "full_width", "host_machine"]
+__all__ = ["Emitter", "emit_all", "full_width", "host_machine", "widest_vectors"]
 
 
 def host_machine() -> llvm.TargetMachine:
@@ -45,6 +45,12 @@ def full_width() -> str:
     LLVM halves them for the sake of processors that slowed down.
     """
     return ",-prefer-256-bit" if llvm.get_host_cpu_features().get("avx512f") else ""
+
+
+def widest_vectors() -> str:
+    """The processor's: "AVX512", "AVX2" or "DEFAULT"."""
+    features = llvm.get_host_cpu_features()
+    return next((name.upper() for name, found in (("avx512", "avx512f"), ("avx2", "avx2")) if features.get(found)), "DEFAULT")
 
 
 def unlocked(name: str) -> Callable:

@@ -147,5 +147,7 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "run_kernel": run_kernel,
         "call_c": call_c,
         "few": range,
+        "abreast": range,
+        "eight_wide": range,
         "one_by_one": range,
     }

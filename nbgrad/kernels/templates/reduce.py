@@ -9,8 +9,9 @@ tiles or blocks, so that the bits of a result never depend on their number.
 NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of
 an element, averaged over all trees, and an eighth of the conversions.
 Blocks of float64 are merged with compensation, so the error does not grow with the length. Inside a block the
-compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``absorb`` and
-``result`` are compiled without that freedom. Terms that are computed, as squares are, are computed and added in float64.
+compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``join``, of
+which trees are made, ``absorb`` and ``result`` are compiled without that freedom: of a tree LLVM would make a chain, of seven
+roundings. Terms that are computed, as squares are, are computed and added in float64.
 """
 
 # ruff: noqa: F821  (names bound by instantiate)
@@ -279,15 +280,13 @@ def row_loop(start, stop, args):
 @part_of_loop
 def four(a, b, c, d):
     """Four elements in a tree."""
-    return combine(combine(near(a), near(b)), combine(near(c), near(d)))
+    return join(join(near(a), near(b)), join(near(c), near(d)))
 
 
 @part_of_loop
 def eight(a, b, c, d, e, f, g, h):
     """Eight elements in a tree."""
-    return combine(
-        combine(combine(near(a), near(b)), combine(near(c), near(d))), combine(combine(near(e), near(f)), combine(near(g), near(h)))
-    )
+    return join(join(join(near(a), near(b)), join(near(c), near(d))), join(join(near(e), near(f)), join(near(g), near(h))))
 
 
 # Pieces of 256, whose eight streams lie close together; what is left in eight streams and
@@ -313,7 +312,7 @@ def row_loop_in_eights(start, stop, args):
                 first = 0
                 for _ in range(quotient(n, 256)):
                     t = wide(IDENTITY)
-                    for i in range(32):
+                    for i in eight_wide(32):
                         t = combine(
                             t,
                             wide(
@@ -486,7 +485,7 @@ def columns_in_eights(s, n, base, step, groups):
             at_memory(first, 6 * step),
             at_memory(first, 7 * step),
         )
-        for i in range(n):
+        for i in eight_wide(n):
             s[i] = combine(s[i], wide(eight(x0[i], x1[i], x2[i], x3[i], x4[i], x5[i], x6[i], x7[i])))
     return 8 * groups
 
@@ -583,22 +582,25 @@ def arg_columns(start, stop, args):
 
 # The mean is the first element and that of the distances from it: a constant's is exact, as the quotient of its sum is not.
 def variance_rows(start, stop, args):
-    """The mean of each row, then the squares around it."""
+    """The mean of each row, then the squares around it; a row may be several segments, one in each plane of such rows."""
     record = pointer_word(args, 0)
-    length, taken = word(record, 0), word(record, 3)
+    length, taken, segments, plane = word(record, 0), word(record, 3), word(record, 4), word(record, 5)
     out = p_memory(args, 1)
     for row in range(start, stop):
-        x = at_memory(pointer_word(args, 2), row * length * SIZE)
-        start_of_row = float64(x[0])
+        start_of_row = float64(at_memory(pointer_word(args, 2), row * length * SIZE)[0])
         total = float64(0.0)
-        for i in range(length):
-            total += float64(x[i]) - start_of_row
-        mean = start_of_row + total / float64(length)
+        for k in range(segments):
+            x = at_memory(pointer_word(args, 2), (k * plane + row * length) * SIZE)
+            for i in range(length):
+                total += float64(x[i]) - start_of_row
+        mean = start_of_row + total / float64(length * segments)
         squares = float64(0.0)
-        for i in range(length):
-            away = float64(x[i]) - mean
-            squares += away * away
-        out[row] = finish(squares, float64(max(length - taken, 0)))
+        for k in range(segments):
+            x = at_memory(pointer_word(args, 2), (k * plane + row * length) * SIZE)
+            for i in range(length):
+                away = float64(x[i]) - mean
+                squares += away * away
+        out[row] = finish(squares, float64(max(length * segments - taken, 0)))
 
 
 def variance_columns(start, stop, args):
@@ -648,7 +650,9 @@ def arg_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
 
 
 def variance_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
-    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; the fourth word is the correction."""
+    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; words of its own are the correction
+    and, of rows, their segments, and the elements of a plane.
+    """
     return variance_columns if by_columns else variance_rows, bound(memory=dtype)
 
 
