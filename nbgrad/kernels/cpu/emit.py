@@ -99,7 +99,7 @@ class Emitter:
             lib.LLVMPY_DisposeMemoryBuffer(memory)
 
 
-SHORT_TURN = 2e-4  # seconds
+SHORT_TURN = 5e-4  # seconds
 # Behind all texts in a queue; of these the longest comes first, so that no thread is left alone with one at the end.
 END = ((1, 0), None, "")
 
