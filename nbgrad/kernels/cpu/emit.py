@@ -3,11 +3,15 @@
 NOTE [Side by side]: llvmlite lets one thread at a time into LLVM. LLVM itself keeps apart what threads do in contexts and with
 machines of their own, so the two calls that take long go past that lock; all others take it. Threads end before ``emit_all``
 returns, while the caller holds the compile lock: a fork waits for them as for any compilation.
+
+Each of the many calls of LLVM for a text gives Python's lock away and waits for it again, as long as the thread that writes the
+next text may keep it, which is a quarter of what a small text takes as a whole. So it may keep it for a shorter time meanwhile.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -95,6 +99,7 @@ class Emitter:
             lib.LLVMPY_DisposeMemoryBuffer(memory)
 
 
+SHORT_TURN = 5e-4  # seconds
 # Behind all texts in a queue; of these the longest comes first, so that no thread is left alone with one at the end.
 END = ((1, 0), None, "")
 
@@ -127,10 +132,12 @@ def emit_all(texts: Iterable[tuple[Any, str]], count: int) -> dict[Any, bytes]:
     """
     from queue import PriorityQueue
 
+    interval = sys.getswitchinterval()
     waiting, made = PriorityQueue[Any](), dict[Any, Any]()
     workers = [Worker(waiting, made) for _ in range(min(count, available_threads()))]
     for worker in workers:
         worker.start()
+    sys.setswitchinterval(min(interval, SHORT_TURN))
     try:
         for k, (key, text) in enumerate(texts):
             waiting.put(((-len(text), k), key, text))
@@ -139,6 +146,7 @@ def emit_all(texts: Iterable[tuple[Any, str]], count: int) -> dict[Any, bytes]:
             waiting.put(END)
         for worker in workers:
             worker.join()
+        sys.setswitchinterval(interval)
     for found in made.values():
         if isinstance(found, BaseException):
             raise found
