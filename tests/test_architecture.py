@@ -274,6 +274,7 @@ TABLES = {
     ("kernels.complex_scalars", "COMPLEX_GUARDS"): "the declarations of the functions of complex numbers",
     ("kernels.convert", "LAZY"): "texts of conversions, by bits of a layout",
     ("kernels.prims", "ROUNDINGS"): "primitives, by their names in NumPy and LLVM",
+    ("kernels.scalars", "ABREAST"): "the declarations of the functions of numbers",
     ("kernels.scalars", "COMMON"): "the declarations of the functions of numbers",
     ("kernels.scalars", "FUNCTIONS"): "the declarations of the functions of numbers",
     ("kernels.scalars", "GUARDS"): "the declarations of the functions of numbers",
