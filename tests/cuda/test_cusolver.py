@@ -164,8 +164,6 @@ def test_decompositions_give_the_matrix_back(dtype, shape):
 
 
 @on_gpus
-@pytest.mark.usefixtures("host_too")
-@pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (2, 6, 3)])
 def test_elimination(dtype, shape):
