@@ -166,6 +166,8 @@ def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> FoldWalk | Non
 @late
 def kernel(fold: Fold, by_columns: bool, length: int = 0) -> int:
     """Address of the kernel of a fold and a walk; of rows of a ``length`` that are short."""
+    if not by_columns and not length:
+        fold = fold.long_rows or fold
     made, bindings = short_rows(fold, length) if length else (columns if by_columns else rows)(fold)
     return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, bindings, True))
 
@@ -182,10 +184,10 @@ def launch_record(fold: Fold, walk: FoldWalk, over: int) -> bytes:
     if walk.columns:
         tiles = -(-walk.width // TILE)
         units, work = walk.outer * tiles, walk.length * min(walk.width, TILE)
-        words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, over)
+        words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, fold.over(over))
     else:
         units, work = walk.outer, walk.length * walk.segments
-        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, over)
+        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, fold.over(over))
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 4 // max(work, 1))
     return pack_record(code, units, grain, 1, (0,), parallel, struct.pack("7q", *words))
@@ -193,7 +195,7 @@ def launch_record(fold: Fold, walk: FoldWalk, over: int) -> bytes:
 
 def whole_record(fold: Fold, numel: int) -> bytes:
     """The record for reducing all of a dense operand to one element, of any shape."""
-    return whole_head(fold, numel >= PARALLEL_FROM) + WALK_WORDS.pack(numel, 0, 1, 0, 1 << 62, 1, numel)
+    return whole_head(fold, numel >= PARALLEL_FROM) + WALK_WORDS.pack(numel, 0, 1, 0, 1 << 62, 1, fold.over(numel))
 
 
 @cache
@@ -201,11 +203,11 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
     """``whole_record`` of a fold by the number of elements; None for so many that threads should share them, and for none: an
     extremum of nothing is refused.
     """
-    head, pack = whole_head(fold, False), WALK_WORDS.pack
+    head, pack, over = whole_head(fold, False), WALK_WORDS.pack, fold.over
 
     def record(numel: int) -> bytes | None:
         if 0 < numel < PARALLEL_FROM:
-            return head + pack(numel, 0, 1, 0, 1 << 62, 1, numel)
+            return head + pack(numel, 0, 1, 0, 1 << 62, 1, over(numel))
         return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
 
     return record
@@ -326,7 +328,7 @@ def in_pieces(piece: Fold, merge: Fold, layout: Layout, out: Layout) -> Callable
     partial = layout_of(layout.dtype if piece.out == layout.dtype.name else _DTYPES[piece.out], (pieces,), None, layout.device)
     record = pack_record(kernel(piece, False), pieces, 1, 1, (0,), PARALLEL, words)
     first = GeneralPlan(record, (partial.template,), (layout,))
-    words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, layout.numel)
+    words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, merge.over(layout.numel))
     record = pack_record(kernel(merge, False), 1, 1, 1, (0,), 0, words)
     second = GeneralPlan(record, (out.template,), (partial,))
     return lambda op, tensors, attributes: native.fresh(second, native.fresh(first, tensors[0]))

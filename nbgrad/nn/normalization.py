@@ -10,6 +10,8 @@ import nbgrad
 from .. import Tensor
 from ..base.dtypes import DType
 from ..base.errors import DTypeError, RangeError, ShapeError
+from ..base.grad_mode import special
+from ..modes.autocast import operand
 from ..ops.channels import channels_in_steps
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
@@ -62,6 +64,9 @@ def normal_rows(
     dtype = x.layout.dtype
     if not dtype.is_floating_point:
         raise DTypeError(f"{name}: expected a floating tensor, got {dtype}. Hint: input.float().")
+    if special and name != "instance_norm":
+        x = operand(x, cpu="", cuda="single")
+        dtype = x.layout.dtype
     if weight is None or not (goes_with(weight, dtype) and (bias is None or goes_with(bias, dtype))):
         return scaled_in_steps(x, weight, bias, count, eps, groups, centred)
     if bias is None:

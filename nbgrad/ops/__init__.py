@@ -3,6 +3,7 @@
 # Order does not matter.
 from . import (  # noqa: F401
     attention,
+    bessel,
     channels,
     complex,
     convolution,
