@@ -263,6 +263,20 @@ def test_gradients(name, dtype):
     close(there.grad, here.grad.resolve_conj().numpy(), 1e-8)
 
 
+@played
+def test_batches_by_one_call():
+    """Cholesky factors, and triangular systems, of many matrices; of one it is the function of one."""
+    for batch, names in (((3,), ["potrfBatched", "trsmBatched", "trsmBatched"]), ((1,), ["potrf", "trsm", "trsm"])):
+        x, _ = matrices((*batch, 3, 3))
+        y, _ = matrices((*batch, 3, 2), seed=1)
+        spd = x @ x.mT + nbgrad.eye(3, dtype=x.dtype, device=x.device)
+        PLAYED.called.clear()
+        PLAYED.triangles.called.clear()
+        solved = nbgrad.cholesky_solve(y, linalg.cholesky(spd))
+        assert (spd @ solved).allclose(y)
+        assert PLAYED.called + PLAYED.triangles.called == names
+
+
 @on_gpus
 def test_a_stream_of_its_own():
     """Work is on the current stream, and in order with what is before and behind."""
