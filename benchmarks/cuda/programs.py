@@ -5,6 +5,7 @@ Each function is given a library and sizes, prepares its operands, and returns t
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -262,9 +263,11 @@ def small_product(recorded: bool):
 
 
 def first_product(lib):
-    """A process that imports the library and reads a product from the GPU."""
+    """A process that imports the library, whose modules are compiled, and reads a product from the GPU."""
     program = f"import {lib.__name__} as lib; x = lib.ones(16, device='cuda'); assert (x * x).sum().item() == 16"
-    return lambda: subprocess.run([sys.executable, "-c", program], check=True)
+    # An installed package has compiled modules; those of a checkout are kept by the first process, unless the shell forbids it.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return lambda: subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 
 def allocated(lib):

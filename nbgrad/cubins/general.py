@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..kernels.cuda.access import compute_dtype, conversion_dtype, vector_lanes
 from ..kernels.cuda.accumulators import accumulator
 from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.exchanges import order_of_exchanges
 from ..kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, most_folded, put
 from ..kernels.cuda.masks import nonzero, note_zeros, pack, positions, spread, truth
 from ..kernels.cuda.moves import (
@@ -93,6 +94,8 @@ def indices() -> Iterator[Recipe]:
     for which, guarded, ndim in itertools.product(INDICES, (False, True), (1, 2)):
         yield Recipe(index_keys("int32", which, ndim, guarded), identity, "int64", index_source(32))
     yield Recipe(claim("int32", "int32"), identity, "int64")
+    for back in (False, True):
+        yield Recipe(order_of_exchanges(back), identity, "int64")
     for dtype, owner, guarded in itertools.product(BITS, ("int32", ""), (False, True)):
         for width in {1, vector_lanes([dtype])}:
             recipe = put(dtype, "int32", owner, 2, guarded, width)

@@ -164,8 +164,6 @@ def test_decompositions_give_the_matrix_back(dtype, shape):
 
 
 @on_gpus
-@pytest.mark.usefixtures("host_too")
-@pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (2, 6, 3)])
 def test_elimination(dtype, shape):
@@ -263,6 +261,20 @@ def test_gradients(name, dtype):
     for leaf in (here, there):
         GRADIENTS[name](leaf).backward()
     close(there.grad, here.grad.resolve_conj().numpy(), 1e-8)
+
+
+@played
+def test_batches_by_one_call():
+    """Cholesky factors, and triangular systems, of many matrices; of one it is the function of one."""
+    for batch, names in (((3,), ["potrfBatched", "trsmBatched", "trsmBatched"]), ((1,), ["potrf", "trsm", "trsm"])):
+        x, _ = matrices((*batch, 3, 3))
+        y, _ = matrices((*batch, 3, 2), seed=1)
+        spd = x @ x.mT + nbgrad.eye(3, dtype=x.dtype, device=x.device)
+        PLAYED.called.clear()
+        PLAYED.triangles.called.clear()
+        solved = nbgrad.cholesky_solve(y, linalg.cholesky(spd))
+        assert (spd @ solved).allclose(y)
+        assert PLAYED.called + PLAYED.triangles.called == names
 
 
 @on_gpus

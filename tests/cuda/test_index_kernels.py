@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.base.errors import DimError, DTypeError, ShapeError
+from nbgrad.base.errors import DimError, DTypeError, RangeError, ShapeError
 from tests.cuda.lowered import assert_same, launches, on_cpu, on_cuda, sample
 
 BIG = 3000  # indices: more than one block sorts, and several chunks
@@ -148,6 +148,17 @@ def test_a_sum_is_rounded_once():
     g = nbgrad.tensor([2.0**24] + [1.0] * 999)
     found = on_cuda("index_select_backward", g, shape=(2,), dim=0, index=nbgrad.zeros(1000, dtype=nbgrad.int64))
     assert found.tolist() == [float(np.float32(2.0**24 + 999)), 0]
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_rows_are_exchanged_step_by_step(back):
+    """As pivots say, and back, in batches that broadcast; a pivot that names no row is told, and exchanges nothing."""
+    for rows, pivots in (((4, 3), (4,)), ((2, 1, 5, 3), (3, 4)), ((4, 3), (2, 3))):
+        check("exchange_rows", sample(rows), pivots=index(*pivots, size=rows[-2]), back=back)
+    check("exchange_rows", sample((3, 4)).t(), pivots=index(8, size=4)[::2], back=back)
+    for call in (on_cuda, on_cpu):
+        with pytest.raises(RangeError, match="a pivot names row 6, expected one from 1 to 3"):
+            call("exchange_rows", sample((3, 2)), pivots=nbgrad.tensor([0, 5, 2]), back=back)
 
 
 # ---- writes ------------------------------------------------------------------------------------------------------------

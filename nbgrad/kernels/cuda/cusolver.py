@@ -1,4 +1,5 @@
-"""Decompositions and systems by cuSOLVER's 64-bit functions, and triangular systems by cuBLAS: one matrix at a time, by columns.
+"""Decompositions and systems by cuSOLVER's 64-bit functions, and triangular systems by cuBLAS: one matrix at a time, by columns; or
+all of a batch by one call, where the libraries have that, with their addresses in memory of the GPU.
 
 They are called from Python: what they find wrong with a matrix is read before the call returns anyway. Whoever calls gives memory
 that is its own on the current stream.
@@ -24,6 +25,7 @@ STATUS = {1: "NOT_INITIALIZED", 2: "ALLOC_FAILED", 3: "INVALID_VALUE", 4: "ARCH_
 STATUS |= {6: "EXECUTION_FAILED", 7: "INTERNAL_ERROR", 8: "MATRIX_TYPE_NOT_SUPPORTED", 9: "NOT_SUPPORTED", 31: "INVALID_WORKSPACE"}
 LETTERS = {"float32": "S", "float64": "D", "complex64": "C", "complex128": "Z"}
 REFLECTORS = {dtype: f"cusolverDn{letter}{'ung' if dtype.startswith('c') else 'org'}qr" for dtype, letter in LETTERS.items()}
+CHOLESKY_OF_MANY = {dtype: f"cusolverDn{letter}potrfBatched" for dtype, letter in LETTERS.items()}
 FUNCTIONS = {
     "cusolverGetVersion": "p",
     "cusolverDnCreate": "p",
@@ -42,14 +44,17 @@ FUNCTIONS = {
     "cusolverDnXgesvd": "ppbbqqipqipipqipqipnpnp",
     **{f"{name}_bufferSize": "piiipipp" for name in REFLECTORS.values()},
     **dict.fromkeys(REFLECTORS.values(), "piiipippip"),
+    **dict.fromkeys(CHOLESKY_OF_MANY.values(), "piipipi"),
 }
 TRIANGULAR = {dtype: f"cublas{letter}trsm_v2_64" for dtype, letter in LETTERS.items()}
+TRIANGULAR_OF_MANY = {dtype: f"cublas{letter}trsmBatched" for dtype, letter in LETTERS.items()}
 BLAS_FUNCTIONS = {
     "cublasCreate_v2": "p",
     "cublasSetStream_v2": "pp",
     "cublasGetProperty": "ip",
     "cublasGetStatusName": "i>s",
     **dict.fromkeys(TRIANGULAR.values(), "piiiiqqppqpq"),
+    **dict.fromkeys(TRIANGULAR_OF_MANY.values(), "piiiiiippipii"),
 }
 LOWER, UPPER = 0, 1  # cublasFillMode_t
 RIGHT = 1  # cublasSideMode_t
@@ -163,6 +168,12 @@ class Session:
         arguments = UPPER, n, self.kind, a, n, self.kind
         self.in_space("cusolverDnXpotrf", arguments, arguments, info)
 
+    def cholesky_of_many(self, n: int, places: int, info: int, count: int) -> None:
+        """The same of ``count`` matrices, whose addresses are in ``places``; what lies below the diagonals is lost."""
+        with lock:
+            self.found.solver.call("cusolverDnSetStream", self.handles.solver, self.stream)
+            self.found.solver.call(CHOLESKY_OF_MANY[self.dtype], self.handles.solver, UPPER, n, places, n, info, count)
+
     def eliminate(self, m: int, n: int, a: int, pivots: int, info: int) -> None:
         """L and U in the place of a matrix (m, n), and the row, from 1 on, that each step exchanged with its own."""
         asked = m, n, self.kind, a, m, self.kind
@@ -198,11 +209,13 @@ class Session:
         arguments = letter, letter, m, n, k, a, m, self.real, s, k, u, m, k, v, n, k
         self.in_space("cusolverDnXgesvd", arguments, arguments, info)
 
-    def triangular(self, upper: bool, unit: bool, m: int, n: int, a: int, b: int) -> None:
-        """The solution of Z A = B in the place of B (m, n), of a triangle of A."""
-        one = constants(TYPES[self.dtype].scale)[2]
+    def triangular(self, upper: bool, unit: bool, m: int, n: int, a: int, b: int, count: int = 0) -> None:
+        """The solution of Z A = B in the place of B (m, n), of a triangle of A; with ``count`` of so many, whose addresses are in
+        ``a`` and ``b``.
+        """
+        one, fill = constants(TYPES[self.dtype].scale)[2], UPPER if upper else LOWER
+        function, more = (TRIANGULAR_OF_MANY, (count,)) if count else (TRIANGULAR, ())
         with lock:
             self.found.blas.call("cublasSetStream_v2", self.handles.blas, self.stream)
-            fill = UPPER if upper else LOWER
-            arguments = RIGHT, fill, OPERATIONS["N"], int(unit), m, n, one, a, n, b, m
-            self.found.blas.call(TRIANGULAR[self.dtype], self.handles.blas, *arguments)
+            arguments = RIGHT, fill, OPERATIONS["N"], int(unit), m, n, one, a, n, b, m, *more
+            self.found.blas.call(function[self.dtype], self.handles.blas, *arguments)

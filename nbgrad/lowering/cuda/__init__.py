@@ -5,6 +5,7 @@ reduce                 folds of every monoid, variances
 scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
 linalg, blas_products  products of matrices, by kernels of ours or by cuBLASLt
+exchanges              rows in the order that pivots give
 solvers, spectra       decompositions and systems, eigenvalues and singular values, by cuSOLVER where it is
 standardise            rows with mean 0 and variance 1, their weights and biases, and all cotangents
 """
@@ -15,6 +16,7 @@ from . import (
     complex as _complex,
     copy as _copy,
     counts as _counts,
+    exchanges as _exchanges,
     index_writers as _index_writers,
     indexing as _indexing,
     join as _join,
@@ -36,6 +38,7 @@ _modules = (
     _complex,
     _copy,
     _counts,
+    _exchanges,
     _index_writers,
     _indexing,
     _join,

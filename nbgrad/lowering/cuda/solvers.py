@@ -64,19 +64,36 @@ class Matrices:
 
     def each(self, call: Callable[..., None], *tensors: Tensor) -> None:
         """``call(*addresses)`` for every matrix: of its parts of contiguous tensors, and of what is found wrong with it."""
-        count = math.prod(self.batch)
-        places = []
+        count, places = self.count, []
         for x in (*tensors, self.info):
             used_by_current(self.found, x._storage_)
-            places.append((x._storage_.array.address + x._offset_, x.layout.numel // max(count, 1) * x.layout.dtype.itemsize))
+            places.append((address_of(x), x.layout.numel // max(count, 1) * x.layout.dtype.itemsize))
         for k in range(count):
             call(*(first + k * size for first, size in places))
+
+    def places(self, x: Tensor) -> Tensor:
+        """The addresses of a contiguous tensor's matrices, on the GPU."""
+        used_by_current(self.found, x._storage_)
+        size = math.prod(x.layout.shape[-2:]) * x.layout.dtype.itemsize
+        first = address_of(x)
+        return factories.arange(first, first + self.count * size, size, dtype=int64, device=self.layout.device)
+
+    @property
+    def count(self) -> int:
+        """How many matrices there are."""
+        return math.prod(self.batch)
 
     @property
     def real(self) -> DType:
         """The dtype of magnitudes."""
         dtype = self.layout.dtype
         return dtype.to_real() if dtype.is_complex else dtype
+
+
+def address_of(x: Tensor) -> int:
+    """Where a contiguous tensor lies."""
+    address: int = x._storage_.array.address + x._offset_
+    return address
 
 
 def copied(x: Tensor) -> Tensor:
@@ -140,7 +157,10 @@ def same_batch(x: Layout, y: Layout) -> bool:
 def factored(op: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """The lower factors, and the order of the first part without one. By columns the matrix is its conjugate: of that U^H U."""
     here, low, n = Matrices(op, x), copied(x), x.layout.shape[-1]
-    here.each(lambda a, info: here.session.cholesky(n, a, info), low)
+    if here.count > 1:
+        here.session.cholesky_of_many(n, address_of(here.places(low)), address_of(here.info), here.count)
+    else:
+        here.each(lambda a, info: here.session.cholesky(n, a, info), low)
     diagonal = CALLS["diagonal"](low, 0, -2, -1)
     none = diagonal != diagonal  # of what is not a number
     found = CALLS["argmax"](none.to(int32), -1) + 1
@@ -331,8 +351,12 @@ def _share_of_factors(op, attributes, m, x):
 def _solve_triangle(op, attributes, x, y):
     """By rows, x @ z = y is z^T x^T = y^T of what lies there by columns, and the other triangle."""
     here, out, (n, count) = Matrices(op, x), copied(y), y.layout.shape[-2:]
-    upper, unit = attributes["upper"], attributes["unit"]
-    here.each(lambda a, b, info: here.session.triangular(not upper, unit, count, n, a, b), copied(x), out)
+    upper, unit, triangles = not attributes["upper"], attributes["unit"], copied(x)
+    if here.count > 1:
+        a, b = here.places(triangles), here.places(out)
+        here.session.triangular(upper, unit, count, n, address_of(a), address_of(b), here.count)
+    else:
+        here.each(lambda a, b, info: here.session.triangular(upper, unit, count, n, a, b), triangles, out)
     return out
 
 

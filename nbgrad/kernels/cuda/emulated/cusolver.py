@@ -65,6 +65,11 @@ class Handles(Played):
         with opened():
             return self.memory(address, KINDS_OF[kind], (rows, columns, lead, 0), 1, device)[0].copy()
 
+    def addresses(self, place: int, count: int, device: int) -> list[int]:
+        """Those of matrices, in memory of the device."""
+        with opened():
+            return self.memory(place, "int64", (count, 1, count, 0), 1, device)[0][:, 0].tolist()
+
     def write(self, address: int, name: Any, x: np.ndarray, lead: int, device: int) -> None:
         """Write a matrix; a vector is a column."""
         x = x.reshape(len(x), -1)
@@ -142,6 +147,21 @@ class PlayedSolver(Handles):
         inside = np.triu(factor.conj().T) + np.tril(x, -1) if fill == 1 else np.tril(factor) + np.triu(x, 1)
         self.write(a, KINDS_OF[kind], inside, lead, device)
         return order
+
+    def potrf_of_many(self, kind, handle, fill, n, places, lead, info, count) -> None:
+        """Factors of many matrices; what is on the other side of the diagonals is work space."""
+        self.require(fill in (0, 1) and lead >= max(n, 1) and count > 0 and places and info, "potrfBatched: what is not allowed")
+
+        def work(device: int) -> None:
+            orders = []
+            for a in self.addresses(places, count, device):
+                orders.append(self.do_potrf(device, fill, n, kind, a, lead, kind))
+                x = self.read(a, kind, n, n, lead, device)
+                junk = np.tril(np.full_like(x, 7), -1) if fill == 1 else np.triu(np.full_like(x, 7), 1)
+                self.write(a, KINDS_OF[kind], (np.triu(x) if fill == 1 else np.tril(x)) + junk, lead, device)
+            self.write(info, "int32", np.array(orders, np.int32), count, device)
+
+        self.queue(handle, "potrfBatched", work)
 
     def do_getrf(self, device, m, n, kind, a, lead, pivots, compute) -> int:
         x, order, exchanged = self.read(a, kind, m, n, lead, device), 0, []
@@ -234,6 +254,7 @@ class PlayedTriangles(Handles):
             "cublasGetProperty": ("ip", PlayedTriangles.get_property),
             "cublasGetStatusName": ("i>s", lambda self, number: ctypes.addressof(FAILED)),
             **{f"cublas{letter}trsm_v2_64": ("piiiiqqppqpq", partial(solve, kind)) for letter, kind in LETTERS.items()},
+            **{f"cublas{letter}trsmBatched": ("piiiiiippipii", partial(solve_many, kind)) for letter, kind in LETTERS.items()},
         }
         super().__init__("cublas", entries, "cublasGetStatusName")
 
@@ -243,10 +264,23 @@ class PlayedTriangles(Handles):
 
     def solve(self, kind, handle, side, fill, turn, unit, m, n, alpha, a, lead, b, lead_b) -> None:
         """Z A = alpha B of a triangle of A (n, n)."""
+        self.queue(handle, "trsm", self.solution(kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, lambda device: [(a, b)]))
+
+    def solve_many(self, kind, handle, side, fill, turn, unit, m, n, alpha, a, lead, b, lead_b, count) -> None:
+        """The same of many, whose addresses are there."""
+        self.require(count > 0 and a and b, "trsmBatched: no matrices")
+
+        def places(device: int) -> list[tuple[int, int]]:
+            return list(zip(self.addresses(a, count, device), self.addresses(b, count, device)))
+
+        self.queue(handle, "trsmBatched", self.solution(kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, places))
+
+    def solution(self, kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, places: Callable) -> Callable[[int], None]:
+        """What solves systems, ``places(device)`` of A and B."""
         self.require(side == 1 and turn == 0 and fill in (0, 1) and lead >= n and lead_b >= m, "trsm: what is not played")
         factor = np.frombuffer(ctypes.string_at(alpha, np.dtype(KINDS_OF[kind]).itemsize), KINDS_OF[kind])[0]
 
-        def work(device: int) -> None:
+        def solve(device: int, a: int, b: int) -> None:
             x, y = self.read(a, kind, n, n, lead, device), self.read(b, kind, m, n, lead_b, device)
             x, out = (np.triu(x) if fill == 1 else np.tril(x)), factor * y
             with np.errstate(all="ignore"):
@@ -257,7 +291,11 @@ class PlayedTriangles(Handles):
                         out[:, k] /= x[k, k]
             self.write(b, KINDS_OF[kind], out, lead_b, device)
 
-        self.queue(handle, "trsm", work)
+        def work(device: int) -> None:
+            for a, b in places(device):
+                solve(device, a, b)
+
+        return work
 
 
 LETTERS = {"S": 0, "D": 1, "C": 4, "Z": 5}
@@ -280,6 +318,7 @@ SIGNATURES = {
     "cusolverDnXgesvd": "ppbbqqipqipipqipqipnpnp",
     **{f"cusolverDn{x}_bufferSize": "piiipipp" for x in ("Sorgqr", "Dorgqr", "Cungqr", "Zungqr")},
     **{f"cusolverDn{x}": "piiipippip" for x in ("Sorgqr", "Dorgqr", "Cungqr", "Zungqr")},
+    **{f"cusolverDn{letter}potrfBatched": "piipipi" for letter in LETTERS},
 }
 COLD: dict[str, Callable[..., None]] = {
     "cusolverGetVersion": PlayedSolver.get_version,
@@ -299,12 +338,19 @@ def call_of(name: str, self: PlayedSolver, *arguments: Any) -> None:
     if short.startswith("X"):
         return self.answer(short[1:], arguments) if asks else self.x(short[1:], arguments)
     kind = LETTERS[short[0]]
+    if short.endswith("Batched"):
+        return self.potrf_of_many(kind, *arguments)
     return self.orthogonal_bytes(kind, *arguments) if asks else self.orthogonal(kind, *arguments)
 
 
 def solve(kind: int, self: PlayedTriangles, *arguments: Any) -> None:
     """A triangular system of elements of a kind."""
     self.solve(kind, *arguments)
+
+
+def solve_many(kind: int, self: PlayedTriangles, *arguments: Any) -> None:
+    """Triangular systems of many matrices."""
+    self.solve_many(kind, *arguments)
 
 
 def play(version: int = 12004) -> PlayedSolver:
