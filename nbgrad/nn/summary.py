@@ -86,13 +86,13 @@ def summary(model: Module, *inputs: Any, input_size: Sequence[int] | None = None
     >>> import nbgrad
     >>> model = nbgrad.nn.Sequential(nbgrad.nn.Linear(8, 4), nbgrad.nn.ReLU(), nbgrad.nn.Linear(4, 1))
     >>> nbgrad.summary(model, input_size=(32, 8))
-    layer          result   parameters
-    ----------------------------------
-    Sequential     [32, 1]
-      0: Linear    [32, 4]          36
-      1: ReLU      [32, 4]
-      2: Linear    [32, 1]           5
-    ----------------------------------
+    layer        result   parameters
+    --------------------------------
+    Sequential   [32, 1]
+      0: Linear  [32, 4]          36
+      1: ReLU    [32, 4]
+      2: Linear  [32, 1]           5
+    --------------------------------
     41 parameters in 164 bytes
     1,152 bytes of results
     """
