@@ -1,4 +1,4 @@
-"""Learn to balance a pole on a cart, by trying: an actor and its critic.
+"""Learn to balance a pole on a cart, by trying: reinforcement learning with an actor and a critic.
 
     python examples/cart_pole.py [--device cpu] [--rounds 250] [--seed 0] [--picture examples/cart_pole.png]
 
@@ -83,7 +83,7 @@ class Round(NamedTuple):
 def gains_of(played: Round, expected: nbgrad.Tensor, at_end: nbgrad.Tensor) -> nbgrad.Tensor:
     """By how much each push was better than expected ``(horizon, carts)``: errors of the critic, those that follow counted less.
 
-    A push is worth 1, and what follows it; where the pole fell nothing follows, and where the game was over what was expected does.
+    A push is worth 1, and what follows it: nothing where the pole fell, and what was expected where all pushes were done.
 
     Source: generalised advantage estimation, Schulman and others, 2016.
     """
@@ -121,7 +121,7 @@ def main() -> None:
         policy, expected = player(states)
         with nbgrad.no_grad():
             gains = gains_of(Round(states, pushes, fell, ended), expected, player(at_end)[1])
-            target, gains = expected + gains, gains / gains.std()
+            target, gains = expected + gains, gains / (gains.std() + 1e-6)
         loss = -(policy.log_prob(pushes) * gains).mean() + (expected - target).square().mean() - 0.01 * policy.entropy().mean()
         loss.backward()
         optimizer.step()
@@ -137,18 +137,18 @@ def main() -> None:
     last, angles, standing = Carts(100, device), [], nbgrad.ones(100, dtype=nbgrad.bool, device=device)
     lasted = nbgrad.zeros(100, device=device)
     with nbgrad.no_grad():
-        for _ in range(min(LIMIT, 16 * options.rounds)):
+        for _ in range(LIMIT):
             angles.append(last.state[0, 2].item())
             fell, _ = last.step(player(last.state)[0].probs[:, 1] > 0.5)
             standing &= ~fell
             lasted += standing
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    left.plot(range(1, options.rounds + 1), survived)
-    left.set(xlabel="round", title="pushes for each game that ended")
+    left.semilogy(range(1, options.rounds + 1), survived)
+    left.set(xlabel="round", title="pushes, for each game that ended")
     right.plot([0.02 * k for k in range(len(angles))], [math.degrees(angle) for angle in angles])
     right.set(xlabel="seconds", ylim=(-12, 12), title="angle of the pole in the last game, in degrees")
-    program.end(figure, f"{lasted.mean().item():.0f} of {LIMIT} pushes in the mean on {device}")
+    program.end(figure, f"{lasted.mean().item():.0f} of {LIMIT} pushes in the mean")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Solve Burgers' equation by a network that is trained on nothing but the equation.
+"""Solve Burgers' equation by a network that is trained on nothing but the equation (a PINN).
 
     python examples/pinn.py [--device auto] [--steps 4000] [--seed 0] [--picture examples/pinn.png]
 
@@ -104,7 +104,7 @@ def main() -> None:
     middle.set(xlabel="x", ylabel="u", title="beside the exact solution (dotted)")
     middle.legend(fontsize=8)
     draw_losses(right, "step", {"mean squared residual": (range(1, len(losses) + 1), losses)}, "loss")
-    program.end(figure, f"relative error {error:.4f} on {device}")
+    program.end(figure, f"relative error {error:.4f}")
 
 
 if __name__ == "__main__":

@@ -56,24 +56,31 @@ def described(device: nbgrad.device) -> str:
 
 
 class Program(NamedTuple):
-    """A program that runs: what the user chose, where it computes and prints, and since when."""
+    """A program that runs: what the user chose, where it computes and prints, and what the clocks showed at first."""
 
     options: argparse.Namespace
     device: nbgrad.device
     console: Console
-    started: float
+    started: tuple[float, float]
 
     def compiled(self, step: Callable) -> Callable:
         """A function as one native call, by ``nbgrad.compile``; on a GPU, for which it makes no programs, the function itself."""
         return nbgrad.compile(step) if self.device.type == "cpu" else step
 
     def end(self, figure: plt.Figure, result: str) -> None:
-        """Keep the picture, and say what came out and how long that took, without the drawing."""
-        seconds = time.perf_counter() - self.started
+        """Keep the picture; say what came out, and how long it and the processor took, without imports and drawing."""
+        seconds, worked = (now - then for now, then in zip(clocks(), self.started, strict=True))
         figure.savefig(self.options.picture, dpi=110)
         plt.close(figure)
         self.console.print(f"picture: {self.options.picture}", soft_wrap=True)
-        self.console.print(f"{result} after {seconds:.1f} s")
+        self.console.print(
+            f"{result} after {seconds:.1f} s ({worked:.1f} s of the processor) on {described(self.device)}", soft_wrap=True
+        )
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds of the clock, and seconds that the processor has worked for this program, whatever else runs beside it."""
+    return time.perf_counter(), time.process_time()
 
 
 def begin(parser: argparse.ArgumentParser, device: nbgrad.device | None = None) -> Program:
@@ -81,7 +88,7 @@ def begin(parser: argparse.ArgumentParser, device: nbgrad.device | None = None) 
     options = parser.parse_args()
     device = device or chosen_device(parser, options.device)
     nbgrad.manual_seed(options.seed)
-    return Program(options, device, Console(highlight=False), time.perf_counter())
+    return Program(options, device, Console(highlight=False), clocks())
 
 
 def progress_bar(console: Console, unit: str) -> Progress:

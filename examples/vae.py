@@ -95,7 +95,7 @@ def main() -> None:
     right.imshow(np.block([list(row) for row in written]), cmap="gray_r")
     right.set(title="what is written at places of the plane")
     right.set_axis_off()
-    program.end(figure, f"test bound {tested[-1]:.2f} nats a picture on {device}")
+    program.end(figure, f"test bound {tested[-1]:.2f} nats a picture")
 
 
 if __name__ == "__main__":

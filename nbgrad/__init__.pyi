@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any, overload
 from . import (
     _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
-    distributions as distributions, fft as fft, func as func, graph as graph, jit as jit, linalg as linalg,
-    multiprocessing as multiprocessing, nn as nn, optim as optim, safetensors as safetensors, signal as signal, special as special,
-    testing as testing, utils as utils, version as version,
+    distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate, jit as jit, linalg as linalg,
+    multiprocessing as multiprocessing, nn as nn, optim as optim, safetensors as safetensors, signal as signal, sparse as sparse,
+    special as special, testing as testing, utils as utils, version as version,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -150,6 +150,8 @@ from .signal.periodic import (
     bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
     hann_window as hann_window, kaiser_window as kaiser_window,
 )
+from .sparse.making import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
+from .sparse.tensors import sparse_coo as sparse_coo, sparse_csr as sparse_csr
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
     MemoryFormat, MemoryFormat as memory_format, channels_last as channels_last, channels_last_3d as channels_last_3d,

@@ -47,7 +47,10 @@ LAYERS = (
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim amp linalg special fft signal data distributions multiprocessing safetensors", "written in the public names"),
+    (
+        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors",
+        "written in the public names",
+    ),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
@@ -265,6 +268,7 @@ TABLES = {
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("cubins.table", "WHOLLY"): "what a release carries is its size, not what operations are",
     ("modes.numbers", "BOUNDS"): "how far results of Python's own numbers reach, which no operation computes",
+    ("sparse.functions", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",

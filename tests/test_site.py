@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import types
 from importlib import import_module
 from pathlib import Path
 
 import nbgrad
-from tools import reference, stubs
+from benchmarks.report import replace_between
+from tools import gallery, reference, stubs
 
 ROOT = Path(__file__).parents[1]
 MADE = {"index.md", "changelog.md"}  # of files outside of docs
@@ -71,3 +73,14 @@ def test_a_name_is_told_of_once():
     page = next(page for page in reference.pages() if page.path == "nn.functional")
     told = reference.entry(page, "relu", page.members["relu"])
     assert told.endswith("The same as [`nbgrad.relu`](elementwise.md#nbgrad.relu).")
+
+
+def test_the_gallery_is_what_its_tool_writes():
+    """The page and the README's table say what record and docstrings say; no example is missing, and pictures are small."""
+    records = json.loads(gallery.RECORD.read_text(encoding="utf-8"))
+    assert gallery.PAGE.read_text(encoding="utf-8") == gallery.page(records), "Hint: make examples"
+    readme = gallery.README.read_text(encoding="utf-8")
+    assert readme == replace_between(readme, gallery.START, gallery.END, gallery.table(records)), "Hint: make examples"
+    programs = {path.stem for path in gallery.EXAMPLES.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")}
+    assert programs - {"on_torch"} == set(gallery.NAMES)
+    assert sum(path.stat().st_size for path in gallery.PICTURES.iterdir()) < 500_000

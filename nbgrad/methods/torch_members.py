@@ -6,6 +6,7 @@ Nothing here has a derivative of its own: what can be recorded is written in ope
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any, Callable
 
 from ..base.calls import CALLS
@@ -90,13 +91,24 @@ def is_shared(x: Tensor) -> bool:
 
 
 def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself: there are no sparse ones."""
+    """The tensor itself, which is dense."""
     return x
 
 
 def sparse_dim(x: Tensor) -> int:
-    """0: there are no sparse tensors."""
+    """0: the tensor is dense."""
     return 0
+
+
+def late_method(name: str) -> Callable:
+    """A method that is imported from ``nbgrad.sparse`` when it is called."""
+
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module("nbgrad.sparse"), name)(x, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"See ``nbgrad.sparse.{name}``."
+    return method
 
 
 # ---- new tensors ---------------------------------------------------------------------------------------------------
@@ -199,7 +211,7 @@ ABSENT = (
     "is_mtia",
     "is_vulkan",
 )
-PROPERTIES = {name: constant(False, "False: a kind of tensor that torch has and nbgrad has not.") for name in ABSENT}
+PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,
@@ -227,6 +239,9 @@ METHODS: dict[str, Callable] = {
     "to_dense": to_dense,
     "dense_dim": Tensor.dim,
     "sparse_dim": sparse_dim,
+    "to_sparse": late_method("to_sparse"),
+    "to_sparse_coo": late_method("to_sparse"),
+    "to_sparse_csr": late_method("to_sparse_csr"),
 }
 
 

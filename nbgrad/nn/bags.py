@@ -39,6 +39,7 @@ def embedding_bag(
         sparse: without effect, as of ``embedding``.
         per_sample_weights: what rows are multiplied by, of the shape of ``input``; for "sum".
         padding_idx: a row that does not count.
+        sparse: without effect: the gradient is dense, with the same numbers.
 
     Returns:
         Tensor of shape ``(bags, size)``.

@@ -30,4 +30,4 @@ def root_of_normal(x):
     return fma(fma(-s, s, x), 0.5 * r, s)
 
 
-QUOTIENTS: dict[str, dict[str, Function]] = {"float32": {"tanh_quotient": tanh_quotient_of_normal, "root": root_of_normal}}
+QUOTIENTS: dict[str, dict[str, Function]] = {"float32": {"tanh_quotient": tanh_quotient_of_normal, "normal_root": root_of_normal}}

@@ -70,7 +70,7 @@ def float_of_word(r):
     return to_float(r)
 
 
-def root(x):
+def normal_root(x):
     """The square root of a normal number; GPUs need no branch for it (kernels/cuda/quotients.py)."""
     return sqrt(x)
 
@@ -130,7 +130,7 @@ def bfloat_uniform_four(r0, r1, r2, r3, low, high):
 
 def normal_pair(u, turned, mean, std):
     """Two independent normal numbers from uniform ones on (0, 1) and [0, 2 pi) (Box and Muller)."""
-    radius = std * root(-2.0 * log_in_range(u))
+    radius = std * normal_root(-2.0 * log_in_range(u))
     quadrant, rest = reduce_angle(turned)
     return mean + radius * cos_of(quadrant, rest), mean + radius * sin_of(quadrant, rest)
 
