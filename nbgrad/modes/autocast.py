@@ -19,13 +19,12 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bfloat16, float16, float32, float64
 from ..base.errors import NotSupportedError
-from ..base.grad_mode import mode, special
-from ..base.locks import new_lock
+from ..base.grad_mode import Inferring, mode, special
 from ..graph.edges import requires_grad
 from ..graph.task import state as pass_state
 from ..ops.precision import PRECISION
 from ..tensors.tensor import Tensor
-from .interpreters import Call, Presence, register
+from .interpreters import Call, register
 
 __all__ = ["Casts", "Region", "casting", "casts", "kept"]
 
@@ -71,31 +70,10 @@ class Casting(threading.local):
         return before
 
 
-class CastingPresence(Presence):
-    """The one member of ``special`` for all threads in a region.
-
-    Attributes:
-        rank: of the interpreter that is asked because of it, if no other is.
-    """
+class CastingPresence(Inferring):
+    """The one member of ``special`` for all threads in a region, as that of inference mode is for threads in the mode."""
 
     rank = "casting"
-
-    def __init__(self) -> None:
-        self.count, self.lock = 0, new_lock()
-
-    def enter(self) -> None:
-        """A thread enters its outermost region."""
-        with self.lock:
-            self.count += 1
-            if self.count == 1:
-                special.append(self)
-
-    def leave(self) -> None:
-        """A thread leaves it."""
-        with self.lock:
-            self.count -= 1
-            if self.count == 0:
-                special.remove(self)
 
     def convert(self, op: str, tensors: tuple) -> tuple:
         """See ``converted_in_modes``."""
