@@ -79,7 +79,8 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("amp", "cpu", "fft", "signal", "sparse", "integrate", "multiprocessing", "version", "__config__")},
+    **{name: name for name in ("amp", "cpu", "fft", "integrate", "multiprocessing", "safetensors", "signal", "sparse", "version")},
+    "__config__": "__config__",
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 
@@ -95,6 +96,7 @@ _late = {
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
     **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
+    "summary": "nn.summary",
     **dict.fromkeys(("sparse_coo", "sparse_coo_tensor", "sparse_csr", "sparse_csr_tensor"), "sparse"),
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }

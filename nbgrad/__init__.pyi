@@ -6,8 +6,8 @@ from typing import Any, overload
 from . import (
     _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
     distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate, jit as jit, linalg as linalg,
-    multiprocessing as multiprocessing, nn as nn, optim as optim, signal as signal, sparse as sparse, special as special,
-    testing as testing, utils as utils, version as version,
+    multiprocessing as multiprocessing, nn as nn, optim as optim, safetensors as safetensors, signal as signal, sparse as sparse,
+    special as special, testing as testing, utils as utils, version as version,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -131,6 +131,7 @@ from .nn.functional import layer_norm as layer_norm, rrelu as rrelu
 from .nn.loss_functions import pdist as pdist
 from .nn.normalization import group_norm as group_norm, rms_norm as rms_norm
 from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
+from .nn.summary import summary as summary
 from .ops.expr import scalar as scalar
 from .ops.reduce import Extrema, Extremum
 from .profiling import profiler as profiler

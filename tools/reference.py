@@ -27,7 +27,8 @@ MODULES = (
     *("nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune", "nn.attention", "optim", "optim.lr_scheduler"),
     *("optim.swa_utils", "distributions", "distributions.constraints", "distributions.transforms", "utils.data", "func"),
     *("functional", "forward_ad", "graph", "autograd", "checkpoint", "jit", "profiler", "cuda", "overrides", "random"),
-    *("backends", "testing", "errors", "cache"),
+    *("amp", "multiprocessing", "safetensors", "sparse", "integrate", "compiler", "accelerator", "cpu", "backends", "testing"),
+    *("errors", "cache", "version"),
 )
 
 

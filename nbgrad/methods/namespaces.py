@@ -81,7 +81,7 @@ PLACES: dict[str, str | None] = {
     "nn.modules.sparse": "nn",
     "nn.modules.transformer": "nn.transformer",
     "nn.modules.upsampling": "nn.resampling",
-    "nn.parameter": "tensors.tensor",
+    "nn.parameter": "nn.parameters",
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "nn.utils.fusion": "nn.fusion",

@@ -19,13 +19,12 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bfloat16, float16, float32, float64
 from ..base.errors import NotSupportedError
-from ..base.grad_mode import mode, special
-from ..base.locks import new_lock
+from ..base.grad_mode import Inferring, mode, special
 from ..graph.edges import requires_grad
 from ..graph.task import state as pass_state
 from ..ops.precision import PRECISION
 from ..tensors.tensor import Tensor
-from .interpreters import Call, Presence, register
+from .interpreters import Call, register
 
 __all__ = ["Casts", "Region", "casting", "casts", "kept"]
 
@@ -35,19 +34,15 @@ class Region:
 
     Attributes:
         dtypes: of each device, the region's; enabled: of each, whether it is converted to.
-        caching: whether conversions of leaves are kept.
+        is_on: whether anything is converted; caching: whether conversions of leaves are kept.
         task: the backward pass in which the region was entered; None outside of any.
     """
 
-    __slots__ = ("dtypes", "enabled", "caching", "task")
+    __slots__ = ("dtypes", "enabled", "caching", "task", "is_on")
 
     def __init__(self, dtypes: dict[str, DType], enabled: dict[str, bool], caching: bool = True, task: Any = None):
         self.dtypes, self.enabled, self.caching, self.task = dtypes, enabled, caching, task
-
-    @property
-    def is_on(self) -> bool:
-        """Whether anything is converted."""
-        return True in self.enabled.values()
+        self.is_on = True in enabled.values()
 
     def with_device(self, device: str, dtype: DType, enabled: bool, caching: bool) -> Region:
         """The same but for one device, entered now."""
@@ -75,40 +70,19 @@ class Casting(threading.local):
         return before
 
 
-class CastingPresence(Presence):
-    """The one member of ``special`` for all threads in a region.
-
-    Attributes:
-        rank: of the interpreter that is asked because of it, if no other is.
-    """
+class CastingPresence(Inferring):
+    """The one member of ``special`` for all threads in a region, as that of inference mode is for threads in the mode."""
 
     rank = "casting"
-
-    def __init__(self) -> None:
-        self.count, self.lock = 0, new_lock()
-
-    def enter(self) -> None:
-        """A thread enters its outermost region."""
-        with self.lock:
-            self.count += 1
-            if self.count == 1:
-                special.append(self)
-
-    def leave(self) -> None:
-        """A thread leaves it."""
-        with self.lock:
-            self.count -= 1
-            if self.count == 0:
-                special.remove(self)
 
     def convert(self, op: str, tensors: tuple) -> tuple:
         """See ``converted_in_modes``."""
         word, device = word_of(PRECISION[op], [x for x in tensors if x is not None])
         if not word:
             return tensors
-        eligible = [x for x in tensors if x is not None and is_eligible(x, device)]
-        dtype = dtype_for(word, eligible, device)
-        return tuple([converted(x, dtype) if any(x is each for each in eligible) else x for x in tensors])
+        region, eligible = casting.region, [x for x in tensors if x is not None and is_eligible(x, device)]
+        dtype = dtype_for(word, eligible, region.dtypes[device])
+        return tuple([converted(x, dtype, region) if any(x is each for each in eligible) else x for x in tensors])
 
 
 presence = CastingPresence()
@@ -123,12 +97,13 @@ def is_eligible(x: Tensor, device: str) -> bool:
     return dtype.is_floating_point and dtype is not float64 and x.device.type == device
 
 
-def converted(x: Tensor, dtype: DType) -> Tensor:
+def converted(x: Tensor, dtype: DType, region: Region) -> Tensor:
     """A tensor in that dtype: NOTE [Casts]."""
     if x.layout.dtype is dtype:
         return x
-    alone = len(special) == 1 and not mode.transforms  # to another mode or transform a leaf may be another tensor in the next call
-    if not (casting.region.caching and alone and x.layout.dtype is float32 and x.is_leaf and requires_grad(x)):
+    # To another mode or transform a leaf may be another tensor in the next call.
+    alone = (not special or special == [presence]) and not mode.transforms
+    if not (region.caching and alone and x.layout.dtype is float32 and x.is_leaf and requires_grad(x)):
         return CALLS["to_dtype"](x, dtype)
     key, version = (id(x), dtype, mode.enabled), x._storage_.version
     found = casting.cache.get(key)
@@ -137,11 +112,11 @@ def converted(x: Tensor, dtype: DType) -> Tensor:
     return found[2]
 
 
-def dtype_for(word: str, tensors: list[Tensor], device: str) -> DType:
-    """The dtype that eligible tensors are converted to."""
+def dtype_for(word: str, tensors: list[Tensor], low: DType) -> DType:
+    """The dtype that eligible tensors are converted to; ``low``: the region's."""
     if word == "single" or word == "widest" and any(x.layout.dtype is float32 for x in tensors):
         return float32
-    return casting.region.dtypes[device]
+    return low
 
 
 class Casts:
@@ -164,13 +139,16 @@ class Casts:
                 "binary_cross_entropy: refused inside of autocast: probabilities of half types are too near 0 and 1. "
                 "Hint: binary_cross_entropy_with_logits, or autocast(enabled=False) around it with float32."
             )
-        dtype = dtype_for(word, [x for x in tensors if is_eligible(x, device)], device)
-        call = call.with_operands(call.map(lambda x: converted(x, dtype) if is_eligible(x, device) else x))
-        region, casting.region = casting.region, OUTSIDE
+        region = casting.enter(OUTSIDE)  # where no other thread is in one, calls go their quick way again
         try:
-            return below(call)
+            dtype = dtype_for(word, [x for x in tensors if is_eligible(x, device)], region.dtypes[device])
+            operands = call.map(lambda x: converted(x, dtype, region) if is_eligible(x, device) else x)
+            usual = CALLS[call.op.name]
+            if not special and not call.marked and call.plain == getattr(usual, "plain", None):
+                return usual(*operands, **call.attributes)
+            return below(call.with_operands(operands))
         finally:
-            casting.region = region
+            casting.enter(region)
 
 
 register("casting", Casts())
@@ -189,7 +167,8 @@ def word_of(words: dict[str, str], tensors: list[Tensor]) -> tuple[str, str]:
 def operand(x: Tensor, cpu: str, cuda: str) -> Tensor:
     """The operand of a function that is composed of operations, as it is to be in the region of this thread; see ``casts``."""
     word, device = word_of({"cpu": cpu, "cuda": cuda}, [x])
-    return converted(x, dtype_for(word, [x], device)) if word and is_eligible(x, device) else x
+    region = casting.region
+    return converted(x, dtype_for(word, [x], region.dtypes[device]), region) if word and is_eligible(x, device) else x
 
 
 def casts(cpu: str, cuda: str) -> Callable[[Callable], Callable]:
@@ -217,17 +196,18 @@ def cast_call(function: Callable, words: dict[str, str], args: tuple, kwargs: di
     if not word:
         return function(*args, **kwargs)
     eligible = [] if word == "plain" else [x for x in tensors if is_eligible(x, device)]
-    dtype = dtype_for(word, eligible, device)
+    region = casting.region
+    dtype = dtype_for(word, eligible, region.dtypes[device])
 
     def cast(x: Any) -> Any:
-        return converted(x, dtype) if any(x is each for each in eligible) else x
+        return converted(x, dtype, region) if any(x is each for each in eligible) else x
 
     args, kwargs = tuple(map(cast, args)), {name: cast(x) for name, x in kwargs.items()}
-    region, casting.region = casting.region, OUTSIDE
+    casting.enter(OUTSIDE)
     try:
         return function(*args, **kwargs)
     finally:
-        casting.region = region
+        casting.enter(region)
 
 
 # ---- what runs again later ---------------------------------------------------------------------------------------------

@@ -46,12 +46,13 @@ from .activation import (
 )
 from .bags import EmbeddingBag
 from .bilinear import Bilinear
-from .buffers import Buffer
+from .buffers import Buffer, UninitializedBuffer
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from .embedding import Embedding
-from .further_losses import AdaptiveLogSoftmaxWithLoss, CTCLoss, MultiLabelMarginLoss, NLLLoss2d
+from .fractional import FractionalMaxPool2d, FractionalMaxPool3d
+from .further_losses import AdaptiveLogSoftmaxWithLoss, CTCLoss, LinearCrossEntropyLoss, MultiLabelMarginLoss, NLLLoss2d
 from .instance_layers import CrossMapLRN2d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LocalResponseNorm
 from .layers import Flatten, Identity, LayerNorm, Linear
 from .lazy import (
@@ -187,6 +188,8 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GELU",
     "GLU",
     "GRU",
@@ -226,6 +229,7 @@ __all__ = [
     "LazyLinear",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
@@ -294,6 +298,7 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
+    "UninitializedBuffer",
     "UninitializedParameter",
     "Upsample",
     "UpsamplingBilinear2d",

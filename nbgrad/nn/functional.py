@@ -83,6 +83,8 @@ from .attention import multi_head_attention_forward, scaled_dot_product_attentio
 from .bags import embedding_bag
 from .bilinear import bilinear
 from .dropout import dropout1d, dropout2d, dropout3d
+from .fractional import fractional_max_pool2d, fractional_max_pool3d
+from .linear_loss import linear_cross_entropy
 from .lookup import embedding
 from .loss_functions import (
     cosine_embedding_loss,
@@ -143,6 +145,8 @@ __all__ = [
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -164,6 +168,7 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
     "local_response_norm",
     "log_softmax",
     "logsigmoid",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,11 +12,12 @@ from .. import Tensor
 from ..base.errors import RangeError, ShapeError
 from .container import ModuleList, Sequential
 from .layers import Linear
+from .linear_loss import linear_cross_entropy
 from .loss import NLLLoss, _Loss
 from .module import Module
 from .sequence_losses import ctc_loss, multilabel_margin_loss
 
-__all__ = ["AdaptiveLogSoftmaxWithLoss", "CTCLoss", "MultiLabelMarginLoss", "NLLLoss2d"]
+__all__ = ["AdaptiveLogSoftmaxWithLoss", "CTCLoss", "LinearCrossEntropyLoss", "MultiLabelMarginLoss", "NLLLoss2d"]
 
 
 class NLLLoss2d(NLLLoss):
@@ -165,3 +167,70 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         nbgrad.Size([3])
         """
         return self.log_prob(input).argmax(1)
+
+
+class LinearCrossEntropyLoss(_Loss):
+    """A linear layer and the cross-entropy of its scores.
+
+    Args:
+        in_features, num_classes: sizes of input and scores.
+        out_features: further dimensions of the scores.
+        bias: whether the layer has one.
+        weight, reduction, ignore_index, label_smoothing, options: as of ``functional.linear_cross_entropy``.
+
+    Attributes:
+        linear: the layer, of ``num_classes * prod(out_features)`` scores.
+
+    >>> import nbgrad
+    >>> loss = LinearCrossEntropyLoss(3, 4)
+    >>> loss(nbgrad.ones(2, 3), nbgrad.tensor([0, 1])).shape, list(loss.state_dict())
+    (nbgrad.Size([]), ['linear.weight'])
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: None = None,
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.register_buffer("weight", weight)
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise ShapeError(f"LinearCrossEntropyLoss: weight is {list(weight.shape)}, expected [{num_classes}].")
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss."""
+        shape, layer = (self.num_classes, *self.out_features), self.linear
+        return linear_cross_entropy(
+            input,
+            layer.weight.reshape((*shape, layer.in_features)),
+            target,
+            linear_bias=None if layer.bias is None else layer.bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )

@@ -557,3 +557,75 @@ def test_names_of_programs_for_many_devices_and_old_ones():
     assert type(made[1]) is nn.SyncBatchNorm and made[1].weight is weight and made(x).shape == (4, 3)
     with pytest.warns(FutureWarning, match="constant"):
         assert nn.init.constant(nbgrad.empty(2), 3).tolist() == [3, 3]
+
+
+def test_fractional_pools_take_the_windows_of_torch():
+    """For given samples, of images with and without a batch and of volumes; the gradient goes to the greatest numbers."""
+    x, samples = (nbgrad.arange(20.0) * 2).sin().reshape(1, 1, 4, 5), nbgrad.tensor([[[0.3, 0.8]]])
+    values, places = F.fractional_max_pool2d(x, 2, (2, 3), return_indices=True, _random_samples=samples)
+    assert places.flatten().tolist() == [1, 7, 4, 10, 16, 13] and values.equal(x.flatten()[places])
+    volume = x.reshape(1, 4, 1, 5).expand(1, 4, 4, 5)
+    found, where = nn.FractionalMaxPool3d(2, output_ratio=(0.5, 0.5, 0.6), return_indices=True)(volume)
+    assert found.shape == (1, 2, 2, 3) and found.equal(volume.flatten()[where])
+    pool = nn.FractionalMaxPool2d(2, 2, _random_samples=samples)
+    assert nbgrad.gradcheck(pool, (x.double().requires_grad_(),)) and list(pool.state_dict()) == ["_random_samples"]
+    assert nbgrad.compile(pool)(x).equal(pool(x))
+    for call, message in (
+        (lambda: nn.FractionalMaxPool2d(2), "expected one of them"),
+        (lambda: F.fractional_max_pool2d(x, 2, 3, 0.5), "expected one of them"),
+        (lambda: F.fractional_max_pool2d(x, 2, output_ratio=1.5), "numbers between 0 and 1"),
+        (lambda: F.fractional_max_pool2d(x, 4, 2), "2 windows of 4 in the 4 elements of dimension 2"),
+        (lambda: F.fractional_max_pool2d(x[0, 0], 2, 2), "input is"),
+        (lambda: F.fractional_max_pool2d(x, 2, 2, _random_samples=samples[0]), "_random_samples is"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_cross_entropy_of_linear_scores():
+    """That of the layer's scores, for further dimensions, too, with its options; a mask is no class."""
+    loss = filled(nn.LinearCrossEntropyLoss(3, 4, out_features=(2,), bias=True, label_smoothing=0.1))
+    x, target = wave(5, 3), nbgrad.tensor([[0, 3], [1, -100], [2, 2], [0, 1], [3, 3]])
+    scores = loss.linear(x).reshape(5, 4, 2)
+    assert loss(x, target).allclose(F.cross_entropy(scores, target, label_smoothing=0.1))
+    assert F.linear_cross_entropy(x[0], loss.linear.weight, nbgrad.tensor(1)).shape == ()
+    with pytest.raises(ValueError, match="linear_cross_entropy: input is"):
+        F.linear_cross_entropy(x[0], nbgrad.ones(2, 2, 3), nbgrad.tensor(1))
+    with pytest.raises(ValueError, match="LinearCrossEntropyLoss: weight is"):
+        nn.LinearCrossEntropyLoss(3, 4, weight=nbgrad.ones(3))
+
+
+def test_buffers_that_wait_for_a_shape():
+    """They are buffers of their module, and stay the same object."""
+    module = nn.Module()
+    module.mean = waiting = nn.parameter.UninitializedBuffer(dtype=DOUBLE)
+    assert isinstance(module.mean, nn.UninitializedBuffer) and list(module.buffers()) == [waiting]
+    waiting.materialize((2, 3))
+    assert module.mean is waiting and not isinstance(waiting, nn.UninitializedBuffer)
+    assert module.state_dict()["mean"].shape == (2, 3) and waiting.dtype is DOUBLE
+
+
+def test_a_summary_of_a_module():
+    """Layers in the order of their calls, shared parameters once; mode, hooks and random numbers are as before."""
+    layer = nn.Linear(4, 4)
+    model = nn.Sequential(layer, nn.Dropout(), nn.ModuleDict({"own": layer})["own"], nn.LSTM(4, 2)).train()
+    model[1].eval()
+    model[3].requires_grad_(False)
+    state = nbgrad.get_rng_state()
+    found = nbgrad.summary(model, input_size=(3, 4))
+    assert [(each.name, each.kind, each.depth, each.parameters) for each in found.layers] == [
+        ("", "Sequential", 0, 0),
+        ("0", "Linear", 1, 20),
+        ("1", "Dropout", 1, 0),
+        ("0", "Linear", 1, 20),
+        ("3", "LSTM", 1, 64),
+    ]
+    assert found.layers[-1].output == ((3, 2), (1, 2), (1, 2)) and (found.parameters, found.trainable) == (84, 20)
+    assert "84 parameters in 336 bytes, 64 of them fixed" in str(found)
+    with pytest.raises(nbgrad.ShapeError):
+        nbgrad.summary(model, nbgrad.ones(3, 5))
+    assert model.training and not model[1].training and state.equal(nbgrad.get_rng_state())
+    assert not any(vars(layer._hooks_).values())
+    for given in ((), (nbgrad.ones(3, 4), (3, 4))):
+        with pytest.raises(TypeError, match="summary: expected inputs"):
+            nbgrad.summary(model, *given[:1], **({"input_size": given[1]} if given else {}))

@@ -52,7 +52,7 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2) 
     if hasattr(f, "write"):
         writing.write(f, contents)
     else:
-        writing.replace(f, contents)
+        writing.replace(f, lambda file: writing.write(file, contents))
 
 
 def load(

@@ -155,8 +155,11 @@ def write(file: Any, contents: Contents) -> None:
         archive.put("version", b"3\n")
 
 
-def replace(path: Any, contents: Contents) -> None:
-    """Write a file in place of what is at a path, when it is whole. What is no regular file (a pipe) is written to."""
+def replace(path: Any, write: Callable[[Any], None]) -> None:
+    """Let ``write(file)`` make the file that takes the place of what is at a path, when it is whole.
+
+    What is no regular file (a pipe) is written to.
+    """
     path = os.path.realpath(os.fsdecode(path))
     try:
         mode: int | None = os.stat(path).st_mode
@@ -164,10 +167,10 @@ def replace(path: Any, contents: Contents) -> None:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
         with open(path, "wb") as file:
-            return write(file, contents)
+            return write(file)
     chosen = stat.S_IMODE(mode) if mode is not None else 0o666 & ~umask()
     with replacing(path, chosen, prefix=f".{os.path.basename(path)}.") as file:
-        write(file, contents)
+        write(file)
 
 
 def umask() -> int:
