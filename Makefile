@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
+DOCS_INSTALLED := $(VENV)/.docs-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 FUZZ ?= 2000
 # What test-all runs on, if it is on the PATH.
@@ -18,13 +19,16 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-one test-all lint docs bench bench-cuda emulate cubins fuzz clean
+.PHONY: help demo examples test test-slow test-one test-all lint docs docs-site bench bench-cuda emulate cubins fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED)  ## train a network on handwritten digits (seconds)
 	$(BIN)/python examples/digits.py
+
+examples: $(INSTALLED)  ## run every example, on torch too where it is installed; write docs/gallery.md and the README's table
+	$(BIN)/python -m tools.gallery
 
 # All three run whatever the others say: mypy beside the tests, and what it said comes last.
 test: $(INSTALLED)  ## ruff, mypy and every test, those over the whole table of operations in parts
@@ -62,6 +66,9 @@ lint: $(INSTALLED)  ## the formatter, ruff and mypy alone, and whether the stubs
 docs: $(INSTALLED)  ## write the examples of docstrings, docs/operations.md, and the stubs that editors read
 	$(BIN)/python -m tools.document
 
+docs-site: $(DOCS_INSTALLED)  ## build the site of the documentation in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 # Other libraries' warnings are no failures here.
 bench: $(BENCH_INSTALLED)  ## measure against torch, JAX, autograd and NumPy; update the README's table
 	$(BIN)/python -m pytest benchmarks -q -W default
@@ -80,7 +87,7 @@ fuzz: $(INSTALLED)  ## random programs against a reference, FUZZ=2000 of them; n
 	NBGRAD_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/autograd/test_random_programs.py tests/native/test_builds.py
 
 clean:  ## remove what the targets made, .venv included
-	rm -rf $(VENV) .venv-3.* build examples/digits.png examples/digits_cnn.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
+	rm -rf $(VENV) .venv-3.* build examples/*.png .pytest_cache .mypy_cache .ruff_cache .hypothesis nbgrad.egg-info
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 15) or sys.exit("make: nbgrad needs Python 3.11 to 3.14, \
@@ -91,4 +98,8 @@ $(INSTALLED): pyproject.toml
 
 $(BENCH_INSTALLED): $(INSTALLED)
 	$(PIP) --editable '.[bench]'
+	@touch $@
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(PIP) --editable '.[docs]'
 	@touch $@

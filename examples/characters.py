@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from writing import HERE, Text, drawn, options_of, run
+from writing import Text, drawn, options_of, run
 
 import nbgrad
 from nbgrad import nn
@@ -49,6 +49,6 @@ def write(model: Reader, text: Text, start: str, count: int) -> str:
 
 
 if __name__ == "__main__":
-    parser = options_of(__doc__, steps=200, picture=HERE / "characters.png")
+    parser = options_of(__doc__, steps=200, picture="characters.png")
     parser.add_argument("--cell", choices=CELLS, default="lstm", help="what goes from one character to the next")
     run(parser, lambda letters, options: Reader(letters, options.context, options.cell), write)

@@ -9,9 +9,7 @@ network are there, and the program waits for it once an epoch.
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -19,12 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib import pyplot as plt
 from rich.console import Console
-from training import add_device, chosen_device, described, draw_losses, progress_bar
+from training import HERE, begin, described, draw_losses, options_of, progress_bar
 
 import nbgrad
 from nbgrad import nn, optim
 
-HERE = Path(__file__).parent
 BATCH = 64
 
 
@@ -123,7 +120,7 @@ def fit(model: nn.Module, train: Digits, test: Digits, epochs: int, console: Con
     return history
 
 
-def draw(path: Path, history: list[Epoch], test: Digits, probabilities: np.ndarray) -> None:
+def draw(history: list[Epoch], test: Digits, probabilities: np.ndarray) -> plt.Figure:
     """The learning curve above; below, the images the network was least sure of, with its answers."""
     figure = plt.figure(figsize=(9, 6.5), layout="constrained")
     top, bottom = figure.subfigures(2, 1, height_ratios=[3, 2])
@@ -135,8 +132,7 @@ def draw(path: Path, history: list[Epoch], test: Digits, probabilities: np.ndarr
         axes.imshow(test.images[index].numpy().reshape(8, 8), cmap="gray_r")
         axes.set_title(f"{answer}  ({probabilities[index].max():.0%})", fontsize=9, color="black" if answer == truth else "red")
         axes.set_axis_off()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
 def draw_curve(axes: plt.Axes, history: list[Epoch]) -> None:
@@ -151,7 +147,7 @@ def draw_curve(axes: plt.Axes, history: list[Epoch]) -> None:
     axes.legend(handles=handles, loc="upper right")
 
 
-def main(network: Callable[[], nn.Module], about: str, picture: Path, epochs: int) -> None:
+def main(network: Callable[[], nn.Module], about: str, picture: str, epochs: int) -> None:
     """Read, train, test, draw.
 
     Args:
@@ -159,33 +155,25 @@ def main(network: Callable[[], nn.Module], about: str, picture: Path, epochs: in
         about: what the program says of itself.
         picture, epochs: where it draws and how long it trains, by default.
     """
-    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
-    add_device(parser)
+    parser = options_of(about, picture)
     parser.add_argument("--epochs", type=int, default=epochs)
     parser.add_argument("--images", type=int, help="how many to train with; all by default")
-    parser.add_argument("--seed", type=int, default=0, help="of the split, the initial weights and the order")
-    parser.add_argument("--picture", type=Path, default=picture)
-    options = parser.parse_args()
-    device = chosen_device(parser, options.device)
-
-    started = time.perf_counter()
-    nbgrad.manual_seed(options.seed)
+    program = begin(parser)
+    options, device, console = program.options, program.device, program.console
     train, test = (part.to(device) for part in split(*load(HERE / "data" / "digits.csv.gz"), options.seed))
     train = Digits(train.images[: options.images], train.labels[: options.images])
-    model, console = network().to(device), Console(highlight=False)
+    model = network().to(device)
     console.print(
         f"{len(train.labels)} training images of 8x8 pixels (a fifth of them original, the others shifted), "
         f"{len(test.labels)} test images, on {described(device)}"
     )
     console.print(repr(model), markup=False)
     history = fit(model, train, test, options.epochs, console)
-    seconds = time.perf_counter() - started
 
     _, probabilities = evaluate(model, test)
-    draw(options.picture, history, test.to(nbgrad.device("cpu")), probabilities)
-    console.print(f"learning curve and answers: {options.picture}", soft_wrap=True)
-    console.print(f"test accuracy {accuracy(probabilities, test):.3f} after {seconds:.1f} s")
+    figure = draw(history, test.to(nbgrad.device("cpu")), probabilities)
+    program.end(figure, f"test accuracy {accuracy(probabilities, test):.3f}")
 
 
 if __name__ == "__main__":
-    main(network, __doc__, HERE / "digits.png", epochs=20)
+    main(network, __doc__, "digits.png", epochs=20)

@@ -7,7 +7,7 @@ The images, the split, training and picture are those of ``digits.py``; only the
 
 from __future__ import annotations
 
-from digits import HERE, main
+from digits import main
 
 import nbgrad
 from nbgrad import nn
@@ -32,4 +32,4 @@ class Convolutional(nn.Module):
 
 
 if __name__ == "__main__":
-    main(Convolutional, __doc__, HERE / "digits_cnn.png", epochs=10)
+    main(Convolutional, __doc__, "digits_cnn.png", epochs=10)

@@ -12,21 +12,17 @@ try --points 32 --steps 3 there.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
-import time
 from importlib.util import find_spec
-from pathlib import Path
 
 from matplotlib import pyplot as plt
 from rich.console import Console
-from training import add_device, chosen_device, described, draw_losses, progress_bar
+from training import begin, described, draw_losses, options_of, progress_bar
 
 import nbgrad
 from nbgrad import nn, optim
 
-HERE = Path(__file__).parent
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 THREADS = 16, 16  # of a block
 
@@ -144,29 +140,22 @@ def obstacle(device: nbgrad.device) -> str | None:
 
 def main() -> None:
     """Make a noisy curve, fit it, draw both."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add_device(parser)
+    parser = options_of(__doc__, "own_kernel.png")
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--points", type=int, default=4096)
     parser.add_argument("--bumps", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=0, help="of the noise and the initial weights")
-    parser.add_argument("--picture", type=Path, default=HERE / "own_kernel.png")
-    options = parser.parse_args()
-    console = Console(highlight=False)
-    device = nbgrad.device("cpu") if SIMULATED else chosen_device(parser, options.device)
+    program = begin(parser, nbgrad.device("cpu") if SIMULATED else None)
+    options, device, console = program.options, program.device, program.console
     if (reason := obstacle(device)) is not None:
         console.print(f"own_kernel: nothing was trained: {reason}", soft_wrap=True, markup=False)
         return
 
-    started = time.perf_counter()
-    nbgrad.manual_seed(options.seed)
     x = nbgrad.linspace(-3, 3, options.points, device=device)
     y = nbgrad.sin(3 * x) * nbgrad.exp(-x.square() / 6) + 0.1 * nbgrad.randn(options.points, device=device)
     model = Curve(options.bumps).to(device)
     console.print(f"{options.points} points, {options.bumps} bumps, on {'a simulated GPU' if SIMULATED else described(device)}")
     console.print(f"gradients of the kernels and of nbgrad's operations: they differ by {difference(model, x):.1e} at most")
     losses = fit(model, x, y, options.steps, console)
-    seconds = time.perf_counter() - started
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     draw_losses(left, "step", {"loss": (range(1, len(losses) + 1), losses)}, "mean squared error")
@@ -174,10 +163,7 @@ def main() -> None:
         right.plot(x.tolist(), y.tolist(), ".", markersize=1, label="points")
         right.plot(x.tolist(), model(x).tolist(), label="sum of bumps")
     right.legend()
-    figure.savefig(options.picture, dpi=110)
-    plt.close(figure)
-    console.print(f"learning curve, and the curve that was learnt: {options.picture}", soft_wrap=True)
-    console.print(f"loss {losses[-1]:.4f} (the noise alone: 0.0100) after {seconds:.1f} s")
+    program.end(figure, f"loss {losses[-1]:.4f} (the noise alone: 0.0100)")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from writing import HERE, Text, drawn, options_of, run
+from writing import Text, drawn, options_of, run
 
 import nbgrad
 from nbgrad import nn
@@ -75,5 +75,5 @@ def write(model: Transformer, text: Text, start: str, count: int) -> str:
 
 
 if __name__ == "__main__":
-    parser = options_of(__doc__, steps=300, picture=HERE / "transformer.png")
+    parser = options_of(__doc__, steps=300, picture="transformer.png")
     run(parser, lambda letters, options: Transformer(letters, options.context), write)

@@ -7,21 +7,19 @@ GPU only to print.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib import pyplot as plt
 from rich.console import Console
-from training import add_device, chosen_device, described, draw_losses, progress_bar
+from training import HERE, begin, described, draw_losses, options_of as shared_options, progress_bar
 
 import nbgrad
 from nbgrad import nn, optim
 
-__all__ = ["HERE", "Text", "drawn", "options_of", "run"]
+__all__ = ["Text", "drawn", "options_of", "run"]
 
-HERE = Path(__file__).parent
 SHOWN = 6  # lines that training prints
 
 
@@ -118,21 +116,18 @@ def drawn(scores: nbgrad.Tensor) -> nbgrad.Tensor:
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 
-def options_of(about: str, steps: int, picture: Path) -> argparse.ArgumentParser:
+def options_of(about: str, steps: int, picture: str) -> argparse.ArgumentParser:
     """What the user may choose.
 
     Args:
         about: what the program says of itself.
         steps, picture: how long it trains and where it draws, by default.
     """
-    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
-    add_device(parser)
+    parser = shared_options(about, picture)
     parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--batch", type=int, default=24, help="pieces of text in a step")
     parser.add_argument("--context", type=int, default=48, help="characters of a piece")
     parser.add_argument("--characters", type=int, default=300, help="how many it writes in the end")
-    parser.add_argument("--seed", type=int, default=0, help="of the initial weights and all that is drawn")
-    parser.add_argument("--picture", type=Path, default=picture)
     return parser
 
 
@@ -149,25 +144,18 @@ def run(
             ``(batch, length)``, and ``context`` is the length that it learns from.
         write: a beginning, and so many characters more that the network writes.
     """
-    options = parser.parse_args()
-    device = chosen_device(parser, options.device)
-
-    started = time.perf_counter()
-    nbgrad.manual_seed(options.seed)
-    text, console = load(HERE / "data" / "harbour.txt", device), Console(highlight=False)
+    program = begin(parser)
+    options, device, console = program.options, program.device, program.console
+    text = load(HERE / "data" / "harbour.txt", device)
     model = network(len(text.letters), options).to(device)
     console.print(
         f"{len(text.train)} characters to learn from, {len(text.test)} to test with, {len(text.letters)} different ones; "
         f"{sum(x.numel() for x in model.parameters())} parameters, on {described(device)}"
     )
     curve = fit(model, text, options.steps, options.batch, console)
-    seconds = time.perf_counter() - started
+    console.print(write(model, text, "The keeper ", options.characters), markup=False)
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     steps = range(1, len(curve.train) + 1)
     draw_losses(axes, "step", {"training loss": (steps, curve.train), "test loss": (curve.steps, curve.test)}, "cross-entropy")
-    figure.savefig(options.picture, dpi=110)
-    plt.close(figure)
-    console.print(write(model, text, "The keeper ", options.characters), markup=False)
-    console.print(f"learning curve: {options.picture}", soft_wrap=True)
-    console.print(f"test loss {curve.test[-1]:.3f} after {seconds:.1f} s")
+    program.end(figure, f"test loss {curve.test[-1]:.3f}")

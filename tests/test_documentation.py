@@ -23,7 +23,9 @@ from nbgrad.methods.install import FUNCTIONS
 from nbgrad.ops.core import OPS
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+# Pages of a few quick examples share a process, in which each has names of its own: most of the time is a process's start.
+SHORT = [page for page in PAGES if page.parent.name in ("howto", "porting") or page.name == "tutorial.md"]
 # They open libraries that a test machine may not have, or read other processes' folders.
 SKIPPED = ("nbgrad.kernels.cuda",)
 
@@ -87,14 +89,21 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 12
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_blocks_of_a_page(page):
-    """The blocks ``python`` of a page run in order, in a process of their own; ``python fragment`` ones do not."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
-    if not blocks:
-        pytest.skip("no code to run")
+def code_of(page: Path) -> str:
+    """The blocks ``python`` of a page, in the lines in which they stand there; ``python fragment`` ones are not run."""
+    text, code = page.read_text(encoding="utf-8"), []
+    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.S | re.M):
+        code.append("\n" * (text.count("\n", 0, block.start(1)) - "".join(code).count("\n")) + block[1])
+    return "".join(code)
+
+
+def run_code(*pages: Path) -> None:
+    """Run the blocks of pages in a process of their own, each page's in a namespace of its own."""
+    programs = [(str(page), code_of(page)) for page in pages]
+    program = f"for page, code in {programs!r}:\n    exec(compile(code, page, 'exec'), {{'__name__': '__main__'}})"
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
+        [sys.executable, "-W", "error", "-"],
+        input=program,
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -102,6 +111,20 @@ def test_python_blocks_of_a_page(page):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in SHORT], ids=lambda page: page.name)
+def test_python_blocks_of_a_page(page):
+    """The blocks ``python`` of a page run in order, in a process of their own; ``python fragment`` ones do not."""
+    if not code_of(page):
+        pytest.skip("no code to run")
+    run_code(page)
+
+
+def test_python_blocks_of_short_pages():
+    """Tutorial, how-to pages and those on porting run, and each has code."""
+    assert len(SHORT) >= 10 and all(map(code_of, SHORT))
+    run_code(*SHORT)
 
 
 # Modules of which every function has an example: what users come for.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import nbgrad
 
 pytest.importorskip("rich", reason="the examples need pip install 'nbgrad[examples]'")
 pytest.importorskip("matplotlib", reason="the examples need pip install 'nbgrad[examples]'")
@@ -19,6 +22,13 @@ SMALL = {  # what makes them short
     "digits_cnn": ("--epochs", "1", "--images", "128"),
     "transformer": ("--steps", "2", "--batch", "2", "--context", "8", "--characters", "3"),
     "characters": ("--steps", "2", "--batch", "2", "--context", "8", "--characters", "3"),
+    "pinn": ("--steps", "3", "--points", "8"),
+    "vae": ("--epochs", "1", "--images", "128"),
+    "neural_ode": ("--steps", "2", "--length", "3"),
+    "gaussian_process": ("--steps", "2", "--points", "8"),
+    "spectrum": ("--steps", "1", "--points", "50", "--lines", "2"),
+    "implicit": ("--steps", "2", "--images", "20"),
+    "cart_pole": ("--rounds", "2", "--carts", "4", "--horizon", "4"),
 }
 
 
@@ -29,11 +39,14 @@ def run(monkeypatch: pytest.MonkeyPatch, name: str, *options: str) -> None:
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", SMALL)
-def test_examples_train(monkeypatch, capsys, tmp_path, name):
-    """They end with a loss or an accuracy, and a picture."""
+def test_examples_train(monkeypatch, capsys, tmp_path, name, compiled):
+    """They end with what they have found, in which time, and a picture; steps that they compile run as they are too."""
+    if not compiled:
+        monkeypatch.setattr(nbgrad, "compile", lambda step: step)
     run(monkeypatch, name, "--device", "cpu", "--picture", str(tmp_path / "curve.png"), *SMALL[name])
-    assert "on cpu" in (told := capsys.readouterr().out) and told.splitlines()[-1].startswith("test "), told
+    assert re.search(r" after [\d.]+ s \([\d.]+ s of the processor\) on cpu$", told := capsys.readouterr().out), told
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 

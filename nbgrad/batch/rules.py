@@ -15,6 +15,7 @@ from ..base.dtypes import bool_
 from ..creation.factories import arange
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
+from ..ops.channels import channels_in_steps
 from ..ops.linalg import kron_in_steps, with_addend
 from ..ops.recurrent import recurrent_in_steps
 from ..ops.reduce import names_none, reduced_dims
@@ -245,6 +246,12 @@ def scaled_rows(call: Call, batch: Batch) -> Any:
     return scaled_in_steps(x, *parameters, *[None] * (2 - len(parameters)), **call.attributes)
 
 
+@batch_rule("standardise_channels")
+def standardise_channels(call: Call, batch: Batch) -> Any:
+    """By other operations: batches come before the dimension of channels."""
+    return channels_in_steps(*call.operands, **call.attributes)
+
+
 @batch_rule("recurrent", "recurrent_cotangents")
 def recurrent(call: Call, batch: Batch) -> Any:
     """More sequences, if the batch shares weights and biases."""
@@ -297,12 +304,13 @@ class Points:
     """
 
     def __init__(self, indices: tuple, ndim: int, own: tuple, batch: Batch):
-        rank = max(index.layout.ndim for index in indices if index is not None)
+        given = [index.layout for index in indices if index is not None]
+        rank = max(layout.ndim for layout in given)
         points: list = [("point", k) for k in range(rank)]
         shown = arranged([("dim", d) for d in range(ndim)], indices, points)
         levels = list(batch.levels)
         if has_batched(indices):
-            counting = [counted(level, batch, rank) for level in own]
+            counting = [counted(level, batch, rank, given[0].device) for level in own]
             self.indices: tuple = (*counting, *(None if index is None else batch.loose(index, rank) for index in indices))
             points = [*levels, *points]
         else:
@@ -320,10 +328,10 @@ def arranged(axes: list, indices: tuple, points: list) -> list:
     return [*points, *(axis for d, axis in enumerate(axes) if d not in places)]
 
 
-def counted(level, batch: Batch, rank: int) -> Tensor:
-    """0, 1, ... along a level, for use beside indices of so many dimensions."""
+def counted(level, batch: Batch, rank: int, device: Any) -> Tensor:
+    """0, 1, ... along a level, for use beside indices of so many dimensions, where these are."""
     place = batch.levels.index(level)
-    return CALLS["view_shape"](arange(level.size), (level.size, *(1,) * (batch.depth - place - 1 + rank)))
+    return CALLS["view_shape"](arange(level.size, device=device), (level.size, *(1,) * (batch.depth - place - 1 + rank)))
 
 
 @batch_rule("index")

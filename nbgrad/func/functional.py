@@ -354,7 +354,7 @@ def batched_rows(output: Tensor, given: Tensors, create_graph: bool, strict: boo
 def unit_vectors(x: Tensor) -> Tensor:
     """For every element of ``x`` a tensor of its shape and dtype that is 1 there and 0 elsewhere, one behind the other."""
     count = x.numel()
-    return eye(count, dtype=x.dtype).view((count, *x.shape))
+    return eye(count, dtype=x.dtype, device=x.device).view((count, *x.shape))
 
 
 def forward_jacobian(func: Callable, inputs: Any) -> Any:

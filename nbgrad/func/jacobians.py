@@ -68,7 +68,7 @@ def unit_batches(tensors: list[Tensor]) -> list[Tensor]:
     total, first, batches = sum(x.numel() for x in tensors), 0, []
     for x in tensors:
         count = x.numel()
-        part = CALLS["narrow"](eye(total, dtype=x.dtype), 1, first, count)
+        part = CALLS["narrow"](eye(total, dtype=x.dtype, device=x.device), 1, first, count)
         batches.append(part.reshape((total, *x.shape)))
         first += count
     return batches

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import int64
-from ..base.errors import ArgumentError, ShapeError
+from ..base.errors import ShapeError
 from ..base.grad_mode import traces
 from ..base.size import Size
 from ..creation.factories import empty, empty_strided, tensor
@@ -64,15 +64,30 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
 
 
 def share_memory_(x: Tensor) -> Tensor:
-    """Memory that other processes see.
+    """Move the tensor, with all that shares its storage, to memory that other processes can see: forks of this one, and those to
+    which ``nbgrad.multiprocessing`` sends it. Arrays of NumPy and tensors of ``x.data`` that were there before stay behind.
+
+    Returns:
+        The tensor.
 
     Raises:
-        ArgumentError: always. Hint: a NumPy array on ``multiprocessing.shared_memory`` can be shared by ``nbgrad.from_numpy``.
+        NotSupportedError: it is on a GPU. InplaceError: its memory is read-only.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2).share_memory_().is_shared()
+    True
     """
-    raise ArgumentError(
-        "share_memory_: tensors do not share memory with other processes by themselves. "
-        "Hint: nbgrad.from_numpy(array) of an array on multiprocessing.shared_memory."
-    )
+    from ..tensors.shared import share  # which few programs need
+
+    share("share_memory_", x._storage_)
+    return x
+
+
+def is_shared(x: Tensor) -> bool:
+    """Whether other processes can see its memory: see ``share_memory_``."""
+    from ..tensors.shared import shared_owner
+
+    return shared_owner(x._storage_.array) is not None
 
 
 def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -219,7 +234,7 @@ METHODS: dict[str, Callable] = {
     "is_signed": is_signed,
     "is_nonzero": is_nonzero,
     "is_pinned": is_pinned,
-    "is_shared": answer(False, "False: see ``share_memory_``."),
+    "is_shared": is_shared,
     "is_distributed": answer(False, "False, as of all tensors."),
     "to_dense": to_dense,
     "dense_dim": Tensor.dim,

@@ -29,7 +29,7 @@ def embedding(
         max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide the gradient of each row by how often it was looked up.
-        sparse: without effect: the gradient is dense, with the same numbers.
+        sparse: without effect: the gradient has all rows, of which the others are zeros; see ``optim.SparseAdam``.
 
     Returns:
         Tensor of shape ``(*input.shape, size)``.

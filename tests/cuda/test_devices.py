@@ -363,6 +363,22 @@ def test_no_array_of_a_gpu():
 
 
 @on_gpus
+@pytest.mark.parametrize(("place", "default"), [(GPU, HOST), (HOST, GPU)], ids=["on a GPU", "on the CPU"])
+def test_functions_of_functions(place, default):
+    """What Jacobians and mapped indices make on their way is where their tensors are, not on the default device."""
+    x, rows = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]], device=place), nbgrad.tensor([1, 0], device=place)
+    with default:
+        found = [
+            nbgrad.func.hessian(lambda w: (x @ w).square().sum())(x[0]) / 2,
+            nbgrad.func.jacrev(lambda w: x @ w)(x[0]).mT @ x,
+            nbgrad.functional.jacobian(lambda w: x @ w, x[0], vectorize=True, strategy="forward-mode").mT @ x,
+            nbgrad.vmap(lambda row, k: row[k])(x, rows),
+        ]
+    assert [y.device for y in found] == [place] * 4
+    assert [y.tolist() for y in found] == [[[10, 14], [14, 20]]] * 3 + [[2, 3]]
+
+
+@on_gpus
 def test_indices_of_the_cpu():
     """Lists, arrays, masks and tensors of the CPU index a GPU's; those of a GPU do not index the CPU's."""
     x, y = nbgrad.arange(4.0, device="cuda"), nbgrad.arange(4.0)

@@ -563,3 +563,12 @@ def test_a_zero_cotangent_of_xlogy_has_the_derivative_of_any_other():
     x, g = nbgrad.tensor([2.0, 0.0], requires_grad=True), nbgrad.zeros(2, requires_grad=True)
     (made,) = nbgrad.grad(nbgrad.xlogy(x, nbgrad.tensor([3.0, 3.0])), x, g, create_graph=True)
     assert np.allclose(nbgrad.grad(made.sum(), g)[0].numpy(), np.log(3.0))
+
+
+def test_the_cotangent_of_a_divisor_does_not_overflow_on_the_way():
+    """g x may be infinite in float32 where g x / y / y is not: both quotients come first, in both modes and of addcdiv, too."""
+    x, y, g = nbgrad.tensor([1e30, 0.0]), nbgrad.tensor([1e35, 2.0], requires_grad=True), nbgrad.tensor([1e30, 3.0])
+    expected = nbgrad.tensor([-1e-10, 0.0])
+    for quotient in (lambda y: x / y, lambda y: nbgrad.addcdiv(nbgrad.zeros(2), x, y)):
+        assert nbgrad.allclose(nbgrad.grad(quotient(y), [y], g)[0], expected, rtol=1e-6, atol=0)
+        assert nbgrad.allclose(nbgrad.func.jvp(quotient, (y.detach(),), (g,))[1], expected, rtol=1e-6, atol=0)
