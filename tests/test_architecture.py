@@ -47,7 +47,10 @@ LAYERS = (
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate", "written in the public names"),
+    (
+        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate interop",
+        "written in the public names",
+    ),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
