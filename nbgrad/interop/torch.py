@@ -66,7 +66,7 @@ def torch_function(fn: Callable) -> Callable:
     """
     torch = library()
 
-    class Wrapped(torch.autograd.Function):  # type: ignore[name-defined, misc]
+    class Wrapped(torch.autograd.Function):  # type: ignore[name-defined]
         """The call as a node of torch's graph."""
 
         @staticmethod
