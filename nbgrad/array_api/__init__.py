@@ -30,8 +30,7 @@ abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bi
 conj copysign cos cosh divide equal exp expm1 floor_divide greater greater_equal hypot imag isfinite isinf isnan less
 less_equal log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
 negative nextafter not_equal positive pow real reciprocal remainder sign signbit sin sinh square sqrt subtract tan tanh
-matmul tensordot flip moveaxis reshape roll tile where broadcast_to tril triu empty_like full_like ones_like zeros_like
-from_dlpack
+matmul moveaxis tile where broadcast_to empty_like full_like ones_like zeros_like from_dlpack
 """
 
 

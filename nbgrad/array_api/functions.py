@@ -29,6 +29,7 @@ __all__ = [
     "empty",
     "expand_dims",
     "eye",
+    "flip",
     "floor",
     "full",
     "linspace",
@@ -42,6 +43,8 @@ __all__ = [
     "permute_dims",
     "prod",
     "repeat",
+    "reshape",
+    "roll",
     "round",
     "searchsorted",
     "sort",
@@ -51,6 +54,9 @@ __all__ = [
     "sum",
     "take",
     "take_along_axis",
+    "tensordot",
+    "tril",
+    "triu",
     "trunc",
     "unique_all",
     "unique_counts",
@@ -172,7 +178,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(x.unbind(axis))
 
 
-def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
     """A new axis of size 1."""
     return x.unsqueeze(axis)
 
@@ -203,6 +209,42 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """Every element, or slice along an axis, several times."""
     return nbgrad.repeat_interleave(x, repeats, axis)
+
+
+def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
+    """Elements in the opposite order, along all axes unless some are named."""
+    return x.flip(axes_of(x, axis))
+
+
+def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
+    """Elements moved along axes; without any, along all elements in a row."""
+    return nbgrad.roll(x, shift, axis)
+
+
+def reshape(x: Tensor, /, shape: Any, *, copy: bool | None = None) -> Tensor:
+    """Elements in another shape; ``copy``: True always, False never, None where it must be.
+
+    Raises:
+        ShapeError: ``copy`` is False, and the elements do not lie so.
+    """
+    if copy is False:
+        return x.view(tuple(shape))
+    return x.clone().reshape(tuple(shape)) if copy else x.reshape(tuple(shape))
+
+
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """Zeros above the k-th diagonal."""
+    return nbgrad.tril(x, k)
+
+
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """Zeros below the k-th diagonal."""
+    return nbgrad.triu(x, k)
+
+
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
+    """Sums of products over several axes."""
+    return nbgrad.tensordot(x1, x2, axes)
 
 
 # ---- indices ---------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import nbgrad
 from nbgrad.linalg import det, eigh, eigvalsh, inv, matmul, matrix_power, solve, svdvals
 
-from .. import Tensor, tensordot
-from .functions import matrix_transpose, vecdot
+from .. import Tensor
+from .functions import matrix_transpose, tensordot, vecdot
 
 __all__ = [
     "cholesky",
