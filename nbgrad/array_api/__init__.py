@@ -27,7 +27,7 @@ newaxis = None
 # Functions that are the package's own, by the standard's names.
 _SAME = """
 abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
-conj copysign cos cosh divide equal exp expm1 floor_divide greater greater_equal hypot imag isfinite isinf isnan less
+conj copysign cos cosh divide exp expm1 floor_divide greater greater_equal hypot imag isfinite isinf isnan less
 less_equal log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
 negative nextafter not_equal positive pow real reciprocal remainder sign signbit sin sinh square sqrt subtract tan tanh
 matmul moveaxis tile where broadcast_to empty_like full_like ones_like zeros_like from_dlpack
@@ -41,7 +41,7 @@ def _of_package(name: str) -> Callable[..., Any]:
 
 
 globals().update({name: _of_package(name) for name in _SAME.split()})
-bitwise_invert = nbgrad.bitwise_not
+bitwise_invert, equal = nbgrad.bitwise_not, nbgrad.eq  # torch's ``equal`` compares whole tensors
 
 __all__ = [  # noqa: PLE0604
     "__array_api_version__",
@@ -53,6 +53,7 @@ __all__ = [  # noqa: PLE0604
     "complex64",
     "complex128",
     "e",
+    "equal",
     "fft",
     "finfo",
     "float32",
