@@ -79,8 +79,8 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("amp", "cpu", "fft", "integrate", "multiprocessing", "safetensors", "signal", "sparse", "version")},
-    "__config__": "__config__",
+    **{name: name for name in ("amp", "array_api", "cpu", "fft", "integrate", "interop", "multiprocessing", "safetensors")},
+    **{name: name for name in ("signal", "sparse", "version", "__config__")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 

@@ -82,6 +82,8 @@ def axes(name: str, x: Tensor, s: Any, dim: Dims) -> tuple[tuple[int, ...], list
         ShapeError: other numbers of sizes and dimensions, or a dimension twice. DimError: there is no such dimension.
         RangeError: a size below 1.
     """
+    if s is None and type(dim) is int and x.ndim:  # as most are
+        return (wrap(name, dim, x.ndim),), [None]
     sizes = None if s is None else numbers(name, "s", s)
     if dim is not None:
         if not x.ndim:

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import int64
-from ..base.errors import ShapeError
+from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
 from ..base.size import Size
 from ..creation.factories import empty, empty_strided, tensor
@@ -178,6 +178,17 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     return CALLS["sum_to"](x if x.layout.dtype.differentiable else CALLS["to_dtype"](x, int64), shape)
 
 
+def __array_namespace__(x: Tensor, *, api_version: str | None = None) -> Any:
+    """The functions of the Array API standard: ``nbgrad.array_api``.
+
+    Raises:
+        ArgumentError: another version than 2021.12 to 2024.12.
+    """
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ArgumentError(f"__array_namespace__: api_version is {api_version!r}, expected '2024.12' or an earlier one.")
+    return import_module("nbgrad.array_api")
+
+
 # ---- installation --------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +250,7 @@ METHODS: dict[str, Callable] = {
     "to_dense": to_dense,
     "dense_dim": Tensor.dim,
     "sparse_dim": sparse_dim,
+    "__array_namespace__": __array_namespace__,
     "to_sparse": late_method("to_sparse"),
     "to_sparse_coo": late_method("to_sparse"),
     "to_sparse_csr": late_method("to_sparse_csr"),

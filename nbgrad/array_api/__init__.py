@@ -1,0 +1,76 @@
+"""The functions of the Array API standard 2024.12, by its names, on tensors: what libraries find by ``x.__array_namespace__()``.
+
+>>> import nbgrad
+>>> xp = nbgrad.ones(2).__array_namespace__()
+>>> xp.permute_dims(xp.reshape(xp.arange(6), (2, 3)), (1, 0)).shape
+nbgrad.Size([3, 2])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import e, inf, nan, pi
+from typing import Any
+
+import nbgrad
+
+from .. import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8
+from ..base.dtypes import bool_ as bool
+from . import fft, linalg
+from .dtypes import __array_namespace_info__, astype, can_cast, finfo, iinfo, isdtype, result_type
+from .functions import *  # noqa: F403
+from .functions import __all__ as _functions
+
+__array_api_version__ = "2024.12"
+newaxis = None
+
+# Functions that are the package's own, by the standard's names.
+_SAME = """
+abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
+conj copysign cos cosh divide exp expm1 floor_divide greater greater_equal hypot imag isfinite isinf isnan less
+less_equal log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
+negative nextafter not_equal positive pow real reciprocal remainder sign signbit sin sinh square sqrt subtract tan tanh
+matmul moveaxis tile where broadcast_to empty_like full_like ones_like zeros_like from_dlpack
+"""
+
+
+def _of_package(name: str) -> Callable[..., Any]:
+    """The package's function, as a function of this namespace."""
+    function: Callable[..., Any] = getattr(nbgrad, name)
+    return function
+
+
+globals().update({name: _of_package(name) for name in _SAME.split()})
+bitwise_invert, equal = nbgrad.bitwise_not, nbgrad.eq  # torch's ``equal`` compares whole tensors
+
+__all__ = [  # noqa: PLE0604
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "astype",
+    "bitwise_invert",
+    "bool",
+    "can_cast",
+    "complex64",
+    "complex128",
+    "e",
+    "equal",
+    "fft",
+    "finfo",
+    "float32",
+    "float64",
+    "iinfo",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "isdtype",
+    "linalg",
+    "nan",
+    "newaxis",
+    "pi",
+    "result_type",
+    "uint8",
+    *_SAME.split(),
+    *_functions,
+]
