@@ -1,4 +1,4 @@
-"""Loading: passes through a dataset of tensors, in one process."""
+"""Loading: passes through a dataset of tensors, in one process; a checkpoint from a file."""
 
 from __future__ import annotations
 
@@ -33,3 +33,15 @@ def test_pass_through_a_dataset_of_tensors(compare, size, shuffle):
     """Batches of rows and labels."""
     order = "shuffled" if shuffle else "in order"
     compare(f"DataLoader of a TensorDataset, 1024 rows of 64, batch {size}, {order}", both(pass_of, size, shuffle), budget=0.5)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_loading_a_checkpoint(compare, tmp_path, mapped):
+    """A file of 100 MB that each library wrote itself, in the system's cache; mapped, it is read where the numbers are."""
+
+    def loading(lib):
+        path = tmp_path / f"{lib.__name__}.pt"
+        lib.save({f"layer{k}": lib.ones(512, 512) for k in range(100)}, path)
+        return lambda: lib.load(path, mmap=mapped, weights_only=True)["layer99"].sum()
+
+    compare(f"load of 100 tensors of 1 MB{', mapped' if mapped else ''}", both(loading), budget=1.0)

@@ -77,6 +77,47 @@ def test_step_with_sgd(compare):
     compare("MLP training step, batch 128, 64-128-128-10, SGD", candidates, budget=0.6)
 
 
+def steps_of(lib, method):
+    """Steps of an optimizer over 50 small tensors, whose gradients stay."""
+    params = [lib.ones(8, 8).requires_grad_() for _ in range(50)]
+    for p in params:
+        p.grad = lib.full((8, 8), 0.5)
+    update = getattr(lib.optim, method)(params, lr=RATE)
+    return update.step
+
+
+@pytest.mark.parametrize(("method", "budget"), [("Adam", 0.3), ("Adafactor", None)])
+def test_steps_over_many_small_tensors(compare, method, budget):
+    """What an optimizer costs beside the arithmetic."""
+    compare(f"{method}, 50 tensors of 8x8, one step", both(steps_of, method), budget=budget, tolerance=None)
+
+
+def valley_of(lib):
+    """A step of LBFGS, of 20 directions, from the same place in the valley."""
+    start = lib.tensor([-1.2, 1.0])
+    x = start.clone().requires_grad_()
+
+    def run():
+        with lib.no_grad():
+            x.copy_(start)
+        optimizer = lib.optim.LBFGS([x], line_search_fn="strong_wolfe")
+
+        def closure():
+            optimizer.zero_grad()
+            loss = 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+            loss.backward()
+            return loss
+
+        return optimizer.step(closure)
+
+    return run
+
+
+def test_step_of_lbfgs(compare):
+    """A search in Rosenbrock's valley: passes over tiny tensors, and numbers that Python reads."""
+    compare("LBFGS with a line search, Rosenbrock's function of 2, one step", both(valley_of), budget=0.3)
+
+
 @pytest.mark.parametrize("optimizer", ["SGD with momentum", "Adam"])
 def test_step_with_other_optimizers(compare, optimizer):
     """The same with an optimizer that keeps state."""

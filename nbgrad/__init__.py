@@ -45,7 +45,7 @@ from .methods.install import FUNCTIONS as _functions, declare, install as _insta
 from .methods.memory import release_memory
 from .methods.namespaces import PLACES as _places, install_namespaces as _install_namespaces
 from .methods.public_names import public_names as _public_names
-from .methods.threads import get_num_threads, set_num_threads
+from .methods.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from .methods.torch_members import install_forms as _install_forms
 from .modes import lazy_bits as _lazy_bits
 from .modes.inference import is_inference
@@ -79,14 +79,23 @@ utils = _install_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("fft", "signal")},
+    **{name: name for name in ("amp", "cpu", "fft", "signal", "sparse", "integrate", "multiprocessing", "version", "__config__")},
     **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
 }
 
 
+_AUTOCAST = """autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
+get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
+set_autocast_gpu_dtype""".split()
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
+    **dict.fromkeys(("bilinear", "channel_shuffle", "group_norm", "layer_norm", "pdist", "rms_norm", "rrelu"), "nn.functional"),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
+    **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
+    **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
+    **dict.fromkeys(("sparse_coo", "sparse_coo_tensor", "sparse_csr", "sparse_csr_tensor"), "sparse"),
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

@@ -4,12 +4,23 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, autograd as autograd, backends as backends, cache as cache, cuda as cuda, distributions as distributions, fft as fft,
-    func as func, graph as graph, jit as jit, linalg as linalg, nn as nn, optim as optim, signal as signal, special as special,
-    testing as testing, utils as utils,
+    _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
+    distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate, jit as jit, linalg as linalg,
+    multiprocessing as multiprocessing, nn as nn, optim as optim, signal as signal, sparse as sparse, special as special,
+    testing as testing, utils as utils, version as version,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
+from .amp.autocast_mode import (
+    autocast as autocast, autocast_decrement_nesting as autocast_decrement_nesting,
+    autocast_increment_nesting as autocast_increment_nesting, clear_autocast_cache as clear_autocast_cache,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype, is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_cpu_enabled as is_autocast_cpu_enabled, is_autocast_enabled as is_autocast_enabled,
+    set_autocast_cache_enabled as set_autocast_cache_enabled, set_autocast_cpu_dtype as set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled as set_autocast_cpu_enabled, set_autocast_dtype as set_autocast_dtype,
+    set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype,
+)
 from .anomaly import (
     detect_anomaly as detect_anomaly, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
@@ -22,12 +33,17 @@ from .autograd.function import (
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .backends import absent as mps, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
     _force_original_view_tracking as _force_original_view_tracking,
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
-    get_float32_matmul_precision as get_float32_matmul_precision, is_view_replay_enabled as is_view_replay_enabled,
-    set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
+    get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_view_replay_enabled as is_view_replay_enabled, is_warn_always_enabled as is_warn_always_enabled,
+    set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal, set_warn_always as set_warn_always,
+    use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .base.dtypes import (
     DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool,
@@ -65,12 +81,15 @@ from .creation.generators import (
     initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state,
 )
 from .creation.numpy_exchange import from_numpy as from_numpy
+from .cuda import accelerator as accelerator
+from .distributions.sampling import binomial as binomial, poisson as poisson
 from .func import functional as functional
 from .graph.task import (
     current_autograd_node as current_autograd_node, current_graph_task_id as current_graph_task_id,
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,
     set_multithreading_enabled as set_multithreading_enabled,
 )
+from .jit import compiler as compiler
 from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
@@ -78,10 +97,11 @@ from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
 from .methods.files import load as load, save as save
 from .methods.install import declare as declare
+from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
-    column_stack as column_stack, detach as detach, fill as fill,
+    column_stack as column_stack, detach as detach, fill as fill, unravel_index as unravel_index,
 )
 from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
@@ -90,16 +110,27 @@ from .methods.random import (
     bernoulli as bernoulli, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
     randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm,
 )
-from .methods.settings import get_default_device as get_default_device, set_default_device as set_default_device
+from .methods.settings import (
+    get_default_device as get_default_device, get_device_module as get_device_module, set_default_device as set_default_device,
+    set_default_tensor_type as set_default_tensor_type,
+)
 from .methods.tensor_info import (
     broadcast_shapes as broadcast_shapes, get_device as get_device, is_nonzero as is_nonzero, is_same_size as is_same_size,
     is_signed as is_signed, is_storage as is_storage, is_tensor as is_tensor, numel as numel, result_type as result_type,
     typename as typename,
 )
-from .methods.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
+from .methods.threads import (
+    get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads,
+    set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads,
+)
 from .methods.typed_constructors import TensorType
 from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference
+from .nn.bilinear import bilinear as bilinear
+from .nn.functional import layer_norm as layer_norm, rrelu as rrelu
+from .nn.loss_functions import pdist as pdist
+from .nn.normalization import group_norm as group_norm, rms_norm as rms_norm
+from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .ops.expr import scalar as scalar
 from .ops.reduce import Extrema, Extremum
 from .profiling import profiler as profiler
@@ -118,6 +149,8 @@ from .signal.periodic import (
     bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
     hann_window as hann_window, kaiser_window as kaiser_window,
 )
+from .sparse.making import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
+from .sparse.tensors import sparse_coo as sparse_coo, sparse_csr as sparse_csr
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
     MemoryFormat, MemoryFormat as memory_format, channels_last as channels_last, channels_last_3d as channels_last_3d,

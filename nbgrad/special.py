@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base.calls import CALLS
-from .methods.install import FUNCTIONS, with_out
+from .methods.install import FUNCTIONS, function_form, with_out
 from .ops.core import OPS, Elementwise
 from .ops.variants import VARIANTS
 
@@ -25,9 +25,8 @@ def public(name: str) -> Callable:
     own = NAMES[name]
     if own in FUNCTIONS:
         return FUNCTIONS[own]
-    op = OPS[own]
-    assert isinstance(op, Elementwise)
-    return with_out(op, CALLS[own], f"special.{own}")
+    op, form = OPS[own], with_out if isinstance(OPS[own], Elementwise) else function_form
+    return form(op, CALLS[own], f"special.{own}")
 
 
 globals().update({name: public(name) for name in __all__})

@@ -19,6 +19,7 @@ from nbgrad.graph import task as graph_task
 from nbgrad.kernels.cpu.pool import available_threads
 from nbgrad.methods import printing
 from nbgrad.tensors import batch_levels
+from tests import samples  # noqa: F401  (what rows say is known before cases are taken)
 from tests.parts import take_part, whole_tests_are_asked_for
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.

@@ -6,7 +6,9 @@ NOTE [Parts]: tests over the whole table of operations, in each of many modes.
      added to the table moves nothing else
   3. tests, or values of a parameter (``alternating``), that are marked with every ``which`` share the operations out: each is seen
      in one of the modes
-  4. who names cases, by an id or by ``-k``, gets them all: ``pytest tests -k softsign`` is every test of that operation
+  4. an operation whose row says ``seldom``: none of its cases, unless somebody asks for all or names it; what decides about it in
+     every run is a test of its own
+  5. who names cases, by an id or by ``-k``, gets them all: ``pytest tests -k softsign`` is every test of that operation
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ from typing import Any
 
 import pytest
 
-__all__ = ["alternating", "in_part", "take_part", "whole_tests_are_asked_for"]
+__all__ = ["SELDOM", "alternating", "in_part", "take_part", "whole_tests_are_asked_for"]
+
+# Names of operations, see NOTE [Parts]; their rows enter them.
+SELDOM: set[str] = set()
 
 
 def alternating(*values: Any) -> list[Any]:
@@ -36,6 +41,8 @@ def in_part(marks: list[tuple[int, ...]], name: str) -> bool:
 
 def is_taken(item: pytest.Item) -> bool:
     """Whether a run takes this case."""
+    if getattr(item, "callspec", None) and item.callspec.params.get("name") in SELDOM:  # type: ignore[attr-defined]
+        return False
     marks = [mark.args for mark in item.iter_markers("part")]
     if not marks:
         return True

@@ -40,14 +40,14 @@ LAYERS = (
     ("forward", "directions of differentiation, and what tensors know of them"),
     ("autograd", "backward and grad, Functions, forward mode, checks of derivatives"),
     ("methods", "what hangs on Tensor and on the package"),
-    ("_C anomaly backends cache cuda debug", "what users look at, and switch on"),
+    ("_C __config__ anomaly backends cache cpu cuda debug version", "what users look at, and switch on"),
     ("profiling", "what ran, and how long"),
     ("recomputing", "saved tensors that are computed again"),
     ("func", "functions of functions: maps, derivatives"),
     ("jit", "graphs of programs: capture, differentiation, compilation"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
-    ("nn optim linalg special fft signal data distributions", "written in the public names"),
+    ("nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate", "written in the public names"),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
     ("cuda.check", "what a GPU does, looked at"),
 )
@@ -68,8 +68,9 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
+    "scipy": ("optim.minimize",),
 }
-NOWHERE = ("numba.cuda", "torch", "jax", "scipy", "matplotlib", "pytest")
+NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 
 
 class Import(NamedTuple):
@@ -264,6 +265,7 @@ TABLES = {
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("cubins.table", "WHOLLY"): "what a release carries is its size, not what operations are",
     ("modes.numbers", "BOUNDS"): "how far results of Python's own numbers reach, which no operation computes",
+    ("sparse.functions", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",
@@ -276,6 +278,7 @@ TABLES = {
     ("kernels.scalars", "FUNCTIONS"): "the declarations of the functions of numbers",
     ("kernels.scalars", "GUARDS"): "the declarations of the functions of numbers",
     ("kernels.scalars", "INT_FUNCTIONS"): "the declarations of the functions of numbers",
+    ("kernels.scalars", "OSCILLATING"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
@@ -482,7 +485,7 @@ ASK_FOR_THE_DEVICE = {
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport": (
+    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport tensors.shared multiprocessing": (
         "doors: what leaves a tensor, or comes in"
     ),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",

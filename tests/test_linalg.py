@@ -591,3 +591,34 @@ def test_powers_and_norms_that_need_no_lapack():
             call()
     with pytest.raises(nbgrad.ShapeError, match="linalg.matrix_norm: expected a matrix"):
         linalg.matrix_norm(nbgrad.ones(3))
+
+
+# ---- low rank ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (2, 4, 6)], ids=str)
+@pytest.mark.parametrize("complex", [False, True], ids=["real", "complex"])
+def test_low_rank_is_found(shape, complex):
+    """A matrix of rank 2, less a given one, comes back from two random directions; the factors are orthonormal."""
+    left, right = matrices(*shape[:-1], 2, complex=complex).detach(), matrices(*shape[:-2], 2, shape[-1], complex=complex).detach()
+    shift = matrices(*shape, complex=complex).detach()
+    U, S, V = nbgrad.svd_lowrank(left @ right + shift, 2, M=shift)
+    assert nbgrad.allclose((U * S.unsqueeze(-2)) @ V.mH, left @ right)
+    assert nbgrad.allclose(U.mH @ U, nbgrad.eye(2, dtype=U.dtype)) and nbgrad.allclose(V.mH @ V, nbgrad.eye(2, dtype=V.dtype))
+
+
+def test_principal_components():
+    """The variances along components are those of the covariance matrix; without centring, those about 0."""
+    rows = matrices(40, 3).detach() * nbgrad.tensor([3.0, 2.0, 1.0]) + 5.0
+    for center, about in ((True, rows.mean(0)), (False, 0.0)):
+        _, S, _ = nbgrad.pca_lowrank(rows, center=center)
+        assert nbgrad.allclose(S**2, linalg.eigvalsh((rows - about).T @ (rows - about)).flip(0))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda A: nbgrad.svd_lowrank(A, 4), lambda A: nbgrad.svd_lowrank(A, 1, -1), lambda A: nbgrad.pca_lowrank(A[0])]
+)
+def test_low_rank_refuses(call):
+    """More directions than there are, a negative number of turns, no matrix."""
+    with pytest.raises((nbgrad.RangeError, nbgrad.ShapeError), match="lowrank: "):
+        call(nbgrad.ones(4, 3))

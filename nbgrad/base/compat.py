@@ -22,11 +22,17 @@ from .grad_mode import ModeContext
 __all__ = [
     "_force_original_view_tracking",
     "are_deterministic_algorithms_enabled",
+    "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
+    "is_deterministic_algorithms_warn_only_enabled",
     "is_view_replay_enabled",
+    "is_warn_always_enabled",
     "region_activation_memory_budget",
+    "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
+    "set_flush_denormal",
     "set_override_stale_capture_stream",
+    "set_warn_always",
     "set_warn_on_accumulate_grad_stream_mismatch",
     "use_deterministic_algorithms",
 ]
@@ -35,7 +41,7 @@ __all__ = [
 class Settings:
     """What programs set for torch and may read again; nothing here depends on it, unless it says so."""
 
-    deterministic = False
+    deterministic = warn_only = warns_always = False
     matmul_precision = "highest"  # depended on by kernels/cuda/cublas.py
     warns_of_streams = True  # once; depended on by autograd/stream_walk.py
 
@@ -52,12 +58,60 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     True
     >>> nbgrad.use_deterministic_algorithms(False)
     """
-    Settings.deterministic = bool(mode)
+    Settings.deterministic, Settings.warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What ``use_deterministic_algorithms`` was last given."""
     return Settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """The ``warn_only`` that ``use_deterministic_algorithms`` was last given."""
+    return Settings.warn_only
+
+
+# Of set_deterministic_debug_mode: what its numbers and words mean for ``mode`` and ``warn_only``.
+DEBUG_MODES = {0: (False, False), 1: (True, True), 2: (True, False)}
+DEBUG_WORDS = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by a number or a word: 0, "default"; 1, "warn"; 2, "error".
+
+    Raises:
+        RangeError: another one.
+
+    >>> nbgrad.set_deterministic_debug_mode("warn")
+    >>> nbgrad.get_deterministic_debug_mode()
+    1
+    >>> nbgrad.set_deterministic_debug_mode(0)
+    """
+    number = DEBUG_WORDS.get(debug_mode, -1) if isinstance(debug_mode, str) else debug_mode
+    if number not in DEBUG_MODES:
+        raise RangeError(f"set_deterministic_debug_mode: got {debug_mode!r}, expected 'default', 'warn' or 'error'.")
+    mode, warn_only = DEBUG_MODES[number]
+    use_deterministic_algorithms(mode, warn_only=warn_only)
+
+
+def get_deterministic_debug_mode() -> int:
+    """The number of ``set_deterministic_debug_mode``."""
+    return 0 if not Settings.deterministic else 1 if Settings.warn_only else 2
+
+
+def set_warn_always(b: bool) -> None:
+    """Remember it: Python's own filters say which warnings are shown how often."""
+    Settings.warns_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What ``set_warn_always`` was last given."""
+    return Settings.warns_always
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: subnormal numbers are kept, since kernels promise them."""
+    return False
 
 
 def set_float32_matmul_precision(precision: str) -> None:

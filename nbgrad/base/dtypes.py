@@ -286,7 +286,13 @@ class finfo:
         self.dtype, self.bits = dtype.name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 10.0**-info.precision
+
+    def __repr__(self) -> str:
+        limits = ", ".join(
+            f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        )
+        return f"finfo({limits}, dtype={self.dtype})"
 
 
 class iinfo:
@@ -303,6 +309,9 @@ class iinfo:
             raise ArgumentError(f"iinfo: {dtype} is not an integer dtype. Hint: use finfo.")
         info = np.iinfo(dtype.numpy)
         self.dtype, self.bits, self.max, self.min = dtype.name, info.bits, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
 
 
 def require_floating(op: str, dtype: DType) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "inference_mode",
     "is_inference_mode_enabled",
     "decorate",
+    "converted_in_modes",
     "special",
 ]
 
@@ -29,6 +30,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Special interpreters that are active anywhere in the process: profiling, anomaly mode, saved-tensor hooks, tracing, ...
 # The fast path tests ``if special`` once; a list, because its truth value is the cheapest global test there is.
 special: list = []
+
+
+def converted_in_modes(op: str, *tensors: Any) -> tuple:
+    """Operands as the call of an operation would take them in a mode of mixed precision (modes/autocast.py): for functions that
+    compare dtypes, or go by them, before they call it. None is nothing."""
+    for active in special:
+        convert = getattr(active, "convert", None)
+        if convert is not None:
+            tensors = convert(op, tensors)
+    return tensors
+
 
 # The levels of forward mode that are open anywhere in the process, outermost first (forward/tangents.py). Other threads open and
 # close levels at any time: look at a copy, once, where a level of this thread must not be missed.

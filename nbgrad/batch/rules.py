@@ -15,6 +15,7 @@ from ..base.dtypes import bool_
 from ..creation.factories import arange
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
+from ..ops.channels import channels_in_steps
 from ..ops.linalg import kron_in_steps, with_addend
 from ..ops.recurrent import recurrent_in_steps
 from ..ops.reduce import names_none, reduced_dims
@@ -243,6 +244,12 @@ def scaled_rows(call: Call, batch: Batch) -> Any:
     if not has_batched(parameters):
         return batch.wrap(CALLS[call.op.name](batch.full(x), *parameters, **call.attributes))
     return scaled_in_steps(x, *parameters, *[None] * (2 - len(parameters)), **call.attributes)
+
+
+@batch_rule("standardise_channels")
+def standardise_channels(call: Call, batch: Batch) -> Any:
+    """By other operations: batches come before the dimension of channels."""
+    return channels_in_steps(*call.operands, **call.attributes)
 
 
 @batch_rule("recurrent", "recurrent_cotangents")

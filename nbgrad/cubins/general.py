@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..kernels.cuda.access import compute_dtype, conversion_dtype, vector_lanes
 from ..kernels.cuda.accumulators import accumulator
 from ..kernels.cuda.build import Recipe
-from ..kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, put
+from ..kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, most_folded, put
 from ..kernels.cuda.masks import nonzero, note_zeros, pack, positions, spread, truth
 from ..kernels.cuda.moves import (
     MOST_JOINED,
@@ -104,9 +104,10 @@ def indices() -> Iterator[Recipe]:
             continue
         of = accumulator(OPS[name], compute_dtype(dtype))
         source = {**of.source(), **index_source(64)}
-        for guarded in (False, True):
-            yield Recipe(fold_segments(of, dtype, "int32", "int32", 2, guarded), identity, of.dtype, source)
-            yield Recipe(merge_segments(of, dtype, "int32", 2, guarded), identity, of.dtype, source)
+        for (guarded, over), lanes in itertools.product(((False, False), (False, True), (True, True)), {1, most_folded(of, dtype)}):
+            folding = fold_segments(of, dtype, "int32", "int32", 2, guarded, over, lanes)
+            for template in (folding, merge_segments(of, dtype, "int32", 2, guarded, over, lanes)):
+                yield Recipe(template, identity, of.dtype, source)
     for dtype, ndim, apart in itertools.product(("bool", "float32", "int64"), (1, 2, 3), (False, True)):
         scalar = truth if dtype == "bool" else nonzero
         yield Recipe(positions(dtype, ndim, apart), scalar, compute_dtype(dtype), index_source(32))

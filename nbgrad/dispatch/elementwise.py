@@ -117,7 +117,7 @@ class ElementwiseCall:
         self.simple = len(op.operands) <= 2 and required and not self.stores and not any(op.fixed)
         self.plans = PLANS[op.name] = ElementwisePlans(op)
         self.found = of_default_dtype({}) if self.stores or op.integer_divisor else self.plans
-        self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed
+        self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed  # (its lists end there)
 
     def plan_of(self, key: Any) -> ElementwisePlan | None:
         """A plan for native code. None where ``missed`` must look at the operands, in this call or in every one."""
@@ -157,7 +157,8 @@ class ElementwiseCall:
     def past_modes(self, *operands: Any) -> Tensor:
         """The call of operands that no active mode concerns."""
         if self.bare is None:
-            self.bare = self.native_call(NEVER, lambda *operands: general(self.op, operands))
+            missed: Callable = lambda *operands: general(self.op, operands)
+            self.bare = self.native_call(NEVER, missed) if len(self.op.operands) <= FEW else missed
         return self.bare(*operands)
 
     def function(self) -> Callable:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from ..base import config
 from ..base.dtypes import WIDTHS, DType, bool_
 from ..base.errors import KernelError
-from ..kernels.codegen import guard_functions, scalar_function
+from ..kernels.codegen import guard_functions, runs_abreast, scalar_function
 from ..kernels.convert import conversion, rounding
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import Code, late
@@ -51,7 +51,8 @@ def elementwise_program(
     outs = tuple("bool" if predicate else dtype for predicate in formula.predicates)
     ins = tuple(("bool" if boolean else dtype, single) for (_, boolean), single in zip(formula.params, singles))
     guards = guard_functions(formula.name, formula.params, formula.results, dtype)
-    loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""), by_rows)
+    abreast = not by_rows and runs_abreast(formula.results, dtype)
+    loop = elementwise_loop(outs, ins, inplace, next(iter(guards), ""), by_rows, abreast)
     return Program(formula.name, loop, dtype, tuple({"scalar": function, **guards}.items()), False, by_rows)
 
 

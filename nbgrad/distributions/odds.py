@@ -1,14 +1,57 @@
-"""What families of one probability share: it is given as it is, or as the logarithm of its odds."""
+"""What families of one probability share: it is given as it is, or as the logarithm of its odds.
+
+``nbgrad.distributions.utils`` finds its names here.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import nbgrad
 
 from .. import Tensor
+from ..base.errors import ArgumentError
 from .constraints import real, unit_interval
 from .distribution import Family, lazy
 
-__all__ = ["Odds", "clamp_probs", "log_odds"]
+__all__ = ["Odds", "broadcast_all", "clamp_probs", "lazy_property", "log_odds", "logits_to_probs", "probs_to_logits"]
+
+lazy_property = lazy
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """Tensors and numbers as tensors of their common shape; numbers take the dtype and device of the first tensor.
+
+    Raises:
+        ArgumentError: one is neither. ShapeError: they do not broadcast.
+
+    >>> broadcast_all(nbgrad.zeros(2), 1.0)
+    (tensor([0., 0.]), tensor([1., 1.]))
+    """
+    for value in values:
+        if not isinstance(value, (Tensor, bool, int, float, complex)):
+            raise ArgumentError(f"broadcast_all: expected tensors and numbers, got {type(value).__name__}.")
+    like = next((value for value in values if isinstance(value, Tensor)), None)
+    options = {"dtype": nbgrad.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
+    return nbgrad.broadcast_tensors(*(v if isinstance(v, Tensor) else nbgrad.tensor(v, **options) for v in values))
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """Probabilities from logarithms of odds, or, where not ``is_binary``, from logarithms of weights along the last dimension.
+
+    >>> logits_to_probs(nbgrad.zeros(2)), logits_to_probs(nbgrad.zeros(1), is_binary=True)
+    (tensor([0.5000, 0.5000]), tensor([0.5000]))
+    """
+    return nbgrad.sigmoid(logits) if is_binary else logits.softmax(-1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """The logarithm of the odds, or, where not ``is_binary``, of the probabilities, away from infinity.
+
+    >>> probs_to_logits(nbgrad.tensor([0.5]), is_binary=True)
+    tensor([0.])
+    """
+    return log_odds(probs) if is_binary else clamp_probs(probs).log()
 
 
 def clamp_probs(probs: Tensor) -> Tensor:

@@ -15,8 +15,9 @@ import nbgrad
 
 from .. import Tensor
 from ..autograd.function import Function
+from ..base.errors import DTypeError, RangeError
 
-__all__ = ["binomial_sample", "log_gamma_sample", "poisson_sample", "von_mises_sample"]
+__all__ = ["binomial", "binomial_sample", "log_gamma_sample", "poisson", "poisson_sample", "von_mises_sample"]
 
 PROPOSALS = 12
 
@@ -128,10 +129,11 @@ def von_mises_sample(concentration: Tensor) -> Tensor:
 REACH = 8
 
 
-def poisson_sample(rate: Tensor) -> Tensor:
+def poisson_sample(rate: Tensor, generator: Any = None) -> Tensor:
     """Counts of the Poisson distribution: near the normal one's quantile, the smallest that reaches a uniform number."""
     wide = rate.to(nbgrad.float64)
-    uniform = nbgrad.rand(tuple(rate.shape), dtype=nbgrad.float64, device=rate.device).clamp(1e-16, 1 - 1e-16)
+    uniform = nbgrad.rand(tuple(rate.shape), dtype=nbgrad.float64, device=rate.device, generator=generator)
+    uniform = uniform.clamp(1e-16, 1 - 1e-16)
     root, z = wide.sqrt(), nbgrad.special.ndtri(uniform)
     least = (wide + root * z + (z.square() - 1) / 6 - 0.5).floor() - REACH
     steps = nbgrad.arange(2 * REACH + 1, dtype=nbgrad.float64, device=rate.device)
@@ -140,7 +142,7 @@ def poisson_sample(rate: Tensor) -> Tensor:
     return (least + (reached < uniform).sum(0)).clamp(min=0).to(rate.dtype)
 
 
-def binomial_sample(count: Tensor, probs: Tensor) -> Tensor:
+def binomial_sample(count: Tensor, probs: Tensor, generator: Any = None) -> Tensor:
     """Counts of successes: the sum of as many events as the largest count, in blocks that take little memory."""
     count, probs = nbgrad.broadcast_tensors(count, probs)
     most = int(count.max()) if count.numel() else 0
@@ -148,7 +150,66 @@ def binomial_sample(count: Tensor, probs: Tensor) -> Tensor:
     block = max(1, (1 << 22) // max(probs.numel(), 1))
     for start in range(0, most, block):
         tries = nbgrad.arange(start, min(start + block, most), device=probs.device)
-        uniform = nbgrad.rand((*probs.shape, len(tries)), dtype=probs.dtype, device=probs.device)
+        uniform = nbgrad.rand((*probs.shape, len(tries)), dtype=probs.dtype, device=probs.device, generator=generator)
         hits = (uniform < probs.unsqueeze(-1)) & (tries < count.unsqueeze(-1))
         found = found + hits.sum(-1)
     return found
+
+
+# ---- functions of the package --------------------------------------------------------------------------------------
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """For each rate a count of the Poisson distribution, in the shape and dtype of ``input``.
+
+    Counts do not depend on rates in a way that has a derivative: the result does not require grad.
+
+    Args:
+        input: rates, floating, >= 0.
+        generator: what the numbers are drawn by; the device's own by default.
+
+    Raises:
+        DTypeError: ``input`` is not floating. RangeError: a rate is negative or NaN.
+
+    >>> import nbgrad
+    >>> nbgrad.poisson(nbgrad.zeros(2))
+    tensor([0., 0.])
+    """
+    require_floating_rates("poisson", "input", input)
+    require_in("poisson", "input", input, input >= 0, ">= 0")
+    with nbgrad.no_grad():
+        return poisson_sample(input.detach(), generator)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How many of ``count`` tries with the success probability ``prob`` succeed, in their common shape and the dtype of ``prob``.
+
+    Args:
+        count: numbers of tries, >= 0.
+        prob: probabilities, floating.
+        generator: what the numbers are drawn by; the device's own by default.
+
+    Raises:
+        DTypeError: ``prob`` is not floating. RangeError: a count is negative, or a number is no probability.
+
+    >>> import nbgrad
+    >>> nbgrad.binomial(nbgrad.tensor([3.0, 5.0]), nbgrad.tensor([0.0, 1.0]))
+    tensor([0., 5.])
+    """
+    require_floating_rates("binomial", "prob", prob)
+    require_in("binomial", "count", count, count >= 0, ">= 0")
+    require_in("binomial", "prob", prob, (prob >= 0) & (prob <= 1), "from 0 to 1")
+    with nbgrad.no_grad():
+        return binomial_sample(count.detach(), prob.detach(), generator)
+
+
+def require_floating_rates(op: str, argument: str, x: Tensor) -> None:
+    """Refuse parameters that are not floating."""
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{op}: {argument} must be floating, got {x.dtype}.")
+
+
+def require_in(op: str, argument: str, x: Tensor, inside: Tensor, told: str) -> None:
+    """Refuse parameters that are not all ``inside``; ``told`` says of what."""
+    if not inside.all():
+        raise RangeError(f"{op}: {argument} must be {told}, got {x[~inside].reshape(-1)[0].item()}.")

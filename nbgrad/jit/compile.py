@@ -7,10 +7,11 @@ import functools
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
+from ..anomaly import is_anomaly_enabled
 from ..base import config
 from ..base.dtypes import get_default_dtype
-from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
-from ..base.grad_mode import mode
+from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeError, require_callable
+from ..base.grad_mode import mode, special, unusual
 from ..base.nested import Tree
 from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor, native
@@ -24,6 +25,7 @@ from .keys import key_of, key_of_tree, sharing
 from .leaves import NUMBERS, is_word
 from .members import METHOD
 from .rebound import State
+from .regions import in_region_alone, of_region
 from .rehearsals import in_modes, rehearsing
 from .runs import MISSED, Run
 from .structures import Foreign, flatten
@@ -65,6 +67,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
         self._taken_: dict[Any, frozenset[int]] = {}  # ints whose values it takes, by the structure of arguments
         self._postponed_: dict[Any, int] = {}
         self._count_, self._state_ = 0, State()
+        self._regions_: dict[Any, Compiled] = {}
         self._bound_: dict[str, Method] = {}  # by identity: of objects without a namespace, which live as long; the latest last
         self._quick_: Callable = self._positional_
         self._hints_ = Hints(getattr(self.fn, "__name__", "the function"))
@@ -137,7 +140,12 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
     @property
     def variants(self) -> list[Run]:
         """What was captured so far."""
-        return [variant for group in self._variants_.values() for variant in group]
+        own = [variant for group in self._variants_.values() for variant in group]
+        return own + [variant for each in self._regions_.values() for variant in each.variants]
+
+    def _made_of_(self, fn: Callable) -> Compiled:
+        """Another function, compiled alike."""
+        return Compiled(fn, self.fullgraph, self.exact, self.limit)
 
     def _positional_(self, *args: Any) -> Any:
         return self._dispatch_(args, {})
@@ -145,6 +153,8 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
     def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
         """A call that the quick way does not know."""
         self._room_.await_capture()
+        if special and in_region_alone() and not rehearsing() and not is_anomaly_enabled() and not unusual:
+            return of_region(self, self._made_of_)(*args, **kwargs)
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
@@ -327,7 +337,20 @@ def told(error: Exception) -> Exception:
     return error if known else GraphError(str(error))
 
 
-def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool = False, limit: int = 8) -> Any:
+def compile(
+    fn: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    exact: bool = False,
+    limit: int = 8,
+    model: Callable | None = None,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+) -> Any:
     """A function that computes the same, as one native call; of a module, a module.
 
     Its first call with arguments of certain layouts runs the function once on copies, to see what it computes; that becomes a
@@ -339,9 +362,13 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
         fullgraph: raise an error where a graph cannot hold the function, which runs as it is otherwise.
         exact: round every operation as it is rounded alone; else products may be fused with sums.
         limit: how many variants, for other layouts and other values of what the function depends on, are captured.
+        model, recompile_limit: torch's names of ``fn`` and ``limit``.
+        dynamic, backend, mode, options: a choice among torch's compilers; here there is one.
+        disable: return the function itself.
 
     Raises:
         ArgumentError, RangeError: ``fn`` is no function, ``limit`` no count. GraphError: ``fullgraph``, when it is called.
+        NotSupportedError: ``backend`` is a function, which would take torch's graphs.
 
     >>> import nbgrad
     >>> @nbgrad.jit.compile
@@ -350,8 +377,11 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
     >>> slope(nbgrad.tensor([1.0, 2.0], requires_grad=True))
     tensor([2., 4.])
     """
+    fn, limit = fn if model is None else model, limit if recompile_limit is None else recompile_limit
+    if callable(backend):
+        raise NotSupportedError("compile: backend is a function, which would take torch's graphs. Hint: leave it out.")
     if fn is None:
-        return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit)
+        return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit, disable=disable)
     require_callable("compile", fn)
     if isinstance(fn, Handle):
         fn = fn._compiled_.fn
@@ -359,5 +389,7 @@ def compile(fn: Callable | None = None, *, fullgraph: bool = False, exact: bool 
         raise ArgumentError(f"compile: limit must be an int, got {type(limit).__name__}.")
     if limit < 0:
         raise RangeError(f"compile: limit is {limit}, expected a number of variants >= 0.")
+    if disable:
+        return fn
     made = Compiled(fn, fullgraph, exact, limit)
     return handle_of(made) if is_module(fn) else made

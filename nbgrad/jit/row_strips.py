@@ -31,7 +31,7 @@ from .strips import Ending, Partial, heavy, kernel_of_rows, merges, parted, part
 
 __all__ = ["row_strips_of"]
 
-CACHED = 32768  # bytes that the strips of a loop have together
+CACHED = 65536  # bytes that the strips of a loop have together; what is called for a strip costs more than the second-level cache
 LINE = 64
 
 

@@ -279,7 +279,7 @@ def merges(partial: Partial, numel: int) -> list[tuple[int, Launch]]:
     pieces = -(-numel // PIECE)
     sums = Value(layout_of(dtype_of(piece.out), (pieces,), None, CPU))
     record = struct.pack("4q", blocks, PIECE // FOLDED, 1, 1)
-    last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, numel)
+    last = WALK_WORDS.pack(pieces, 0, 1, 0, 1 << 62, 1, merge.over(numel))
     return [
         (stage, Launch(blocks_address(piece), pieces, (sums,), reads, record, nodes=(node,))),
         (stage, Launch(kernel_of_rows(merge), 1, outs, (Place(sums),), last, nodes=(node,))),

@@ -14,7 +14,7 @@ from ..ops.core import OPS
 from ..ops.expr import Expr, postorder
 from .texts import late_text
 
-__all__ = ["Scalar", "guard_functions", "scalar_function"]
+__all__ = ["Scalar", "guard_functions", "runs_abreast", "scalar_function"]
 
 REAL = ("float32", "float64")
 
@@ -162,6 +162,14 @@ def guard_table(dtype: str) -> dict[str, Guard]:
 
         return {op: Guard(test, COMPLEX_FUNCTIONS[op], precise) for op, (test, precise) in COMPLEX_GUARDS.items()}
     return {}
+
+
+def runs_abreast(results: tuple[Expr, ...], dtype: str) -> bool:
+    """Whether a loop computes four vectors at a time: ``ABREAST`` of scalars."""
+    from .scalars import ABREAST, FUNCTIONS
+
+    called = [node.op for node in postorder(results) if node.op in FUNCTIONS and not (node.op in OPS and OPS[node.op].cheap)]
+    return dtype in REAL and 0 < len(called) <= 2 and ABREAST.issuperset(called)
 
 
 def guard_functions(name: str, params, results: tuple[Expr, ...], dtype: str) -> dict[str, Callable]:

@@ -11,6 +11,7 @@ def load() -> None:
     # Order does not matter.
     from . import (  # noqa: F401
         attention,
+        channels,
         complex,
         convolution,
         copy,

@@ -23,7 +23,7 @@ from ..dispatch.plans import elementwise_plan
 from ..kernels.cpu.blas import gemm_address, packs_operands
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_to, row_products, typed_parts
+from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, is_tiny, move_all, row_products, typed_parts
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS
 from ..ops.expr import symbol
@@ -166,9 +166,9 @@ def cuts(m: int, n: int, k: int) -> tuple[int, int, bool]:
 
 
 @late
-def kernel(dtype: str) -> int:
-    """The address of the kernel for a dtype of computation."""
-    return address(Program("gemm", gemm, dtype, typed_parts(dtype)))
+def kernel(dtype: str, blas_only: bool) -> int:
+    """The address of the kernel for a dtype of computation; of products all of whose blocks are BLAS's, or of any."""
+    return address(Program("gemm", gemm, dtype, typed_parts(dtype, blas_only)))
 
 
 def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bias: Layout | None = None) -> GeneralPlan | None:
@@ -186,8 +186,9 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bi
     size, name = dtype.itemsize, dtype.compute
     blocks, block, by_columns = cuts(m, n, k)
     across, down, over = addend or (0, 0, 0)
+    blas, last = gemm_address(name), (n if by_columns else m) - (blocks - 1) * block
     words = [
-        gemm_address(name),
+        blas,
         a[0],
         b[0],
         m,
@@ -215,8 +216,9 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bi
     flags = PARALLEL if m * n * k * (units // blocks) >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // max(1, m * n * k // blocks))
     operands = layouts if bias is None or len(layouts) == 3 else (*layouts, bias)
+    code = kernel(name, blas != 0 and not is_tiny(last, m if by_columns else n, k))
     record = pack_record(
-        kernel(name), units if out.numel else 0, grain, 1, (0,) * len(operands), flags, struct.pack(f"{len(words)}q", *words)
+        code, units if out.numel else 0, grain, 1, (0,) * len(operands), flags, struct.pack(f"{len(words)}q", *words)
     )
     return GeneralPlan(record, (out.template,), operands)
 
@@ -280,7 +282,7 @@ COMBINED = 1 << 10
 def vector_kernel(dtype: str, by_rows: bool) -> int:
     """The address of the kernel of matrix times vector: the matrix's rows lie side by side, or its columns."""
     function = row_products if by_rows else column_sums
-    return address(Program(function.__name__, function(dtype), dtype, (("move_to", move_to),), reassociate=by_rows))
+    return address(Program(function.__name__, function(dtype), dtype, (("move_all", move_all),), by_rows, apart=True))
 
 
 def is_lazy(layouts: tuple[Layout, ...]) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache
+from itertools import pairwise
 from typing import Any, Callable, NamedTuple
 
 from ..base.bounded import keep
@@ -165,6 +166,8 @@ def match_gaps(kinds: str, sizes: list[int], steps: list[int]) -> FoldWalk | Non
 @late
 def kernel(fold: Fold, by_columns: bool, length: int = 0) -> int:
     """Address of the kernel of a fold and a walk; of rows of a ``length`` that are short."""
+    if not by_columns and not length:
+        fold = fold.long_rows or fold
     made, bindings = short_rows(fold, length) if length else (columns if by_columns else rows)(fold)
     return address(Program(f"{fold.name}_{'columns' if by_columns else 'rows'}", made, fold.dtype, bindings, True))
 
@@ -181,10 +184,10 @@ def launch_record(fold: Fold, walk: FoldWalk, over: int) -> bytes:
     if walk.columns:
         tiles = -(-walk.width // TILE)
         units, work = walk.outer * tiles, walk.length * min(walk.width, TILE)
-        words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, over)
+        words = (walk.length, walk.step * size, walk.width, walk.outer_step * size, tiles, walk.times, fold.over(over))
     else:
         units, work = walk.outer, walk.length * walk.segments
-        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, over)
+        words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, fold.over(over))
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 4 // max(work, 1))
     return pack_record(code, units, grain, 1, (0,), parallel, struct.pack("7q", *words))
@@ -192,7 +195,7 @@ def launch_record(fold: Fold, walk: FoldWalk, over: int) -> bytes:
 
 def whole_record(fold: Fold, numel: int) -> bytes:
     """The record for reducing all of a dense operand to one element, of any shape."""
-    return whole_head(fold, numel >= PARALLEL_FROM) + WALK_WORDS.pack(numel, 0, 1, 0, 1 << 62, 1, numel)
+    return whole_head(fold, numel >= PARALLEL_FROM) + WALK_WORDS.pack(numel, 0, 1, 0, 1 << 62, 1, fold.over(numel))
 
 
 @cache
@@ -200,11 +203,11 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
     """``whole_record`` of a fold by the number of elements; None for so many that threads should share them, and for none: an
     extremum of nothing is refused.
     """
-    head, pack = whole_head(fold, False), WALK_WORDS.pack
+    head, pack, over = whole_head(fold, False), WALK_WORDS.pack, fold.over
 
     def record(numel: int) -> bytes | None:
         if 0 < numel < PARALLEL_FROM:
-            return head + pack(numel, 0, 1, 0, 1 << 62, 1, numel)
+            return head + pack(numel, 0, 1, 0, 1 << 62, 1, over(numel))
         return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
 
     return record
@@ -325,7 +328,7 @@ def in_pieces(piece: Fold, merge: Fold, layout: Layout, out: Layout) -> Callable
     partial = layout_of(layout.dtype if piece.out == layout.dtype.name else _DTYPES[piece.out], (pieces,), None, layout.device)
     record = pack_record(kernel(piece, False), pieces, 1, 1, (0,), PARALLEL, words)
     first = GeneralPlan(record, (partial.template,), (layout,))
-    words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, layout.numel)
+    words = struct.pack("7q", pieces, 0, 1, 0, 1 << 62, 1, merge.over(layout.numel))
     record = pack_record(kernel(merge, False), 1, 1, 1, (0,), 0, words)
     second = GeneralPlan(record, (out.template,), (partial,))
     return lambda op, tensors, attributes: native.fresh(second, native.fresh(first, tensors[0]))
@@ -449,11 +452,13 @@ def split_at(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     return math.prod(shape[:dim]), shape[dim] if shape else 1, math.prod(shape[dim + 1 :])
 
 
-def split_launch(code: Code, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int, outs: int = 1) -> bytes:
-    """The record of a kernel over ``[outer, length, width]``; ``own`` are its further words."""
+def split_launch(
+    code: Code, split: tuple[int, int, int], operands: int, by_columns: bool, *own: int, outs: int = 1, segments: int = 1
+) -> bytes:
+    """The record of a kernel over ``[outer, length, width]``; ``own`` are its further words, a unit is so many ``segments``."""
     outer, length, width = split
     tiles = -(-width // TILE) if by_columns else 1
-    units, work = (outer * tiles if length and width else 0), length * min(width, TILE)
+    units, work = (outer * tiles if length and width else 0), length * min(width, TILE) * segments
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 8 // max(work, 1))
     words = struct.pack(f"{3 + len(own)}q", length, width, tiles, *own)
@@ -533,20 +538,25 @@ def variance_dims(op: General, x: Layout, attributes: dict) -> tuple[tuple[int, 
 def _variance(op, layouts, attributes):
     x = layouts[0]
     dims, out = variance_dims(op, x, attributes)
-    neighbours = not dims or dims == tuple(range(dims[0], dims[-1] + 1))
+    correction = attributes["correction"]
     if not runs_as_it_lies(x):
         return arranged_call
-    if not float(attributes["correction"]).is_integer():
+    if not float(correction).is_integer():
         return lambda op, tensors, attributes: rescaled(op, tensors[0], math.prod(x.shape[d] for d in dims), attributes)
-    if not neighbours:
+    kept = [d for d in range(x.ndim) if d not in dims]
+    if dims and kept and dims[0] == 0 and kept == list(range(kept[0], kept[-1] + 1)) and dims[-1] > kept[-1]:
+        segments, rows, length = (math.prod(x.shape[a:b]) for a, b in pairwise((0, kept[0], kept[-1] + 1, x.ndim)))
+        split, by_columns = (rows, length, 1), False
+    elif not dims or dims == tuple(range(dims[0], dims[-1] + 1)):
+        first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
+        split, segments = (math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])), 1
+        by_columns = split[2] > 1
+    else:
         return lambda op, tensors, attributes: reordered(op, tensors[0], dims, attributes)
-    first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
-    split = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])
-    if split[1] == 0:
+    if split[1] * segments == 0:
         return lambda op, tensors, attributes: CALLS["new_full"](out, math.nan)
-    by_columns = split[2] > 1
-    code = variance_kernel(op.name, x.dtype.name, by_columns)
-    return GeneralPlan(split_launch(code, split, 1, by_columns, int(attributes["correction"])), (out.template,), layouts)
+    code, own = variance_kernel(op.name, x.dtype.name, by_columns), (int(correction), segments, split[0] * split[1])
+    return GeneralPlan(split_launch(code, split, 1, by_columns, *own, segments=segments), (out.template,), layouts)
 
 
 def rescaled(op, x: Tensor, count: int, attributes: dict) -> Tensor:
@@ -558,7 +568,7 @@ def rescaled(op, x: Tensor, count: int, attributes: dict) -> Tensor:
 
 
 def reordered(op, x: Tensor, dims: tuple[int, ...], attributes: dict) -> Tensor:
-    """Reduce dimensions that are no neighbours: bring them to the end."""
+    """Reduce dimensions that lie apart: bring them to the end."""
     shape = kept_shape(x.layout.shape, dims, attributes["keepdim"])
     y = CALLS["contiguous_copy"](kept_first(x, dims))
     last = tuple(range(x.layout.ndim - len(dims), x.layout.ndim))

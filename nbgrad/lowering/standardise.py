@@ -13,8 +13,7 @@ from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.softmax import below
-from ..kernels.templates.standardise import Rows, standardise_loop
+from ..kernels.templates.standardise import Rows, names_of, standardise_loop
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout
 from .reduce import arranged, arranged_call, runs_as_it_lies
@@ -85,7 +84,7 @@ def wide_dtype(dtype: DType) -> DType:
 def kernel(rows: Rows, dtype: str) -> int:
     """Address of one of the loops."""
     name = "standardise" + "_backward" * rows.backward
-    return address(Program(name, standardise_loop(rows, dtype), dtype, (("below", below),), True))
+    return address(Program(name, standardise_loop(rows, dtype), dtype, names_of(), True, apart=True))
 
 
 def plan(rows: Rows, split: Split, layouts: tuple[Layout, ...], outs: tuple[Layout, ...], eps: float, share: int) -> GeneralPlan:

@@ -400,6 +400,10 @@ def require_formulas(name: str, forward: Any, partials: Any, options: dict[str, 
             f"{name}: the formula's parameters are {inspect.signature(forward)}, expected the names of its operands. "
             "Hint: lambda x, y: x * y; with no * and no / between them."
         )
+    if reserved := sorted({"g", "out"} & {operand for operand, _ in kinds}):
+        raise ArgumentError(
+            f"{name}: an operand is called {reserved[0]!r}, in derivatives the cotangent or the result. Hint: another name."
+        )
     known = {p.name for made in (Elementwise, Op) for p in inspect.signature(made).parameters.values() if p.kind is p.KEYWORD_ONLY}
     if unknown := sorted({*options} - known):
         raise ArgumentError(f"{name}: there is no option {unknown[0]!r}. Hint: one of {', '.join(sorted(known))}.")

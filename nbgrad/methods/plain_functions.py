@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..base.calls import CALLS
+from ..base.dtypes import INTEGER
+from ..base.errors import DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
 from ..creation.factories import empty_like
 from ..dispatch.out import write_out
@@ -12,7 +15,7 @@ from ..tensors.layout import broadcast_shapes as common_shape
 from ..tensors.tensor import Tensor
 from .tensor_info import require_tensor
 
-__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "column_stack", "detach", "fill"]
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "column_stack", "detach", "fill", "unravel_index"]
 
 
 def as_sequence(tensors: tuple) -> tuple:
@@ -111,3 +114,34 @@ def fill(input: Tensor, value: Any) -> Tensor:
     if x.layout.numel < 4096 or special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
         return x.clone().fill_(value)  # of few elements the quicker way
     return empty_like(x).fill_(value)  # no history, so nothing of it is copied
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The position along each dimension of elements that are counted row by row: a tensor a dimension, of the shape of ``indices``.
+
+    Args:
+        indices: integers; negative ones count from the end.
+        shape: sizes of the dimensions, or the size of one.
+
+    Raises:
+        DTypeError: no integers. ShapeError: a negative size. RangeError: an index is beyond the elements.
+
+    >>> import nbgrad
+    >>> nbgrad.unravel_index(nbgrad.tensor([4, -1]), (2, 3))
+    (tensor([1, 1]), tensor([1, 2]))
+    """
+    left = require_tensor("unravel_index", indices)
+    if left.layout.dtype.category != INTEGER:
+        raise DTypeError(f"unravel_index: indices must be integers, got {left.layout.dtype}.")
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"unravel_index: sizes must be >= 0, got {list(sizes)}.")
+    count = math.prod(sizes)
+    if ((left >= count) | (left < -count)).any():
+        raise RangeError(f"unravel_index: an index is beyond the {count} elements of {list(sizes)}.")
+    found = []
+    for size in reversed(sizes):
+        step = max(size, 1)  # of nothing there is no index to divide
+        found.append(left % step)
+        left = left // step  # rounds down, so that negative indices wrap
+    return tuple(reversed(found))

@@ -9,7 +9,7 @@ from ..base.dtypes import DType
 from ..base.size import Size
 from ..tensors import memory_format
 from ..tensors.storage import Device
-from . import files, plain_functions, settings, tensor_info
+from . import files, low_rank, plain_functions, settings, tensor_info
 from .typed_constructors import CONSTRUCTOR_NAMES, constructor
 
 __all__ = ["public_names"]
@@ -18,7 +18,9 @@ __all__ = ["public_names"]
 def public_names() -> dict[str, Any]:
     """What the package's namespace gets: functions, constants, constructors, types."""
     names: dict[str, Any] = {
-        name: getattr(module, name) for module in (tensor_info, plain_functions, settings, files) for name in module.__all__
+        name: getattr(module, name)
+        for module in (tensor_info, plain_functions, settings, files, low_rank)
+        for name in module.__all__
     }
     names |= {"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "newaxis": None}
     names |= {"Size": Size, "device": Device, "dtype": DType, "memory_format": memory_format.MemoryFormat}

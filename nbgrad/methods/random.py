@@ -39,6 +39,7 @@ from ..tensors.memory_format import MemoryFormat
 from ..tensors.storage import Device, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from ..views import check_inplace
+from . import transformed_draws
 
 __all__ = [
     "Generator",
@@ -631,7 +632,8 @@ def refuse_named(op: str, named: dict) -> None:
         raise ArgumentError(f"{op}: unexpected arguments {', '.join(named)}.")
 
 
-METHODS = {f.__name__: f for f in (bernoulli, bernoulli_, exponential_, multinomial, normal_, random_, uniform_)}
+OWN_METHODS = (bernoulli, bernoulli_, exponential_, multinomial, normal_, random_, uniform_)
+METHODS: dict[str, Callable] = {f.__name__: f for f in OWN_METHODS} | transformed_draws.METHODS
 FUNCTIONS = {name: globals()[name] for name in __all__}
 
 

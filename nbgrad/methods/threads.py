@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..base.errors import RangeError
 from ..tensors.tensor import native
 
-__all__ = ["set_num_threads", "get_num_threads"]
+__all__ = ["get_num_interop_threads", "get_num_threads", "set_num_interop_threads", "set_num_threads"]
 
 
 def set_num_threads(threads: int) -> None:
@@ -30,3 +31,22 @@ def get_num_threads() -> int:
     True
     """
     return native.pool.get_num_threads()
+
+
+_between = [1]
+
+
+def set_num_interop_threads(threads: int) -> None:
+    """Remember it: calls run one after the other, each with the threads of ``set_num_threads``.
+
+    Raises:
+        RangeError: no positive whole number.
+    """
+    if type(threads) is not int or threads < 1:
+        raise RangeError(f"set_num_interop_threads: got {threads!r}, expected a whole number from 1 on.")
+    _between[0] = threads
+
+
+def get_num_interop_threads() -> int:
+    """What ``set_num_interop_threads`` was last given; 1 before."""
+    return _between[0]

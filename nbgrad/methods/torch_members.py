@@ -6,11 +6,12 @@ Nothing here has a derivative of its own: what can be recorded is written in ope
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import int64
-from ..base.errors import ArgumentError, ShapeError
+from ..base.errors import ShapeError
 from ..base.grad_mode import traces
 from ..base.size import Size
 from ..creation.factories import empty, empty_strided, tensor
@@ -63,25 +64,51 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
 
 
 def share_memory_(x: Tensor) -> Tensor:
-    """Memory that other processes see.
+    """Move the tensor, with all that shares its storage, to memory that other processes can see: forks of this one, and those to
+    which ``nbgrad.multiprocessing`` sends it. Arrays of NumPy and tensors of ``x.data`` that were there before stay behind.
+
+    Returns:
+        The tensor.
 
     Raises:
-        ArgumentError: always. Hint: a NumPy array on ``multiprocessing.shared_memory`` can be shared by ``nbgrad.from_numpy``.
+        NotSupportedError: it is on a GPU. InplaceError: its memory is read-only.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2).share_memory_().is_shared()
+    True
     """
-    raise ArgumentError(
-        "share_memory_: tensors do not share memory with other processes by themselves. "
-        "Hint: nbgrad.from_numpy(array) of an array on multiprocessing.shared_memory."
-    )
+    from ..tensors.shared import share  # which few programs need
+
+    share("share_memory_", x._storage_)
+    return x
+
+
+def is_shared(x: Tensor) -> bool:
+    """Whether other processes can see its memory: see ``share_memory_``."""
+    from ..tensors.shared import shared_owner
+
+    return shared_owner(x._storage_.array) is not None
 
 
 def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself: there are no sparse ones."""
+    """The tensor itself, which is dense."""
     return x
 
 
 def sparse_dim(x: Tensor) -> int:
-    """0: there are no sparse tensors."""
+    """0: the tensor is dense."""
     return 0
+
+
+def late_method(name: str) -> Callable:
+    """A method that is imported from ``nbgrad.sparse`` when it is called."""
+
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module("nbgrad.sparse"), name)(x, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"See ``nbgrad.sparse.{name}``."
+    return method
 
 
 # ---- new tensors ---------------------------------------------------------------------------------------------------
@@ -184,7 +211,7 @@ ABSENT = (
     "is_mtia",
     "is_vulkan",
 )
-PROPERTIES = {name: constant(False, "False: a kind of tensor that torch has and nbgrad has not.") for name in ABSENT}
+PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,
@@ -207,11 +234,14 @@ METHODS: dict[str, Callable] = {
     "is_signed": is_signed,
     "is_nonzero": is_nonzero,
     "is_pinned": is_pinned,
-    "is_shared": answer(False, "False: see ``share_memory_``."),
+    "is_shared": is_shared,
     "is_distributed": answer(False, "False, as of all tensors."),
     "to_dense": to_dense,
     "dense_dim": Tensor.dim,
     "sparse_dim": sparse_dim,
+    "to_sparse": late_method("to_sparse"),
+    "to_sparse_coo": late_method("to_sparse"),
+    "to_sparse_csr": late_method("to_sparse_csr"),
 }
 
 

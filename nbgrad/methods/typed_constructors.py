@@ -18,9 +18,10 @@ class TensorType(type):
     """Of the old constructors: a tensor of its dtype is an instance."""
 
     dtype: DType
+    place: str
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        device = on_device(cls.__name__, device)
+        device = on_device(cls.__name__, device or cls.place or None)
         if all(isinstance(size, int) for size in args):
             return empty(*(args or (0,)), dtype=cls.dtype, device=device)
         if len(args) != 1:
@@ -31,13 +32,13 @@ class TensorType(type):
         return tensor(data, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, x: object) -> bool:
-        return isinstance(x, Tensor) and x.layout.dtype is cls.dtype
+        return isinstance(x, Tensor) and x.layout.dtype is cls.dtype and x.device.type == (cls.place or "cpu")
 
 
 CONSTRUCTOR_NAMES = {dtype: f"{name}Tensor" for dtype, name in TYPE_NAMES.items() if not dtype.is_complex}
 
 
-def constructor(name: str, dtype: DType) -> type:
-    """The class ``FloatTensor`` and its like."""
+def constructor(name: str, dtype: DType, place: str = "") -> type:
+    """The class ``FloatTensor`` and its like; ``place``: a device, "" for the default one."""
     doc = f"The old form of ``tensor(data, dtype=nbgrad.{dtype.name})`` and of ``empty(*sizes, dtype=nbgrad.{dtype.name})``."
-    return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "nbgrad"})
+    return TensorType(name, (), {"dtype": dtype, "place": place, "__doc__": doc, "__module__": f"nbgrad.{place}".rstrip(".")})

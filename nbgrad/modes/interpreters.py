@@ -49,9 +49,9 @@ __all__ = [
     "RANKS",
 ]
 
-# From the user's side inwards: what an overriding type says, what a batch means, who measures, tangents, what a checkpointed
-# function keeps, inference tensors, lazy bits, graphs that are captured.
-RANKS = ("overrides", "batching", "profiling", "tangents", "selection", "inference", "bits", "capture")
+# From the user's side inwards: what an overriding type says, mixed precision, what a batch means, who measures, tangents, what a
+# checkpointed function keeps, inference tensors, lazy bits, graphs that are captured.
+RANKS = ("overrides", "casting", "batching", "profiling", "tangents", "selection", "inference", "bits", "capture")
 
 
 class Call:

@@ -36,23 +36,23 @@ def embedding_bag(
         offsets: shape ``(bags,)``, from 0 on and rising; with ``include_last_offset`` one more, the end.
         max_norm, norm_type, scale_grad_by_freq: as of ``embedding``.
         mode: "sum", "mean" or "max"; of an empty bag 0.
+        sparse: without effect, as of ``embedding``.
         per_sample_weights: what rows are multiplied by, of the shape of ``input``; for "sum".
         padding_idx: a row that does not count.
+        sparse: without effect: the gradient is dense, with the same numbers.
 
     Returns:
         Tensor of shape ``(bags, size)``.
 
     Raises:
         ArgumentError: ``offsets`` where bags are rows, or none where they are not. RangeError: an unknown mode.
-        ShapeError: the input has more dimensions, or the weights other ones. NotSupportedError: ``sparse``; weights of other modes.
+        ShapeError: the input has more dimensions, or the weights other ones. NotSupportedError: weights of other modes.
 
     >>> import nbgrad
     >>> table = nbgrad.tensor([[1.0], [2.0], [4.0]])
     >>> embedding_bag(nbgrad.tensor([0, 1, 2]), table, nbgrad.tensor([0, 2]), mode="sum").tolist()
     [[3.0], [4.0]]
     """
-    if sparse:
-        raise NotSupportedError("embedding_bag: sparse gradients are not there. Hint: sparse=False.")
     if mode not in ("sum", "mean", "max"):
         raise RangeError(f"embedding_bag: mode is {mode!r}, expected 'sum', 'mean' or 'max'.")
     if input.ndim not in (1, 2):

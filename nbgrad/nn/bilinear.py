@@ -8,12 +8,14 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import RangeError, ShapeError
+from ..modes.autocast import casts
 from . import init
 from .module import Module
 
 __all__ = ["Bilinear", "bilinear"]
 
 
+@casts(cpu="plain", cuda="widest")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every k.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import DimError, DTypeError, NotSupportedError
+from ..base.errors import DimError, DTypeError
 from ..ops.kinds import constant_number
 
 __all__ = ["embedding"]
@@ -29,19 +29,18 @@ def embedding(
         max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide the gradient of each row by how often it was looked up.
+        sparse: without effect: the gradient has all rows, of which the others are zeros; see ``optim.SparseAdam``.
 
     Returns:
         Tensor of shape ``(*input.shape, size)``.
 
     Raises:
-        DTypeError: the input is not of whole numbers. DimError: a number that is no row. NotSupportedError: ``sparse``.
+        DTypeError: the input is not of whole numbers. DimError: a number that is no row.
 
     >>> import nbgrad
     >>> embedding(nbgrad.tensor([1, 0]), nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
     """
-    if sparse:
-        raise NotSupportedError("embedding: sparse gradients are not there. Hint: sparse=False.")
     if input.dtype not in (nbgrad.int64, nbgrad.int32):
         raise DTypeError(f"embedding: input is {input.dtype}, expected int64 or int32.")
     if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:

@@ -10,6 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..modes.autocast import casts
 from ..ops.losses import old_reduction, reduced
 from ..tensors.batch_levels import is_batched
 
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 
+@casts(cpu="single", cuda="single")
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -61,6 +63,7 @@ def cosine_embedding_loss(
     return reduced("cosine_embedding_loss", losses, reduction)
 
 
+@casts(cpu="single", cuda="single")
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -75,6 +78,7 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", far + nbgrad.where(target != -1, input, 0.0), reduction)
 
 
+@casts(cpu="single", cuda="single")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -89,6 +93,7 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", (margin - target * (input1 - input2)).clamp_min(0), reduction)
 
 
+@casts(cpu="single", cuda="single")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -135,6 +140,7 @@ def triplet_margin_with_distance_loss(
     return reduced("triplet_margin_loss", (near - far + margin).clamp_min(0), reduction)
 
 
+@casts(cpu="single", cuda="single")
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -158,6 +164,7 @@ def multilabel_soft_margin_loss(
     return reduced("multilabel_soft_margin_loss", losses.mean(-1), reduction)
 
 
+@casts(cpu="single", cuda="single")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -181,6 +188,7 @@ def multi_margin_loss(
     return reduced("multi_margin_loss", losses.reshape(target.shape), reduction)
 
 
+@casts(cpu="single", cuda="single")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -466,6 +466,12 @@ class Module:
             parameter.requires_grad_(requires_grad)
         return self
 
+    def share_memory(self) -> Any:
+        """Move parameters and buffers to memory that other processes can see (``Tensor.share_memory_``); returns self."""
+        for x in (*self.parameters(), *self.buffers()):
+            x.share_memory_()
+        return self
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients; with ``set_to_none=False``, detach them and fill them with zeros."""
         zero_grads(self.parameters(), set_to_none)

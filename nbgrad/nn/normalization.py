@@ -10,6 +10,9 @@ import nbgrad
 from .. import Tensor
 from ..base.dtypes import DType
 from ..base.errors import DTypeError, RangeError, ShapeError
+from ..base.grad_mode import special
+from ..modes.autocast import operand
+from ..ops.channels import channels_in_steps
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
 from ..ops.standardise import scaled_in_steps
@@ -61,6 +64,9 @@ def normal_rows(
     dtype = x.layout.dtype
     if not dtype.is_floating_point:
         raise DTypeError(f"{name}: expected a floating tensor, got {dtype}. Hint: input.float().")
+    if special and name != "instance_norm":
+        x = operand(x, cpu="", cuda="single")
+        dtype = x.layout.dtype
     if weight is None or not (goes_with(weight, dtype) and (bias is None or goes_with(bias, dtype))):
         return scaled_in_steps(x, weight, bias, count, eps, groups, centred)
     if bias is None:
@@ -108,29 +114,45 @@ def batch_norm(
     """
     if input.ndim < 2:
         raise ShapeError(f"batch_norm: input is {list(input.shape)}, expected (batch, channels, ...).")
-    shape, count = channel_shape(input), input.numel() // max(input.shape[1], 1)
+    channels = input.shape[1]
+    count = input.numel() // max(channels, 1)
     if training and count == 1:
         raise ShapeError(f"batch_norm: expected more than 1 value per channel when training, got input {list(input.shape)}.")
-    x = widened(input)
     if not training and running_mean is not None and running_var is not None:
-        out = (x - running_mean.reshape(shape)) * nbgrad.rsqrt(widened(running_var).reshape(shape) + eps)
-        return as_given(scaled(out, weight, bias, shape), input)
-    dims = (0, *range(2, input.ndim))
-    out, mean, variance = standardised(x, dims, eps)
+        shape = channel_shape(input)
+        running = (widened(each).reshape(shape) for each in (running_mean, running_var))
+        numbers = (start if each is None else each.reshape(shape) for each, start in ((weight, 1.0), (bias, 0.0)))
+        return as_given(scalar.scaled_around(widened(input), *running, *numbers, eps), input)
+    out, moments = normal_channels(input, weight, bias, eps)
     if training and count:
-        update(running_mean, mean, momentum)
-        update(running_var, variance * (count / (count - 1)), momentum)
-    return as_given(scaled(out, weight, bias, shape), input)
+        ratio = count / (count - 1)
+        update(running_mean, moments[0], momentum)
+        update(running_var, moments[1], momentum, ratio)
+    return out
 
 
-def update(running: Tensor | None, value: Tensor, momentum: float) -> None:
-    """Move a running statistic towards a value, in place."""
+def normal_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor]:
+    """Each channel with mean 0 and variance 1, times ``weight`` plus ``bias``; and the moments that it had: NOTE [Standardised
+    channels] of ops/channels.py.
+    """
+    dtype, like = x.layout.dtype, widened(x).layout.dtype
+    if weight is None:
+        weight = nbgrad.ones(x.shape[1], dtype=like, device=x.device)
+    if bias is None:
+        bias = nbgrad.zeros(x.shape[1], dtype=like, device=x.device)
+    if dtype.is_floating_point and goes_with(weight, dtype) and goes_with(bias, dtype):
+        return scalar.standardise_channels(x, weight, bias, eps)
+    return channels_in_steps(x, weight, bias, eps)
+
+
+def update(running: Tensor | None, value: Tensor, momentum: float, ratio: float = 1.0) -> None:
+    """Move a running statistic towards ``ratio`` times a value, in place."""
     if running is not None:
         momentum = constant_number("batch_norm", "momentum", momentum)
         with nbgrad.no_grad():
             # One write: an error (a batch that vmap hides) leaves the statistic as it was.
             value = value.detach().reshape(running.shape).to(running.dtype)
-            running.copy_(running.mul(1 - momentum).add(value, alpha=momentum))
+            running.lerp_(value if ratio == 1.0 else value * ratio, momentum)
 
 
 def instance_norm(
@@ -156,7 +178,7 @@ def instance_norm(
         return normal_rows("instance_norm", input, weight, bias, input.ndim - 1, eps, input.shape[1])
     out, mean, variance = standardised(widened(input), tuple(range(2, input.ndim)), eps)
     update(running_mean, mean.mean(0), momentum)
-    update(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
+    update(running_var, variance.mean(0), momentum, count / max(count - 1, 1))
     return as_given(scaled(out, weight, bias, shape), input)
 
 

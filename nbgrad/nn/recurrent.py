@@ -9,6 +9,8 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import special
+from ..modes.autocast import operand
 from . import init
 from .module import Module, unusual
 from .packing import PackedSequence, Plan, plan_of
@@ -122,6 +124,7 @@ class RNNBase(Module):
             expected = (count, size) if lone else (count, batch, size)
             if tuple(state.shape) != expected:
                 raise ShapeError(f"{name}: {what} is {list(state.shape)}, expected {list(expected)}.")
+            state = operand(state, cpu="single", cuda="single") if special else state
             if state.dtype is not like.dtype:
                 raise DTypeError(f"{name}: {what} is {state.dtype}, input {like.dtype}. Hint: call {what}.to(input.dtype).")
             state = state.unsqueeze(1) if lone else state
@@ -145,6 +148,8 @@ class RNNBase(Module):
         """
         packed = isinstance(input, PackedSequence)
         x: Any = input.data if packed else input
+        if special and isinstance(x, Tensor):  # beside weights of float32; the steps take both in the region's dtype
+            x = operand(x, cpu="single", cuda="single")
         self.check_input(x, packed)
         lone = not packed and x.ndim == 2
         plan: Plan | None = None

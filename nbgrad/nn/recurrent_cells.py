@@ -8,6 +8,8 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import special
+from ..modes.autocast import operand
 from . import init
 from .module import Module, unusual
 from .recurrence import GATES, one_step
@@ -65,6 +67,8 @@ class RNNCellBase(Module):
         if not isinstance(input, Tensor) or input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             shown = list(input.shape) if isinstance(input, Tensor) else type(input).__name__
             raise ShapeError(f"{name}: input is {shown}, expected (batch, {self.input_size}) or ({self.input_size}).")
+        if special:  # beside weights of float32; the step takes both in the region's dtype
+            input = operand(input, cpu="single", cuda="single")
         if input.dtype is not self.weight_ih.dtype:
             raise DTypeError(
                 f"{name}: input is {input.dtype}, the weights are {self.weight_ih.dtype}. Hint: input.to(weight.dtype)."

@@ -19,6 +19,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..modes.autocast import casts
 from .module import Module
 
 __all__ = [
@@ -44,6 +45,7 @@ MODES = {
 SHARP, SHARP_SMOOTHED = -0.75, -0.5  # the cubic's parameter: Keys' derivative at 1; with antialias as in Pillow
 
 
+@casts(cpu="", cuda="single")
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,

@@ -9,6 +9,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import DTypeError, RangeError, ShapeError
+from ..modes.autocast import casts
 from .resampling import SHARP, keys_kernel
 
 __all__ = ["affine_grid", "grid_sample"]
@@ -52,6 +53,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return (base @ theta.mT).reshape((size[0], *size[2:], spatial))
 
 
+@casts(cpu="single", cuda="widest")
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:

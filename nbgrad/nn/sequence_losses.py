@@ -11,6 +11,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..modes.autocast import casts
 from ..ops.losses import check_reduction, old_reduction, reduced
 
 __all__ = ["ctc_loss", "multilabel_margin_loss"]
@@ -19,6 +20,7 @@ __all__ = ["ctc_loss", "multilabel_margin_loss"]
 NEVER, IMPOSSIBLE = -1e30, 1e29
 
 
+@casts(cpu="single", cuda="")
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -126,6 +128,7 @@ def path_losses(x: Tensor, table: Tensor, lengths: np.ndarray, sizes: np.ndarray
     return -nbgrad.logsumexp(nbgrad.cat([last, other], 1), 1)
 
 
+@casts(cpu="single", cuda="single")
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:

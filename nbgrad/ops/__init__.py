@@ -3,6 +3,8 @@
 # Order does not matter.
 from . import (  # noqa: F401
     attention,
+    bessel,
+    channels,
     complex,
     convolution,
     copies,

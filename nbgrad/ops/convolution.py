@@ -12,6 +12,7 @@ from operator import index, sub
 from typing import Callable
 
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.grad_mode import converted_in_modes, special
 from .core import composite, general
 from .expr import scalar
 from .reduce import conjugate
@@ -199,6 +200,8 @@ def convolved(name: str, count: int, x, weight, bias, stride, padding, dilation,
     """A convolution of so many dimensions, or its transpose, of checked arguments."""
     batched = len(sizes_of(name, x, count)) == count + 2
     x = x if batched else x.unsqueeze(0)
+    if special:
+        x, weight, bias = converted_in_modes("conv", x, weight, bias)
     check_weight(name, x, weight, bias, count, groups, transposed)
     stride, dilation = (one_by_one(name, what, value, count, 1) for what, value in (("stride", stride), ("dilation", dilation)))
     own, kernel = x.layout.shape[2:], weight.layout.shape[2:]

@@ -78,7 +78,7 @@ elementwise(
 elementwise(
     "div",
     lambda x, y: x / y,
-    {"x": lambda y: 1 / y, "y": lambda x, y: -(x / y) / y},
+    {"x": lambda y: 1 / y, "y": lambda x, y: -((x / y) / y)},
     policy="float",
     complex=True,
     exact=("x", "y"),
@@ -242,7 +242,7 @@ elementwise(
     {
         "x": lambda: 1,
         "tensor1": lambda tensor2, value: value / tensor2,
-        "tensor2": lambda tensor1, tensor2, value: -(value * tensor1 / tensor2) / tensor2,
+        "tensor2": lambda tensor1, tensor2, value: -((value * tensor1 / tensor2) / tensor2),
     },
     policy="floating",
     complex=True,

@@ -199,7 +199,8 @@ def times(g: Expr, partial: Expr) -> Expr:
     """``g * partial``, arranged so that nothing undefined leaks in.
 
     A factor 1 disappears; a reciprocal becomes a division (one rounding); a ``where`` is moved outside, so that the
-    branch not taken contributes exactly 0 even where ``g`` is infinite.
+    branch not taken contributes exactly 0 even where ``g`` is infinite. Of ``x / y / y`` both quotients are taken first: g / y is
+    what x gets, x / y the result, so a fused loop has them (benchmarks/test_graphs.py, layer norm), and g * x cannot overflow.
     """
     value = number(partial)
     if value == 0:
@@ -214,7 +215,10 @@ def times(g: Expr, partial: Expr) -> Expr:
     if partial.op == "neg":
         return -times(g, partial.args[0])
     if partial.op == "div":
-        return times(g, partial.args[0]) / partial.args[1]
+        numerator, divisor = partial.args
+        if numerator.op == "div" and numerator.args[1] is divisor:
+            return (g / divisor) * numerator
+        return times(g, numerator) / divisor
     return g * partial
 
 

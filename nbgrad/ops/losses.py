@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 
 from ..base.errors import ArgumentError, DimError, RangeError, ShapeError
+from ..base.grad_mode import converted_in_modes, special
 from .core import composite, elementwise, general
 from .expr import scalar
 from .kinds import constant_number
@@ -251,6 +252,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RangeError(f"huber_loss: delta is {delta}, expected a number > 0.")
     input, target = broadcast("huber_loss", input, target)
+    if special:
+        input, target = converted_in_modes("huber_difference", input, target)
     losses = scalar.huber_difference(input, target, float(delta))
     if losses.dtype is not input.dtype and input.dtype.differentiable:
         losses = losses.to_dtype(input.dtype)
@@ -464,6 +467,8 @@ def cross_entropy(
     reduction = old_reduction(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RangeError(f"cross_entropy: label_smoothing is {label_smoothing}, expected a number from 0 to 1.")
+    if special:
+        (input,) = converted_in_modes("cross_entropy_rows", input)
     if target.dtype.is_floating_point:
         return probability_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     rows, targets = as_rows("cross_entropy", input, target)

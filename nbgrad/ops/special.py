@@ -221,7 +221,7 @@ elementwise(
     lambda x: scalar.i0(x),
     {"x": lambda x: scalar.i1(x)},
     policy="float",
-    special=("i0",),
+    special=("i0", "modified_bessel_i0"),
     doc="The modified Bessel function of the first kind of order 0.",
 )
 elementwise(
@@ -239,7 +239,7 @@ elementwise(
     {"x": lambda x, out: scalar.i0(x) - where(scalar.abs(x) < 1, i1_ratio(x), out / x)},
     **SPECIAL,
     node="SpecialI1Backward0",
-    special=("i1",),
+    special=("i1", "modified_bessel_i1"),
     doc="The modified Bessel function of the first kind of order 1.",
 )
 elementwise(

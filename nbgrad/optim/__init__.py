@@ -18,27 +18,35 @@ from ..methods.namespaces import module_below
 from . import lr_scheduler, swa_utils
 from .adam import Adam, AdamW
 from .averaged import ASGD, Rprop
+from .factored import Adafactor
 from .lbfgs import LBFGS
+from .minimize import scipy_minimize
 from .moments import Adamax, NAdam, RAdam
 from .optimizer import Optimizer
+from .orthogonal import Muon
 from .sgd import SGD
+from .sparse_adam import SparseAdam
 from .squares import Adadelta, Adagrad, RMSprop
 
 __all__ = [
     "ASGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
     "LBFGS",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",
     "RMSprop",
     "Rprop",
     "SGD",
+    "SparseAdam",
     "lr_scheduler",
+    "scipy_minimize",
     "swa_utils",
 ]
 

@@ -13,6 +13,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import (
     ArgumentError,
+    DTypeError,
     GraphError,
     LeafError,
     NamingError,
@@ -26,7 +27,7 @@ from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
 
-__all__ = ["Optimizer", "options_in", "refuse_both", "refuse_differentiable", "require", "together"]
+__all__ = ["Optimizer", "options_in", "refuse_both", "refuse_complex", "refuse_differentiable", "require", "together"]
 
 
 class Optimizer:
@@ -303,6 +304,17 @@ def refuse_differentiable(owner: str, differentiable: bool) -> None:
     """
     if differentiable:
         raise NotSupportedError(f"{owner}: steps are not recorded. Hint: write the update in operations on tensors, see func.grad.")
+
+
+def refuse_complex(owner: str, params: Iterable[Tensor]) -> None:
+    """Refuse complex parameters.
+
+    Raises:
+        DTypeError: one is complex.
+    """
+    for position, p in enumerate(params):
+        if p.is_complex():
+            raise DTypeError(f"{owner}: params[{position}] is {p.dtype.name}, expected real parameters. Hint: view_as_real.")
 
 
 def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:

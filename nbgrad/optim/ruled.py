@@ -164,7 +164,7 @@ class Ruled(Optimizer):
             rows.append(row)
         for key, (states, rows) in members.items():
             step, *numbers = key if self.numbers else (key,)
-            fused_updates(self.rule(group), rows, self._numbers_of(group, states, step, numbers), together(group))
+            self.apply(group, rows, partial(self._numbers_of, group, states, step, numbers))
             if traces and capture_of_thread() is not None:
                 step_at_end(states)
                 continue
@@ -174,16 +174,22 @@ class Ruled(Optimizer):
                 for state in states:
                     state[name] = following
 
-    def _numbers_of(self, group: dict[str, Any], states: list[dict[str, Any]], step: int, numbers: list[float]) -> dict[str, Any]:
-        """The numbers of the rule in a step of parameters with these states: see NOTE [Numbers of updates]."""
+    def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
+        """Write over what the rows update, of which all take the same step; ``numbers(scalars)``: what ``scalars`` are in it."""
+        fused_updates(self.rule(group), rows, numbers(self.scalars), together(group))
+
+    def _numbers_of(
+        self, group: dict[str, Any], states: list[dict[str, Any]], step: int, numbers: list[float], scalars: Callable
+    ) -> dict[str, Any]:
+        """The numbers of a rule in a step of parameters with these states: see NOTE [Numbers of updates]."""
         if not self.counted:
-            return changing(partial(self.scalars, group, step), group)
+            return changing(partial(scalars, group, step), group)
         if self.varying is None:  # never captured
-            return self.scalars(group, step, *numbers)
+            return scalars(group, step, *numbers)
         ahead = steps_ahead(states[0])
         if is_exchanged(group):
-            return self.scalars(group, followed(partial(next_step, float, states, ahead)))
-        return changing(partial(next_step, partial(self.scalars, group), states, ahead))
+            return scalars(group, followed(partial(next_step, float, states, ahead)))
+        return changing(partial(next_step, partial(scalars, group), states, ahead))
 
     def row(self, p: Tensor, state: dict[str, Any], take: Callable[[dict[str, Any]], tuple]) -> Row:
         """What the rule updates and reads, ``take(state)`` beside the parameter; complex numbers as pairs of real ones."""

@@ -23,6 +23,7 @@ __all__ = [
     "adagrad",
     "adam",
     "adamax",
+    "along",
     "amsgrad",
     "asgd",
     "nadam",
@@ -33,6 +34,8 @@ __all__ = [
     "rmsprop_centered_momentum",
     "rmsprop_momentum",
     "rprop",
+    "running_mean",
+    "running_mean_ahead",
     "sgd",
     "sgd_momentum",
 ]
@@ -345,3 +348,19 @@ def asgd(scalar: Any, p: Any, mean: Any, g: Any, *, eta: Any, shrink: Any, mu: A
     """
     p = shrink * p - eta * decayed(scalar, sign * g, p, weight_decay)
     return p, scalar.where(scalar.ne(mu, 1.0), mean + mu * (p - mean), p)
+
+
+def running_mean(scalar: Any, mean: Any, x: Any, *, take: Any) -> tuple:
+    """A mean of which the past fades."""
+    return (mean + take * (x - mean),)
+
+
+def running_mean_ahead(scalar: Any, mean: Any, ahead: Any, g: Any, *, take: Any) -> tuple:
+    """``running_mean``, and where a second step with the same gradient would take it."""
+    (mean,) = running_mean(scalar, mean, g, take=take)
+    return mean, mean + take * (g - mean)
+
+
+def along(scalar: Any, p: Any, direction: Any, *, lr: Any, shrink: Any) -> tuple:
+    """A step of a shrinking parameter along a direction that whole matrices decide, as those of Adafactor and Muon do."""
+    return (shrink * p - lr * direction,)

@@ -14,7 +14,7 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator
 from ..autograd.entry import backward
 from ..autograd.function import Function
 from ..base.errors import ArgumentError, GradError, RangeError, require_callable
-from ..base.grad_mode import enable_grad, mode, no_grad
+from ..base.grad_mode import enable_grad, mode, no_grad, special
 from ..graph.edges import requires_grad
 from ..graph.task import current_graph_task
 from ..tensors.tensor import Tensor
@@ -141,6 +141,10 @@ def checkpoint(
     require_callable("checkpoint", function)
     if use_reentrant is None:
         use_reentrant = unspecified("checkpoint")
+    if special:
+        from ..modes.autocast import kept
+
+        function = kept(function)
     if use_reentrant:
         if kwargs:
             raise RangeError(

@@ -235,6 +235,8 @@ class Members(Operators):
     def bool(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as bool; itself if it is."""
     def broadcast_to(self, shape: Ints) -> Tensor: """``x.expand(shape)``."""
     def byte(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as uint8; itself if it is."""
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Self:
+        """In place: numbers of the Cauchy distribution around ``median``, half of them within ``sigma`` of it."""
     def cdouble(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as complex128; itself if it is."""
     def ceil(self) -> Tensor: """The smallest integer >= x."""
     def ceil_(self) -> Self: """In place: The smallest integer >= x. See ``ceil``."""
@@ -388,6 +390,8 @@ class Members(Operators):
     def ge_(self, other: Operand) -> Self: """In place: x >= y. See ``ge``."""
     def gelu(self, approximate: str = 'none') -> Tensor:
         """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self:
+        """In place: how many tries of success probability ``p`` the first success takes: 1, 2, 3, ..."""
     def ger(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
     def get_device(self) -> _int: """The number of the GPU that the elements are on; -1 for the CPU."""
@@ -462,41 +466,41 @@ class Members(Operators):
     def is_distributed(self) -> _bool: """False, as of all tensors."""
     def is_inference(self) -> _bool: """Whether the tensor was made in inference mode."""
     @property
-    def is_ipu(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_ipu(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
     def is_leaf(self) -> _bool: """Whether the tensor was not computed from tensors that require grad."""
     @property
-    def is_maia(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_maia(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_meta(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_meta(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_mkldnn(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_mkldnn(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_mps(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_mps(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_mtia(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_mtia(self) -> _bool: """False: a kind of tensor that this one is not."""
     def is_neg(self) -> _bool:
         """Whether the tensor is a lazy negative, as the imaginary part of a lazy conjugate is: a Python bool."""
     @property
-    def is_nested(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_nested(self) -> _bool: """False: a kind of tensor that this one is not."""
     def is_nonzero(self) -> _bool: """Whether the one element is not 0."""
     def is_pinned(self) -> _bool: """Whether a tensor is in pinned memory, from which and to which copies need not be waited for."""
     @property
-    def is_quantized(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_quantized(self) -> _bool: """False: a kind of tensor that this one is not."""
     def is_same_size(self, other: Tensor) -> _bool: """Whether both have the same shape."""
     def is_set_to(self, other: Tensor) -> _bool: """Whether both are the same part of the same memory in the same shape."""
-    def is_shared(self) -> _bool: """False: see ``share_memory_``."""
+    def is_shared(self) -> _bool: """Whether other processes can see its memory: see ``share_memory_``."""
     def is_signed(self) -> _bool: """Whether the dtype has negative numbers."""
     @property
-    def is_sparse(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_sparse(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_sparse_csr(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_sparse_csr(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_vulkan(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_vulkan(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_xla(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_xla(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_xpu(self) -> _bool: """False: a kind of tensor that torch has and nbgrad has not."""
+    def is_xpu(self) -> _bool: """False: a kind of tensor that this one is not."""
     def isclose(self, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: _bool = False) -> Tensor:
         """Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``."""
     def isfinite(self) -> Tensor: """x is neither infinite nor NaN."""
@@ -539,6 +543,8 @@ class Members(Operators):
     def log2(self) -> Tensor: """The logarithm to base 2."""
     def log2_(self) -> Self: """In place: The logarithm to base 2. See ``log2``."""
     def log_(self) -> Self: """In place: The natural logarithm. See ``log``."""
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Self:
+        """In place: numbers whose logarithm is normal, with that mean and standard deviation."""
     def log_softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """Logarithm of softmax along dim, without its overflow."""
     def logaddexp(self, other: Operand) -> Tensor: """log(e**x + e**y), without overflow."""
@@ -813,7 +819,10 @@ class Members(Operators):
         """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
     def sgn(self) -> Tensor: """x / |x|, 0 at 0; of real numbers the sign."""
     def sgn_(self) -> Self: """In place: x / |x|, 0 at 0; of real numbers the sign. See ``sgn``."""
-    def share_memory_(self) -> Self: """Memory that other processes see."""
+    def share_memory_(self) -> Self:
+        """Move the tensor, with all that shares its storage, to memory that other processes can see: forks of this one, and those
+        to which ``nbgrad.multiprocessing`` sends it. Arrays of NumPy and tensors of ``x.data`` that were there before stay
+        behind."""
     def short(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as int16; itself if it is."""
     def sigmoid(self) -> Tensor: """1 / (1 + e**-x)."""
     def sigmoid_(self) -> Self: """In place: 1 / (1 + e**-x). See ``sigmoid``."""
@@ -840,7 +849,7 @@ class Members(Operators):
         """In place: x moved towards 0 by lambd, as far as 0. See ``softshrink``."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None) -> Extremum:
         """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
-    def sparse_dim(self) -> _int: """0: there are no sparse tensors."""
+    def sparse_dim(self) -> _int: """0: the tensor is dense."""
     def split(self, split_size_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
     def split_with_sizes(self, split_sizes: Ints, dim: _int = 0) -> tuple[Tensor, ...]: """Pieces of the given sizes."""
@@ -896,7 +905,10 @@ class Members(Operators):
     def to(self, *args: Any, dtype: DType | None = None, device: Device | str | None = None, other: Tensor | None = None,
            non_blocking: _bool = False, copy: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``."""
-    def to_dense(self, *args: Any, **kwargs: Any) -> Tensor: """The tensor itself: there are no sparse ones."""
+    def to_dense(self, *args: Any, **kwargs: Any) -> Tensor: """The tensor itself, which is dense."""
+    def to_sparse(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
+    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
+    def to_sparse_csr(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csr``."""
     def tolist(self) -> Any: """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: Ints | None = None) -> Extremum:
         """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""

@@ -238,6 +238,24 @@ def test_register_and_spill_gates():
     assert "generic" in gates.global_access(replace(kernel, ptx="\tld.f32 \t%f1, [%rd1];"))
 
 
+def test_a_kernel_that_spills_is_given_more_registers(monkeypatch):
+    """Those of as many blocks fewer as it takes, of half of them at most; what spills then, too, passes no gate."""
+    spills, asked = {"4": 8, "3": 4, "2": 0}, []
+
+    def link(ptx, arch):
+        asked.append(re.search(r"minnctapersm (\d)", ptx)[1])
+        return b"", f"Used 100 registers, {spills[asked[-1]]} bytes spill stores"
+
+    monkeypatch.setattr("nbgrad.kernels.cuda.linker.link", link)
+    few = gates.gates_for(NARROW.template, "float32")[1]
+    assert NARROW().spill_bytes == 0 and asked == ["4", "3", "2"]
+    assert few(NARROW()) is None and "129 registers" in few(replace(NARROW(), registers=129))
+    spills["2"], asked[:] = 2, []
+    assert NARROW().spill_bytes == 2 and asked == ["4", "3", "2"]
+    spills["4"], asked[:] = 0, []
+    assert NARROW().spill_bytes == 0 and asked == ["4"]
+
+
 def test_a_failing_gate_names_the_kernel():
     """Reasons come with the kernel's name; a good kernel has none."""
     assert gates.check(WIDE(), [gates.no_division])[0].startswith("strided64_float32_to_float32_2d_identity_float32: ")

@@ -104,10 +104,19 @@ def test_wrong_operands_are_refused_at_once():
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool", "complex64"])
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 700])
 def test_cotangents_add_up(dtype, count):
-    """Positions with one place, in chunks of any size: whole numbers without rounding."""
-    g = sample((count, 3), dtype, high=3, low=-2)
-    check("index_select_backward", g, shape=(5, 3), dim=0, index=index(count, size=5))
+    """Positions with one place, in chunks of any size, by elements and by vectors: whole numbers without rounding."""
+    g, wide = sample((count, 3), dtype, high=3, low=-2), sample((count, 8), dtype, high=3, low=-2)
     check("index_select_backward", g.t(), shape=(3, 5), dim=1, index=index(count, size=5, seed=1))
+    check("index_select_backward", wide, shape=(5, 8), dim=0, index=index(count, size=5))
+
+
+def test_rows_are_added_by_vectors():
+    """As many elements a thread as have accumulators of 16 bytes, where rows are multiples of that; zeros are not read again."""
+    for dtype, columns, lanes in (("float32", 8, 4), ("float32", 6, 2), ("float32", 3, 1), ("float16", 8, 4), ("float64", 8, 2)):
+        (_, steps), _ = launches(
+            "index_select_backward", sample((40, columns), dtype), shape=(9, columns), dim=0, index=index(40, size=9)
+        )
+        assert [step.recipe.template.name.split("_")[-1] for step in steps.steps[-2:]] == [f"x{lanes}"] * 2
 
 
 def test_cotangents_of_all_reads():

@@ -9,14 +9,14 @@ from nbgrad import nn
 from nbgrad.nn import functional as F
 from nbgrad.nn.utils import parametrizations
 
-from .emulation import GPUS, in_a_child, on_gpus
+from .emulation import GPUS, in_a_child, launches, on_gpus
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(GPUS > 0, reason="this process has GPUs")
 def test_layers_in_a_child():
     """The tests of this file pass on emulated GPUs."""
-    in_a_child(__file__, "-k", "as_on_the_cpu")
+    in_a_child(__file__, "-k", "as_on_the_cpu or launches")
 
 
 MASK = (nbgrad.arange(15) % 4 != 1).reshape(3, 5)
@@ -39,6 +39,7 @@ LAYERS = {
     "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0), (3, 2, 8)),
     "spectral_norm": (lambda: parametrizations.spectral_norm(nn.Linear(3, 4)), (2, 3)),
     "orthogonal": (lambda: parametrizations.orthogonal(nn.Linear(3, 5)), (2, 3)),
+    "batch_norm": (lambda: nn.BatchNorm2d(3), (2, 3, 2, 2)),
     "instance_norm": (lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True), (2, 3, 4)),
 }
 
@@ -83,3 +84,18 @@ def test_layers_as_on_the_cpu(name):
         return [parameter.grad for parameter in layer.parameters()]
 
     agree(run(there, "cuda"), run(here, "cpu"))
+
+
+@on_gpus
+def test_a_batch_norm_is_a_few_launches():
+    """Two folds of two launches each, the elements, the moments, and running statistics; back four launches of folds and two of
+    elements; one where the statistics are known.
+    """
+    layer, x = nn.BatchNorm2d(8).to("cuda"), numbers(4, 8, 6, 6).to("cuda").requires_grad_()
+    layer(x).backward(numbers(4, 8, 6, 6).to("cuda"))
+    found, outs, parameters = [], [], [x, *layer.parameters()]
+    found.append(launches(lambda: outs.append(layer(x))))
+    found.append(launches(lambda: nbgrad.grad(outs[0], parameters, outs[0].detach())))
+    layer.eval()(x)
+    found.append(launches(lambda: layer(x)))
+    assert found == [10, 6, 1]

@@ -190,3 +190,20 @@ def test_other_threads_write_meanwhile_and_streams_are_put_back(unchecked):
         assert out.getvalue() == "another thread\n"
     assert sys.stderr is before and logging.getLogRecordFactory() is factory
     assert not isinstance(logging.getLogRecordFactory(), Records)
+
+
+def test_disabled_functions_stay_outside():
+    """What calls one runs as it is, which is said once with the function and the reason; the answer is asked anew each time."""
+    asked = []
+
+    @nbgrad.compiler.disable(reason="it counts")
+    def counted(x):
+        asked.append(nbgrad.compiler.is_compiling())
+        return x * len(asked)
+
+    f = nbgrad.compile(lambda x: counted(x) + 1)
+    with pytest.warns(UserWarning, match="counted is disabled.*Hint: it counts"):
+        assert f(nbgrad.ones(1)).tolist() == [2.0]
+    assert f(nbgrad.ones(1)).tolist() == [3.0] and asked == [False, False]
+    with pytest.raises(nbgrad.GraphError, match="counted is disabled"):
+        nbgrad.jit.trace(counted, nbgrad.ones(1))

@@ -62,6 +62,11 @@ FUNCTIONS = {
     "trigamma": (lambda x: mp.psi(1, x), both(uniform((-10, 12)), magnitudes(-10, 10)), 5.5),
     "i0": (lambda x: mp.besseli(0, x), both(uniform((-20, 20)), lambda rng, dtype: rng.uniform(0, TOP[dtype], COUNT)), 4.5),
     "i1": (lambda x: mp.besseli(1, x), both(uniform((-20, 20)), lambda rng, dtype: rng.uniform(0, TOP[dtype], COUNT)), 4.5),
+    "modified_bessel_k0": (lambda x: mp.besselk(0, x), uniform((0, 1), (0, 20)), 3.5),
+    "modified_bessel_k1": (lambda x: mp.besselk(1, x), uniform((0, 1), (0, 20)), 3.5),
+    "scaled_modified_bessel_k0": (lambda x: mp.exp(x) * mp.besselk(0, x), uniform((0, 1), (0, 90)), 4.5),
+    "scaled_modified_bessel_k1": (lambda x: mp.exp(x) * mp.besselk(1, x), uniform((0, 1), (0, 90)), 3.5),
+    "spherical_bessel_j0": (lambda x: mp.sin(x) / x, uniform((-20, 20)), 2.5),
     "i0e": (lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), uniform((-20, 20), (0, 700)), 3.0),
     "i1e": (lambda x: mp.besseli(1, x) * mp.exp(-abs(x)), uniform((-20, 20), (0, 700)), 3.5),
 }
@@ -70,6 +75,11 @@ ABSOLUTE = {
     "lgamma": (lambda x: mp.re(mp.loggamma(x)), uniform((-10, 0)), 8.0),
     "logit": (lambda x: mp.log(x / (1 - x)), uniform((0.01, 0.99), (0.499, 0.501)), 8.0),
     "digamma": (lambda x: mp.psi(0, x), both(uniform((-10, 12)), magnitudes(-20, 20)), 8.0),
+    "bessel_j0": (lambda x: mp.besselj(0, x), both(uniform((-9, 9)), magnitudes(-5, 3)), 8.0),
+    "bessel_j1": (lambda x: mp.besselj(1, x), both(uniform((-9, 9)), magnitudes(-5, 3)), 8.0),
+    "bessel_y0": (lambda x: mp.bessely(0, x), both(uniform((0, 9)), magnitudes(-5, 3)), 8.0),
+    "bessel_y1": (lambda x: mp.bessely(1, x), both(uniform((0, 9)), magnitudes(-5, 3)), 8.0),
+    "airy_ai": (mp.airyai, uniform((-30, 10), (-6, 2), (-500, 0)), 8.0),
 }
 
 
@@ -135,6 +145,10 @@ INF, NAN = math.inf, math.nan
         ("trigamma", (INF, 0.0, -2.0, NAN), (0.0, INF, INF, NAN)),
         ("i0", (INF, -INF, 0.0, NAN), (INF, INF, 1.0, NAN)),
         ("i1", (INF, -INF, 0.0, NAN), (INF, -INF, 0.0, NAN)),
+        ("bessel_j0", (INF, -INF, 0.0, NAN), (0.0, 0.0, 1.0, NAN)),
+        ("bessel_y0", (INF, 0.0, -1.0, NAN), (0.0, -INF, NAN, NAN)),
+        ("modified_bessel_k0", (INF, 0.0, -1.0, NAN), (0.0, INF, NAN, NAN)),
+        ("airy_ai", (INF, -INF, -1e30, NAN), (0.0, 0.0, NAN, NAN)),
         ("i0e", (INF, 0.0, NAN), (0.0, 1.0, NAN)),
         ("i1e", (INF, 0.0, NAN), (0.0, 0.0, NAN)),
     ],

@@ -327,6 +327,20 @@ def test_columns_and_copies():
     assert nbgrad.fill(x, 3.0).tolist() == [3.0, 3.0] and x.tolist() == [1.0, 2.0] and not nbgrad.detach(x).requires_grad
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 2), 12, (3, 4)], ids=str)
+def test_unravel_index(shape):
+    """Positions are NumPy's, of negative indices too; an index beyond them, a size below 0 and floats are refused."""
+    indices = nbgrad.tensor([[0, 7], [11, -1]])
+    for found, expected in zip(nbgrad.unravel_index(indices, shape), np.unravel_index(indices.numpy() % 12, shape), strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected)
+    for wrong in (indices + 1, indices.double()):
+        with pytest.raises((nbgrad.RangeError, nbgrad.DTypeError), match="unravel_index: "):
+            nbgrad.unravel_index(wrong, shape)
+    assert [p.shape for p in nbgrad.unravel_index(nbgrad.zeros(0, dtype=nbgrad.int64), (0, 2))] == [(0,), (0,)]
+    with pytest.raises(nbgrad.ShapeError, match="unravel_index: sizes"):
+        nbgrad.unravel_index(indices, (-1, 2))
+
+
 def test_settings_are_remembered():
     """What a program sets it can read again; nothing depends on it."""
     before = nbgrad.are_deterministic_algorithms_enabled(), nbgrad.get_float32_matmul_precision()

@@ -245,6 +245,38 @@ def test_exponential_moments(generator):
     assert abs(t.var() - 0.25) < 4 * 0.25 * math.sqrt(8 / N)
 
 
+# For each draw, functions of its numbers whose mean is known, and that mean.
+MEANS = {
+    "cauchy": (lambda g: nbgrad.empty(N).cauchy_(2.0, 3.0, generator=g), {"below": (lambda t: t < -1.0, 0.25)}),
+    "log normal": (lambda g: nbgrad.empty(N).log_normal_(1.0, 0.5, generator=g), {"log": (nbgrad.log, 1.0)}),
+    "geometric": (
+        lambda g: nbgrad.empty(N, dtype=nbgrad.int64).geometric_(0.25, generator=g),
+        {"mean": (lambda t: t, 4.0), "first": (lambda t: t == 1, 0.25), "second": (lambda t: t == 2, 0.1875)},
+    ),
+    "poisson": (
+        lambda g: nbgrad.poisson(nbgrad.full((N,), 2.5), generator=g),
+        {"mean": (lambda t: t, 2.5), "none": (lambda t: t == 0, math.exp(-2.5))},
+    ),
+    "binomial": (
+        lambda g: nbgrad.binomial(nbgrad.full((N,), 4.0), nbgrad.tensor(0.25), generator=g),
+        {"mean": (lambda t: t, 1.0), "all": (lambda t: t == 4, 0.25**4)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_means_of_transformed_draws(name, generator):
+    """Each has the mean of its distribution, within four standard errors, and the same numbers from the same seed."""
+    draw, known = MEANS[name]
+    state = generator.get_state()
+    t = draw(generator)
+    for what, (f, mean) in known.items():
+        seen = f(t).double().numpy()
+        assert abs(seen.mean() - mean) < 4 * seen.std() / math.sqrt(N), what
+    generator.set_state(state)
+    assert nbgrad.equal(draw(generator), t)
+
+
 def test_uniform_between_bounds(generator):
     """``uniform_`` fills [low, high), the upper bound excluded even where rounding would reach it."""
     t = nbgrad.empty(N).uniform_(16777216.0, 16777218.0, generator=generator).numpy()
@@ -311,6 +343,7 @@ def test_dropout_that_drops_nothing_or_all():
 
 # ---- in-place rules, errors ------------------------------------------------------------------------------------------
 FILLS = {"uniform_": (), "normal_": (), "bernoulli_": (0.5,), "exponential_": (), "random_": (5,)}
+FILLS |= {"cauchy_": (), "geometric_": (0.5,), "log_normal_": ()}
 
 
 @pytest.mark.parametrize("name", FILLS)
@@ -358,6 +391,13 @@ ERRORS = {
     "std": lambda: nbgrad.normal(0.0, -1.0, (2,)),
     "order": lambda: nbgrad.ones(1).uniform_(1, 0),
     "rate": lambda: nbgrad.ones(1).exponential_(0),
+    "scale": lambda: nbgrad.ones(1).cauchy_(0.0, 0.0),
+    "spread": lambda: nbgrad.ones(1).log_normal_(0.0, -1.0),
+    "tries": lambda: nbgrad.ones(1).geometric_(1.0),
+    "truths": lambda: nbgrad.ones(1, dtype=nbgrad.bool).geometric_(0.5),
+    "rates": lambda: nbgrad.poisson(nbgrad.tensor([1.0, -1.0])),
+    "whole rates": lambda: nbgrad.poisson(nbgrad.tensor([1])),
+    "count": lambda: nbgrad.binomial(nbgrad.tensor([-1.0]), nbgrad.tensor([0.5])),
     "p": lambda: nbgrad.dropout(nbgrad.ones(1), 1.5),
     "weights": lambda: nbgrad.multinomial(nbgrad.zeros(2), 1),
     "negative": lambda: nbgrad.multinomial(nbgrad.tensor([1.0, -1.0]), 1),

@@ -131,6 +131,7 @@ def test_the_kernel_is_what_the_document_shows():
         ("lambda", lambda x: 2 * x, {}, "is no name"),
         (2, lambda x: 2 * x, {}, "is no name"),
         ("twice_x", "2 * x", {}, "the formula is '2 \\* x', expected a function.*Hint"),
+        ("twice_x", lambda x, g: x * g, {"x": lambda g: g}, "an operand is called 'g'.*Hint"),
         ("twice_x", lambda: 2, {}, r"parameters are \(\).*Hint"),
         ("twice_x", lambda *x: 2 * x[0], {}, r"parameters are \(\*x\).*Hint"),
         ("twice_x", lambda x, *, y: x * y, {}, "expected the names of its operands.*Hint"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.base import config
 from nbgrad.base.errors import DimError, DTypeError, RangeError, ShapeError
 from tests.helpers import leaf
 
@@ -114,6 +115,30 @@ def test_float32_sum_is_within_one_rounding(length):
     array = RNG.random(length).astype(np.float32)
     exact = math.fsum(array.tolist())
     assert abs(nbgrad.tensor(array).sum().item() - exact) <= 0.6 * np.finfo(np.float32).eps * exact
+
+
+def test_float32_elements_are_added_in_trees():
+    """Of a number and seven that are half its last bit only the one beside it in its tree of eight is lost, in rows and columns."""
+    half = 2.0**-24
+    for place in range(8):
+        array = np.zeros(256, np.float32)
+        array[::32], array[32 * place] = half, 1
+        row = nbgrad.tensor(array)
+        columns = nbgrad.tensor(array[::32]).reshape(8, 1).repeat(8, 9)
+        assert 6 * half <= (row.sum() - 1).item() <= 8 * half, place
+        assert (columns.sum(0) - 8 >= 8 * 6 * half).all(), place
+
+
+@pytest.mark.skipif(config.NUMBA, reason="Numba's loops take one vector at a time")
+def test_exponentials_are_added_in_many_chains():
+    """Beside a term 1 few of 511 terms of 2**-25 are lost: there are as many chains as four vectors have elements."""
+    scores = nbgrad.full((2, 512), -25 * math.log(2))
+    scores[:, 100] = 0
+    exact = math.log1p(511 * 2.0**-25)
+    target = nbgrad.tensor([100, 100])
+    cross = nbgrad.nn.functional.cross_entropy(scores, target)
+    for got in (scores.logsumexp(1)[0], -scores.log_softmax(1)[0, 100], -scores.softmax(1)[0, 100].double().log(), cross):
+        assert abs(got.item() - exact) <= 40 * 2.0**-25
 
 
 def test_float64_sum_is_compensated():

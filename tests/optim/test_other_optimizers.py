@@ -9,12 +9,13 @@ import pytest
 
 import nbgrad
 from nbgrad import nn, optim
-from nbgrad.base.errors import ArgumentError, NotSupportedError, RangeError
+from nbgrad.base.errors import ArgumentError, DTypeError, NotSupportedError, RangeError, ShapeError
 
 # What torch 2.13's optimizers with lr=0.05 make of 1, -2, 3 in 100 steps of ``steps``.
 ENDS = [
     ("Adadelta", {}, [0.998434922304, -1.99706173228, 2.99558280895]),
     ("Adadelta", {"rho": 0.7, "weight_decay": 0.1, "maximize": True}, [1.00063271072, -2.00107580036, 3.00157298614]),
+    ("Adafactor", {}, [-6.4407236228, -8.46837980388, -4.39419166738]),
     ("Adagrad", {}, [0.904963028589, -1.92885622436, 2.78151359511]),
     (
         "Adagrad",
@@ -44,9 +45,25 @@ ENDS = [
     ("Rprop", {}, [-14.526760512, -14.4755203293, -12.505226864]),
     ("Rprop", {"etas": (0.3, 1.5)}, [-10.7563291893, -6.74433125918, -10.6722853913]),
 ]
+# The same of the matrix 1, -2, 3; 0.5, -0.25, 2, with lr=0.02; of Muon, which computes in bfloat16, to what that leaves.
+MATRICES = [
+    (
+        "Adafactor",
+        {"lr": 0.05, "beta2_decay": -0.5, "eps": (1e-3, 0.1), "d": 2.0, "weight_decay": 0.1, "maximize": True},
+        [-7.78828861684, -9.93136853054, -5.69613901104, -7.81742744435, -7.82406541691, -5.71567742419],
+        1e-9,
+    ),
+    ("Muon", {}, [0.486941, -1.21264, 1.72513, 0.207674, -0.24521, 0.888922], 0.02),
+    (
+        "Muon",
+        {"nesterov": False, "adjust_lr_fn": "match_rms_adamw", "ns_steps": 3, "momentum": 0.5},
+        [0.82871, -1.59998, 2.35463, 0.39722, -0.15757, 1.58053],
+        0.02,
+    ),
+]
 # torch keeps some numbers of a step in float32.
 ROUNDED = {"NAdam": 1e-6, "ASGD": 1e-5}
-KINDS = [optim.Adadelta, optim.Adagrad, optim.Adamax, optim.NAdam, optim.RAdam, optim.RMSprop, optim.ASGD, optim.Rprop]
+KINDS = [getattr(optim, name) for name in dict.fromkeys(name for name, *_ in ENDS)]
 IDS = [f"{name} {' '.join(options)}" for name, options, _ in ENDS]
 
 
@@ -69,6 +86,54 @@ def test_a_hundred_steps(name, options, end):
     p = parameter()
     steps(getattr(optim, name)([p], lr=0.05, **options), p, 0, 100)
     np.testing.assert_allclose(p.detach().numpy(), end, rtol=ROUNDED.get(name, 1e-9))
+
+
+@pytest.mark.parametrize(("name", "options", "end", "tolerance"), MATRICES)
+def test_a_hundred_steps_of_a_matrix(name, options, end, tolerance):
+    """They end where torch's end, from a state with torch's names that is loaded on the way, too."""
+    p = parameter([1.0, -2.0, 3.0], [0.5, -0.25, 2.0])
+    first = getattr(optim, name)([p], **{"lr": 0.02, **options})
+    steps(first, p, 0, 40)
+    second = getattr(optim, name)([p])
+    second.load_state_dict(first.state_dict())
+    steps(second, p, 40, 100)
+    np.testing.assert_allclose(p.detach().numpy().ravel(), end, rtol=tolerance, atol=tolerance)
+    assert {*second.state[p]} == {"Adafactor": {"step", "row_var", "col_var"}, "Muon": {"momentum_buffer"}}[name]
+
+
+def test_sparse_adam_leaves_rows_alone():
+    """They end where torch's end, of which one was never looked up; a scalar that has a gradient moves as with Adam."""
+    table = nn.Embedding(4, 2, sparse=True, dtype=nbgrad.float64, _weight=nbgrad.arange(8.0, dtype=nbgrad.float64).reshape(4, 2))
+    optimizer = optim.SparseAdam(table.parameters(), lr=0.05)
+    for k in range(100):
+        optimizer.zero_grad()
+        rows = table(nbgrad.tensor([k % 3, 1, k % 2]))
+        (rows**2 + (3 * rows).sin()).sum().backward()
+        optimizer.step()
+    expected = [-0.423653337273, 1.24614021985, 1.24113728214, 1.26207613441, 2.20258750424, 2.91420923422, 6.0, 7.0]
+    np.testing.assert_allclose(table.weight.detach().numpy().ravel(), expected, rtol=1e-9)
+    p, q = nbgrad.tensor(2.0, requires_grad=True), nbgrad.tensor(2.0, requires_grad=True)
+    for x, method in ((p, optim.SparseAdam([p], maximize=True)), (q, optim.Adam([q], maximize=True))):
+        (x * x).backward()
+        method.step()
+    assert p.item() == q.item() > 2
+
+
+def test_muon_moves_along_singular_vectors():
+    """Singular values of the gradient go through the polynomial; a tall matrix is like a wide one, and one of zeros stays."""
+    for shape in ((5, 3), (3, 5)):
+        p = nbgrad.zeros(*shape, requires_grad=True)
+        p.grad = g = nbgrad.randn(shape, generator=nbgrad.Generator().manual_seed(1))
+        optim.Muon([p], lr=1.0, weight_decay=0.0, momentum=0.0, nesterov=False, ns_steps=2).step()
+        u, values, v = np.linalg.svd(g.numpy(), full_matrices=False)
+        values /= np.linalg.norm(values)
+        for _ in range(2):
+            values = 3.4445 * values - 4.775 * values**3 + 2.0315 * values**5
+        np.testing.assert_allclose(p.detach().numpy(), -(max(1, shape[0] / shape[1]) ** 0.5) * (u * values) @ v, atol=0.03)
+    p.grad = nbgrad.zeros(3, 5)
+    before = p.tolist()
+    optim.Muon([p], lr=1.0, weight_decay=0.0).step()
+    assert p.tolist() == before
 
 
 @pytest.mark.parametrize(("name", "options", "end"), ENDS, ids=IDS)
@@ -106,13 +171,13 @@ def test_several_parameters_are_each_as_if_alone(kind):
 
 
 @pytest.mark.filterwarnings("ignore:.*its class has no varying:UserWarning")
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [*KINDS, optim.Muon], ids=lambda kind: kind.__name__)
 def test_compiled_steps(kind):
     """A whole training step as one program has the bits of calls; where it cannot be one, it says so and does the same."""
 
     def trained(run):
         nbgrad.manual_seed(0)
-        model = nn.Linear(3, 1)
+        model = nn.Linear(3, 1, bias=kind is not optim.Muon)
         optimizer = kind(model.parameters(), lr=0.05)
 
         def step(x):
@@ -137,6 +202,14 @@ def test_compiled_steps(kind):
         (lambda p: optim.Adagrad(p, foreach=True, fused=True), NotSupportedError, "fused and foreach"),
         (lambda p: optim.RMSprop(p, alpha=-0.1), RangeError, "RMSprop: alpha is -0.1"),
         (lambda p: optim.RMSprop(p, lr="fast"), ArgumentError, "RMSprop: lr must be a number, got 'fast'"),
+        (lambda p: optim.Adafactor(p, beta2_decay=0.1), RangeError, "Adafactor: beta2_decay is 0.1, expected a number that is not"),
+        (lambda p: optim.Adafactor(p, eps=1e-3), ArgumentError, "Adafactor: eps is 0.001, expected two numbers"),
+        (lambda p: optim.Adafactor(p, d=0.5), RangeError, "Adafactor: d is 0.5"),
+        (lambda p: optim.Adafactor([nbgrad.ones(2, dtype=nbgrad.complex64)]), DTypeError, r"Adafactor: params\[0\] is complex64"),
+        (lambda p: optim.Muon(p), ShapeError, r"Muon: params\[0\] has shape \(3,\), expected a matrix"),
+        (lambda p: optim.Muon(p, adjust_lr_fn="best"), RangeError, "Muon: adjust_lr_fn is 'best'"),
+        (lambda p: optim.Muon(p, ns_coefficients=(1, 2)), ArgumentError, "Muon: ns_coefficients is"),
+        (lambda p: optim.SparseAdam(p, lr=0), RangeError, "SparseAdam: lr is 0, expected a positive number"),
         (lambda p: optim.Adamax(p, betas=(0.9, 1.0)), RangeError, r"Adamax: betas\[1\] is 1.0"),
         (lambda p: optim.NAdam(p, betas=0.9), ArgumentError, "NAdam: betas is 0.9, expected two numbers"),
         (lambda p: optim.NAdam(p, momentum_decay=-1), RangeError, "NAdam: momentum_decay is -1"),

@@ -13,6 +13,8 @@ import numpy as np
 
 from nbgrad.ops.core import OPS, Elementwise, General, Movement, Op
 
+from ..parts import SELDOM
+
 __all__ = ["Case", "Row", "SAMPLES", "case", "fails", "row", "through", "REAL", "POSITIVE", "NONZERO", "UNIT", "SMALL"]
 
 # Domains are unions of closed intervals.
@@ -82,6 +84,7 @@ class Row:
         errors: calls that must fail.
         unlike: checks that the operation has good reason to fail, with the reason.
         through: for helpers that no test calls: the operation whose samples exercise it.
+        seldom: its cases are left out of a usual run, see NOTE [Parts].
     """
 
     name: str
@@ -95,11 +98,14 @@ class Row:
     errors: tuple[Failure, ...] = ()
     unlike: dict[str, str] = field(default_factory=dict)
     through: str | None = None
+    seldom: bool = False
 
     def __post_init__(self):
         if self.name in SAMPLES:
             raise ValueError(f"{self.name}: two rows.")
         SAMPLES[self.name] = self
+        if self.seldom:
+            SELDOM.add(self.name)
 
     @property
     def op(self) -> Op:
@@ -178,8 +184,8 @@ def row(
 
 
 def through(name: str, public: str) -> Row:
-    """State that a helper's only caller is ``public``, whose samples exercise it."""
-    return Row(name, None, through=public)
+    """State that a helper's only caller is ``public``, whose samples exercise it; as often as those are looked at."""
+    return Row(name, None, through=public, seldom=public in SELDOM)
 
 
 def leaves(operands: list) -> Iterator:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import mpmath as mp
 import numpy as np
+import scipy.special
 
 import nbgrad
 
-from .row import POSITIVE, UNIT, case, fails, row
+from .row import POSITIVE, UNIT, case, fails, row, through
 
 OPEN = ((0.05, 0.95),)
 OVERFLOW = "the value has overflowed, or is a pole: inf - inf"
@@ -131,3 +132,55 @@ row(
     case((2, 3), 2),
 )
 row("polygamma_of_", lambda x, n: exact(lambda v: mp.psi(n, v))(x), POSITIVE, case((2, 3), 1))
+
+
+# ---- Bessel functions, Airy's function, orthogonal polynomials -----------------------------------------------------------
+
+POLE = ((0.0,), OVERFLOW)
+AWAY = {"first": POLE, "second": ((0.0, 1e-30), OVERFLOW)}
+WAVES = ((-np.inf,), "the derivatives oscillate, ever more")
+for _name, _function, _options in (
+    ("bessel_j0", lambda x: mp.besselj(0, x), {"saves": "x"}),
+    ("bessel_j1", lambda x: mp.besselj(1, x), {"at": {(0.0,): (0.5,)}}),
+    ("bessel_y0", lambda x: mp.bessely(0, x) if x else -mp.inf, {"saves": "x", "domain": POSITIVE, "edges": AWAY}),
+    ("bessel_y1", lambda x: mp.bessely(1, x) if x else -mp.inf, {"domain": POSITIVE, "edges": AWAY}),
+    ("modified_bessel_k0", lambda x: mp.besselk(0, x), {"saves": "x", "domain": POSITIVE, "edges": AWAY}),
+    ("modified_bessel_k1", lambda x: mp.besselk(1, x), {"domain": POSITIVE, "edges": AWAY}),
+    ("scaled_modified_bessel_k0", lambda x: mp.exp(x) * mp.besselk(0, x), {"domain": POSITIVE, "edges": AWAY}),
+    ("scaled_modified_bessel_k1", lambda x: mp.exp(x) * mp.besselk(1, x), {"domain": POSITIVE, "edges": AWAY}),
+    ("spherical_bessel_j0", lambda x: mp.sin(x) / x if x else mp.mpf(1), {"at": {(0.0,): (0.0,)}}),
+    ("airy_ai", mp.airyai, {"saves": "x", "edges": {"first": WAVES, "second": WAVES}}),
+):
+    row(_name, exact(_function), seldom=True, **_options)
+through("airy_ai_slope", "airy_ai")
+
+
+def chebyshev(x, n, slope, shift):
+    """By the two kinds that SciPy has."""
+    u = scipy.special.eval_chebyu
+    return u(n, x) + ((slope - 2) * x + shift) * np.where(n > 0, u(n - 1, x), 0)
+
+
+def polynomial(function):
+    """SciPy's functions take the degree first."""
+    return lambda x, n: function(n, x)
+
+
+for _letter, _slope, _shift in (("t", 1.0, 0.0), ("u", 2.0, 0.0), ("v", 2.0, -1.0), ("w", 2.0, 1.0)):
+    _name = f"chebyshev_polynomial_{_letter}"
+    row(_name, lambda x, n, a=_slope, b=_shift: chebyshev(x, n, a, b), UNIT, case((2, 3), 2), seldom=True)
+    row(f"shifted_{_name}", lambda x, n, a=_slope, b=_shift: chebyshev(2 * x - 1, n, a, b), UNIT, case((2, 3), 2), seldom=True)
+for _name, _function in (
+    ("hermite_polynomial_h", scipy.special.eval_hermite),
+    ("hermite_polynomial_he", scipy.special.eval_hermitenorm),
+    ("laguerre_polynomial_l", scipy.special.eval_laguerre),
+    ("legendre_polynomial_p", scipy.special.eval_legendre),
+):
+    row(_name, polynomial(_function), UNIT, case((2, 3), 2), seldom=True)
+for _name, _public in (
+    ("chebyshev", "chebyshev_polynomial_u"),
+    ("gegenbauer", "legendre_polynomial_p"),
+    ("hermite", "hermite_polynomial_h"),
+    ("laguerre", "laguerre_polynomial_l"),
+):
+    through(_name, _public)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .row import REAL, case, row
+import nbgrad
+
+from .row import REAL, case, fails, row, through
 
 
 def split(x, count, groups):
@@ -74,3 +76,22 @@ row(
     *(case(x, x, weight, *more, k % 2 == 0) for k, (x, weight, more) in enumerate((*LAYER, *GROUP))),
     unlike={"half": "sums stay in single precision"},
 )
+
+
+def channels(x, weight, bias, eps):
+    """Each channel over all samples."""
+    dims = (0, *range(2, x.ndim))
+    h = (x - x.mean(dims, keepdims=True)) / np.sqrt(x.var(dims, keepdims=True) + eps)
+    return h * seen(weight, x.ndim - 1) + seen(bias, x.ndim - 1)
+
+
+row(
+    "standardised_channels",
+    channels,
+    REAL,
+    case((3, 2), (2,), (2,), 0.1),
+    case((2, 3, 2), (3,), (3,), 0.1),
+    errors=[fails(nbgrad.ShapeError, "weight and bias", (3, 2), (3,), (2,), 0.1)],
+)
+for helper in ("standardise_channels", "scaled_around", "pulled_around"):
+    through(helper, "standardised_channels")

@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from llvmlite.ir._utils import NameScope
 
 from ..prims import llvm_prims, numpy_prims
 from . import kinds
@@ -46,8 +47,38 @@ def tree_of(code: types.CodeType) -> ast.FunctionDef:
 @cache
 def simple(tree: ast.FunctionDef) -> bool:
     """Whether only the last statement returns."""
-    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    returns = returns_among(tree.body)
     return not returns or len(returns) == 1 and tree.body[-1] is returns[0]
+
+
+def returns_among(statements: list[ast.stmt]) -> list[ast.Return]:
+    """The returns in statements; expressions have none, and are most of a tree."""
+    found = list[ast.Return]()
+    for each in statements:
+        if isinstance(each, ast.Return):
+            found.append(each)
+        elif isinstance(each, (ast.If, ast.For, ast.While)):
+            found += returns_among(each.body) + returns_among(each.orelse)
+    return found
+
+
+class Names(NameScope):
+    """The names of a function's values, most of which have none: those are numbered, without a search.
+
+    Attributes:
+        unnamed: how many have none.
+    """
+
+    def __init__(self, unnamed: int):
+        super().__init__()
+        self.unnamed = unnamed
+
+    def register(self, name: str, deduplicate: bool = False) -> str:
+        """The name that a value has."""
+        if name:
+            return super().register(name, deduplicate)
+        self.unnamed += 1
+        return f".{self.unnamed}"
 
 
 class Function(Statements):
@@ -158,6 +189,7 @@ def attempt(function: Any, symbol: str, scope: Scope, fast: tuple[str, ...], apa
     module = ir.Module(symbol)
     module.triple, module.data_layout = entry.triple, scope.layout
     made = entry.declare(module, symbol)
+    made.scope = Names(len(made.args))
     first, body = made.append_basic_block("entry"), made.append_basic_block("body")
     builder = scope.builder = Builder(body)
     builder.fast = fast

@@ -285,7 +285,7 @@ class Statements(Expressions):
         b.store(b.sub(count, ir.Constant(i64.llvm, 1), flags=("nsw",)), left.ir)
         b.store(b.add(now, ir_of(step, i64)), place.ir)
         self.assign_to(node.target, Value(i64, now))
-        fixed = self.scope.vectors and is_series(node) and 0 < fixed_trips(bounds) <= MOST_TERMS
+        fixed = self.scope.vectors and 0 < fixed_trips(bounds) <= MOST_TERMS and is_series(node)
         self.looped(node.body, test, after, LOOPS[kind], fixed)
 
     def trips(self, first: Any, last: Any, step: Any) -> Any:

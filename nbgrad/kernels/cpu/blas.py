@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
@@ -31,25 +31,33 @@ CORE_NAMES = ("openblas_get_corename", "openblas_get_corename64_")
 THREAD_SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_")
 
 
-def candidates() -> list[str]:
+def candidates() -> Iterator[str]:
     """Files that may lead to the library: NumPy's core, whose dependencies are searched too, then bundled ones."""
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]     # private: NumPy's stubs leave it out
 
-    core = Path(_multiarray_umath.__file__)
+    yield _multiarray_umath.__file__
+    yield from bundled()
+
+
+@cache
+def bundled() -> list[str]:
+    """Libraries that NumPy's wheels have beside it."""
     folders = (Path(np.__file__).parent / ".dylibs", Path(np.__file__).parent.parent / "numpy.libs")
-    return [str(core), *(str(path) for folder in folders if folder.is_dir() for path in sorted(folder.glob("*blas*")))]
+    return [str(path) for folder in folders if folder.is_dir() for path in sorted(folder.glob("*blas*"))]
 
 
-@lru_cache(maxsize=1)
-def libraries() -> tuple[ctypes.CDLL, ...]:
-    """The candidates that load. They are part of the process already: nothing is read from the disk."""
-    loaded = []
-    for path in candidates():
-        try:
-            loaded.append(ctypes.CDLL(path))
-        except OSError:
-            continue
-    return tuple(loaded)
+@cache
+def loaded(path: str) -> ctypes.CDLL | None:
+    """A candidate, if it loads. They are part of the process already: nothing is read from the disk."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError:
+        return None
+
+
+def libraries() -> Iterator[ctypes.CDLL]:
+    """The candidates that load; the first nearly always has what is looked for, and the others are not looked at."""
+    yield from filter(None, map(loaded, candidates()))
 
 
 def find(name: str) -> int:

@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import Any, Callable, Iterable, NamedTuple
 
 from ...base import config
+from ...base.collector import CollectorPause
 from ..compiler.kinds import Refused
 from ..instantiate import instantiate
 from ..late import note_wanted, wanted_of
@@ -29,7 +30,8 @@ __all__ = ["Program", "address", "fingerprint", "prepare", "POINTERS"]
 POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
 # Address arithmetic and indirect calls, for the kernels that walk strides: see ``intrinsics``.
 WALKING = tuple("at_" + name for name in POINTER_TYPES)
-INTRINSICS = (*POINTERS, *WALKING, "word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "few", "one_by_one")
+WORDS = ("word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "quotient")
+INTRINSICS = (*POINTERS, *WALKING, *WORDS, "few", "abreast", "eight_wide", "one_by_one")
 
 COMPILER_VERSION = 2  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 
@@ -154,7 +156,8 @@ def prepare(finders: Iterable[Callable[[], Any]]) -> None:
     """Have machine code for functions that find addresses: what must be compiled is compiled side by side."""
     if config.DEBUG < 3:
         wanted = {program_key(program): program for program in wanted_of(finders)}
-        loader().load_all({key: partial(compile_program, program) for key, program in wanted.items()})
+        with CollectorPause():
+            loader().load_all({key: partial(compile_program, program) for key, program in wanted.items()})
 
 
 _copies: dict[str | None, dict] = {}

@@ -19,9 +19,9 @@ from ...base.errors import KernelError
 from .pool import available_threads
 
 if TYPE_CHECKING:
-    from queue import SimpleQueue
+    from queue import PriorityQueue
 
-__all__ = ["Emitter", "emit_all", "full_width", "host_machine"]
+__all__ = ["Emitter", "emit_all", "full_width", "host_machine", "widest_vectors"]
 
 
 def host_machine() -> llvm.TargetMachine:
@@ -41,6 +41,12 @@ def full_width() -> str:
     LLVM halves them for the sake of processors that slowed down.
     """
     return ",-prefer-256-bit" if llvm.get_host_cpu_features().get("avx512f") else ""
+
+
+def widest_vectors() -> str:
+    """The processor's: "AVX512", "AVX2" or "DEFAULT"."""
+    features = llvm.get_host_cpu_features()
+    return next((name.upper() for name, found in (("avx512", "avx512f"), ("avx2", "avx2")) if features.get(found)), "DEFAULT")
 
 
 def unlocked(name: str) -> Callable:
@@ -89,17 +95,21 @@ class Emitter:
             lib.LLVMPY_DisposeMemoryBuffer(memory)
 
 
-class Worker(threading.Thread):
-    """Emits what lies in a queue, until it meets None."""
+# Behind all texts in a queue; of these the longest comes first, so that no thread is left alone with one at the end.
+END = ((1, 0), None, "")
 
-    def __init__(self, waiting: SimpleQueue, made: dict[Any, bytes | BaseException]):
+
+class Worker(threading.Thread):
+    """Emits what lies in a queue, until it meets ``END``."""
+
+    def __init__(self, waiting: PriorityQueue, made: dict[Any, bytes | BaseException]):
         super().__init__(name="nbgrad compiles", daemon=True)
         self.waiting, self.made = waiting, made
 
     def run(self) -> None:
         emitter = Emitter()
-        while (found := self.waiting.get()) is not None:
-            key, text = found
+        while (found := self.waiting.get()) is not END:
+            _, key, text = found
             try:
                 self.made[key] = emitter.emit(text)
             except BaseException as error:
@@ -115,18 +125,18 @@ def emit_all(texts: Iterable[tuple[Any, str]], count: int) -> dict[Any, bytes]:
     Raises:
         KernelError: LLVM refuses one.
     """
-    from queue import SimpleQueue
+    from queue import PriorityQueue
 
-    waiting, made = SimpleQueue[Any](), dict[Any, Any]()
+    waiting, made = PriorityQueue[Any](), dict[Any, Any]()
     workers = [Worker(waiting, made) for _ in range(min(count, available_threads()))]
     for worker in workers:
         worker.start()
     try:
-        for named in texts:
-            waiting.put(named)
+        for k, (key, text) in enumerate(texts):
+            waiting.put(((-len(text), k), key, text))
     finally:
         for _ in workers:
-            waiting.put(None)
+            waiting.put(END)
         for worker in workers:
             worker.join()
     for found in made.values():

@@ -28,6 +28,7 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
     at_T(address, bytes)    the address (int64) moved by bytes, as pointer to T
     pointer_word(args, i)   the i-th argument as an int64 address
     word(address, i)        the i-th int64 at an address;  set_word(address, i, value)
+    quotient(x, y)          ``x // y`` of numbers that are not negative, y not 0: an instruction, where ``//`` is fifteen
     stack(bytes)            the address of 64-byte aligned stack memory; the size is a literal
     run_kernel(kernel, start, stop, args)   call a kernel at an address with an argument array at an address
     call_c(function, *ints)                 call a C function of int64 arguments at an address
@@ -90,6 +91,13 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         return types.void(types.int64, types.int64, types.int64), generate
 
     @intrinsic
+    def quotient(typing, x, y):
+        def generate(context, builder, signature, values):
+            return builder.udiv(*values)
+
+        return types.int64(types.int64, types.int64), generate
+
+    @intrinsic
     def stack(typing, size):
         if not isinstance(size, types.IntegerLiteral):
             return None  # Numba asks again, with the literal
@@ -134,9 +142,12 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "pointer_word": pointer_word,
         "word": word,
         "set_word": set_word,
+        "quotient": quotient,
         "stack": stack,
         "run_kernel": run_kernel,
         "call_c": call_c,
         "few": range,
+        "abreast": range,
+        "eight_wide": range,
         "one_by_one": range,
     }

@@ -11,7 +11,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -38,6 +38,7 @@ __all__ = [
     "build",
     "instantiate_for",
     "max_registers",
+    "most_registers",
     "right_everywhere",
     "scalar_source",
     "text_for",
@@ -122,17 +123,26 @@ def build(template: Template, scalar: Function, dtype: str, arch: str = ARCH, **
     Raises:
         KernelError: the compilers are not installed, or refused the source.
     """
-    from .linker import link
-
     name = kernel_name(template, scalar, dtype)
     start = time.perf_counter()
     ptx = compile_ptx(template, scalar, dtype, arch, source)
     middle = time.perf_counter()
+    made = assembled(name, ptx, arch)
+    blocks = template.resident or blocks_resident(dtype, scalar.__name__)
+    for fewer in range(blocks - 1, fewest(blocks) - 1, -1):  # the lesser evil; which kernels need it differs between architectures
+        if made.spill_bytes:
+            made = assembled(name, re.sub(r"(?<=\.minnctapersm )\d+", str(fewer), ptx), arch)
+    return replace(made, compile_s=middle - start, link_s=time.perf_counter() - middle)
+
+
+def assembled(name: str, ptx: str, arch: str) -> Kernel:
+    """The kernel of some PTX."""
+    from .linker import link
+
     cubin, log = link(ptx, arch)
     told = re.search(r"[Uu]sed (\d+) registers", log)
     registers = int(told[1]) if told else UNKNOWN
-    spills = sum(map(int, re.findall(r"(\d+) bytes (?:spill|lmem)", log)))
-    return Kernel(name, cubin, ptx, registers, spills, middle - start, time.perf_counter() - middle)
+    return Kernel(name, cubin, ptx, registers, sum(map(int, re.findall(r"(\d+) bytes (?:spill|lmem)", log))))
 
 
 # Scalar functions that need more registers than four resident blocks leave them: by dtype, how many blocks do. Threads of scores
@@ -158,6 +168,16 @@ def blocks_resident(dtype: str, name: str = "") -> int:
 def max_registers(dtype: str, name: str = "", resident: int = 0) -> int:
     """Registers of a thread, at most, in a kernel that computes in ``dtype``; ``resident``: as its template says."""
     return REGISTERS // ((resident or blocks_resident(dtype, name)) * BLOCK)
+
+
+def fewest(blocks: int) -> int:
+    """Blocks that are resident, at least, of a kernel that would spill if as many were as it asks for."""
+    return max(1, blocks // 2)
+
+
+def most_registers(dtype: str, name: str = "", resident: int = 0) -> int:
+    """``max_registers`` of a kernel that would spill; a thread never has more than 255."""
+    return min(255, REGISTERS // (fewest(resident or blocks_resident(dtype, name)) * BLOCK))
 
 
 def blocks_with(registers: int) -> int:

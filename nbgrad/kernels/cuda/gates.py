@@ -12,7 +12,7 @@ from functools import partial
 from typing import Callable, Iterable
 
 from .access import Access, compute_dtype
-from .build import UNKNOWN, Kernel, max_registers
+from .build import UNKNOWN, Kernel, max_registers, most_registers
 from .templates import Template
 
 __all__ = [
@@ -44,7 +44,7 @@ def gates_for(template: Template, dtype: str, integers: bool = False, name: str 
     """
     gates: list[Gate] = [
         no_spills,
-        partial(few_registers, most=max_registers(dtype, name, template.resident)),
+        partial(few_registers, most=most_registers(dtype, name, template.resident)),
         global_access,
         partial(memory_access, traffic=template.traffic),
     ]
@@ -117,7 +117,7 @@ def global_accesses(ptx: str) -> Iterable[tuple[str, int]]:
 
 PROPERTIES = {
     no_spills: "nothing spilled, no local memory",
-    few_registers: f"at most {max_registers('float32')} registers ({max_registers('complex128')} of complex128)",
+    few_registers: f"at most {max_registers('float32')} registers ({max_registers('complex128')} of complex128), or blocks fewer",
     global_access: "no generic load or store",
     memory_access: "the vector accesses promised",
     no_float64: "no float64 instruction",

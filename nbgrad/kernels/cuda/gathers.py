@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from .access import Access
+from .access import VECTOR_BYTES, Access, itemsize, vector_lanes
 from .accumulators import Accumulator
 from .templates import BLOCK, Template, compile_template, indent, strided_parameters, unravel
 
-__all__ = ["claim", "fold_segments", "gather", "index_keys", "merge_segments", "put"]
+__all__ = ["claim", "fold_segments", "gather", "index_keys", "merge_segments", "most_folded", "put"]
 
 
 def index_lines(indices: Sequence[str]) -> list[str]:
@@ -172,50 +172,83 @@ def NAME({", ".join([*given, *counts])}):
 
 # ---- combined ----------------------------------------------------------------------------------------------------------
 
+AHEAD = 4  # positions whose elements a thread has on their way from memory: to know where one is, it must read the order first
+
+
+def most_folded(of: Accumulator, dtype: str) -> int:
+    """Elements of a vector, at most, whose accumulators a thread holds."""
+    return min(vector_lanes([dtype]), VECTOR_BYTES // itemsize(of.state[0]))
+
 
 class Segments:
     """What both stages of a combining write have in common.
 
     Attributes:
-        state: names of the accumulators; stores, loads: of partial ones.
+        lanes: elements of a vector, in which columns, the walk and its steps count.
+        over: whether what the result has counts, too; otherwise it is overwritten.
+        states: by lane, names of the accumulators.
     """
 
-    def __init__(self, of: Accumulator, dtype: str, key: str, order: str, ndim: int, guarded: bool):
+    def __init__(self, of: Accumulator, dtype: str, key: str, order: str, ndim: int, guarded: bool, over: bool, lanes: int):
         self.of, self.dtype, self.key, self.order, self.ndim, self.guarded = of, dtype, key, order, ndim, guarded
-        self.width = range(len(of.state))
-        self.state = [f"a_{s}" for s in self.width]
-        self.load, self.store = Access("load", dtype), Access("store", dtype)
+        self.over, self.lanes, self.width = over, lanes, range(len(of.state))
+        self.states = [[f"a{lane}_{s}" for s in self.width] for lane in range(lanes)]
+        self.load, self.store = Access("load", dtype, lanes), Access("store", dtype, lanes)
         self.keys, self.orders = Access("load", key, exact=True), Access("load", order, exact=True)
         self.flag = Access("load", "int64", exact=True)
-        self.walk = ["out0", "x0", "chunk", "column"]
+        self.walk = ["out0", "x0", "column", "chunk"]
 
     def start(self) -> list[str]:
         """A fold of nothing."""
-        return [f"{name} = IDENTITY{s}" for s, name in enumerate(self.state)]
+        return [f"{name} = IDENTITY{s}" for names in self.states for s, name in enumerate(names)]
+
+    def loaded(self, names: Sequence[str], pointer: str, at: str) -> str:
+        """Load a vector into variables."""
+        return f"{', '.join(names)} = {self.load.name}({pointer}, {at})"
+
+    def absorb(self, values: Sequence[str]) -> list[str]:
+        """Fold an element of each lane."""
+        return [f"{', '.join(a)} = absorb({', '.join(a)}, scalar({value}))" for a, value in zip(self.states, values)]
 
     def keep(self, where: str) -> list[str]:
         """Store the accumulators of a chunk and column."""
         names = [Access("store", each, exact=True).name for each in self.of.state]
-        return [f"{name}({where}{s}, row, a_{s})" for s, name in enumerate(names)]
+        return [
+            f"{name}({where}{s}, row * {self.lanes} + {lane}, {self.states[lane][s]})"
+            for s, name in enumerate(names)
+            for lane in range(self.lanes)
+        ]
 
-    def get(self, where: str, row: str) -> str:
-        """Load some."""
+    def get(self, where: str, lane: int) -> str:
+        """Load those of a lane."""
         names = [Access("load", each, exact=True).name for each in self.of.state]
-        return ", ".join(f"{name}({where}{s}, {row})" for s, name in enumerate(names))
+        return ", ".join(f"{name}({where}{s}, row * {self.lanes} + {lane})" for s, name in enumerate(names))
+
+    def merge(self, where: str) -> list[str]:
+        """Fold in those of a chunk and column."""
+        return [f"{', '.join(a)} = merge({', '.join(a)}, {self.get(where, lane)})" for lane, a in enumerate(self.states)]
 
     def finish(self) -> list[str]:
-        """Combine what is in the result with the accumulators."""
-        begun = [f"b_{s}" for s in self.width]
-        return [
-            "place = out0_at + key * unit",
-            f"{', '.join(begun)} = absorb({', '.join(f'IDENTITY{s}' for s in self.width)}, scalar({self.load.name}(out0, place)))",
-            f"{', '.join(begun)} = merge({', '.join([*begun, *self.state])})",
-            f"{self.store.name}(out0, place, finish({', '.join(begun)}))",
-        ]
+        """Write the result, combined with what it has if that counts."""
+        lines, found = ["place = out0_at + key * unit"], [f"f{lane}" for lane in range(self.lanes)]
+        if self.over:
+            lines.append(self.loaded(found, "out0", "place"))
+        for lane, a in enumerate(self.states):
+            state = ", ".join(a)
+            if self.over:
+                begun = ", ".join(f"b_{s}" for s in self.width)
+                nothing = ", ".join(f"IDENTITY{s}" for s in self.width)
+                lines.append(f"{begun} = absorb({nothing}, scalar(f{lane}))")
+                lines.append(f"{begun} = merge({begun}, {state})")
+                state = begun
+            lines.append(f"f{lane} = finish({state})")
+        made = found[0] if self.lanes == 1 else f"({', '.join(found)})"
+        return [*lines, f"{self.store.name}(out0, place, {made})"]
 
     def template(self, stage: str, pointers: list[str], pointed: tuple[str, ...], lines: list[str]) -> Template:
         """The finished template."""
-        name = f"{stage}_{self.of.name}_{self.dtype}_{self.key}_{self.order}_{self.ndim}d{'_guarded' * self.guarded}"
+        how = "_guarded" * self.guarded + "_over" * self.over
+        name = f"{stage}_{self.of.name}_{self.dtype}_{self.key}_{self.order}_{self.ndim}d_x{self.lanes}{how}"
         counts = ["n", "total", "none", "unit", "x_step", "columns", "size", *strided_parameters(self.walk, self.ndim)]
         free = f"{self.flag.name}(flag, 0) == 0" if self.guarded else "True"
         function = compile_template(
@@ -236,30 +269,43 @@ def NAME({", ".join([*pointers, *["flag"] * self.guarded, *counts])}):
 
 
 @cache
-def fold_segments(of: Accumulator, dtype: str, key: str, order: str, ndim: int, guarded: bool) -> Template:
+def fold_segments(
+    of: Accumulator, dtype: str, key: str, order: str, ndim: int, guarded: bool, over: bool, lanes: int = 1
+) -> Template:
     """The first stage of a combining write: a thread folds a chunk of sorted positions, in one column of the free dimensions.
 
-    A run of equal keys that lies in its chunk is combined with the result at once. Of one that came from the chunk before, the
-    accumulators are stored in ``head``, of one that goes on behind the chunk in ``tail``.
+    A run of equal keys that lies in its chunk becomes the result at once. Of one that came from the chunk before, the
+    accumulators are stored in ``head``, of one that goes on behind the chunk in ``tail``. Elements are loaded some positions
+    before they are folded.
 
     Pointers: result, operand, keys, order, heads, tails, flag. Integer parameters: ``n`` (chunks x columns), ``total`` positions,
     ``none``, ``unit`` of keys, the operand's stride from position to position, ``columns``, ``size`` of a chunk, then the walk of
-    result, operand, chunk and column. Bind ``**index_source(64)`` and the accumulator's source.
+    result, operand, column and chunk. Bind ``**index_source(64)`` and the accumulator's source.
     """
-    make = Segments(of, dtype, key, order, ndim, guarded)
+    make = Segments(of, dtype, key, order, ndim, guarded, over, lanes)
     heads, tails = ([f"{where}{s}" for s in make.width] for where in ("head", "tail"))
-    state = ", ".join(make.state)
+    ahead = [[f"v{u}_{lane}" for lane in range(lanes)] for u in range(AHEAD)]
+
+    def loaded(names: list[str], u: int) -> str:
+        """Load the element ``u`` positions on; behind the chunk, its last one again."""
+        at = f"{make.orders.name}(order, min(at + {u}, last))" if u else f"{make.orders.name}(order, at)"
+        return make.loaded(names, "x0", f"x0_at + {at} * x_step")
+
+    moved = [f"{', '.join(now)} = {', '.join(later)}" for now, later in zip(ahead, ahead[1:])]
     lines = [
         "at = chunk_at * size",
         "stop = min(at + size, total)",
+        "last = stop - 1",
+        *(loaded(names, u) for u, names in enumerate(ahead)),
         *make.start(),
         f"key = {make.keys.name}(keys, at)",
         "fresh = True",
         "if at > 0:",
         f"    fresh = {make.keys.name}(keys, at - 1) != key",
         "while at < stop:",
-        f"    value = {make.load.name}(x0, x0_at + {make.orders.name}(order, at) * x_step)",
-        f"    {state} = absorb({state}, scalar(value))",
+        *("    " + line for line in make.absorb(ahead[0])),
+        *("    " + line for line in moved),
+        "    " + loaded(ahead[-1], len(ahead)),
         "    at = at + 1",
         "    following = -1",
         "    if at < total:",
@@ -283,14 +329,13 @@ def fold_segments(of: Accumulator, dtype: str, key: str, order: str, ndim: int, 
 
 
 @cache
-def merge_segments(of: Accumulator, dtype: str, key: str, ndim: int, guarded: bool) -> Template:
+def merge_segments(of: Accumulator, dtype: str, key: str, ndim: int, guarded: bool, over: bool, lanes: int = 1) -> Template:
     """The second stage: the thread of the chunk in which a run begins that goes on behind it merges what all its chunks have.
 
     Pointers: result, keys, heads, tails, flag. Integer parameters: those of ``fold_segments``.
     """
-    make = Segments(of, dtype, key, "int32", ndim, guarded)
+    make = Segments(of, dtype, key, "int32", ndim, guarded, over, lanes)
     heads, tails = ([f"{where}{s}" for s in make.width] for where in ("head", "tail"))
-    state = ", ".join(make.state)
     lines = [
         "first = chunk_at * size",
         "end = first + size",
@@ -300,10 +345,10 @@ def merge_segments(of: Accumulator, dtype: str, key: str, ndim: int, guarded: bo
         "    if goes_on and first > 0:",
         f"        goes_on = {make.keys.name}(keys, first - 1) != key",
         "    if goes_on:",
-        f"        {state} = {make.get('tail', 'row')}",
+        *(f"        {', '.join(a)} = {make.get('tail', lane)}" for lane, a in enumerate(make.states)),
         "        while goes_on:",
         "            row = row + columns",
-        f"            {state} = merge({state}, {make.get('head', 'row')})",
+        *("            " + line for line in make.merge("head")),
         "            end = end + size",
         "            goes_on = False",
         "            if end < total:",

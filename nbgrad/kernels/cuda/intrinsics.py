@@ -5,6 +5,7 @@ Barriers and shuffles are marked convergent: no pass may move them into a branch
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 from typing import Any, Iterable
 
@@ -34,9 +35,11 @@ def ptx_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...] = (
         "note_error": Primitive(note_first),
         "pointer_of": Primitive(pointer_to(GLOBAL)),
         "greatest": Primitive(greatest),
-        "near_reciprocal": Primitive(near_reciprocal),
+        "near_reciprocal": Primitive(partial(nearly, "rcp")),
+        "near_reciprocal_root": Primitive(partial(nearly, "rsqrt")),
         **index_arithmetic(multiply_high),
         "product_of_words": Primitive(multiply_wide),
+        "float_of_word": Primitive(float_of_word),
         **{a.name: access(a, a.compute(compute)) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
@@ -160,10 +163,10 @@ def greatest(b: Builder, x: Any, y: Any) -> Value:
     return Value(kind, b.call(declare(b.module, ir.FunctionType(kind.llvm, [kind.llvm] * 2), name), operands))
 
 
-def near_reciprocal(b: Builder, x: Any) -> Value:
-    """1 / x of a normal float32, but for its last bit."""
+def nearly(function: str, b: Builder, x: Any) -> Value:
+    """1 / x of a normal float32, or of its root, but for the last bit."""
     kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()])
-    return Value(kinds.float32, b.call(declare(b.module, kind, "llvm.nvvm.rcp.approx.ftz.f"), [ir_of(x, kinds.float32)]))
+    return Value(kinds.float32, b.call(declare(b.module, kind, f"llvm.nvvm.{function}.approx.ftz.f"), [ir_of(x, kinds.float32)]))
 
 
 def votes_for(b: Builder, own: Any) -> Any:
@@ -257,6 +260,11 @@ def multiply_wide(b: Builder, x: Any, y: Any) -> Value:
     """mul.wide.u32, which LLVM does not find where 64 bits are known to be of words."""
     code = ir.InlineAsm(ir.FunctionType(I64, [I32, I32]), "mul.wide.u32 $0, $1, $2;", "=l,r,r")
     return Value(kinds.int64, b.call(code, [low_word(b, x), low_word(b, y)]))
+
+
+def float_of_word(b: Builder, x: Any) -> Value:
+    """32 bits as a float32: of 64 the conversion takes sixteen times as long."""
+    return Value(kinds.float32, b.uitofp(low_word(b, x), ir.FloatType()))
 
 
 def low_word(b: Builder, value: Any) -> Any:

@@ -145,6 +145,8 @@ def simt_names(dtype: str, accesses: Iterable[Access] = (), state: tuple[str, ..
         "where_index": prims["where"],
         "greatest": np.maximum,
         "near_reciprocal": lambda x: np.float32(1.0) / x,
+        "near_reciprocal_root": lambda x: np.float32(1.0) / np.sqrt(x),
+        "float_of_word": np.float32,
         "divide_by_magic": divide_by_magic,
         "multiply_add_i32": multiply_add_i32,
         "moved": lambda pointer, i: Pointer(pointer.array, pointer.offset + int(i)),

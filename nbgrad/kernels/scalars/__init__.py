@@ -18,14 +18,20 @@ from __future__ import annotations
 
 from typing import Callable
 
-from . import exponential, gamma, integers, logarithm, rounding, special, trigonometric
+from . import bessel, exponential, gamma, integers, logarithm, polynomials, rounding, special, trigonometric
 from .exponential import cosh, erf, exp, exp2, expm1, sigmoid, sinh, softplus, tanh
 from .inverse_hyperbolic import acosh, asinh, atanh
 from .logarithm import log, log1p, log2, log10
 from .power import pow_
 from .tables import BY_DTYPE
 
-__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "COMMON", "functions"]
+__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "COMMON", "ABREAST", "functions"]
+
+# Each has a guard of its angle, and a version for any angle.
+OSCILLATING = {
+    **dict.fromkeys(("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"), trigonometric.angle_is_huge),
+    **dict.fromkeys(("airy_ai", "airy_ai_slope"), bessel.airy_is_far),
+}
 
 FUNCTIONS: dict[str, Callable] = {
     "exp": exp,
@@ -94,6 +100,13 @@ FUNCTIONS: dict[str, Callable] = {
             "sinc_slope",
         )
     },
+    **{name: getattr(bessel, name) for name in OSCILLATING},
+    **{
+        f"{scaled}modified_bessel_k{n}": getattr(bessel, f"{scaled}modified_bessel_k{n}")
+        for scaled in ("", "scaled_")
+        for n in (0, 1)
+    },
+    **{name: getattr(polynomials, name) for name in ("chebyshev", "gegenbauer", "hermite", "laguerre")},
     "lower_gamma": gamma.lower_gamma,
     "upper_gamma": gamma.upper_gamma,
 }
@@ -119,6 +132,7 @@ INT_FUNCTIONS: dict[str, Callable] = {
 GUARDS: dict[str, tuple[Callable, Callable]] = {
     **{name: (trigonometric.angle_is_huge, getattr(trigonometric, f"{name}_precise")) for name in ("sin", "cos", "tan")},
     **{name: (rounding.quotient_is_huge, getattr(rounding, f"{name}_precise")) for name in ("fmod", "remainder", "floor_divide")},
+    **{name: (guard, getattr(bessel, f"{name}_precise")) for name, guard in OSCILLATING.items()},
     "zeta": (special.zeta_is_far, special.zeta_precise),
     **{name: (gamma.gamma_is_far, getattr(gamma, f"{name}_precise")) for name in ("lower_gamma", "upper_gamma")},
 }
@@ -132,6 +146,11 @@ COMMON: dict[str, tuple[Callable, Callable]] = {
     "erfc": (special.erfc_leaves_range, special.erfc_in_range),
     "erfinv": (special.erfinv_leaves_range, special.erfinv_in_range),
 }
+
+# Functions that are one chain of 25 to 40 instructions, each of which waits for the one before: loops of them compute four vectors
+# at a time, of which LLVM by itself takes one (benchmarks/test_operations.py: 0.7 to 0.9 of the time). Longer ones would gain as
+# much, and take two or three times as long to compile.
+ABREAST = frozenset({"exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "sinh", "tanh", "sigmoid", "softplus", "erf"})
 
 
 def functions(dtype: str) -> dict[str, Callable]:

@@ -15,6 +15,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..prims import fma, where
+from .bessel_tables import BESSEL_COEFFICIENTS
 from .special_tables import SPECIAL_COEFFICIENTS
 
 __all__ = ["BY_DTYPE", "COEFFICIENTS", "TWO_OVER_PI_BITS"]
@@ -431,7 +432,8 @@ def erf_joined_near(a, value):
 def by_dtype(kind) -> dict[str, Any]:
     """``BY_DTYPE`` of one float type."""
     dtype = np.dtype(kind).name
-    functions = {name: polynomial(name, c, dtype) for name, c in {**COEFFICIENTS[dtype], **SPECIAL_COEFFICIENTS[dtype]}.items()}
+    tables = {**COEFFICIENTS[dtype], **SPECIAL_COEFFICIENTS[dtype], **BESSEL_COEFFICIENTS[dtype]}
+    functions = {name: polynomial(name, c, dtype) for name, c in tables.items()}
     if kind is np.float32:
         functions.update(
             log_tail=log_tail_direct,

@@ -63,7 +63,7 @@ def soften(record, tile, rows, columns, first, mask):
         total = float64(0.0)
         for low in range(0, n, 512):
             s = FLOAT(0.0)
-            for j in range(low, min(low + 512, n)):
+            for j in abreast(low, min(low + 512, n)):
                 e = exp(x[j] - m)
                 x[j] = e
                 s += e

@@ -16,7 +16,12 @@ __all__ = ["elementwise_loop"]
 
 @cache
 def elementwise_loop(
-    outs: tuple[str, ...], ins: tuple[tuple[str, bool], ...], inplace: int = 0, guarded: str = "", by_rows: bool = False
+    outs: tuple[str, ...],
+    ins: tuple[tuple[str, bool], ...],
+    inplace: int = 0,
+    guarded: str = "",
+    by_rows: bool = False,
+    abreast: bool = False,
 ) -> Callable:
     """``kernel(start, stop, args)`` that applies ``scalar`` to contiguous operands.
 
@@ -26,6 +31,7 @@ def elementwise_loop(
         inplace: so many outputs are the first operands, and are passed once.
         guarded: ``"guard"`` or ``"common"``: the test that is or-reduced over blocks of 512 first; where it is true, or negative,
             ``precise`` computes the block.
+        abreast: whether four vectors are computed at a time.
         by_rows: a unit is a row; the record: elements of a row, and for every pointer bytes from row to row.
     """
     pointers = [(f"out{k}", dtype) for k, dtype in enumerate(outs)]
@@ -55,8 +61,10 @@ def elementwise_loop(
     if by_rows:
         head = ["record = pointer_word(args, 0)", "width = word(record, 0)", "for row in range(start, stop):"]
         lines = [*head, *("    " + line for line in lines)]
+    if abreast:
+        lines[-1 - len(body)] = lines[-1 - len(body)].replace("range(", "abreast(")
     text = "\n".join(["def kernel(start, stop, args):", *("    " + line for line in lines)]) + "\n"
-    label = f"elementwise {outs} {ins} {inplace} {guarded}" + " by rows" * by_rows
+    label = f"elementwise {outs} {ins} {inplace} {guarded}" + " by rows" * by_rows + " abreast" * abreast
     return late_text(text, label, {}, "kernel")[0]
 
 

@@ -19,7 +19,7 @@ from typing import Callable
 from ...base.dtypes import WIDTHS
 from ..texts import late_text
 
-__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
+__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "is_tiny", "move_to", "row_products", "column_sums", "typed_parts"]
 
 AS_IS, TRANSPOSED = 111, 112  # CblasNoTrans, CblasTrans
 ROW_MAJOR = 101
@@ -30,7 +30,6 @@ TINY = 512
 def gemm(start, stop, args):
     """The kernel: see NOTE [Product record]."""
     record = pointer_word(args, 0)
-    blas = word(record, 0)
     m, n, k = word(record, 3), word(record, 4), word(record, 5)
     blocks, block, cut_columns = word(record, 11), word(record, 12), word(record, 13)
     size = itemsize()
@@ -38,11 +37,10 @@ def gemm(start, stop, args):
     if word(record, 9) != 0:
         bias = pointer_word(args, 4)
     for unit in range(start, stop):
-        batch = unit // blocks
+        batch = quotient(unit, blocks)
         first = (unit - batch * blocks) * block
-        a = pointer_word(args, 2) + move_to(record + 128, batch, 0)
-        b = pointer_word(args, 3) + move_to(record + 128, batch, 1)
-        c = pointer_word(args, 1) + move_to(record + 128, batch, 2)
+        to_a, to_b, to_c = move_all(record + 128, batch)
+        a, b, c = pointer_word(args, 2) + to_a, pointer_word(args, 3) + to_b, pointer_word(args, 1) + to_c
         rows, columns, bias_at = m, n, bias + batch * word(record, 15)
         if cut_columns != 0:
             columns = min(block, n - first)
@@ -55,10 +53,20 @@ def gemm(start, stop, args):
             bias_at += first * word(record, 14)
             c += first * size * word(record, 8)
         begin(c, rows, columns, word(record, 8), bias_at, word(record, 10), word(record, 14), word(record, 9))
-        if blas == 0 or rows * columns * k <= TINY:
-            multiply(record, a, b, c, rows, columns, k)
-        else:
-            call_blas(record, a, b, c, rows, columns, k)
+        add_product(record, a, b, c, rows, columns, k)
+
+
+def product_of_any_size(record, a, b, c, rows, columns, k):
+    """C = A @ B (+ C where it holds a bias)."""
+    if word(record, 0) == 0 or rows * columns * k <= TINY:
+        multiply(record, a, b, c, rows, columns, k)
+    else:
+        call_blas(record, a, b, c, rows, columns, k)
+
+
+def is_tiny(rows: int, columns: int, k: int) -> bool:
+    """Whether a block is multiplied here, although there is a BLAS."""
+    return rows * columns * k <= TINY
 
 
 def move_to(walk, batch, which):
@@ -71,6 +79,23 @@ def move_to(walk, batch, which):
         moved += batch % extent * word(walk, 1 + dims + 3 * d + which)
         batch //= extent
     return moved
+
+
+def move_all(walk, batch):
+    """The same of the three operands, in one loop."""
+    dims = word(walk, 0)
+    first, second, third = 0, 0, 0
+    for back in one_by_one(dims):
+        d = dims - 1 - back
+        extent = word(walk, 1 + d)
+        steps = walk + 8 * (1 + dims + 3 * d)
+        outer = quotient(batch, extent)
+        i = batch - outer * extent
+        first += i * word(steps, 0)
+        second += i * word(steps, 1)
+        third += i * word(steps, 2)
+        batch = outer
+    return first, second, third
 
 
 def blas_call(record, a, b, c, m, n, k):
@@ -106,14 +131,14 @@ def begin(c, rows, columns, ldc, bias, step, down, present):
             source = at_T(bias, i * down)
             if step == 0:
                 value = source[0]
-                for j in range(columns):
+                for j in few(columns):
                     to[i * ldc + j] = value
             elif step == SIZE:
-                for j in range(columns):
+                for j in few(columns):
                     to[i * ldc + j] = source[j]
             else:
                 for j in one_by_one(columns):
-                    to[i * ldc + j] = source[j * (step // SIZE)]
+                    to[i * ldc + j] = at_T(bias, i * down + j * step)[0]
 
 
 def multiply(record, a, b, c, m, n, k):
@@ -158,18 +183,26 @@ def itemsize():
 
 
 @cache
-def typed_parts(dtype: str) -> tuple[tuple[str, Callable], ...]:
-    """The functions that ``gemm`` calls, for one dtype, as bindings of a Program."""
+def typed_parts(dtype: str, blas_only: bool) -> tuple[tuple[str, Callable], ...]:
+    """The functions that ``gemm`` calls, for one dtype, as bindings of a Program.
+
+    Args:
+        blas_only: for products all of whose blocks are BLAS's. Their kernel is a call and little more; our own loops take
+            LLVM as long as all else of a small program (benchmarks/test_graph_costs.py).
+    """
     zero = {"f": "0.0", "c": "0j"}.get(dtype[0], "0")
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
     text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
     text = text.replace("ZERO", zero).replace("ONE", one)
     if dtype[0] not in "fc":  # no BLAS takes the large ones
         text = text.replace("few(", "range(").replace("one_by_one(", "range(")
-    names = "begin", "multiply", "itemsize", "complex_call"
-    *typed, complex_call = late_text(text, f"gemm {dtype}", {}, *names)
+    names = "begin", "itemsize", "multiply", "complex_call"
+    begin, itemsize, multiply, complex_call = late_text(text, f"gemm {dtype}", {}, *names)
     call = complex_call if dtype.startswith("complex") else blas_call
-    return (*zip(names, typed), ("call_blas", call), ("move_to", move_to))
+    shared = ("begin", begin), ("itemsize", itemsize), ("move_all", move_all)
+    if blas_only:
+        return *shared, ("add_product", call)
+    return *shared, ("add_product", product_of_any_size), ("multiply", multiply), ("call_blas", call)
 
 
 VECTOR_TEXT = '''
@@ -180,11 +213,12 @@ def row_products(start, stop, args):
     block, blocks = word(record, 3), word(record, 4)
     which, other = word(record, 5), word(record, 6)
     for unit in range(start, stop):
-        batch = unit // blocks
+        batch = quotient(unit, blocks)
         first = (unit - batch * blocks) * block
-        v = at_T(pointer_word(args, other) + move_to(record + 56, batch, other - 2), 0)
-        matrix = pointer_word(args, which) + move_to(record + 56, batch, which - 2)
-        out = at_T(pointer_word(args, 1) + move_to(record + 56, batch, 2), 0)
+        to_x, to_y, to_out = move_all(record + 56, batch)
+        v = at_T(pointer_word(args, other) + (to_x if other == 2 else to_y), 0)
+        matrix = pointer_word(args, which) + (to_x if which == 2 else to_y)
+        out = at_T(pointer_word(args, 1) + to_out, 0)
         for i in range(first, min(first + block, rows)):
             row = at_T(matrix, i * lead * SIZE)
             total = float64(ZERO)
@@ -203,13 +237,14 @@ def column_sums(start, stop, args):
     block, blocks = word(record, 3), word(record, 4)
     which, other = word(record, 5), word(record, 6)
     for unit in range(start, stop):
-        batch = unit // blocks
+        batch = quotient(unit, blocks)
         first = (unit - batch * blocks) * block
-        v = at_T(pointer_word(args, other) + move_to(record + 56, batch, other - 2), 0)
-        matrix = pointer_word(args, which) + move_to(record + 56, batch, which - 2) + first * SIZE
-        out = at_T(pointer_word(args, 1) + move_to(record + 56, batch, 2), first * SIZE)
+        to_x, to_y, to_out = move_all(record + 56, batch)
+        v = at_T(pointer_word(args, other) + (to_x if other == 2 else to_y), 0)
+        matrix = pointer_word(args, which) + (to_x if which == 2 else to_y) + first * SIZE
+        out = at_T(pointer_word(args, 1) + to_out, first * SIZE)
         count = min(block, rows - first)
-        for i in range(count):
+        for i in few(count):
             out[i] = ZERO
         l = 0
         while l + 8 <= length:
@@ -218,14 +253,14 @@ def column_sums(start, stop, args):
             c4, c5 = at_T(matrix, (l + 4) * lead * SIZE), at_T(matrix, (l + 5) * lead * SIZE)
             c6, c7 = at_T(matrix, (l + 6) * lead * SIZE), at_T(matrix, (l + 7) * lead * SIZE)
             v0, v1, v2, v3, v4, v5, v6, v7 = v[l], v[l + 1], v[l + 2], v[l + 3], v[l + 4], v[l + 5], v[l + 6], v[l + 7]
-            for i in range(count):
+            for i in few(count):
                 out[i] += ((v0 * c0[i] + v1 * c1[i]) + (v2 * c2[i] + v3 * c3[i])) \\
                     + ((v4 * c4[i] + v5 * c5[i]) + (v6 * c6[i] + v7 * c7[i]))
             l += 8
         while l < length:
             column = at_T(matrix, l * lead * SIZE)
             value = v[l]
-            for i in range(count):
+            for i in few(count):
                 out[i] += value * column[i]
             l += 1
 '''

@@ -62,7 +62,7 @@ EXPONENTIALS = """
                 for i in range(classes):
                     s += kept[i]
             else:
-                for i in range(low, min(low + 256, classes)):
+                for i in abreast(low, min(low + 256, classes)):
                     e = exp(x[i] - m)
                     kept[i - BEGIN] = e
                     s += e

@@ -13,8 +13,8 @@ Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from ..prims import sqrt, to_float, where
-from ..scalars.logarithm import log
+from ..prims import fma, sqrt, to_float, where
+from ..scalars.logarithm import log_in_range
 from ..scalars.trigonometric import cos_of, reduce_angle, sin_of
 
 __all__ = [
@@ -32,7 +32,8 @@ __all__ = [
 
 WORD = 0xFFFFFFFF
 ROUNDS = 10
-TWO_PI = 6.283185307179586
+TURN = 6.283185307179586 * 2.0**-24  # of the 2**24 angles of a circle
+WIDE_TURN = 6.283185307179586 * 2.0**-53
 
 
 def philox(block, call, seed):
@@ -64,24 +65,39 @@ def next_key(k0, k1):
 # ---- four numbers a block: float32 ---------------------------------------------------------------------------------
 
 
+def float_of_word(r):
+    """A word as a float32; GPUs are told that it has 32 bits (``ptx_names``)."""
+    return to_float(r)
+
+
+def normal_root(x):
+    """The square root of a normal number; GPUs need no branch for it (kernels/cuda/quotients.py)."""
+    return sqrt(x)
+
+
 def unit(r):
     """Uniform on [0, 1): the upper 24 bits of a word."""
-    return to_float(r >> 8) * 2.0**-24
+    return float_of_word(r >> 8) * 2.0**-24
 
 
 def half_unit(r):
     """``unit`` with as many bits as float16 holds, so that none rounds to 1."""
-    return to_float(r >> 21) * 2.0**-11
+    return float_of_word(r >> 21) * 2.0**-11
 
 
 def bfloat_unit(r):
     """``unit`` with the bits of bfloat16."""
-    return to_float(r >> 24) * 2.0**-8
+    return float_of_word(r >> 24) * 2.0**-8
 
 
 def above_zero(r):
-    """Uniform on (0, 1)."""
-    return to_float(r >> 8) * 2.0**-24 + 2.0**-25
+    """Uniform on (0, 1); the product is exact."""
+    return fma(float_of_word(r >> 8), 2.0**-24, 2.0**-25)
+
+
+def angle(r):
+    """Uniform on [0, 2 pi)."""
+    return float_of_word(r >> 8) * TURN
 
 
 def between(u, low, high):
@@ -112,16 +128,16 @@ def bfloat_uniform_four(r0, r1, r2, r3, low, high):
     )
 
 
-def normal_pair(u, v, mean, std):
-    """Two independent normal numbers from two uniform ones (Box and Muller)."""
-    radius = std * sqrt(-2.0 * log(u))
-    quadrant, angle = reduce_angle(TWO_PI * v)
-    return mean + radius * cos_of(quadrant, angle), mean + radius * sin_of(quadrant, angle)
+def normal_pair(u, turned, mean, std):
+    """Two independent normal numbers from uniform ones on (0, 1) and [0, 2 pi) (Box and Muller)."""
+    radius = std * normal_root(-2.0 * log_in_range(u))
+    quadrant, rest = reduce_angle(turned)
+    return mean + radius * cos_of(quadrant, rest), mean + radius * sin_of(quadrant, rest)
 
 
 def normal_four(r0, r1, r2, r3, mean, std):
-    a, b = normal_pair(above_zero(r0), unit(r1), mean, std)
-    c, d = normal_pair(above_zero(r2), unit(r3), mean, std)
+    a, b = normal_pair(above_zero(r0), angle(r1), mean, std)
+    c, d = normal_pair(above_zero(r2), angle(r3), mean, std)
     return a, b, c, d
 
 
@@ -138,16 +154,26 @@ def bernoulli_four(r0, r1, r2, r3, p, value):
     return (chosen(unit(r0), p, value), chosen(unit(r1), p, value), chosen(unit(r2), p, value), chosen(unit(r3), p, value))
 
 
+def waited(u, rate):
+    """Exponential, of a number that is uniform on (0, 1)."""
+    return -log_in_range(u) / rate
+
+
 def exponential_four(r0, r1, r2, r3, rate, unused):
-    return (-log(above_zero(r0)) / rate, -log(above_zero(r1)) / rate, -log(above_zero(r2)) / rate, -log(above_zero(r3)) / rate)
+    return (waited(above_zero(r0), rate), waited(above_zero(r1), rate), waited(above_zero(r2), rate), waited(above_zero(r3), rate))
 
 
 # ---- two numbers a block: float64 and int64 ------------------------------------------------------------------------
 
 
+def wide_word(r, s):
+    """53 bits of two words, as a float64."""
+    return to_float((r >> 5 << 26) | (s >> 6))
+
+
 def wide_unit(r, s):
     """Uniform on [0, 1) with 53 bits."""
-    return to_float((r >> 5 << 26) | (s >> 6)) * 2.0**-53
+    return wide_word(r, s) * 2.0**-53
 
 
 def wide_above_zero(r, s):
@@ -160,7 +186,7 @@ def uniform_two(r0, r1, r2, r3, low, high):
 
 
 def normal_two(r0, r1, r2, r3, mean, std):
-    return normal_pair(wide_above_zero(r0, r1), wide_unit(r2, r3), mean, std)
+    return normal_pair(wide_above_zero(r0, r1), wide_word(r2, r3) * WIDE_TURN, mean, std)
 
 
 def bernoulli_two(r0, r1, r2, r3, p, value):
@@ -168,7 +194,7 @@ def bernoulli_two(r0, r1, r2, r3, p, value):
 
 
 def exponential_two(r0, r1, r2, r3, rate, unused):
-    return -log(wide_above_zero(r0, r1)) / rate, -log(wide_above_zero(r2, r3)) / rate
+    return waited(wide_above_zero(r0, r1), rate), waited(wide_above_zero(r2, r3), rate)
 
 
 def scaled(r, s, n):

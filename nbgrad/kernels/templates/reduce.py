@@ -9,8 +9,9 @@ tiles or blocks, so that the bits of a result never depend on their number.
 NOTE [Accuracy]: long runs of float32 are added in trees of eight, the trees in float64: three roundings on the way of
 an element, averaged over all trees, and an eighth of the conversions.
 Blocks of float64 are merged with compensation, so the error does not grow with the length. Inside a block the
-compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``absorb`` and
-``result`` are compiled without that freedom. Terms that are computed, as squares are, are computed and added in float64.
+compiler may reorder, which is how the loop vectorises: what is ``part_of_loop`` is compiled as if it stood there. ``join``, of
+which trees are made, ``absorb`` and ``result`` are compiled without that freedom: of a tree LLVM would make a chain, of seven
+roundings. Terms that are computed, as squares are, are computed and added in float64.
 """
 
 # ruff: noqa: F821  (names bound by instantiate)
@@ -23,6 +24,7 @@ from typing import Any, Callable, NamedTuple
 
 from ...base.dtypes import WIDTHS, dtype_of
 from ...ops.core import General
+from ...ops.expr import symbol
 from ..codegen import scalar_function
 from ..instantiate import part_of_loop
 from ..monoids import MONOIDS, Monoid, add_carried, carried_total
@@ -64,6 +66,8 @@ class Fold(NamedTuple):
             ``(hi, lo)`` and takes a block's accumulator; ``result(hi, lo, times, over)`` of elements that count ``times`` each, and
             are ``over`` in number; in eights ``near(x)``, an element as it joins others. And what these mention.
         dtype: dtype of float literals and primitives.
+        counted: whether ``over`` is asked for; see ``over``.
+        long_rows: what loops over long rows accumulate, where it is something else: sums and means have one kernel.
     """
 
     name: str
@@ -73,6 +77,12 @@ class Fold(NamedTuple):
     eights: bool
     bindings: tuple[tuple[str, Any], ...]
     dtype: str | None = None
+    counted: bool = False
+    long_rows: Any = None
+
+    def over(self, count: int) -> int:
+        """The word ``over`` of a record for results of ``count`` elements: 1 where only the total is wanted."""
+        return count if self.counted else 1
 
 
 # ---- a declaration's fold ----------------------------------------------------------------------------------------------
@@ -114,12 +124,16 @@ def fold(op: General, source: str, out: str, stage: str = "whole") -> Fold:
             ("near", near_term),
         ]
         dtype = computed if near and not term.boolean else None
+    long_rows = None
+    if term is None and monoid.repeats and acc in QUOTIENTS and (total is None or total is MEAN):
+        shared = (*bindings, ("result", QUOTIENTS[acc]))
+        long_rows = Fold(monoid.name, memory, acc, dtype_of(out).compute, eights, shared)
     if total is not None:
         real = dtype_of(acc).to_real().name
         bindings += [("finish", scalar_function(f"{op.name}_finish", ("total", "count"), (total,), real))]
     bindings += [("result", RESULTS[acc][total is not None] if monoid.repeats or total is not None else first_result)]
     name = op.name if term is not None or total is not None else monoid.name
-    return Fold(name, memory, acc, dtype_of(out).compute, eights, tuple(bindings), dtype)
+    return Fold(name, memory, acc, dtype_of(out).compute, eights, tuple(bindings), dtype, total is not None, long_rows)
 
 
 def extremum_fold(monoid: Monoid, source: str, out: str, stage: str) -> Fold:
@@ -214,6 +228,21 @@ def finished_complex(hi, lo, times, over):
     return complex(finish(z.real * float64(times), float64(over)), finish(z.imag * float64(times), float64(over)))
 
 
+def quotient_result(hi, lo, times, over):
+    """The total, divided where there is a number to divide by."""
+    found = total(hi, lo) * float64(times)
+    return found if over == 1 else found / float64(over)
+
+
+def complex_quotient(hi, lo, times, over):
+    """The same, by parts."""
+    z = total(hi, lo)
+    x, y = z.real * float64(times), z.imag * float64(times)
+    return complex(x, y) if over == 1 else complex(x / float64(over), y / float64(over))
+
+
+MEAN = symbol("total") / symbol("count")  # what becomes of a mean's total
+QUOTIENTS = {"float64": quotient_result, "complex128": complex_quotient}
 # Of a total, and of one that something becomes of.
 RESULTS = {
     "float64": (plain_result, finished_result),
@@ -228,7 +257,7 @@ RESULTS = {
 def row_loop(start, stop, args):
     """A unit is a row of segments, each folded in blocks of 4096; the compiler takes as many elements side by side as it likes."""
     record = pointer_word(args, 0)
-    length, row_step, segments = word(record, 0), word(record, 1), word(record, 2)
+    length, row_step, segments = word(record, 0), word(record, 1), max(word(record, 2), 1)
     segment_step, all_elements, times, over = word(record, 3), word(record, 4), word(record, 5), word(record, 6)
     out = p_out(args, 1)
     data = pointer_word(args, 2)
@@ -251,15 +280,13 @@ def row_loop(start, stop, args):
 @part_of_loop
 def four(a, b, c, d):
     """Four elements in a tree."""
-    return combine(combine(near(a), near(b)), combine(near(c), near(d)))
+    return join(join(near(a), near(b)), join(near(c), near(d)))
 
 
 @part_of_loop
 def eight(a, b, c, d, e, f, g, h):
     """Eight elements in a tree."""
-    return combine(
-        combine(combine(near(a), near(b)), combine(near(c), near(d))), combine(combine(near(e), near(f)), combine(near(g), near(h)))
-    )
+    return join(join(join(near(a), near(b)), join(near(c), near(d))), join(join(near(e), near(f)), join(near(g), near(h))))
 
 
 # Pieces of 256, whose eight streams lie close together; what is left in eight streams and
@@ -276,16 +303,16 @@ def row_loop_in_eights(start, stop, args):
         hi = wide(IDENTITY)
         lo = wide(IDENTITY)
         count = min(length, all_elements - row * length)
-        for segment in range(segments):
+        for segment in range(max(segments, 1)):
             base = data + row * row_step + segment * segment_step
             for low in range(0, count, 4096):
                 x = at_memory(base, low * SIZE)
                 n = min(4096, count - low)
                 s = wide(IDENTITY)
                 first = 0
-                for _ in range(n // 256):
+                for _ in range(quotient(n, 256)):
                     t = wide(IDENTITY)
-                    for i in range(32):
+                    for i in eight_wide(32):
                         t = combine(
                             t,
                             wide(
@@ -304,9 +331,9 @@ def row_loop_in_eights(start, stop, args):
                     s = combine(s, t)
                     first += 256
                 if first < n:
-                    k = (n - first) // 128 * 16
+                    k = quotient(n - first, 128) * 16
                     t = wide(IDENTITY)
-                    for i in range(k):
+                    for i in few(k):
                         t = combine(
                             t,
                             wide(
@@ -324,7 +351,7 @@ def row_loop_in_eights(start, stop, args):
                         )
                     s = combine(s, t)
                     first += 8 * k
-                    k = (n - first) // 32 * 8
+                    k = quotient(n - first, 32) * 8
                     t = wide(IDENTITY)
                     for i in range(k):
                         t = combine(t, wide(four(x[first + i], x[first + i + k], x[first + i + 2 * k], x[first + i + 3 * k])))
@@ -458,7 +485,7 @@ def columns_in_eights(s, n, base, step, groups):
             at_memory(first, 6 * step),
             at_memory(first, 7 * step),
         )
-        for i in range(n):
+        for i in eight_wide(n):
             s[i] = combine(s[i], wide(eight(x0[i], x1[i], x2[i], x3[i], x4[i], x5[i], x6[i], x7[i])))
     return 8 * groups
 
@@ -555,22 +582,25 @@ def arg_columns(start, stop, args):
 
 # The mean is the first element and that of the distances from it: a constant's is exact, as the quotient of its sum is not.
 def variance_rows(start, stop, args):
-    """The mean of each row, then the squares around it."""
+    """The mean of each row, then the squares around it; a row may be several segments, one in each plane of such rows."""
     record = pointer_word(args, 0)
-    length, taken = word(record, 0), word(record, 3)
+    length, taken, segments, plane = word(record, 0), word(record, 3), word(record, 4), word(record, 5)
     out = p_memory(args, 1)
     for row in range(start, stop):
-        x = at_memory(pointer_word(args, 2), row * length * SIZE)
-        start_of_row = float64(x[0])
+        start_of_row = float64(at_memory(pointer_word(args, 2), row * length * SIZE)[0])
         total = float64(0.0)
-        for i in range(length):
-            total += float64(x[i]) - start_of_row
-        mean = start_of_row + total / float64(length)
+        for k in range(segments):
+            x = at_memory(pointer_word(args, 2), (k * plane + row * length) * SIZE)
+            for i in range(length):
+                total += float64(x[i]) - start_of_row
+        mean = start_of_row + total / float64(length * segments)
         squares = float64(0.0)
-        for i in range(length):
-            away = float64(x[i]) - mean
-            squares += away * away
-        out[row] = finish(squares, float64(max(length - taken, 0)))
+        for k in range(segments):
+            x = at_memory(pointer_word(args, 2), (k * plane + row * length) * SIZE)
+            for i in range(length):
+                away = float64(x[i]) - mean
+                squares += away * away
+        out[row] = finish(squares, float64(max(length * segments - taken, 0)))
 
 
 def variance_columns(start, stop, args):
@@ -620,7 +650,9 @@ def arg_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
 
 
 def variance_loop(dtype: str, by_columns: bool) -> tuple[Callable, tuple]:
-    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; the fourth word is the correction."""
+    """``kernel(start, stop, args)``: the mean, then the squares around it, and its bindings; words of its own are the correction
+    and, of rows, their segments, and the elements of a plane.
+    """
     return variance_columns if by_columns else variance_rows, bound(memory=dtype)
 
 

@@ -112,7 +112,7 @@ ROWS = {
                 for i in range(length):
                     s += out[i]
             else:
-                for i in range(low, min(low + 512, length)):
+                for i in abreast(low, min(low + 512, length)):
                     e = exp(x[i] - m)
                     out[i] = e
                     s += e
@@ -126,7 +126,7 @@ ROWS = {
         total = float64(0.0)
         for low in range(0, length, 512):
             s = T(0.0)
-            for i in range(low, min(low + 512, length)):
+            for i in abreast(low, min(low + 512, length)):
                 s += exp(x[i] - m)
             total += float64(s)
         shift = log(T(total))
@@ -139,7 +139,7 @@ ROWS = {
         total = float64(0.0)
         for low in range(0, length, 512):
             s = T(0.0)
-            for i in range(low, min(low + 512, length)):
+            for i in abreast(low, min(low + 512, length)):
                 s += exp(x[i] - m)
             total += float64(s)
         at_T(target, unit * SIZE)[0] = m + log(T(total))
@@ -163,7 +163,7 @@ ROWS = {
         for i in range(length):
             total += float64(g[i])
         dot = T(total)
-        for i in range(length):
+        for i in abreast(length):
             out[i] = g[i] - exp(y[i]) * dot
 """,
 }

@@ -8,17 +8,23 @@ A unit of work is a row. With the cotangents of a weight it is what one group ha
 behind: so the order of all sums follows from the shape alone, and no two threads write to one place.
 """
 
+# ruff: noqa: F821  (names bound by instantiate)
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+import math
 from functools import cache
 from textwrap import indent
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from ...base.dtypes import WIDTHS
+from ..prims import fma, where
 from .reduce import compile_kernel
+from .softmax import below
 
-__all__ = ["Rows", "standardise_loop"]
+__all__ = ["Rows", "names_of", "standardise_loop"]
+
+AT_ONCE, CACHED = 16, 4096  # rows, and elements of them, at a time
 
 
 class Rows(NamedTuple):
@@ -47,7 +53,33 @@ def kernel(start, stop, args):
     record = pointer_word(args, 0)
     length, groups, channels, inner = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
     eps = at_float64(record, 48)[0]
-    for unit in range(start, stop):
+"""
+# Rows are taken a few at a time: the sums of each, the roots of all of them side by side, then the elements. So nothing waits for
+# the end of a sum, and the roots are taken in lanes (benchmarks/test_operations.py, layer_norm).
+FEW_ROWS = """
+most = max(1, min(AT_ONCE, CACHED // max(length, 1)))
+totals = at_float64(stack(BYTES_OF_TOTALS), 0)
+means, scales, rests = at_T(stack(BYTES), 0), at_T(stack(BYTES), 0), at_T(stack(BYTES), 0)
+for top in range(start, stop, most):
+    bottom = min(top + most, stop)
+    for unit in range(top, bottom):
+        SUMS_OF_A_ROW
+    for k in few(bottom - top):
+        v = T(totals[k] / float64(length) + eps)
+        root = sqrt(v)
+        scales[k] = 1.0 / root
+        rests[k] = rest_of_inverse(v, root, scales[k])
+    for unit in range(top, bottom):
+        ELEMENTS
+"""
+KEEP = """
+totals[unit - top] = total
+means[unit - top] = m
+"""
+FOUND = """
+m = means[unit - top]
+r = scales[unit - top]
+rest = rests[unit - top]
 """
 # A sum of double precision of TERM over the elements I from FIRST to LAST.
 SUM = """
@@ -120,14 +152,36 @@ def pointer(name: str, place: int, offset: str) -> str:
     return f"{name} = at_T(pointer_word(args, {place}), {offset})\n"
 
 
+def rest_of_inverse(v, root, r):
+    """What 1 / sqrt(v) is more than r = 1 / root, to first order; 0 where one of them is no number, or 0."""
+    of_quotient, of_root = fma(-r, root, 1.0), fma(-root, root, v)
+    return where((root > 0.0) & (root < INF), r * (of_quotient - 0.5 * (of_root * r * r)), 0.0)
+
+
+def scaled(x, r, rest):
+    """``x (r + rest)``, rounded once."""
+    return fma(x, r, x * rest)
+
+
+def times_scaled(g, away, r):
+    """The product in this order."""
+    return g * r * away
+
+
+def names_of() -> tuple[tuple[str, Any], ...]:
+    """What the loops mention."""
+    functions = (below, scaled, times_scaled, rest_of_inverse)
+    return *((function.__name__, function) for function in functions), ("INF", math.inf)
+
+
 def moments(rows: Rows) -> str:
-    """The mean m of a row x, and r."""
+    """The mean m of a row x, and the sum of the squares around it; of a backward pass over channels, these come with other sums."""
     text = ""
     if rows.centred:
         text += replaced(SUM, NAME="total", FIRST="0", LAST="length", TERM="x[i]") + "m = T(total / float64(length))\n"
-    if rows.backward and rows.scale != "channels":  # squares come with the sums
+    if rows.backward and rows.scale != "channels":
         return text
-    return text + replaced(SUM, NAME="total", FIRST="0", LAST="length", TERM=f"{away(rows)} * {away(rows)}") + R
+    return text + replaced(SUM, NAME="total", FIRST="0", LAST="length", TERM=f"{away(rows)} * {away(rows)}")
 
 
 def away(rows: Rows) -> str:
@@ -138,7 +192,7 @@ def away(rows: Rows) -> str:
 def forward(rows: Rows) -> str:
     """What becomes of a row."""
     at = {"elements": "i", "channels": "c", "": ""}[rows.scale]
-    value = f"{away(rows)} * r" + f" * w[{at}]" * bool(rows.scale) + f" + b[{at}]" * rows.biased
+    value = f"scaled({away(rows)}, r, rest)" + f" * w[{at}]" * bool(rows.scale) + f" + b[{at}]" * rows.biased
     if rows.scale != "channels":
         return f"for i in range(length):\n    out[i] = {value}\n"
     return BY_CHANNELS + f"    for i in range(k, k + inner):\n        out[i] = {value}\n"
@@ -151,15 +205,15 @@ def backward(rows: Rows) -> str:
     ends = "shift = T(plain / float64(length))\nslope = T(joint / float64(length)) * r * r\n"
     if rows.scale != "channels":
         sums = replaced(SUMS_AND_SQUARES, PLAIN=given, JOINT=f"{given} * {away(rows)}", AWAY=away(rows))
-        # Loops that write to more memory than two operands are not run in lanes: too many might overlap.
         text = sums + R + ends + f"for i in range(length):\n    out[i] = {result}\n"
-        text += f"    dw[i] += g[i] * ({away(rows)} * r)\n" * bool(rows.scale)
-        return text + "for i in range(length):\n    db[i] += g[i]\n" * bool(rows.scale and rows.biased)
+        text += f"    dw[i] += times_scaled(g[i], {away(rows)}, r)\n" * bool(rows.scale)
+        return text + "    db[i] += g[i]\n" * bool(rows.scale and rows.biased)
     sums = replaced(SUMS, FIRST="k", LAST="k + inner", PLAIN="g[i]", JOINT=f"g[i] * {away(rows)}")
     adds = "all_plain += plain * float64(w[c])\nall_joint += joint * float64(w[c])\ndw[c] += T(joint) * r\n"
     adds += "db[c] += T(plain)\n" * rows.biased
     return (
-        "all_plain = float64(0.0)\nall_joint = float64(0.0)\n"
+        R
+        + "all_plain = float64(0.0)\nall_joint = float64(0.0)\n"
         + BY_CHANNELS
         + indent(sums + adds, "    ")
         + "plain = all_plain\njoint = all_joint\n"
@@ -172,20 +226,37 @@ def backward(rows: Rows) -> str:
 @cache
 def standardise_loop(rows: Rows, dtype: str) -> Callable:
     """``kernel(start, stop, args)``. Pointers: results, then operands, as the operations of ops/standardise.py have them."""
-    parts, outs = rows.sums > 0, 1 + rows.sums
-    base = f"{'row' if parts else 'unit'} * length * SIZE"
+    outs, base = 1 + rows.sums, f"{'row' if rows.sums else 'unit'} * length * SIZE"
     names = (["g", "x"] if rows.backward else ["x"]) + ["w"] * bool(rows.scale) + ["b"] * (rows.biased and not rows.backward)
-    offsets = {"w": "first", "b": "first"}
-    loads = {name: pointer(name, 1 + outs + k, offsets.get(name, base)) for k, name in enumerate(names)}
-    row = pointer("out", 1, base) + "".join(text for name, text in loads.items() if name not in offsets)
-    row += moments(rows) + (backward if rows.backward else forward)(rows)
-    before = "".join(text for name, text in loads.items() if name in offsets)
-    if rows.scale:
-        before = FIRST_CHANNEL + before
-    if parts:
-        before += replaced(PART, LAST_OUT=str(outs))
-        if not rows.biased:
-            before = "".join(line for line in before.splitlines(True) if not line.lstrip().startswith("db"))
-    text = HEAD + indent(before, " " * 8) + indent(row, " " * (12 if parts else 8))
+    loads = {name: pointer(name, 1 + outs + k, "first" if name in "wb" else base) for k, name in enumerate(names)}
+    of_group = FIRST_CHANNEL * bool(rows.scale) + "".join(loads[name] for name in names if name in "wb")
+    of_row = "".join(loads[name] for name in names if name in "gx")
+    out = pointer("out", 1, base)
+    if rows.backward:
+        loop = of_parts(rows, of_group, out + of_row + moments(rows) + backward(rows))
+    else:
+        loop = of_few_rows(rows, of_row, of_group + out + forward(rows))
     label = f"standardise {' '.join(map(str, rows))} {dtype}"
-    return compile_kernel(text, label, {"at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}(", "SIZE": WIDTHS[dtype]})
+    size = WIDTHS[dtype]
+    words: dict[str, Any] = {"SIZE": size, "AT_ONCE": AT_ONCE, "BYTES_OF_TOTALS": 8 * AT_ONCE, "BYTES": AT_ONCE * size}
+    words |= {"CACHED": CACHED, "at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}("}
+    return compile_kernel(HEAD + indent(loop, "    "), label, words)
+
+
+def of_few_rows(rows: Rows, of_row: str, elements: str) -> str:
+    """The loop over rows whose elements are computed when the sums of some are known."""
+    text = FEW_ROWS
+    for name, part in (("SUMS_OF_A_ROW", of_row + moments(rows) + KEEP), ("ELEMENTS", of_row + FOUND + elements)):
+        text = text.replace(f"        {name}\n", indent(part, " " * 8))
+    return text if rows.centred else "".join(line for line in text.splitlines(True) if "means[" not in line)
+
+
+def of_parts(rows: Rows, of_group: str, of_row: str) -> str:
+    """The loop over rows; with a weight, that over parts of the samples and their rows."""
+    head = "for unit in range(start, stop):\n"
+    if not rows.sums:
+        return head + indent(of_row, "    ")
+    part = replaced(PART, LAST_OUT=str(1 + rows.sums))
+    if not rows.biased:
+        part = "".join(line for line in part.splitlines(True) if not line.lstrip().startswith("db"))
+    return head + indent(of_group + part, "    ") + indent(of_row, " " * 8)

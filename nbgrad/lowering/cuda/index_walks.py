@@ -7,7 +7,7 @@ an index out of range leaves everything as it was, so all are looked at first.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...base.dtypes import bool_
@@ -18,10 +18,10 @@ from ...kernels.cuda.access import compute_dtype, itemsize, vector_lanes
 from ...kernels.cuda.accumulators import accumulator
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.faults import fault_number
-from ...kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, put
+from ...kernels.cuda.gathers import claim, fold_segments, gather, index_keys, merge_segments, most_folded, put
 from ...kernels.cuda.moves import bits_of, identity
 from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand, out
-from ...kernels.cuda.templates import collapse, index_source, strided_args, strided_grid
+from ...kernels.cuda.templates import Template, collapse, index_source, strided_args, strided_grid
 from ...ops import shapes
 from ...ops.core import OPS
 from ...tensors.layout import Layout, broadcast_shapes, layout_of
@@ -195,13 +195,16 @@ def split(walk: Walk) -> Split:
     return Split(indexed, free, unit, none, "int32" if none < 1 << 31 else "int64")
 
 
-def write_steps(target: Layout, walk: Walk, values: Values, reduction: str, guarded: bool, space: Workspace) -> list[Step]:
+def write_steps(
+    target: Layout, walk: Walk, values: Values, reduction: str, guarded: bool, space: Workspace, over: bool = True
+) -> list[Step]:
     """The steps of a write into the first result, whose memory is ``target``'s, and which has its elements already.
 
     Args:
         values: of the target's dtype, without lazy bits.
         reduction: "set", or the operation whose fold combines: sum, amax, amin, prod. Truth values are summed by amax.
         guarded: nothing is written if an index is out of range.
+        over: whether what the target has is combined too; else what is combined replaces it.
     """
     if not math.prod(walk.shape):
         return []
@@ -218,7 +221,7 @@ def write_steps(target: Layout, walk: Walk, values: Values, reduction: str, guar
     if reduction == "set":
         steps += set_steps(target, walk, parts, count, keys, own, values, flag, space)
     else:
-        steps += fold_steps(target, walk, parts, count, keys, own, values, flag, reduction, space)
+        steps += fold_steps(target, walk, parts, count, keys, own, values, flag, reduction, space, over)
     return [step for step in steps if step is not None]
 
 
@@ -289,6 +292,7 @@ def fold_steps(
     flag: Place | None,
     reduction: str,
     space: Workspace,
+    over: bool,
 ) -> list[Step | None]:
     """The steps of a combining write."""
     found, place = list[Step | None](), values.place
@@ -309,28 +313,37 @@ def fold_steps(
     x_step, columns = told[0][-1] if count > 1 else 0, math.prod(walk.shape[d] for d in parts.free)
     size = min(max(math.isqrt(count) // 32 * 32, CHUNKS[0]), CHUNKS[1])
     chunks = -(-count // size)
+    dtype = "uint8" if target.dtype is bool_ else target.dtype.name
+    of = accumulator(OPS[reduction], compute_dtype(dtype))
+    heads, tails = ([space.take(chunks * columns * itemsize(each)) for each in of.state] for _ in range(2))
+    flags = [] if flag is None else [flag]
+    sizes, told = chunked_walk(walk, parts, own, chunks)
+    lanes = min(row_lanes(dtype, sizes, told, 3, (parts.unit, x_step)), most_folded(of, dtype))
+
+    def made(stage: Callable[..., Template], pointers: tuple[Place, ...], *dtypes: str) -> Step:
+        """One of both stages."""
+
+        def by(width: int) -> Step:
+            vectors, steps = in_rows(width, sizes, told, 3)
+            template = stage(of, dtype, parts.dtype, *dtypes, len(vectors), flag is not None, over, width)
+            rows = chunks * columns // width
+            counts = (rows, count, parts.none, parts.unit // width, x_step // width, columns // width, size)
+            recipe = Recipe(template, identity, of.dtype, {**of.source(), **index_source(64)})
+            return Step(recipe, strided_grid(rows), (out(), *pointers, *flags), (), (*counts, *strided_args(vectors, steps)))
+
+        return with_single(by, lanes)
+
+    found.append(made(fold_segments, (place, sorted_keys, places, *heads, *tails), order))
+    if chunks > 1:
+        found.append(made(merge_segments, (sorted_keys, *heads, *tails)))
+    return found
+
+
+def chunked_walk(walk: Walk, parts: Split, own: Sequence[int], chunks: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The collapsed walk of ``Segments``: chunks of positions by free dimensions, in which the columns are counted."""
     column, step = list[int](), 1
     for d in reversed(parts.free):
         column.insert(0, step)
         step *= walk.shape[d]
-    shape = (chunks, *(walk.shape[d] for d in parts.free))
-    strides = [
-        (0, *(walk.steps[d] for d in parts.free)),
-        (0, *(own[d] for d in parts.free)),
-        (1, *(0 for _ in parts.free)),
-        (0, *column),
-    ]
-    sizes, told = collapse(shape, strides)
-    dtype = "uint8" if target.dtype is bool_ else target.dtype.name
-    of = accumulator(OPS[reduction], compute_dtype(dtype))
-    rows = chunks * columns
-    heads, tails = ([space.take(rows * itemsize(each)) for each in of.state] for _ in range(2))
-    flags = [flag] if flag is not None else []
-    counts = (rows, count, parts.none, parts.unit, x_step, columns, size, *strided_args(sizes, told))
-    names, guarded = {**of.source(), **index_source(64)}, flag is not None
-    first = Recipe(fold_segments(of, dtype, parts.dtype, order, len(sizes), guarded), identity, of.dtype, names)
-    found.append(Step(first, strided_grid(rows), (out(), place, sorted_keys, places, *heads, *tails, *flags), (), counts))
-    if chunks > 1:
-        second = Recipe(merge_segments(of, dtype, parts.dtype, len(sizes), guarded), identity, of.dtype, names)
-        found.append(Step(second, strided_grid(rows), (out(), sorted_keys, *heads, *tails, *flags), (), counts))
-    return found
+    lines = [[walk.steps[d] for d in parts.free], [own[d] for d in parts.free], column]
+    return collapse((chunks, *(walk.shape[d] for d in parts.free)), [*((0, *each) for each in lines), (1, *(0 for _ in column))])

@@ -33,13 +33,14 @@ class Write(NamedTuple):
     Attributes:
         walk: of the indices over the target.
         values: their layout, or a number; place: where they are.
-        reduction: as of ``write_steps``.
+        reduction, over: as of ``write_steps``.
     """
 
     walk: Walk
     values: Layout | complex
     place: Place | None
     reduction: str
+    over: bool = True
 
 
 def number_of(op, dtype: DType, value: Any) -> complex:
@@ -71,7 +72,7 @@ def written(target: Layout, write: Write, guarded: bool, space: Workspace) -> li
         steps.append(copy_step(values, wanted, source, place))
         values = wanted
     assert place is not None
-    steps += write_steps(target, write.walk, Values(values, place), write.reduction, guarded, space)
+    steps += write_steps(target, write.walk, Values(values, place), write.reduction, guarded, space, write.over)
     return [step for step in steps if step is not None]
 
 

@@ -102,7 +102,7 @@ def zeros_and(target: Layout, g: Layout, walk: Walk, reduction: str = "sum") -> 
     if g.conj or g.neg:
         values = Values(g.like(), space.take(g.numel * g.dtype.itemsize))
         steps.append(copy_step(g, g.like(), operand(), values.place))
-    steps += write_steps(target, walk, values, reduction, False, space)
+    steps += write_steps(target, walk, values, reduction, False, space, over=False)
     return (target,), Steps(tuple(step for step in steps if step is not None), space.size)
 
 

@@ -9,7 +9,7 @@ from ...ops.shapes import wrap
 from ...tensors.layout import Layout, layout_of
 from ...tensors.overlap import overlaps_itself
 from ..index_walks import along_walk, check_index_dtype
-from ..scatter import _scatter_to_view, extremes, walk_to
+from ..scatter import _scatter_to_view, walk_to
 from .index_walks import one_index
 from .index_writers import Write, copied_and_written, target_of
 from .registry import lowering
@@ -19,20 +19,19 @@ __all__: list[str] = []
 
 @lowering("scatter_extremum", tensors=("index",))
 def _scatter_extremum(op, layouts, attributes):
-    x, largest = layouts[0], attributes["largest"]
+    x = layouts[0]
     if x.dtype.is_complex:
         raise DTypeError(f"scatter_reduce: complex numbers have no order, got {x.dtype}.")
-    nothing = extremes(x.dtype)[0 if largest else 1]
-    return combined(layouts, attributes, "amax" if largest else "amin", nothing)
+    return combined(layouts, attributes, "amax" if attributes["largest"] else "amin")
 
 
 @lowering("scatter_product", tensors=("index",))
 def _scatter_product(op, layouts, attributes):
-    return combined(layouts, attributes, "prod", 1)
+    return combined(layouts, attributes, "prod")
 
 
-def combined(layouts: tuple[Layout, ...], attributes: dict, reduction: str, nothing: float):
-    """A copy with elements, or slices, combined along an index; first with ``nothing`` there, if the tensor's own do not count."""
+def combined(layouts: tuple[Layout, ...], attributes: dict, reduction: str):
+    """A copy with elements, or slices, combined along an index: with the tensor's own, or in their place."""
     (x, src), index = layouts, attributes["index"]
     target, dim = target_of(x), wrap("scatter_reduce", attributes["dim"], x.ndim)
     check_index_dtype("scatter_reduce", index, True)
@@ -40,8 +39,7 @@ def combined(layouts: tuple[Layout, ...], attributes: dict, reduction: str, noth
     walk = one_index("scatter_reduce", walk_of("scatter_reduce", target, index, dim), index, operand(2))
     if walk_of is along_walk and src.shape != index.shape and src.ndim == index.ndim:  # what the index covers
         src = layout_of(src.dtype, index.shape, src.strides, src.device, src.conj, src.neg)
-    writes = [] if attributes["include_self"] else [Write(walk, nothing, None, "set")]
-    return copied_and_written(x, target, [*writes, Write(walk, src, operand(1), reduction)])
+    return copied_and_written(x, target, [Write(walk, src, operand(1), reduction, attributes["include_self"])])
 
 
 @lowering("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter")

@@ -11,8 +11,9 @@ from ...compiler import kinds
 from ...compiler.arithmetic import Builder, Value, convert, ir_of, kind_of
 from ...compiler.expressions import Namespace, Primitive
 from ...compiler.kinds import Float, Kind, Pointer
+from ...prims import declare
 from ..access import Access, compute_dtype
-from ..intrinsics import greatest, index_arithmetic, low_word, pointer_to, popcount
+from ..intrinsics import float_of_word, greatest, index_arithmetic, low_word, pointer_to, popcount
 from ..memory import change_of, load_of, note_first, store_of
 from ..templates import WARP
 from .limits import SHARED_LIMIT
@@ -64,8 +65,10 @@ def emulated_names(dtype: str, accesses: Iterable[Access], state: tuple[str, ...
         "pointer_of": Primitive(pointer_to(0)),
         "greatest": Primitive(greatest),
         "near_reciprocal": Primitive(near_reciprocal),
+        "near_reciprocal_root": Primitive(near_reciprocal_root),
         **index_arithmetic(high_word),
         "product_of_words": Primitive(multiply_wide),
+        "float_of_word": Primitive(float_of_word),
         **{a.name: access(a, a.compute(compute), checked) for a in accesses},
         **{f"STATE{s}": getattr(kinds, name) for s, name in enumerate(state)},
     }
@@ -206,6 +209,12 @@ def shuffled(b: Builder, value: Any, distance: int) -> Value:
 def near_reciprocal(b: Builder, x: Any) -> Value:
     """1 / x."""
     return Value(kinds.float32, b.fdiv(ir.Constant(ir.FloatType(), 1.0), ir_of(x, kinds.float32)))
+
+
+def near_reciprocal_root(b: Builder, x: Any) -> Value:
+    """1 / sqrt(x)."""
+    kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()])
+    return near_reciprocal(b, Value(kinds.float32, b.call(declare(b.module, kind, "llvm.sqrt.f32"), [ir_of(x, kinds.float32)])))
 
 
 def match_bits(b: Builder, value: Any, bits: int) -> Value:

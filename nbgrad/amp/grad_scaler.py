@@ -1,0 +1,245 @@
+"""``GradScaler``: scales losses so that small gradients fit half types, and leaves out steps that are not finite."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from .. import Tensor, full, no_grad
+from ..base.errors import ArgumentError, NamingError, NotSupportedError, RangeError, UsageError
+from ..cuda import is_available
+from .autocast_mode import PRESENT
+
+__all__ = ["GradScaler", "OptState"]
+
+
+class OptState(Enum):
+    """What has been done with the gradients of an optimizer since the last ``update``."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+class Progress:
+    """An optimizer since the last ``update``: its stage, and of each device a number that is not 0 if a gradient was not finite."""
+
+    def __init__(self) -> None:
+        self.stage, self.found = OptState.READY, dict[Any, Tensor]()
+
+
+class GradScaler:
+    """Scales losses, and takes the scale out of gradients before a step.
+
+    The scale falls where gradients are not finite, whose step is left out, and grows after a while of steps that were taken.
+
+    Args:
+        device: ``"cuda"`` or ``"cpu"``.
+        init_scale: the first scale.
+        growth_factor: what it is multiplied by after ``growth_interval`` steps in a row; more than 1.
+        backoff_factor: what it is multiplied by where a step was left out; less than 1.
+        enabled: False: losses and gradients stay as they are.
+
+    Raises:
+        RangeError: a factor out of range.
+
+    Warns:
+        There is no GPU, and ``device`` is "cuda": it is not enabled.
+
+    Source: torch's ``GradScaler``; Micikevicius et al., "Mixed precision training", 2018.
+
+    >>> import nbgrad
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> optimizer, scaler = nbgrad.optim.SGD([x], lr=0.5), nbgrad.amp.GradScaler("cpu", init_scale=8.0)
+    >>> scaler.scale((x * x).sum()).backward()
+    >>> x.grad.tolist()
+    [16.0, 16.0]
+    >>> _ = scaler.step(optimizer)
+    >>> scaler.update()
+    >>> x.tolist(), scaler.get_scale()
+    ([0.0, 0.0], 8.0)
+    """
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._device, self._enabled = device, enabled
+        if enabled and not PRESENT.get(device, is_available)():
+            warnings.warn("GradScaler: there is no GPU, nothing is scaled. Hint: GradScaler('cpu').", stacklevel=2)
+            self._enabled = False
+        if growth_factor <= 1.0:
+            raise RangeError(f"GradScaler: growth_factor is {growth_factor}, expected more than 1.")
+        if not 0.0 < backoff_factor < 1.0:
+            raise RangeError(f"GradScaler: backoff_factor is {backoff_factor}, expected a number between 0 and 1.")
+        self._scale, self._growth_tracker = float(init_scale), 0
+        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._progress: dict[int, Progress] = defaultdict(Progress)
+
+    def scale(self, outputs: Any) -> Any:
+        """A loss, or an iterable of losses, times the scale.
+
+        Raises:
+            ArgumentError: neither.
+        """
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return outputs * full((), self._scale, device=outputs.device)  # of a half type the product is float32's scale
+        if isinstance(outputs, Iterable):
+            made = map(self.scale, outputs)
+            return type(outputs)(made) if isinstance(outputs, (list, tuple)) else made
+        raise ArgumentError(f"GradScaler.scale: expected tensors, got {type(outputs).__name__}.")
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Take the scale out of an optimizer's gradients, before they are clipped, say; ``step`` does it where that was not.
+
+        Raises:
+            UsageError: it was done, or a step was taken, since the last ``update``. RangeError: a gradient is float16.
+        """
+        if not self._enabled:
+            return
+        progress = self._progress[id(optimizer)]
+        if progress.stage is OptState.UNSCALED:
+            raise UsageError("GradScaler.unscale_: it was called for this optimizer since the last update().")
+        if progress.stage is OptState.STEPPED:
+            raise UsageError("GradScaler.unscale_: called behind step(). Hint: call update() in between.")
+        progress.found = self._unscaled(optimizer, 1.0 / self._scale)
+        progress.stage = OptState.UNSCALED
+
+    @staticmethod
+    def _unscaled(optimizer: Any, factor: float) -> dict[Any, Tensor]:
+        """Multiply the gradients; of each device, whether one is not finite."""
+        found: dict[Any, Tensor] = {}
+        with no_grad():
+            for group in optimizer.param_groups:
+                for g in [p.grad for p in group["params"] if p.grad is not None]:
+                    if g.dtype.name == "float16":
+                        raise RangeError("GradScaler.unscale_: a gradient is float16. Hint: keep parameters in float32.")
+                    g.mul_(factor)
+                    # A sum of zeros, which infinities and NaN make NaN: one pass, and nothing waits for it.
+                    missing = (g * 0.0).sum()
+                    missing = missing.real + missing.imag if missing.is_complex() else missing
+                    found[g.device] = missing + found[g.device] if g.device in found else missing
+        return found
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """A step of the optimizer, unless a gradient is not finite.
+
+        Returns:
+            What the optimizer's ``step`` returns; None where it was left out.
+
+        Raises:
+            NotSupportedError: with a closure. UsageError: a second step without an ``update``; an optimizer without gradients.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if args or "closure" in kwargs:
+            raise NotSupportedError("GradScaler.step: a closure's gradients would be scaled anew. Hint: step without one.")
+        progress = self._progress[id(optimizer)]
+        if progress.stage is OptState.STEPPED:
+            raise UsageError("GradScaler.step: it was called for this optimizer since the last update().")
+        if progress.stage is OptState.READY:
+            self.unscale_(optimizer)
+        if not progress.found:
+            raise UsageError("GradScaler.step: no parameter of the optimizer has a gradient, expected some. Hint: call backward().")
+        progress.stage = OptState.STEPPED
+        if any(flag.item() != 0.0 for flag in progress.found.values()):
+            return None
+        return optimizer.step(**kwargs)
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Let the scale grow or fall, behind all steps; or set it.
+
+        Raises:
+            UsageError: nothing was unscaled since the last call.
+        """
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        else:
+            flags = [flag for progress in self._progress.values() for flag in progress.found.values()]
+            if not flags:
+                raise UsageError("GradScaler.update: no gradients were looked at. Hint: call step() before.")
+            self._grow(any(flag.item() != 0.0 for flag in flags))
+        self._progress.clear()
+
+    def _grow(self, failed: bool) -> None:
+        """The scale behind a step that was left out, or taken."""
+        self._growth_tracker = 0 if failed else self._growth_tracker + 1
+        if failed:
+            self._scale *= self._backoff_factor
+        elif self._growth_tracker == self._growth_interval:
+            grown = self._scale * self._growth_factor
+            self._scale = grown if grown <= LARGEST else self._scale
+            self._growth_tracker = 0
+
+    def get_scale(self) -> float:
+        """The scale; 1 where it is not enabled."""
+        return self._scale if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """What the scale is multiplied by when it grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set that."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by when it falls."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set that."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many steps in a row it grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set that."""
+        self._growth_interval = new_interval
+
+    def is_enabled(self) -> bool:
+        """Whether anything is scaled."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale, and how it changes; empty where it is not enabled. To be taken behind ``update``."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a ``state_dict``.
+
+        Raises:
+            NamingError: it is empty, or lacks something; nothing is changed then.
+        """
+        if not self._enabled:
+            return
+        missing = [name for name in self.state_dict() if name not in state_dict]
+        if missing:
+            raise NamingError(f"GradScaler.load_state_dict: the state has no {missing}, as of one that is off.")
+        for name in ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"):
+            setattr(self, f"_{name.lstrip('_')}", state_dict[name])
+
+
+LARGEST = 3.4028234663852886e38  # of float32: a greater scale would make every loss infinite

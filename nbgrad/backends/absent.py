@@ -1,0 +1,32 @@
+"""Devices that are not there (``torch.mps``, ``torch.xpu``), for programs that ask before they use them.
+
+>>> import nbgrad
+>>> nbgrad.mps.is_available(), nbgrad.xpu.device_count()
+(False, 0)
+"""
+
+from __future__ import annotations
+
+__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "synchronize"]
+
+
+def is_available() -> bool:
+    """False."""
+    return False
+
+
+def device_count() -> int:
+    """0."""
+    return 0
+
+
+def manual_seed(seed: int) -> None:
+    """Nothing to seed."""
+
+
+def empty_cache() -> None:
+    """Nothing to empty."""
+
+
+def synchronize() -> None:
+    """Nothing to wait for."""

@@ -1,0 +1,138 @@
+"""``odeint_adjoint``: gradients by a second equation, which is solved backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import nbgrad
+
+from .. import Tensor
+from ..autograd.function import Function, once_differentiable
+from ..base.errors import ArgumentError
+from .odeint import odeint, root_mean_square, solved
+from .problem import Problem, Settings, problem_of, settings_of
+
+__all__ = ["odeint_adjoint"]
+
+
+def odeint_adjoint(
+    func: Callable,
+    y0: Any,
+    t: Tensor,
+    *,
+    rtol: float = 1e-7,
+    atol: float = 1e-9,
+    method: str | None = None,
+    options: dict[str, Any] | None = None,
+    event_fn: Any = None,
+    adjoint_rtol: float | None = None,
+    adjoint_atol: float | None = None,
+    adjoint_method: str | None = None,
+    adjoint_options: dict[str, Any] | None = None,
+    adjoint_params: Any = None,
+) -> Any:
+    """``odeint`` whose memory does not grow with the number of steps: backward solves the adjoint equation, the last time first.
+
+    Gradients are those of the exact solution, up to the tolerances; they have no derivatives in turn.
+
+    Args:
+        func, y0, t, rtol, atol, method, options, event_fn: see ``odeint``.
+        adjoint_rtol, adjoint_atol, adjoint_method, adjoint_options: the same for the way back, of the way there unless given.
+            ``adjoint_options={"norm": "seminorm"}`` leaves the gradients of parameters out of the error, which spares steps.
+        adjoint_params: the tensors that gradients are wanted for beside ``y0`` and ``t``; the parameters of ``func`` unless given.
+
+    Returns:
+        As ``odeint``.
+
+    Raises:
+        ArgumentError: ``func`` is no Module, and there are no ``adjoint_params``. Others: see ``odeint``.
+
+    Source: R. T. Q. Chen and others, "Neural ordinary differential equations", 2018.
+
+    >>> import nbgrad
+    >>> k = nbgrad.tensor(2.0, dtype=nbgrad.float64, requires_grad=True)
+    >>> y0, t = nbgrad.ones(1, dtype=nbgrad.float64), nbgrad.tensor([0.0, 1.0], dtype=nbgrad.float64)
+    >>> y = nbgrad.integrate.odeint_adjoint(lambda t, y: -k * y, y0, t, adjoint_params=(k,))
+    >>> nbgrad.grad(y[-1].sum(), k)[0]
+    tensor(-0.1353, dtype=nbgrad.float64)
+    """
+    if adjoint_params is None:
+        if not isinstance(func, nbgrad.nn.Module):
+            raise ArgumentError(
+                f"odeint_adjoint: func is {type(func).__name__}, whose parameters are not known. "
+                "Hint: a Module, or adjoint_params=(p, q); () for none."
+            )
+        adjoint_params = func.parameters()
+    params = tuple(p for p in adjoint_params if p.requires_grad)
+    there = settings_of("odeint_adjoint", method, rtol, atol, options)
+    own = adjoint_options
+    if own is None:
+        own = {key: value for key, value in there.options.items() if key != "norm"} if adjoint_method in (None, method) else {}
+    seminorm = own.get("norm") == "seminorm"
+    back = settings_of(
+        "odeint_adjoint",
+        method if adjoint_method is None else adjoint_method,
+        rtol if adjoint_rtol is None else adjoint_rtol,
+        atol if adjoint_atol is None else adjoint_atol,
+        {key: value for key, value in own.items() if not seminorm or key != "norm"},
+    )
+    problem = problem_of("odeint_adjoint", func, y0, t, event_fn)
+    found = Adjoint.apply(problem, there, back, seminorm, problem.y0, problem.t, *params)
+    return problem.restored(found)
+
+
+class Adjoint(Function):
+    """The solution; backward, the solution of the adjoint equation."""
+
+    @staticmethod
+    def forward(ctx: Any, problem: Problem, there: Settings, back: Settings, seminorm: bool, *tensors: Tensor) -> Tensor:
+        """The states at all times, without a record."""
+        y0, t, *params = tensors
+        with nbgrad.no_grad():
+            states = solved("odeint_adjoint", Problem(problem.func, y0.detach(), t.detach(), problem.restored), there)
+        ctx.problem, ctx.back, ctx.seminorm = problem, back, seminorm
+        ctx.save_for_backward(t, states, *params)
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple:
+        """From time to time, the last first: state, its cotangent, and cotangents of the parameters."""
+        t, states, *params = ctx.saved_tensors
+        t = t.detach()
+        func, back = ctx.problem.func, ctx.back
+        wanted_t = ctx.needs_input_grad[5]
+
+        def augmented(at: Tensor, state: tuple) -> tuple:
+            """The slopes of the state, of its cotangent and of those of the parameters."""
+            y, cotangent = state[0].detach().requires_grad_(), state[1]
+            with nbgrad.enable_grad():
+                slope = func(at, y)
+                inputs = (y, *params)
+                if not slope.requires_grad:
+                    return (slope, *(nbgrad.zeros_like(x) for x in inputs))
+                found = nbgrad.grad(slope, inputs, -cotangent, allow_unused=True)
+            return (slope.detach(), *(nbgrad.zeros_like(x) if d is None else d for x, d in zip(inputs, found)))
+
+        options = dict(back.options)
+        if ctx.seminorm:
+            kept = 2 * states[0].numel()
+            options["norm"] = lambda x: root_mean_square(x[:kept])
+        cotangent, totals = g[-1], [nbgrad.zeros_like(p) for p in params]
+        of_times = [t.new_zeros(())] * t.shape[0]
+        for k in range(t.shape[0] - 1, 0, -1):
+            if wanted_t:
+                of_times[k] = moved(func(t[k], states[k]), g[k]).to(t.dtype)
+            state = (states[k], cotangent, *totals)
+            found = odeint(augmented, state, t[[k, k - 1]], rtol=back.rtol, atol=back.atol, method=back.method, options=options)
+            cotangent, totals = found[1][-1] + g[k - 1], [x[-1] for x in found[2:]]
+        if wanted_t and t.shape[0] > 1:
+            of_times[0] = -moved(func(t[0], states[0]), cotangent - g[0]).to(t.dtype)
+        return None, None, None, None, cotangent, nbgrad.stack(of_times) if wanted_t else None, *totals
+
+
+def moved(slope: Tensor, cotangent: Tensor) -> Tensor:
+    """The cotangent of a time: by how much the state moves with it."""
+    product = (slope.detach().conj() * cotangent).sum()
+    return product.real if product.is_complex() else product

@@ -1,0 +1,75 @@
+"""``torch.compiler``: what programs ask of, and tell, a compiler."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..modes.traced import capture_of_thread, refuse_in_graph
+from .compile import compile
+
+__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "reset"]
+
+
+def is_compiling() -> bool:
+    """Whether this thread captures a graph: where a program is written down, and its values may be others in another run.
+
+    >>> import nbgrad
+    >>> seen = []
+    >>> f = nbgrad.compile(lambda x: (seen.append(nbgrad.compiler.is_compiling()), x + 1)[1])
+    >>> y = f(nbgrad.ones(2))
+    >>> seen[0], nbgrad.compiler.is_compiling()
+    (True, False)
+    """
+    return capture_of_thread() is not None
+
+
+is_dynamo_compiling = is_compiling  # torch's older name
+
+
+def reset() -> None:
+    """Nothing: compiled functions share nothing that could be forgotten; make them again."""
+
+
+def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Callable:
+    """Keep a function out of graphs: a compiled function that calls it runs as it is, with one warning.
+
+    Args:
+        fn: the function; without it, a decorator.
+        recursive: taken and ignored: what it calls is kept out too.
+        reason: what the warning says.
+
+    >>> import nbgrad
+    >>> @nbgrad.compiler.disable
+    ... def count(x):
+    ...     return len(x)
+    >>> count(nbgrad.ones(3))
+    3
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+
+    @functools.wraps(fn)
+    def outside(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            refuse_in_graph(f"{getattr(fn, '__qualname__', fn)} is disabled", reason or "compile what is around it")
+        return fn(*args, **kwargs)
+
+    return outside
+
+
+def allow_in_graph(fn: Callable) -> Callable:
+    """The function itself: graphs hold whatever is made of operations.
+
+    >>> nbgrad.compiler.allow_in_graph(len) is len
+    True
+    """
+    return fn
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Nothing: results of compiled functions have memory of their own, which no later step overwrites.
+
+    >>> nbgrad.compiler.cudagraph_mark_step_begin()
+    """
