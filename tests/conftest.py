@@ -78,12 +78,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out other parts (tests/parts.py), begin with what takes long; skip what cannot be done here, with the reason."""
+    """Leave out other parts (tests/parts.py), begin with what forks, then what is long; skip what cannot be done."""
     if whole_tests_are_asked_for(config):
         left_out = take_part(items)
         if left_out:
             config.hook.pytest_deselected(items=left_out)
-    items.sort(key=lambda item: item.get_closest_marker("early") is None)
+    items.sort(key=lambda item: 0 if item.get_closest_marker("forks") else 1 if item.get_closest_marker("early") else 2)
     reasons = {}
     if not config.getoption("--slow"):
         reasons["slow"] = "slow: runs with --slow"
@@ -97,6 +97,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Spare the collector the hundred thousands of objects that the collected tests are: some tests collect, and count."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def spared_collector() -> None:
+    """The same for what earlier modules left in this process: kernels, plans, reports."""
     gc.collect()
     gc.freeze()
 

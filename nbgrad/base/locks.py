@@ -15,12 +15,15 @@ import importlib
 import os
 import sys
 import threading
-from typing import Any, Callable
+from functools import update_wrapper
+from typing import Any, Callable, Generic, TypeVar
 from weakref import WeakSet
 
-__all__ = ["allow_imports", "made_once", "new_lock", "new_rlock", "no_imports"]
+__all__ = ["allow_imports", "cached_once", "made_once", "new_lock", "new_rlock", "no_imports"]
 
 PACKAGES = {"nbgrad", "numba", "llvmlite", "numpy", "scipy", "ml_dtypes"} | sys.stdlib_module_names  # what calls import
+
+T = TypeVar("T")
 
 _locks: WeakSet = WeakSet()
 
@@ -53,6 +56,27 @@ def made_once(owner: Any, slot: str, make: Callable[[], Any]):
                 setattr(owner, slot, made)
                 value = made
     return value
+
+
+class cached_once(Generic[T]):
+    """``functools.cache`` for what must not be made twice: threads that ask at the same time wait for the one that makes it."""
+
+    def __init__(self, make: Callable[..., T]):
+        self.make, self.values, self.making = make, dict[tuple, T](), new_rlock()
+        update_wrapper(self, make)
+
+    def __call__(self, *args: Any) -> T:
+        try:
+            return self.values[args]
+        except KeyError:
+            with self.making:
+                if args not in self.values:
+                    self.values[args] = self.make(*args)
+                return self.values[args]
+
+    def cache_clear(self) -> None:
+        """Forget all values."""
+        self.values.clear()
 
 
 def open_all() -> None:

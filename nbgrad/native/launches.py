@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["CHANGED", "TableWriter", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
 
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
-ON_DEVICE = 4  # a flag of NOTE [Plan record]
+LATE, ON_DEVICE = 2, 4  # flags of NOTE [Plan record]
 MISCOUNTED = "launch: the plan expects other operand count"
 NO_TENSOR = "launch: expected a Tensor."
 COUNTER_KEY = "nbgrad.native: sequence number"  # in the dict of a thread's state
@@ -201,9 +201,10 @@ def refuse(plan: Plan, code: int) -> None:
 
 @native(cold=True)
 def find_kernel(plan: Plan, pointers: Words, outs: Row) -> None:
-    """Complete the plan's record. Other threads may exchange what the tensors have meanwhile."""
+    """Complete the plan's record, unless another thread just did. Others may exchange what the tensors have meanwhile."""
     make: object = plan.record
-    cast(Callable, make)(plan)
+    if words_of(cast(bytes, make))[5] == LATE:
+        cast(Callable, make)(plan)
     for k in range(len(outs)):
         out = outs[k]
         template: Tensor = plan.outs[k]

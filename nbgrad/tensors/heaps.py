@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from functools import cache
 from typing import Any
 
 from ..base.errors import DeviceError, OutOfMemoryError
-from ..base.locks import new_rlock
+from ..base.locks import cached_once, new_rlock
 from ..kernels.cuda.driver import Card, Exhausted, card, function_address
 from ..native import heaps
 from ..native.device_memory import PlainMemory, device_memory_type
@@ -234,7 +233,7 @@ def name_of(asker: int) -> str:
     return "cuda" if refused is None else str(refused.args[0].steps[-1].name)
 
 
-@cache
+@cached_once
 def memory_type() -> type:
     """The type DeviceMemory."""
     return device_memory_type(native.entries["device_memory_free"])

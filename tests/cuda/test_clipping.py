@@ -19,7 +19,7 @@ SHAPES = [(3, 5), (), (1,), (0, 2), (33_000,), (2, 3, 4), (16_384,), (5000,)]
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
 def test_clipping_in_a_child(native):
     """The tests of this file pass on emulated GPUs, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)

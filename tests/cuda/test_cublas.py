@@ -44,7 +44,7 @@ def usual():
 @without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.early
-@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
 def test_on_the_emulated_device(native):
     """The tests of this file, in a process of their own, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)

@@ -237,6 +237,7 @@ def reduced(machine, name, x):
     )
 
 
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("name", REDUCED)
 @pytest.mark.parametrize("shape", [(3, 1), (9, 301), (1, 4100)])
 def test_reductions_by_rows_and_columns(machine, name, shape):
@@ -255,6 +256,7 @@ def test_reductions_by_rows_and_columns(machine, name, shape):
             np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("name", ["any", "all", "count_nonzero"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "complex64"])
 def test_truths_of_numbers(machine, name, dtype):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +17,8 @@ from nbgrad.base import config
 
 from .emulation import GPUS, in_a_child, on_gpus, played_driver, two_gpus, without_gpus
 
+ROOT = Path(__file__).parents[2]
+
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
@@ -20,6 +26,37 @@ from .emulation import GPUS, in_a_child, on_gpus, played_driver, two_gpus, witho
 def test_memory_in_a_child(native):
     """The tests of this file pass on emulated GPUs, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)
+
+
+# Threads that all ask for the GPU first, and whose turns change at nearly every step.
+AT_ONCE = """
+import sys, threading
+import nbgrad
+
+sys.setswitchinterval(1e-5)
+right = []
+
+def work(k):
+    x = nbgrad.full((8,), float(k), device="cuda")
+    right.append((x + x).tolist() == [2.0 * k] * 8)
+
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(right, nbgrad.cuda.memory_allocated())
+"""
+
+
+@without_gpus
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_threads_that_find_the_gpu_at_once(native):
+    """They get one heap and one record of each plan, with native code and without."""
+    environment = {**os.environ, "NBGRAD_CUDA": "emulated", "NBGRAD_NATIVE": native}
+    found = subprocess.run([sys.executable, "-c", AT_ONCE], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout == "[True, True, True, True] 0\n", found.stderr
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ IDS = [" ".join([kind.__name__, *map(str, options.items())]) for kind, options i
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
 def test_updates_in_a_child(native, request):
     """The tests of this file pass on emulated GPUs, with native code and without."""
     in_a_child(__file__, *slow_too(request), NBGRAD_NATIVE=native)

@@ -23,6 +23,7 @@ from nbgrad.utils.data import Dataset, IterableDataset, TensorDataset, get_worke
 from tests.data.test_datasets import Count, Squares
 
 pytestmark = [
+    pytest.mark.forks,
     pytest.mark.filterwarnings("ignore:DataLoader. . worker processes:UserWarning"),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
 ]

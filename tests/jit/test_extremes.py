@@ -91,6 +91,7 @@ def test_others_go_on_while_a_thread_captures():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.forks
 def test_a_forked_process_goes_on():
     """With what was captured before, and with captures of its own."""
     compiled = compile(lambda x: (x * 2).exp().sum(), fullgraph=True)

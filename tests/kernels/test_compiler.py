@@ -268,7 +268,7 @@ CALLS = {
 
 
 @pytest.mark.early
-@pytest.mark.part(7, 1)
+@pytest.mark.part(11, 10)
 @pytest.mark.parametrize("name", CALLS)
 def test_kernels_of_all_templates_have_numbas_bits_and_need_no_numba(name, tmp_path):
     """Reductions, scans, sorts, indices, decompositions, draws and half types, with nothing on the disk: the same by both."""

@@ -418,6 +418,7 @@ def test_division_by_zero_and_infinity_follow_torch(dtype):
 BRANCH_FREE = [name for name, function in scalars.FUNCTIONS.items() if not function.__module__.endswith("polynomials")]
 
 
+@pytest.mark.part(3, 0)
 @pytest.mark.parametrize("dtype", alternating(*REAL))
 @pytest.mark.parametrize("name", BRANCH_FREE)
 def test_numpy_and_compiled_versions_agree_bit_for_bit(name, dtype):
@@ -453,6 +454,7 @@ def llvm_text(name: str, dtype: str) -> str:
     return found[0]
 
 
+@pytest.mark.part(3, 1)
 @pytest.mark.parametrize("dtype", alternating(*REAL))
 @pytest.mark.parametrize("name", BRANCH_FREE)
 def test_loops_vectorise(name, dtype):

@@ -526,6 +526,7 @@ def test_warm_process_does_not_import_numba(folder):
     assert outputs == [["0", "30", "False"], ["30", "0", "False"]]
 
 
+@pytest.mark.forks
 def test_fork_while_another_thread_compiles(folder):
     """The child inherits no held lock, neither ours nor llvmlite's: it compiles and loads at once."""
     loader, stop = make_loader(folder), threading.Event()
@@ -546,6 +547,7 @@ def test_fork_while_another_thread_compiles(folder):
     assert results == [0] * 10
 
 
+@pytest.mark.forks
 def test_fork_while_another_thread_is_inside_llvm(folder):
     """The child does not inherit llvmlite's lock from a thread that never asked for ours, such as a user's Numba."""
     loader, stop = make_loader(folder), threading.Event()
@@ -564,6 +566,7 @@ def test_fork_while_another_thread_is_inside_llvm(folder):
     assert results == [0] * 10
 
 
+@pytest.mark.forks
 def test_fork_while_compiling_in_the_same_thread(folder):
     """A compiler may fork (a linker, say): the locks are the thread's own, and both sides go on."""
     loader, results = make_loader(folder), []

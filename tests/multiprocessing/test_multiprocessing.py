@@ -11,6 +11,8 @@ import nbgrad.multiprocessing as mp
 from nbgrad import nn
 from nbgrad.base.errors import InplaceError, RangeError
 
+pytestmark = pytest.mark.forks
+
 
 def test_sharing_moves_all_that_has_the_storage():
     """Views, detached tensors and a compiled function go on with the shared memory; nothing is copied the second time."""

@@ -407,11 +407,13 @@ def computes(workers: int) -> bool:
     return (out == 1).all() and SHARING.counters().workers == workers
 
 
+@pytest.mark.forks
 def test_forked_child_starts_its_own_workers(sharing):
     """The child has the pool's memory but not its threads; its first large launch starts three of its own."""
     assert computes(3) and fork(lambda: SHARING.counters().workers == 0 and computes(3)) == 0 and computes(3)
 
 
+@pytest.mark.forks
 def test_fork_while_another_thread_launches(sharing):
     """A child may be born while the pool is taken: it is free in the child."""
     stop, out = threading.Event(), np.zeros(64, np.int64)
@@ -430,6 +432,7 @@ def test_fork_while_another_thread_launches(sharing):
     assert results == [0] * 10
 
 
+@pytest.mark.forks
 def test_child_may_set_its_number_of_threads(sharing):
     """Ending workers that exist only in the parent is no wait without end."""
 

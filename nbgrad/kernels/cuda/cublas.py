@@ -14,12 +14,12 @@ Source of names, numbers and layouts: cuBLAS Library User Guide, "Using the cuBL
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import NamedTuple
 from weakref import WeakSet, finalize
 
 from ...base import compat
 from ...base.dtypes import dtype_of
+from ...base.locks import cached_once
 from .driver import card
 from .libraries import Library, found_library
 from .steps import Lacking
@@ -127,7 +127,7 @@ class Matmul(NamedTuple):
     alignment: int
 
 
-@cache
+@cached_once
 def blas() -> Library | None:
     """The library; None where products are ours."""
     return found_library("cublasLt", FUNCTIONS, "cublasLtGetStatusName", version_of, OLDEST, "cuda-blas")
@@ -138,7 +138,7 @@ def version_of(library: Library) -> int:
     return int(library.functions["cublasLtGetVersion"]())
 
 
-@cache
+@cached_once
 def handle_of(gpu: int) -> int:
     """The library's handle for a GPU, which lives as long as the process."""
     card(gpu).activate()
@@ -158,7 +158,7 @@ def workspace_of(gpu: int) -> int:
     return 32 << 20 if int(card(gpu).arch.removeprefix("sm_")) >= 90 else 8 << 20
 
 
-@cache
+@cached_once
 def constants(scale: str) -> tuple[ctypes.Array, int, int]:
     """Memory with 0 and 1 in it, and where they are."""
     size = dtype_of(scale).itemsize

@@ -9,11 +9,10 @@ Source of names, numbers and order of parameters: cuSOLVER Library and cuBLAS Li
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import NamedTuple
 
 from ...base.bounded import keep
-from ...base.locks import new_rlock
+from ...base.locks import cached_once, new_rlock
 from .cublas import OPERATIONS, TYPES, constants, made
 from .driver import card
 from .libraries import Library, found_library
@@ -63,7 +62,7 @@ class Solvers(NamedTuple):
     blas: Library
 
 
-@cache
+@cached_once
 def solvers() -> Solvers | None:
     """The libraries; None where one of them is not there."""
     solver = found_library("cusolver", FUNCTIONS, STATUS, solver_version, OLDEST, "cuda-linalg")
@@ -93,7 +92,7 @@ class Handles(NamedTuple):
     blas: int
 
 
-@cache
+@cached_once
 def handles_of(gpu: int) -> Handles:
     """They live as long as the process."""
     found = solvers()

@@ -10,13 +10,13 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...base import config
 from ...base.errors import DeviceError, KernelError
+from ...base.locks import cached_once
 from .build import Kernel, Recipe
 from .faults import fault_error
 from .host import import_core, missing
@@ -76,14 +76,14 @@ def is_ready(what: str, result: tuple) -> bool:
     return int(result[0]) != NOT_READY
 
 
-@cache
+@cached_once
 def function_address(name: str) -> int:
     """Where a function of the driver is."""
     found = check(name, bindings().cuGetProcAddress(name.encode(), RUNS_WITH, 0))
     return int(found[0] if isinstance(found, tuple) else found)
 
 
-@cache
+@cached_once
 def count() -> int:
     """How many GPUs there are; 0 where none can be used."""
     if missing() is not None:
@@ -91,7 +91,7 @@ def count() -> int:
     return len(import_core().Device.get_all_devices())
 
 
-@cache
+@cached_once
 def card(index: int) -> Card:
     """A GPU by its number.
 

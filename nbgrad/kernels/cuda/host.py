@@ -9,7 +9,6 @@ cudaMalloc.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Callable
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from ...base import config
 from ...base.dtypes import dtype_of
 from ...base.errors import DeviceError, KernelError
+from ...base.locks import cached_once
 from .access import compute_dtype
 from .build import Kernel, Recipe
 from .presence import LIBRARY, has_driver
@@ -40,7 +40,7 @@ def is_available() -> bool:
     return missing() is None
 
 
-@cache
+@cached_once
 def _missing(ordinal: int) -> str | None:
     if not has_driver():
         return (
