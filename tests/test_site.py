@@ -72,5 +72,5 @@ def test_the_gallery_is_what_its_tool_writes():
     readme = gallery.README.read_text(encoding="utf-8")
     assert readme == replace_between(readme, gallery.START, gallery.END, gallery.table(records)), "Hint: make examples"
     programs = {path.stem for path in gallery.EXAMPLES.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")}
-    assert programs - {"on_torch"} == set(gallery.NAMES)
+    assert programs - {"on_torch"} == set(gallery.NAMES) == set(records["examples"])
     assert sum(path.stat().st_size for path in gallery.PICTURES.iterdir()) < 500_000
