@@ -6,6 +6,7 @@ The state of the pendulum is its angle and its speed; its derivative is a functi
 takes its place. Runge's and Kutta's method walks along it, and what is minimised is the distance between the walk and the
 measurements, so that gradients go through the integrator. Its loop is ``nbgrad.scan``: captured once, run as one native call, and
 differentiated by another loop that goes back. With ``--unrolled``, and on a GPU, the walk is a loop of Python.
+(``nbgrad.integrate.odeint`` has methods that choose their steps, and the adjoint.)
 """
 
 from __future__ import annotations

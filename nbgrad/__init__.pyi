@@ -4,10 +4,11 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
-    _C as _C, amp as amp, autograd as autograd, backends as backends, cache as cache, cpu as cpu, cuda as cuda,
-    distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate, jit as jit, linalg as linalg,
-    multiprocessing as multiprocessing, nn as nn, optim as optim, safetensors as safetensors, signal as signal, sparse as sparse,
-    special as special, testing as testing, utils as utils, version as version,
+    _C as _C, amp as amp, array_api as array_api, autograd as autograd, backends as backends, cache as cache, cpu as cpu,
+    cuda as cuda, distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate,
+    interop as interop, jit as jit, linalg as linalg, multiprocessing as multiprocessing, nn as nn, optim as optim,
+    safetensors as safetensors, signal as signal, sparse as sparse, special as special, testing as testing, utils as utils,
+    version as version,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy

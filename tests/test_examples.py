@@ -30,6 +30,8 @@ SMALL = {  # what makes them short
     "implicit": ("--steps", "2", "--images", "20"),
     "cart_pole": ("--rounds", "2", "--carts", "4", "--horizon", "4"),
 }
+# Their kernels take seconds to compile, and tests/programs has networks of their kind.
+LONG = ("pinn", "cart_pole")
 
 
 def run(monkeypatch: pytest.MonkeyPatch, name: str, *options: str) -> None:
@@ -40,7 +42,7 @@ def run(monkeypatch: pytest.MonkeyPatch, name: str, *options: str) -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["eager", "compiled"])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SMALL])
 def test_examples_train(monkeypatch, capsys, tmp_path, name, compiled):
     """They end with what they have found, in which time, and a picture; steps that they compile run as they are too."""
     if not compiled:

@@ -19,9 +19,10 @@ import nbgrad
 from nbgrad.ops.core import OPS, Elementwise, Movement
 from tools import stubs
 
-__all__ = ["pages"]
+__all__ = ["modules", "pages", "text"]
 
-# Modules with a page of their own, as programs import them. A name that several have is told of in the first of them.
+# Modules with a page of their own, as programs import them, in the order of the site; others that are public follow. A name that
+# several have is told of in the first of them.
 MODULES = (
     *("linalg", "special", "fft", "signal", "signal.windows", "nn.functional", "nn", "nn.init", "nn.utils", "nn.utils.rnn"),
     *("nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune", "nn.attention", "optim", "optim.lr_scheduler"),
@@ -30,6 +31,8 @@ MODULES = (
     *("amp", "multiprocessing", "safetensors", "sparse", "integrate", "compiler", "accelerator", "cpu", "backends", "testing"),
     *("errors", "cache", "version"),
 )
+# Paths at which ported programs look for names that are told of elsewhere.
+PATHS = {"_C", "cpu", "dtypes", "function", "grad_mode", "memory", "mps", "pytree", "utils", "version", "xpu"}
 
 
 class Page(NamedTuple):
@@ -78,6 +81,12 @@ def tensor_page() -> Page:
     return Page("tensor", "Tensor", about, "nbgrad.Tensor", members)
 
 
+def modules() -> tuple[str, ...]:
+    """All modules with a page."""
+    public = {name for name in stubs.public_names() if isinstance(getattr(nbgrad, name), types.ModuleType)}
+    return *MODULES, *sorted(public - set(MODULES) - PATHS)
+
+
 def module_page(path: str) -> Page:
     """The names in ``__all__`` of a module."""
     module = import_module(f"nbgrad.{path}")
@@ -90,7 +99,7 @@ def module_page(path: str) -> Page:
 @cache
 def pages() -> tuple[Page, ...]:
     """All of them, in the order of the site."""
-    return *package_pages(), tensor_page(), *map(module_page, MODULES)
+    return *package_pages(), tensor_page(), *map(module_page, modules())
 
 
 # ---- docstrings as Markdown ------------------------------------------------------------------------------------------
