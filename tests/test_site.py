@@ -33,20 +33,6 @@ def test_the_reference_has_every_public_name():
     assert {"backward", "register_hook", "is_leaf", "to"} <= set(pages["tensor"].members)
 
 
-<<<<<<< HEAD
-def stubs_modules() -> set[str]:
-    """The public names that are modules, with pages of their own."""
-    return {name for name in stubs.public_names() if isinstance(getattr(nbgrad, name), types.ModuleType)}
-
-
-def test_public_modules_have_a_page():
-    """But for those that only lead to others."""
-    without = {"_C", "utils", "grad_mode", "function", "memory", "gradcheck", "tensor", "vmap", "dtypes", "pytree", "mps", "xpu"}
-    assert stubs_modules() - without <= set(reference.MODULES)
-
-
-=======
->>>>>>> a1967f0044f2c8ae93ba2bfaf7bb45a4adaf7d5a
 def test_docstrings_become_markdown():
     """Paragraphs, sections with items, formulas and sessions; signs mean themselves."""
     doc = """x_1 * y.

@@ -33,7 +33,7 @@ WALKING = tuple("at_" + name for name in POINTER_TYPES)
 WORDS = ("word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "quotient")
 INTRINSICS = (*POINTERS, *WALKING, *WORDS, "few", "abreast", "eight_wide", "one_by_one")
 
-COMPILER_VERSION = 2  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
+COMPILER_VERSION = 3  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 
 # What kernels may call by another name, that of a binding.
 OPERATORS = {"+": operator.add, "*": operator.mul, "|": operator.or_, "&": operator.and_}
