@@ -31,6 +31,8 @@ from .orders import Keys, sort_steps
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]
 
 CHUNKS = 32, 1024  # sorted positions that a thread folds: at least, at most
+FILLING = 1 << 17  # threads with which memory is busy
+MERGED = 4096  # chunks whose ends one thread may merge without being waited for
 
 
 class Index(NamedTuple):
@@ -311,7 +313,7 @@ def fold_steps(
         own = tuple(dict(zip(turned, source.like().strides))[d] for d in range(len(walk.shape)))
         sizes, told = collapse([walk.shape[d] for d in parts.indexed], [[own[d] for d in parts.indexed]])
     x_step, columns = told[0][-1] if count > 1 else 0, math.prod(walk.shape[d] for d in parts.free)
-    size = min(max(math.isqrt(count) // 32 * 32, CHUNKS[0]), CHUNKS[1])
+    size = chunk_size(count, columns)
     chunks = -(-count // size)
     dtype = "uint8" if target.dtype is bool_ else target.dtype.name
     of = accumulator(OPS[reduction], compute_dtype(dtype))
@@ -337,6 +339,18 @@ def fold_steps(
     if chunks > 1:
         found.append(made(merge_segments, (sorted_keys, *heads, *tails)))
     return found
+
+
+def chunk_size(count: int, columns: int) -> int:
+    """How many sorted positions a thread folds.
+
+    As many as there are chunks, so that both stages take as long where all keys are one; but fewer where the threads, a vector of
+    four columns each, would not fill a GPU and the second stage stays short: of 131,072 rows of 512 numbers 128 where the square
+    root is 362, 0.81 of torch's time in the place of 0.98 (``benchmarks.cuda``, "rows by index, backward", on an H100).
+    """
+    filling = count * columns // 4 // FILLING
+    size = min(math.isqrt(count), max(filling, count // MERGED))
+    return min(max(size // 32 * 32, CHUNKS[0]), CHUNKS[1])
 
 
 def chunked_walk(walk: Walk, parts: Split, own: Sequence[int], chunks: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
