@@ -7,6 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad import fft
+from nbgrad.lowering import fft as lowering
 
 RNG = np.random.default_rng(7)
 COMPLEX = RNG.standard_normal((3, 4, 5)) + 1j * RNG.standard_normal((3, 4, 5))
@@ -149,3 +150,22 @@ def test_what_is_refused(call, error, message):
     """Errors name the function, what came and what was expected."""
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [26, 27])  # shapes that no other test has planned
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-14)])
+def test_public_functions_of_numpy_do_as_well(n, dtype, tolerance, monkeypatch):
+    """Where NumPy has its kernels under other names: every kind of transform, in both precisions."""
+    monkeypatch.setattr(lowering, "kernels", lowering.PUBLIC)
+    x = RNG.normal(size=(3, n)).astype(dtype)
+    z = np.fft.fft2(x, norm="ortho")
+    made = {
+        "fft2": (fft.fft2(nbgrad.tensor(x), norm="ortho"), z),
+        "ifft2": (fft.ifft2(nbgrad.tensor(z)), np.fft.ifft2(z)),
+        "rfft2": (fft.rfft2(nbgrad.tensor(x), norm="forward"), np.fft.rfft2(x, norm="forward")),
+        "irfft2": (fft.irfft2(nbgrad.tensor(np.fft.rfft2(x)), s=(3, n)), x),
+        "hfft": (fft.hfft(nbgrad.tensor(z)), np.fft.hfft(z)),
+    }
+    for name, (found, expected) in made.items():
+        np.testing.assert_allclose(found.numpy(), expected, rtol=tolerance, atol=tolerance * 20, err_msg=name)
+        assert found.numpy().dtype.itemsize == expected.dtype.itemsize, name

@@ -1,16 +1,18 @@
 """Lowerings of ``ops/fft.py``: pocketfft, by NumPy's functions, in the precision of the operand.
 
 NumPy's public functions give its kernel the number 1 as a factor, which is double precision to it, so that single precision is
-converted there and back; its kernels are called themselves, with a factor of the operand's precision.
+converted there and back; its kernels are called themselves, with a factor of the operand's precision. They are no public names: a
+NumPy that has them elsewhere is asked by the public functions.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
+from types import SimpleNamespace
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
-from numpy.fft import _pocketfft_umath as kernels  # type: ignore[attr-defined]
 
 from ..base.dtypes import dtype_of
 from ..creation.factories import empty_of
@@ -19,6 +21,27 @@ from ..tensors.arrays import array_of, tensor_of, values_of
 from ..tensors.layout import layout_of
 
 __all__: list[str] = []
+
+
+def by_public(transform: Callable, norm: str, x: np.ndarray, factor: Any, axes: list[tuple], out: np.ndarray) -> np.ndarray:
+    """A kernel by a public function of NumPy's.
+
+    Args:
+        transform, norm: the function, and the ``norm`` by which it multiplies by nothing.
+    """
+    axis = axes[0][0]
+    options = {"n": out.shape[axis]} if transform is np.fft.irfft else {}
+    return np.multiply(transform(x, axis=axis, norm=norm, **options), factor, out=out, casting="same_kind")
+
+
+PUBLIC = SimpleNamespace(
+    fft=partial(by_public, np.fft.fft, "backward"),
+    ifft=partial(by_public, np.fft.ifft, "forward"),
+    rfft_n_even=partial(by_public, np.fft.rfft, "backward"),
+    rfft_n_odd=partial(by_public, np.fft.rfft, "backward"),
+    irfft=partial(by_public, np.fft.irfft, "forward"),
+)
+kernels: Any = getattr(np.fft, "_pocketfft_umath", PUBLIC)
 
 
 class Steps(NamedTuple):

@@ -345,8 +345,8 @@ def chunk_size(count: int, columns: int) -> int:
     """How many sorted positions a thread folds.
 
     As many as there are chunks, so that both stages take as long where all keys are one; but fewer where the threads, a vector of
-    four columns each, would not fill a GPU and the second stage stays short: of 131,072 rows of 512 numbers 128 where the square
-    root is 362, 0.81 of torch's time in the place of 0.98 (``benchmarks.cuda``, "rows by index, backward", on an H100).
+    four columns each, would not fill a GPU and the second stage stays short (measured by ``benchmarks.cuda``, "rows by index,
+    backward": see docs/performance.md).
     """
     filling = count * columns // 4 // FILLING
     size = min(math.isqrt(count), max(filling, count // MERGED))
