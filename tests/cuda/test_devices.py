@@ -549,11 +549,10 @@ def test_checkpoints_draw_the_same_numbers():
 def test_host_fallbacks_are_counted():
     """What has no kernel for a GPU warns once, and is counted."""
     x = nbgrad.eye(3, device="cuda") + 1
-    fallbacks.pop("igamma", None)
-    before = sum(nbgrad.cuda.host_fallbacks().values())
+    fallbacks.clear()  # other tests may have called it
     with pytest.warns(UserWarning, match="it runs on the CPU.*host_fallbacks"):
         nbgrad.igamma(x, x)
-    assert sum(nbgrad.cuda.host_fallbacks().values()) == before + 1
+    assert list(nbgrad.cuda.host_fallbacks().values()) == [1]
 
 
 @on_gpus
