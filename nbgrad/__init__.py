@@ -92,7 +92,7 @@ set_autocast_gpu_dtype""".split()
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
-    **dict.fromkeys(("bilinear", "channel_shuffle", "group_norm", "layer_norm", "pdist", "rms_norm", "rrelu"), "nn.functional"),
+    **dict.fromkeys(("bilinear", "channel_shuffle", "pdist", "rms_norm"), "nn.functional"),
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
     **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),

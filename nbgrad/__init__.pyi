@@ -128,9 +128,8 @@ from .methods.typed_constructors import TensorType
 from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference
 from .nn.bilinear import bilinear as bilinear
-from .nn.functional import layer_norm as layer_norm, rrelu as rrelu
 from .nn.loss_functions import pdist as pdist
-from .nn.normalization import group_norm as group_norm, rms_norm as rms_norm
+from .nn.normalization import rms_norm as rms_norm
 from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .nn.summary import summary as summary
 from .ops.expr import scalar as scalar

@@ -48,6 +48,7 @@ ACCEPTED = {
     "Tensor.expand": "implicit is the compiler's",
     "Tensor.index": "functorch's dimensions",
     "Tensor.random_ Tensor.uniform_": "from is a word of Python: it is taken by that name in a dict",
+    "Tensor.to_sparse Tensor.to_sparse_csr": "they hand what they are given to nbgrad.sparse, which has torch's arguments",
     "Tensor.to": "forms that are told apart by the kinds of their arguments",
     "nn.functional.elu_": "scale and input_scale are what selu and celu have",
     "nn.functional.rrelu_": "generator: as rrelu, it takes none",

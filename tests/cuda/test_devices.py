@@ -24,7 +24,7 @@ GPU, OTHER, HOST = nbgrad.device("cuda:0"), nbgrad.device("cuda:1"), nbgrad.devi
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
 def test_devices_in_a_child(native):
     """The tests of this file pass on emulated GPUs, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)

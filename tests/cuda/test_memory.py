@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("native", ["1", "0"])
+@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
 def test_memory_in_a_child(native):
     """The tests of this file pass on emulated GPUs, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)

@@ -65,7 +65,7 @@ def dual_calls(row, call, arrays, dtype):
     return got
 
 
-@pytest.mark.parametrize("k, dtype", enumerate([nbgrad.float64, nbgrad.float32, nbgrad.float16, nbgrad.bfloat16]), ids=str)
+@pytest.mark.parametrize("k, dtype", list(enumerate([nbgrad.float64, nbgrad.float32, nbgrad.float16, nbgrad.bfloat16])), ids=str)
 def test_programs_compute_what_the_long_way_does(k, dtype, monkeypatch, request):
     """For every sample: the bits of values and tangents. Operations alternate between two dtypes, unless all is asked for."""
     wrong, right = [], 0

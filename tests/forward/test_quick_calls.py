@@ -41,6 +41,7 @@ def pushed(call, arrays, directions):
         return tuple(map(array_of, unpack_dual(call(*duals))))
 
 
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("name", ROWS)
 def test_dual_kernels_compute_what_is_computed_apart(name):
     """The kernel of value and tangent gives the numbers of a kernel for each, for every subset of operands with tangents."""
@@ -65,6 +66,7 @@ def test_dual_kernels_compute_what_is_computed_apart(name):
 INPLACE = [name for name in ROWS if OPS[name].inplace]
 
 
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("name", INPLACE)
 def test_dual_writes_compute_what_is_computed_apart(name):
     """A call in place, for every subset of operands with tangents: value and tangent, of the base and of the view written to."""

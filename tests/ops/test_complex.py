@@ -75,7 +75,7 @@ LINEAR_AND_PRODUCTS = (
 TAKING_COMPLEX = [name for name in LINEAR_AND_PRODUCTS if name in SAMPLES]
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex64_value(name):
     """Single precision meets the reference in double precision within a few roundings."""
@@ -96,7 +96,7 @@ def test_gradient_of_general_operations(name):
     check_gradients(name, "complex128")
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", [n for n in SMOOTH if n in COMPLEX or n in TAKING_COMPLEX])
 def test_second_order_gradient(name):
     """Double backward of complex operands agrees with central differences of the gradient along one direction."""
@@ -135,7 +135,7 @@ def has_sequence(values) -> bool:
     return any(isinstance(x, (list, tuple)) and any(isinstance(each, (np.ndarray, tuple)) for each in x) for x in values)
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize("name", GENERAL)
 def test_complex_operands_are_refused_or_differentiated(name):
     """What takes complex numbers has their gradients and tangents: those of finite differences along both axes."""
@@ -291,7 +291,7 @@ def lazily(x):
 SEEING = sorted(name for name, row in SAMPLES.items() if row.reference is not None and not {"layout", "lazy"} & set(row.unlike))
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", SEEING)
 def test_lazy_operands_are_seen_through(name):
     """Every operation of the table gives the same of lazily negated or conjugated operands."""
@@ -307,7 +307,7 @@ def test_lazy_operands_are_seen_through(name):
             close(got, want, 1e-15, f"{name}{call} of lazy operands")
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize("name", [name for name in SEEING if name in SMOOTH])
 def test_gradients_of_lazy_operands(name):
     """And the same gradients, of their values."""

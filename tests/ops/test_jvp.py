@@ -106,14 +106,14 @@ def test_tangent(name):
     check_tangents(name, "float64")
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_tangent(name):
     """Of complex operands: the derivative along a complex direction."""
     check_tangents(name, "complex128")
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", [name for name in DIFFERENTIABLE if "layout" not in SAMPLES[name].unlike])
 def test_tangent_of_strided_operands(name):
     """The same of operands that are not row-major."""
@@ -125,7 +125,7 @@ def turned(arrays: list) -> list:
     return [turned(x) if isinstance(x, list) else np.flip(x) * 0.97 if holds_numbers(x) else x for x in arrays]
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize(
     "name, as_tensor",
     [(name, how) for name in DIFFERENTIABLE for how in (plain, strided) if how is plain or "layout" not in SAMPLES[name].unlike],
@@ -152,7 +152,7 @@ def test_tangents_do_not_depend_on_what_came_before(name, as_tensor):
                     close(a, b, 1e-12, f"{name}{call}: array {k}")
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_tangent_and_cotangent_are_adjoint(name):
     """``<w, J t> == <J^T w, t>``: forward and reverse are two readings of one declaration."""
@@ -181,7 +181,7 @@ def test_convention_where_it_is_not_smooth(name, point):
             assert unpack_dual(CALLS[name](*duals)).tangent.item() == want, f"along operand {k}"
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_recorded_tangent_is_the_same(name):
     """Where the tangent is to be differentiated it is computed by calls, not by a kernel: with the same result."""
@@ -267,7 +267,7 @@ def refusal(differentiate, *args) -> str | None:
     return None
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize(
     "name",
     sorted(
@@ -302,7 +302,7 @@ def test_transforms_in_forward_mode_refuse_what_has_no_derivative(refused, trans
         transform(refused, nbgrad.tensor(1.5))
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_forward_over_reverse(name):
     """The tangent of a gradient is its directional difference."""
@@ -329,7 +329,7 @@ def gradients_of_duals(row, call, arrays: list, directions: list, weights: list)
     return [nbgrad.zeros_like(x).detach() if g is None else g for x, g in zip(leaves, found)], leaves
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_reverse_over_forward(name):
     """The gradient of a tangent is the tangent of the gradient: second derivatives commute."""
@@ -353,7 +353,7 @@ def test_reverse_over_forward(name):
             close(np.zeros_like(want) if got is None else got.numpy(), want, 1e-10, f"{name}{call}: gradient {k} of the tangent")
 
 
-@pytest.mark.part(2, 1)
+@pytest.mark.part(4, 1)
 @pytest.mark.parametrize("name", INPLACE)
 def test_tangent_of_the_in_place_form(name):
     """``x.op_()`` changes the tangent of ``x`` in place to what ``x.op()`` has."""

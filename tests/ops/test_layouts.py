@@ -95,7 +95,7 @@ def test_broadcasting_is_expanding(name):
             close(got.numpy(), summed, 1e-13, f"{name}{call}: gradient of a broadcast operand")
 
 
-@pytest.mark.part(2, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", BROADCASTING)
 def test_a_python_number_is_a_zero_dimensional_operand(name):
     """Each operand in turn as a Python number: the same values, dtype and gradients as with a 0-d tensor of it."""
