@@ -316,7 +316,7 @@ def test_listing_names_kernels_and_reasons(capsys):
     assert "isnan int32: skipped: of integers it is a constant: a fill" in lines
 
 
-@pytest.mark.early
+@pytest.mark.slow
 def test_processes_build_what_one_builds(compiler):
     """Entries are found again by label in a process of the pool; results come back in some order."""
     chosen = [entry for entry in table.kernels() if "_to_float32_x4u1_add" in entry.label][: command.CHUNK + 1]

@@ -91,28 +91,28 @@ def batched(function: Callable) -> Callable:
     return lambda *xs: nbgrad.func.vmap(function, randomness="different")(*[nbgrad.stack([x, x * OTHER]) for x in xs])
 
 
-@pytest.mark.part(8, 0)
+@pytest.mark.part(4, 0)
 @pytest.mark.parametrize("name", ROWS)
 def test_value_and_gradient(name):
     """Of every sample."""
     assert_compiled_agrees(name, once)
 
 
-@pytest.mark.part(32, 3)
+@pytest.mark.part(16, 3)
 @pytest.mark.parametrize("name", ROWS)
 def test_second_order(name):
     """Gradients of gradients."""
     assert_compiled_agrees(name, twice)
 
 
-@pytest.mark.part(32, 7)
+@pytest.mark.part(16, 7)
 @pytest.mark.parametrize("name", ROWS)
 def test_forward_over_reverse(name):
     """Tangents of gradients."""
     assert_compiled_agrees(name, forward)
 
 
-@pytest.mark.part(32, 11, 15)
+@pytest.mark.part(16, 11, 15)
 @pytest.mark.parametrize("name", ROWS)
 def test_batches(name):
     """Gradients of several examples."""
