@@ -13,7 +13,7 @@ from ..base.grad_mode import traces
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
 from ..modes.traced import Unfit, capture_of_thread
 from . import rules
-from .optimizer import Optimizer, refuse_differentiable, require, require_numbers, together
+from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
 
 __all__ = ["Limits", "Ruled", "as_pairs", "at_least_0", "below_1", "taker"]
 
@@ -71,15 +71,16 @@ class Ruled(Optimizer):
         limits: what the options may be.
         counted: whether the number of the step is among what the numbers of a step follow from; counts_on_gpu: whether it can be
             kept there.
+        takes_complex: whether complex parameters are optimised, as pairs of real numbers.
         numbers: what is kept of each parameter beside tensors, with its first value.
 
     Raises:
         ArgumentError, RangeError: an option that is no number, or out of range. NotSupportedError: ``differentiable``;
-        ``capturable`` of an optimizer that counts its steps.
+        ``capturable`` of an optimizer that counts its steps. DTypeError: a complex parameter of one that takes none.
     """
 
     limits: Limits = {}
-    counted, counts_on_gpu = True, False
+    counted, counts_on_gpu, takes_complex = True, False, True
     numbers: Mapping[str, float] = {}
 
     def __init__(self, params: Iterable[Any], options: Mapping[str, Any]) -> None:
@@ -87,7 +88,7 @@ class Ruled(Optimizer):
         super().__init__(params, options)
 
     def check(self, group: dict[str, Any]) -> None:
-        """Options are numbers within ``limits``."""
+        """Options are numbers within ``limits``; parameters are of a kind that is taken."""
         if self.counted and not self.counts_on_gpu and group.get("capturable"):
             raise NotSupportedError(
                 f"{self._name}: capturable: steps are counted on the host. Hint: Adam and AdamW count on a GPU."
@@ -104,6 +105,8 @@ class Ruled(Optimizer):
                 require_numbers(self._name, members)
             for label, value in members.items():
                 require(bool(allowed(value)), self._name, label, value, expected)
+        if not self.takes_complex:
+            refuse_complex(self._name, group["params"])
 
     # ---- what a subclass says ------------------------------------------------------------------------------------------
 
