@@ -7,7 +7,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from .. import Tensor, full_like, view_as_real
+from .. import Tensor, full_like, view_as_complex, view_as_real
 from ..base.errors import ArgumentError, NotSupportedError
 from ..base.grad_mode import traces
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
@@ -15,7 +15,7 @@ from ..modes.traced import Unfit, capture_of_thread
 from . import rules
 from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
 
-__all__ = ["Limits", "Ruled", "as_pairs", "at_least_0", "below_1", "taker"]
+__all__ = ["Limits", "Ruled", "at_least_0", "below_1", "in_a_row", "out_of_a_row", "taker"]
 
 # For an option: whether a value is allowed, and what is expected in words; ``[]`` behind its name: of each of its two numbers.
 Limits = Mapping[str, tuple[Callable[[Any], bool], str]]
@@ -39,6 +39,22 @@ def next_step(take: Callable[[int], Any], states: list[dict[str, Any]], ahead: i
 def as_pairs(x: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones, on the same memory."""
     return view_as_real(x.resolve_conj())
+
+
+def in_a_row(x: Tensor) -> Tensor:
+    """All elements as a vector, complex numbers as pairs."""
+    return (as_pairs(x) if x.is_complex() else x).reshape(-1)
+
+
+def out_of_a_row(row: Tensor, params: Iterable[Tensor]) -> list[Tensor]:
+    """The parts of such a vector of all parameters, in their shapes."""
+    parts, first = list[Tensor](), 0
+    for p in params:
+        last = first + p.numel() * (2 if p.is_complex() else 1)
+        part = row[first:last]
+        parts.append(view_as_complex(part.reshape(*p.shape, 2).contiguous()) if p.is_complex() else part.reshape(p.shape))
+        first = last
+    return parts
 
 
 def counted_there(state: dict[str, Any]) -> int:
