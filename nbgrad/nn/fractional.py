@@ -9,7 +9,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
-from ..ops.convolution import one_by_one
+from ..ops.convolution import one_by_one, sizes_of
 from .module import Module
 
 __all__ = ["FractionalMaxPool2d", "FractionalMaxPool3d", "fractional_max_pool2d", "fractional_max_pool3d"]
@@ -81,10 +81,8 @@ def fractional(
     Raises:
         ArgumentError, RangeError, ShapeError: arguments do not go together.
     """
-    if x.ndim not in (count + 1, count + 2):
-        raise ShapeError(f"{name}: input is {list(x.shape)}, expected {count + 1} or {count + 2} dimensions.")
+    own = sizes_of(name, x, count)[-count:]
     images = x if x.ndim == count + 2 else x.unsqueeze(0)
-    own = tuple(images.shape[2:])
     kernels = one_by_one(name, "kernel_size", kernel, count, 1)
     sizes = wanted_sizes(name, own, size, ratio)
     for axis, (available, window, wanted) in enumerate(zip(own, kernels, sizes)):
@@ -136,18 +134,17 @@ def windows(samples: Tensor, own: tuple[int, ...], kernels: tuple, sizes: tuple[
 
 def greatest(images: Tensor, starts: list[Tensor], kernels: tuple, sizes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """The greatest number of every window and its place in the image."""
-    own = tuple(images.shape[2:])
+    own, count = images.shape[2:], images.ndim - 2
     taken, places = images, nbgrad.zeros((1,) * images.ndim, dtype=nbgrad.int64, device=images.device)
     for axis, (start, window) in enumerate(zip(starts, kernels)):
         along = (start.unsqueeze(-1) + nbgrad.arange(window, device=images.device)).flatten(2)
-        shape = [*along.shape[:2], *[1] * len(own)]
+        shape = [*along.shape[:2], *[1] * count]
         shape[axis + 2] = along.shape[2]
         index = along.reshape(shape)
         wide = list(taken.shape)
         wide[axis + 2] = along.shape[2]
         taken = taken.gather(axis + 2, index.expand(wide))
         places = places * own[axis] + index
-    count = len(own)
     split = [part for size, window in zip(sizes, kernels) for part in (size, window)]
     order = [0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2)]
 
