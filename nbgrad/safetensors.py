@@ -69,6 +69,9 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = Non
 
     Raises:
         ArgumentError: no mapping of names to tensors, or metadata that are no texts. NotSupportedError: complex numbers.
+
+    >>> sorted(load(save({"x": nbgrad.ones(2), "y": nbgrad.zeros(1)})))
+    ['x', 'y']
     """
     file = io.BytesIO()
     write(file, *prepared("save", tensors, metadata))
@@ -83,13 +86,26 @@ def save_file(tensors: Mapping[str, Tensor], filename: str | PathLike, metadata:
 
     Raises:
         As ``save``; OSError: the file cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_file({"x": nbgrad.ones(2)}, f"{folder}/x.safetensors")
+    ...     load_file(f"{folder}/x.safetensors")
+    {'x': tensor([1., 1.])}
     """
     header, parts = prepared("save_file", tensors, metadata)
     replace(filename, lambda file: write(file, header, parts))
 
 
 def save_model(model: Any, filename: str | PathLike, metadata: Mapping[str, str] | None = None) -> None:
-    """``save_file`` of a module's ``state_dict()``."""
+    """``save_file`` of a module's ``state_dict()``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(nbgrad.nn.Linear(2, 1), f"{folder}/model.safetensors")
+    ...     sorted(load_file(f"{folder}/model.safetensors"))
+    ['bias', 'weight']
+    """
     save_file(model.state_dict(), filename, metadata)
 
 
@@ -143,6 +159,9 @@ def load(data: bytes) -> dict[str, Tensor]:
 
     Raises:
         FileError: it is damaged, or no such file.
+
+    >>> load(save({"x": nbgrad.ones(2)}))
+    {'x': tensor([1., 1.])}
     """
     return read(io.BytesIO(data), "cpu")
 
@@ -152,6 +171,12 @@ def load_file(filename: str | PathLike, device: Any = "cpu") -> dict[str, Tensor
 
     Raises:
         FileError: it is damaged, or no such file; nothing is returned then. OSError: it cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_file({"x": nbgrad.arange(2)}, f"{folder}/x.safetensors")
+    ...     load_file(f"{folder}/x.safetensors")
+    {'x': tensor([0, 1])}
     """
     with open(filename, "rb") as file:
         return read(file, device)
@@ -165,6 +190,12 @@ def load_model(model: Any, filename: str | PathLike, strict: bool = True, device
 
     Raises:
         As ``load_file`` and ``Module.load_state_dict``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(nbgrad.nn.Linear(2, 1, bias=False), f"{folder}/model.safetensors")
+    ...     load_model(nbgrad.nn.Linear(2, 1), f"{folder}/model.safetensors", strict=False)
+    (['bias'], [])
     """
     found = model.load_state_dict(load_file(filename, device), strict=strict)
     return list(found.missing_keys), list(found.unexpected_keys)
@@ -175,6 +206,12 @@ def metadata_of(filename: str | PathLike) -> dict[str, str]:
 
     Raises:
         FileError: it is damaged, or no such file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_file({}, f"{folder}/x.safetensors", {"by": "me"})
+    ...     metadata_of(f"{folder}/x.safetensors")
+    {'by': 'me'}
     """
     with open(filename, "rb") as file:
         return entries_of(file)[1]

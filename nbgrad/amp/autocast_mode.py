@@ -193,59 +193,98 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """``is_autocast_enabled("cpu")``."""
+    """``is_autocast_enabled("cpu")``.
+
+    >>> is_autocast_cpu_enabled()
+    False
+    """
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """``set_autocast_enabled("cpu", enabled)``."""
+    """``set_autocast_enabled("cpu", enabled)``.
+
+    >>> set_autocast_cpu_enabled(False)
+    """
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> DType:
-    """``get_autocast_dtype("cpu")``."""
+    """``get_autocast_dtype("cpu")``.
+
+    >>> get_autocast_cpu_dtype()
+    nbgrad.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: DType) -> None:
-    """``set_autocast_dtype("cpu", dtype)``."""
+    """``set_autocast_dtype("cpu", dtype)``.
+
+    >>> set_autocast_cpu_dtype(nbgrad.bfloat16)
+    """
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> DType:
-    """``get_autocast_dtype("cuda")``."""
+    """``get_autocast_dtype("cuda")``.
+
+    >>> get_autocast_gpu_dtype()
+    nbgrad.float16
+    """
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: DType) -> None:
-    """``set_autocast_dtype("cuda", dtype)``."""
+    """``set_autocast_dtype("cuda", dtype)``.
+
+    >>> set_autocast_gpu_dtype(nbgrad.float16)
+    """
     set_autocast_dtype("cuda", dtype)
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether regions keep conversions of weights where they do not say."""
+    """Whether regions keep conversions of weights where they do not say.
+
+    >>> is_autocast_cache_enabled()
+    True
+    """
     return casting.region.caching
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Say whether regions keep conversions of weights."""
+    """Say whether regions keep conversions of weights.
+
+    >>> set_autocast_cache_enabled(True)
+    """
     region = casting.region
     casting.enter(Region(region.dtypes, region.enabled, enabled, region.task))
 
 
 def clear_autocast_cache() -> None:
-    """Forget the conversions that the regions of this thread have kept."""
+    """Forget the conversions that the regions of this thread have kept.
+
+    >>> clear_autocast_cache()
+    """
     casting.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Count a region that a program enters by ``set_autocast_enabled``; returns how many are entered."""
+    """Count a region that a program enters by ``set_autocast_enabled``; returns how many are entered.
+
+    >>> autocast_increment_nesting(), autocast_decrement_nesting()
+    (1, 0)
+    """
     casting.depth += 1
     return casting.depth
 
 
 def autocast_decrement_nesting() -> int:
-    """Count the end of one; returns how many are left."""
+    """Count the end of one; returns how many are left.
+
+    >>> autocast_increment_nesting(), autocast_decrement_nesting()
+    (1, 0)
+    """
     casting.depth -= 1
     return casting.depth
 
@@ -299,7 +338,28 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     """Decorator of the ``backward(ctx, ...)`` of a custom Function whose ``forward`` has ``custom_fwd``: it runs in its region.
 
     Args:
-        bwd: the method.
+        bwd: the method; without it, a decorator.
+        device_type: "cpu" or "cuda": whose region.
+
+    Raises:
+        ArgumentError: ``device_type`` is no string.
+
+    >>> class Double(nbgrad.Function):
+    ...     @staticmethod
+    ...     @custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...
+    ...     @staticmethod
+    ...     @custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = nbgrad.ones(2, requires_grad=True)
+    >>> with autocast("cpu"):
+    ...     y = Double.apply(x)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
     """
     require_text("custom_bwd", device_type)
     if bwd is None:

@@ -80,42 +80,70 @@ def is_built() -> bool:
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Remember whether torch might take that way of attention."""
+    """Remember whether torch might take that way of attention.
+
+    >>> enable_flash_sdp(True)
+    """
     ways["flash"] = bool(enabled)
 
 
 def flash_sdp_enabled() -> bool:
-    """What ``enable_flash_sdp`` was last given."""
+    """What ``enable_flash_sdp`` was last given.
+
+    >>> flash_sdp_enabled()
+    True
+    """
     return ways["flash"]
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Remember whether torch might take that way of attention."""
+    """Remember whether torch might take that way of attention.
+
+    >>> enable_math_sdp(True)
+    """
     ways["math"] = bool(enabled)
 
 
 def math_sdp_enabled() -> bool:
-    """What ``enable_math_sdp`` was last given."""
+    """What ``enable_math_sdp`` was last given.
+
+    >>> math_sdp_enabled()
+    True
+    """
     return ways["math"]
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Remember whether torch might take that way of attention."""
+    """Remember whether torch might take that way of attention.
+
+    >>> enable_mem_efficient_sdp(True)
+    """
     ways["mem_efficient"] = bool(enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    """What ``enable_mem_efficient_sdp`` was last given."""
+    """What ``enable_mem_efficient_sdp`` was last given.
+
+    >>> mem_efficient_sdp_enabled()
+    True
+    """
     return ways["mem_efficient"]
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    """Remember whether torch might take that way of attention."""
+    """Remember whether torch might take that way of attention.
+
+    >>> enable_cudnn_sdp(True)
+    """
     ways["cudnn"] = bool(enabled)
 
 
 def cudnn_sdp_enabled() -> bool:
-    """What ``enable_cudnn_sdp`` was last given."""
+    """What ``enable_cudnn_sdp`` was last given.
+
+    >>> cudnn_sdp_enabled()
+    True
+    """
     return ways["cudnn"]
 
 
@@ -143,6 +171,9 @@ def preferred_linalg_library(backend: str | None = None) -> str:
 
     Raises:
         RangeError: another word than "default", "cusolver" and "magma".
+
+    >>> preferred_linalg_library()
+    'cusolver'
     """
     if backend not in (None, "default", "cusolver", "magma"):
         raise RangeError(f"preferred_linalg_library: got {backend!r}, expected 'default', 'cusolver' or 'magma'.")
@@ -154,6 +185,9 @@ def preferred_blas_library(backend: str | None = None) -> str:
 
     Raises:
         RangeError: another word than "default", "cublas" and "cublaslt".
+
+    >>> preferred_blas_library()
+    'cublaslt'
     """
     if backend not in (None, "default", "cublas", "cublaslt"):
         raise RangeError(f"preferred_blas_library: got {backend!r}, expected 'default', 'cublas' or 'cublaslt'.")

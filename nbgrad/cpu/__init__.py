@@ -17,35 +17,61 @@ __all__ = ["current_device", "device_count", "is_available", "is_initialized", "
 
 
 def is_available() -> bool:
-    """True."""
+    """True.
+
+    >>> is_available()
+    True
+    """
     return True
 
 
 def is_initialized() -> bool:
-    """True."""
+    """True.
+
+    >>> is_initialized()
+    True
+    """
     return True
 
 
 def device_count() -> int:
-    """1."""
+    """1.
+
+    >>> device_count()
+    1
+    """
     return 1
 
 
 def current_device() -> str:
-    """``"cpu"``."""
+    """``"cpu"``.
+
+    >>> current_device()
+    'cpu'
+    """
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Without effect: there is one."""
+    """Without effect: there is one.
+
+    >>> set_device("cpu")
+    """
 
 
 def synchronize(device: Any = None) -> None:
-    """Without effect: calls have ended when they return."""
+    """Without effect: calls have ended when they return.
+
+    >>> synchronize()
+    """
 
 
 def stream(stream: Any) -> AbstractContextManager:
-    """A context without effect: there are no streams."""
+    """A context without effect: there are no streams.
+
+    >>> with stream(None):
+    ...     x = nbgrad.ones(2)
+    """
     return nullcontext()
 
 

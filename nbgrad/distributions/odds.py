@@ -54,13 +54,21 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities away from 0 and 1 by the dtype's epsilon."""
+    """Probabilities away from 0 and 1 by the dtype's epsilon.
+
+    >>> clamp_probs(nbgrad.tensor([0.0, 0.5])) > 0
+    tensor([True, True])
+    """
     eps = nbgrad.finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
 
 def log_odds(probs: Tensor) -> Tensor:
-    """The logarithm of the odds of probabilities."""
+    """The logarithm of the odds of probabilities.
+
+    >>> log_odds(nbgrad.tensor([0.5]))
+    tensor([0.])
+    """
     p = clamp_probs(probs)
     return p.log() - nbgrad.log1p(-p)
 
