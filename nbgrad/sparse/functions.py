@@ -8,7 +8,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import NotSupportedError, ShapeError
-from .tensors import SparseTensor, dimension, handles, keys, require_matrix, sparse_csr, summed
+from .tensors import SparseTensor, dimension, handles, keys, require_matrix, summed
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
 
@@ -32,7 +32,7 @@ def sparse_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     right = begins[columns][left] + within
     at = nbgrad.stack((rows[left], b.col_indices()[right]))
     found = summed(at, first._values()[left] * b.values()[right], (a.shape[0], b.shape[1]))
-    return found.to_sparse_csr() if a.layout is sparse_csr else found
+    return found.to_sparse(layout=a.layout)
 
 
 def require_product(name: str, x: Any, y: Any) -> None:
@@ -112,7 +112,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         require_like("add", input, other)
         at = nbgrad.cat((input._indices(), other._indices()), 1)
         found = summed(at, nbgrad.cat((input._values(), other._values() * alpha)), input.shape)
-        return found.to_sparse_csr() if input.layout is sparse_csr else found
+        return found.to_sparse(layout=input.layout)
     dense = [x.to_dense() if isinstance(x, SparseTensor) else x for x in (input, other)]
     return nbgrad.add(dense[0], dense[1], alpha=alpha)
 
@@ -141,8 +141,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
     place = nbgrad.searchsorted(others, own).clamp(max=max(others.shape[0] - 1, 0))
     both = (others[place] == own).nonzero().squeeze(1) if others.shape[0] else own[:0]
     at = x.indices().index_select(1, both)
-    found = SparseTensor(at, x.values()[both] * y.values()[place[both]], x.shape, True)
-    return found.to_sparse_csr() if layout is sparse_csr else found
+    return SparseTensor(at, x.values()[both] * y.values()[place[both]], x.shape, True).to_sparse(layout=layout)
 
 
 @handles("div", "divide", "true_divide")
@@ -172,7 +171,7 @@ def of_values(name: str) -> None:
 
     @handles(name)
     def function(input: SparseTensor) -> SparseTensor:
-        x = input.coalesce() if input.is_sparse else input
+        x = input.coalesce()
         values: Callable = getattr(nbgrad, name)
         return x.with_values(values(x._values()))
 
@@ -199,7 +198,7 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     shape = list(input.shape)
     shape[first], shape[second] = shape[second], shape[first]
     turned = SparseTensor(input._indices()[order], input._values(), shape, first == second and input.is_coalesced())
-    return turned.to_sparse_csr() if input.layout is sparse_csr else turned
+    return turned.to_sparse(layout=input.layout)
 
 
 @handles("t")
@@ -259,7 +258,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
     >>> nbgrad.sparse.log_softmax(a, 1).values()
     tensor([-0.6931, -0.6931])
     """
-    x = (input if dtype is None else input.to(dtype)).coalesce() if input.is_sparse else input
+    x = (input if dtype is None else input.to(dtype)).coalesce()
     dim = dimension("softmax", x, dim)
     if dim >= x.sparse_dim():
         return x._map(lambda values: nbgrad.log_softmax(values, dim - x.sparse_dim() + 1))
@@ -293,5 +292,4 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     rows = columns - offsets.reshape(-1, 1)
     there = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
     at = nbgrad.stack((rows[there], columns[there]))
-    found = summed(at, diagonals.reshape(offsets.numel(), -1)[there], shape)
-    return found.to_sparse_csr() if layout is sparse_csr else found
+    return summed(at, diagonals.reshape(offsets.numel(), -1)[there], shape).to_sparse(layout=layout)

@@ -9,7 +9,7 @@ import nbgrad
 from .. import Tensor
 from ..base.dtypes import bool_
 from ..base.errors import DimError, DTypeError, ShapeError
-from .tensors import SparseTensor, require_matrix, sparse_csr
+from .tensors import SparseTensor, keys, require_matrix, sparse_csr
 
 __all__ = ["sparse_coo_tensor", "sparse_csr_tensor", "to_sparse", "to_sparse_csr"]
 
@@ -111,7 +111,7 @@ def sparse_csr_tensor(
 
     Args:
         crow_indices: where in ``values`` each row begins, and where the last ends: shape ``(rows + 1,)``.
-        col_indices, values: the columns and values, row by row.
+        col_indices, values: the columns and values, row by row; within a row in any order, values of one place add up.
         size: the shape; unless given, it ends with the last column.
         dtype, device, pin_memory, check_invariants: see ``sparse_coo_tensor``.
 
@@ -139,7 +139,8 @@ def sparse_csr_tensor(
         raise ShapeError(f"{name}: size is {list(size)}, expected {crow.shape[0] - 1} rows, as crow_indices say, and columns.")
     require_within(name, "col_indices", columns, size[1])
     rows = nbgrad.arange(size[0], device=given.device).repeat_interleave(steps)  # type: ignore[arg-type]
-    return SparseTensor(nbgrad.stack((rows, columns)), given, size, False, crow)
+    at = nbgrad.stack((rows, columns))
+    return SparseTensor(at, given, size, bool((keys(at, size).diff() > 0).all()), crow)
 
 
 def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> SparseTensor:
