@@ -8,7 +8,8 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import NotSupportedError, ShapeError
-from .tensors import SparseTensor, dimension, handles, keys, require_matrix, summed
+from ..ops.shapes import wrap
+from .tensors import SparseTensor, handles, keys, require_matrix, summed
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
 
@@ -178,9 +179,10 @@ def of_values(name: str) -> None:
     function.__doc__ = f"``nbgrad.{name}`` of the values; of the zeros it is 0."
 
 
-for _name in ("neg", "abs", "sqrt", "square", "sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "relu", "sign"):
-    of_values(_name)
-for _name in ("erf", "expm1", "log1p", "floor", "ceil", "round", "trunc"):
+for _name in (
+    *("neg", "abs", "sqrt", "square", "sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "relu", "sign"),
+    *("erf", "expm1", "log1p", "floor", "ceil", "round", "trunc"),
+):
     of_values(_name)
 
 
@@ -190,12 +192,11 @@ for _name in ("erf", "expm1", "log1p", "floor", "ceil", "round", "trunc"):
 @handles("transpose", "swapaxes")
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """Two dimensions exchanged, of those that places tell; the layout stays."""
-    first, second = dimension("transpose", input, dim0), dimension("transpose", input, dim1)
+    first, second = wrap("transpose", dim0, input.dim()), wrap("transpose", dim1, input.dim())
     if max(first, second) >= input.sparse_dim():
         raise NotSupportedError(f"transpose: dim {max(first, second)} is one of the values'. Hint: x.to_dense().")
-    order = [*range(input.sparse_dim())]
-    order[first], order[second] = order[second], order[first]
-    shape = list(input.shape)
+    order, shape = [*range(input.sparse_dim())], list(input.shape)
+    order[first], order[second] = second, first
     shape[first], shape[second] = shape[second], shape[first]
     turned = SparseTensor(input._indices()[order], input._values(), shape, first == second and input.is_coalesced())
     return turned.to_sparse(layout=input.layout)
@@ -226,7 +227,7 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
         return x._values().sum()
     if keepdim:
         raise NotSupportedError("sum: keepdim is not there for sparse tensors. Hint: x.to_dense().sum(dim, keepdim=True).")
-    gone = {dimension("sum", x, d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    gone = {wrap("sum", d, x.dim()) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     count = x.sparse_dim()
     values = x._values()
     inner = [d - count + 1 for d in gone if d >= count]
@@ -259,7 +260,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
     tensor([-0.6931, -0.6931])
     """
     x = (input if dtype is None else input.to(dtype)).coalesce()
-    dim = dimension("softmax", x, dim)
+    dim = wrap("softmax", dim, x.dim())
     if dim >= x.sparse_dim():
         return x._map(lambda values: nbgrad.log_softmax(values, dim - x.sparse_dim() + 1))
     others = [d for d in range(x.sparse_dim()) if d != dim]

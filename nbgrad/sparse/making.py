@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.dtypes import bool_
+from ..base.dtypes import INTEGER
 from ..base.errors import DimError, DTypeError, ShapeError
 from .tensors import SparseTensor, keys, require_matrix, sparse_csr
 
@@ -21,7 +21,7 @@ def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
         DTypeError: no integers.
     """
     found = nbgrad.as_tensor(numbers, device=device)
-    if found.numel() and (found.is_floating_point() or found.is_complex() or found.dtype is bool_):
+    if found.numel() and found.dtype.category != INTEGER:
         raise DTypeError(f"{name}: {what} are {found.dtype.name}, expected integers.")
     return found.detach().to(nbgrad.int64)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import nbgrad
 
 from .. import Size, Tensor
-from ..base.errors import DimError, NotSupportedError, ShapeError
+from ..base.errors import NotSupportedError, ShapeError
 from ..methods.pytree import register_pytree_node
 
 __all__ = ["HANDLERS", "SparseLayout", "SparseTensor", "handles", "sparse_coo", "sparse_csr"]
@@ -379,14 +379,3 @@ def require_matrix(name: str, x: Any) -> None:
     """
     if x.dim() != 2 or isinstance(x, SparseTensor) and x.dense_dim():
         raise ShapeError(f"{name}: expected a matrix, got shape {list(x.shape)}.")
-
-
-def dimension(name: str, x: SparseTensor, dim: int) -> int:
-    """A dimension counted from 0.
-
-    Raises:
-        DimError: there is none.
-    """
-    if not -x.dim() <= dim < x.dim():
-        raise DimError(f"{name}: dim is {dim}, expected one of {x.dim()} dimensions.")
-    return dim % x.dim()
