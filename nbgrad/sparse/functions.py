@@ -289,7 +289,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
             [1., 0., 0.],
             [0., 1., 0.]])
     """
-    columns = nbgrad.arange(diagonals.shape[-1]).expand(diagonals.reshape(offsets.numel(), -1).shape)
+    columns = nbgrad.arange(diagonals.shape[-1], device=diagonals.device).expand(diagonals.reshape(offsets.numel(), -1).shape)
     rows = columns - offsets.reshape(-1, 1)
     there = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
     at = nbgrad.stack((rows[there], columns[there]))

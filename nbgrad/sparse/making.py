@@ -76,7 +76,8 @@ def sparse_coo_tensor(
     name = "sparse_coo_tensor"
     if values is None:
         shape = tuple(indices)
-        return SparseTensor(nbgrad.empty(len(shape), 0, dtype=nbgrad.int64), nbgrad.empty(0, dtype=dtype), shape, True)
+        at = nbgrad.empty(len(shape), 0, dtype=nbgrad.int64, device=device)
+        return SparseTensor(at, nbgrad.empty(0, dtype=dtype, device=device, requires_grad=requires_grad), shape, True)
     given = settled_values(values, dtype, device, requires_grad)
     at = whole(name, "indices", indices, given.device)
     at = at.reshape(1, -1) if at.ndim == 1 and at.numel() else at
