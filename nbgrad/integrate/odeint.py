@@ -92,15 +92,9 @@ def stepped(func: Callable, tableau: Tableau, t: Tensor, y: Tensor, h: Any) -> T
 
 
 def divisions(t: Tensor, step_size: Any) -> list[int]:
-    """Into how many steps each way from time to time is divided.
-
-    Raises:
-        RangeError: a step that is not positive.
-    """
+    """Into how many steps each way from time to time is divided."""
     if step_size is None:
         return [1] * (t.shape[0] - 1)
-    if not float(step_size) > 0:
-        raise RangeError(f"odeint: step_size is {step_size}, expected a positive number.")
     return [max(1, ceil(abs(way) / float(step_size) - 1e-9)) for way in t.detach().diff().tolist()]
 
 
