@@ -17,7 +17,11 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Numbers at even distances; no numbers where the step leads away."""
+    """Numbers at even distances; no numbers where the step leads away.
+
+    >>> arange(3), arange(3, 0)
+    (tensor([0, 1, 2]), tensor([], dtype=nbgrad.int64))
+    """
     first, last = (0, start) if stop is None else (start, stop)
     if (last - first) * step <= 0:
         whole = all(isinstance(x, int) for x in (first, last, step))
@@ -46,7 +50,12 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones on the k-th diagonal."""
+    """Ones on the k-th diagonal.
+
+    >>> eye(2, 3, k=1)
+    tensor([[0., 1., 0.],
+            [0., 0., 1.]])
+    """
     columns = n_rows if n_cols is None else n_cols
     rows = nbgrad.arange(n_rows, device=device).unsqueeze(1)
     there = nbgrad.arange(columns, device=device) - rows == k
@@ -54,7 +63,11 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Tensor:
-    """Numbers at even distances between two; without the last one unless ``endpoint``."""
+    """Numbers at even distances between two; without the last one unless ``endpoint``.
+
+    >>> linspace(0.0, 1.0, 4, endpoint=False)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500])
+    """
     return nbgrad.linspace(start, stop, num + (not endpoint), dtype=dtype, device=device)[:num]
 
 

@@ -27,7 +27,11 @@ __all__ = [
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
-    """Elements moved into limits, in the dtype of ``x``."""
+    """Elements moved into limits, in the dtype of ``x``.
+
+    >>> clip(nbgrad.tensor([1, 5]), max=3)
+    tensor([1, 3])
+    """
     if min is None and max is None:
         return x.clone()
     return nbgrad.clamp(x, min, max).to(x.dtype)
@@ -86,7 +90,11 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """Different elements, with all that is known of them."""
+    """Different elements, with all that is known of them.
+
+    >>> unique_all(nbgrad.tensor([3, 1, 3]))
+    UniqueAll(values=tensor([1, 3]), indices=tensor([1, 0]), inverse_indices=tensor([1, 0, 1]), counts=tensor([1, 2]))
+    """
     values, inverse, counts = nbgrad.unique(x, return_inverse=True, return_counts=True)
     places = nbgrad.arange(x.numel() - 1, -1, -1, device=x.device)
     flat = inverse.reshape((-1,)).flip(0)

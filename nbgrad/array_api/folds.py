@@ -43,7 +43,11 @@ def widened(x: Tensor, dtype: Any) -> Any:
 
 
 def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes."""
+    """The sum over axes; of integers of int64 unless ``dtype`` is given.
+
+    >>> sum(nbgrad.ones(2, 3), axis=1)
+    tensor([3., 3.])
+    """
     axes, dtype = axes_of(x, axis), widened(x, dtype)
     return nbgrad.sum(x, axes, keepdims, dtype=dtype) if axes else (x.clone() if dtype is None else x.to(dtype, copy=True))
 
@@ -128,12 +132,26 @@ def sums(name: str, function: Callable, x: Tensor, axis: int | None, dtype: Any,
 
 
 def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """Running sums along an axis; with a 0 before them if ``include_initial``."""
+    """Running sums along an axis, which a vector need not name; with a 0 before them if ``include_initial``.
+
+    Raises:
+        ShapeError: no axis is named, and there is not one.
+
+    >>> cumulative_sum(nbgrad.tensor([1, 2]), include_initial=True)
+    tensor([0, 1, 3])
+    """
     return sums("cumulative_sum", nbgrad.cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
 def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """Running products along an axis; with a 1 before them if ``include_initial``."""
+    """Running products along an axis, which a vector need not name; with a 1 before them if ``include_initial``.
+
+    Raises:
+        ShapeError: no axis is named, and there is not one.
+
+    >>> cumulative_prod(nbgrad.tensor([1, 2]), include_initial=True)
+    tensor([1, 1, 2])
+    """
     return sums("cumulative_prod", nbgrad.cumprod, x, axis, dtype, 1 if include_initial else None)
 
 

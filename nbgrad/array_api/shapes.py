@@ -41,7 +41,11 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
-    """Tensors one behind the other, along an axis or, with None, all elements in a row."""
+    """Tensors one behind the other, along an axis or, with None, all elements in a row.
+
+    >>> concat((nbgrad.ones(1, 2), nbgrad.zeros(3, 1)), axis=None)
+    tensor([1., 1., 0., 0., 0.])
+    """
     found = [x.reshape((-1,)) for x in arrays] if axis is None else list(arrays)
     return nbgrad.cat(found, 0 if axis is None else axis)
 
@@ -135,7 +139,11 @@ def from_the_front(indices: Tensor, size: int) -> Tensor:
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Slices along an axis, which a vector need not name."""
+    """Slices along an axis, which a vector need not name.
+
+    >>> take(nbgrad.tensor([1.0, 2.0, 3.0]), nbgrad.tensor([0, -1]))
+    tensor([1., 3.])
+    """
     dim = 0 if axis is None else axis
     return x.index_select(dim, from_the_front(indices, x.shape[dim]))
 

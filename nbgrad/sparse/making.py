@@ -154,6 +154,9 @@ def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -
     Returns:
         A ``SparseTensor`` whose values have the tensor's history.
 
+    Raises:
+        DimError: ``sparse_dim`` is not from 1 to the tensor's dimensions. ShapeError: compressed rows of what is no matrix.
+
     >>> import nbgrad
     >>> nbgrad.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse().indices()
     tensor([[0, 1],
