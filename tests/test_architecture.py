@@ -269,7 +269,7 @@ TABLES = {
     ("cubins.table", "WHOLLY"): "what a release carries is its size, not what operations are",
     ("modes.numbers", "BOUNDS"): "how far results of Python's own numbers reach, which no operation computes",
     ("sparse.functions", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
-    ("array_api.functions", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
+    ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",

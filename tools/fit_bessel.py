@@ -10,7 +10,7 @@ found at once, where the exchange of ``tools/fit.py`` evaluates these slow funct
 from __future__ import annotations
 
 import sys
-from typing import Callable
+from typing import Callable, Iterator
 
 import mpmath as mp
 import numpy as np
@@ -50,21 +50,21 @@ def k1_regular(z):
     return (mp.besselk(1, x) - mp.log(x) * mp.besseli(1, x) - 1 / x) / x
 
 
+def hankel_terms(order, x) -> Iterator:
+    """The terms of Hankel's expansions, of which 60 are more than enough beyond 120. Source: DLMF 10.17.1."""
+    term = mp.mpf(1)
+    for k in range(60):
+        yield term
+        term *= (4 * order**2 - (2 * k + 1) ** 2) / ((k + 1) * 8 * x)
+
+
 def hankel(order, scale, part: int) -> Callable:
     """P or x Q of Hankel's expansions of the order, over z = (scale / x)**2: DLMF 10.17."""
-
-    def terms(x):
-        total, term = mp.mpf(0), mp.mpf(1)
-        for k in range(60):
-            if k % 2 == part:
-                total += (-1) ** (k // 2) * term
-            term *= (4 * order**2 - (2 * k + 1) ** 2) / ((k + 1) * 8 * x)
-        return total * x**part
 
     def function(z):
         x = scale / mp.sqrt(z) if z > mp.mpf("1e-30") else mp.mpf("1e18")
         if x > 120:
-            return terms(x)
+            return sum((-1) ** (k // 2) * term for k, term in enumerate(hankel_terms(order, x)) if k % 2 == part) * x**part
         phase = x - (2 * order + 1) * mp.pi / 4
         j, y, root = mp.besselj(order, x), mp.bessely(order, x), mp.sqrt(mp.pi * x / 2)
         return root * (y * mp.cos(phase) - j * mp.sin(phase)) * x if part else root * (j * mp.cos(phase) + y * mp.sin(phase))
@@ -81,11 +81,7 @@ def decaying(order, low) -> Callable:
         x = low * (3 + q) / (1 - q)
         if x < 120:
             return mp.sqrt(2 * x / mp.pi) * mp.exp(x) * mp.besselk(order, x)
-        total = term = mp.mpf(1)
-        for k in range(60):
-            term *= (4 * order**2 - (2 * k + 1) ** 2) / ((k + 1) * 8 * x)
-            total += term
-        return total
+        return sum(hankel_terms(order, x))
 
     return function
 

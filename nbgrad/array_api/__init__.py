@@ -16,10 +16,12 @@ import nbgrad
 
 from .. import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8
 from ..base.dtypes import bool_ as bool
-from . import fft, linalg
+from . import creation, elements, fft, folds, linalg, shapes
+from .creation import *  # noqa: F403
 from .dtypes import __array_namespace_info__, astype, can_cast, finfo, iinfo, isdtype, result_type
-from .functions import *  # noqa: F403
-from .functions import __all__ as _functions
+from .elements import *  # noqa: F403
+from .folds import *  # noqa: F403
+from .shapes import *  # noqa: F403
 
 __array_api_version__ = "2024.12"
 newaxis = None
@@ -72,5 +74,8 @@ __all__ = [  # noqa: PLE0604
     "result_type",
     "uint8",
     *_SAME.split(),
-    *_functions,
+    *creation.__all__,
+    *elements.__all__,
+    *folds.__all__,
+    *shapes.__all__,
 ]

@@ -60,6 +60,11 @@ def can_cast(from_: Any, to: DType, /) -> bool:
     return result_type(from_, to) == to
 
 
+def own_dtype(x: Tensor | DType) -> DType:
+    """The dtype, or that of the tensor."""
+    return x.dtype if isinstance(x, Tensor) else x
+
+
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that tensors, dtypes and numbers are promoted to.
 
@@ -70,8 +75,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     numbers = [x for x in arrays_and_dtypes if not isinstance(x, (Tensor, DType))]
     for x in arrays_and_dtypes:
         if isinstance(x, (Tensor, DType)):
-            dtype = x if isinstance(x, DType) else x.dtype
-            found = dtype if found is None else nbgrad.promote_types(found, dtype)
+            found = own_dtype(x) if found is None else nbgrad.promote_types(found, own_dtype(x))
     if found is None:
         raise RangeError("result_type: only numbers came, expected a tensor or a dtype.")
     for x in numbers:
@@ -105,10 +109,9 @@ def finfo(type: Any, /) -> FloatInfo:
     >>> finfo(nbgrad.float32).bits
     32
     """
-    dtype = type.dtype if isinstance(type, Tensor) else type
-    real = nbgrad.empty(0, dtype=dtype).real.dtype
+    real = own_dtype(type).to_real()
     info = nbgrad.finfo(real)
-    return FloatInfo(int(info.bits), float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), real)
+    return FloatInfo(int(info.bits), info.eps, info.max, info.min, info.smallest_normal, real)
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
@@ -117,9 +120,9 @@ def iinfo(type: Any, /) -> IntegerInfo:
     >>> iinfo(nbgrad.int8).max
     127
     """
-    dtype = type.dtype if isinstance(type, Tensor) else type
+    dtype = own_dtype(type)
     info = nbgrad.iinfo(dtype)
-    return IntegerInfo(int(info.bits), int(info.max), int(info.min), dtype)
+    return IntegerInfo(int(info.bits), info.max, info.min, dtype)
 
 
 class Info:

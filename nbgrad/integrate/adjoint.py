@@ -90,8 +90,8 @@ class Adjoint(Function):
         """The states at all times, without a record."""
         y0, t, *params = tensors
         with nbgrad.no_grad():
-            states = solved("odeint_adjoint", Problem(problem.func, y0.detach(), t.detach(), problem.restored), there)
-        ctx.problem, ctx.back, ctx.seminorm = problem, back, seminorm
+            states = solved("odeint_adjoint", problem._replace(y0=y0.detach(), t=t.detach()), there)
+        ctx.func, ctx.back, ctx.seminorm = problem.func, back, seminorm
         ctx.save_for_backward(t, states, *params)
         return states
 
@@ -101,7 +101,7 @@ class Adjoint(Function):
         """From time to time, the last first: state, its cotangent, and cotangents of the parameters."""
         t, states, *params = ctx.saved_tensors
         t = t.detach()
-        func, back = ctx.problem.func, ctx.back
+        func, back = ctx.func, ctx.back
         wanted_t = ctx.needs_input_grad[5]
 
         def augmented(at: Tensor, state: tuple) -> tuple:

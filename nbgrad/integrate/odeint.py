@@ -92,15 +92,9 @@ def stepped(func: Callable, tableau: Tableau, t: Tensor, y: Tensor, h: Any) -> T
 
 
 def divisions(t: Tensor, step_size: Any) -> list[int]:
-    """Into how many steps each way from time to time is divided.
-
-    Raises:
-        RangeError: a step that is not positive.
-    """
+    """Into how many steps each way from time to time is divided."""
     if step_size is None:
         return [1] * (t.shape[0] - 1)
-    if not float(step_size) > 0:
-        raise RangeError(f"odeint: step_size is {step_size}, expected a positive number.")
     return [max(1, ceil(abs(way) / float(step_size) - 1e-9)) for way in t.detach().diff().tolist()]
 
 
@@ -122,9 +116,9 @@ def by_scan(problem: Problem, settings: Settings) -> Tensor:
     counts = divisions(t, settings.options.get("step_size"))
     if not counts:
         return y0.unsqueeze(0)
-    ways = nbgrad.tensor([k for k, count in enumerate(counts) for _ in range(count)])
-    within = nbgrad.tensor([n for count in counts for n in range(count)]).to(t.dtype)
-    steps = (t.diff() / nbgrad.tensor(counts).to(t.dtype))[ways]
+    ways = nbgrad.tensor([k for k, count in enumerate(counts) for _ in range(count)], device=t.device)
+    within = t.new_tensor([n for count in counts for n in range(count)])
+    steps = (t.diff() / t.new_tensor(counts))[ways]
 
     def step(y: Tensor, at: Any) -> tuple[Tensor, Tensor]:
         start, h = at
@@ -132,7 +126,7 @@ def by_scan(problem: Problem, settings: Settings) -> Tensor:
         return after, after
 
     _, states = nbgrad.scan(step, y0, (t[ways] + within * steps, steps))
-    ends = nbgrad.tensor(counts).cumsum(0) - 1
+    ends = nbgrad.tensor(counts, device=t.device).cumsum(0) - 1
     return nbgrad.cat((y0.unsqueeze(0), states[ends]))
 
 

@@ -49,17 +49,20 @@ def settings_of(name: str, method: str | None, rtol: Any, atol: Any, options: di
     """The settings, looked at.
 
     Raises:
-        RangeError: no such method or option, or tolerances that are not positive.
+        RangeError: no such method or option, or tolerances or a ``step_size`` that are not positive.
     """
     method = "dopri5" if method is None else method
     if method not in FIXED and method not in ADAPTIVE:
         raise RangeError(f"{name}: method is {method!r}, expected one of {', '.join((*ADAPTIVE, *FIXED))}.")
+    options = dict(options or {})
     known = OF_FIXED if method in FIXED else OF_ADAPTIVE
-    if unknown := sorted(set(options or {}) - set(known)):
+    if unknown := sorted(set(options) - set(known)):
         raise RangeError(f"{name}: options have {', '.join(unknown)}; of {method} there are {', '.join(known)}.")
     if method in ADAPTIVE and not (float(rtol) >= 0 and float(atol) >= 0 and float(rtol) + float(atol) > 0):
         raise RangeError(f"{name}: rtol is {rtol}, atol {atol}, expected numbers of 0 and more, not both 0.")
-    return Settings(method, FIXED.get(method) or ADAPTIVE[method], float(rtol), float(atol), dict(options or {}))
+    if (step_size := options.get("step_size")) is not None and not float(step_size) > 0:
+        raise RangeError(f"{name}: step_size is {step_size}, expected a positive number.")
+    return Settings(method, FIXED.get(method) or ADAPTIVE[method], float(rtol), float(atol), options)
 
 
 def flattened(state: tuple[Tensor, ...]) -> Tensor:

@@ -13,6 +13,7 @@ import nbgrad
 from .. import Tensor
 from ..autograd.function import Function, once_differentiable
 from ..base.errors import ArgumentError
+from .nodes import called
 
 __all__ = ["jax_function", "nbgrad_function"]
 
@@ -112,8 +113,4 @@ def nbgrad_function(fn: Callable) -> Callable:
             found = ctx.pullback(arrays if ctx.several else arrays[0])
             return tuple(nbgrad.tensor(np.asarray(g)) if np.asarray(g).dtype.kind in "fc" else None for g in found)
 
-    def function(*args: Any) -> Any:
-        return Wrapped.apply(*args)
-
-    function.__name__, function.__doc__ = getattr(fn, "__name__", "function"), fn.__doc__
-    return function
+    return called(Wrapped, fn)

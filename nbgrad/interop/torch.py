@@ -11,6 +11,7 @@ import nbgrad
 from .. import Tensor
 from ..autograd.function import Function, once_differentiable
 from ..base.errors import ArgumentError
+from .nodes import Library, called, pulled_back, ran
 
 __all__ = ["from_torch", "nbgrad_function", "to_torch", "torch_function"]
 
@@ -22,6 +23,13 @@ def library() -> Any:
         ImportError: it is not installed.
     """
     return import_module("torch")
+
+
+def libraries() -> tuple[Library, Library]:
+    """nbgrad and torch, for a node between them."""
+    torch = library()
+    own = Library(Tensor, from_torch, nbgrad.enable_grad, nbgrad.autograd.backward)
+    return own, Library(torch.Tensor, to_torch, torch.enable_grad, torch.autograd.backward)
 
 
 def to_torch(x: Tensor) -> Any:
@@ -65,42 +73,23 @@ def torch_function(fn: Callable) -> Callable:
     ```
     """
     torch = library()
+    inner, outer = libraries()
 
     class Wrapped(torch.autograd.Function):  # type: ignore[name-defined]
         """The call as a node of torch's graph."""
 
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
-            """Run ``fn`` on leaves that share the arguments' memory."""
-            own = [from_torch(x) if isinstance(x, torch.Tensor) else x for x in args]
-            ctx.leaves = [
-                x.requires_grad_() if needs and isinstance(x, Tensor) else None for x, needs in zip(own, ctx.needs_input_grad)
-            ]
-            with nbgrad.enable_grad():
-                found = fn(*own)
-            ctx.results = found if isinstance(found, tuple) else (found,)
-            require_tensors("torch_function", ctx.results)
-            given = tuple(to_torch(x.clone()) for x in ctx.results)
-            ctx.mark_non_differentiable(*(y for x, y in zip(ctx.results, given) if not x.requires_grad))
-            return given if isinstance(found, tuple) else given[0]
+            """Run ``fn`` with nbgrad's record."""
+            return ran(ctx, "torch_function", fn, inner, outer, args)
 
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, *grads: Any) -> Any:
-            """nbgrad's backward pass, through what was recorded."""
-            pairs = [(x, from_torch(g.contiguous())) for x, g in zip(ctx.results, grads) if x.requires_grad and g is not None]
-            nbgrad.autograd.backward([x for x, _ in pairs], [g for _, g in pairs], retain_graph=True)
-            found = tuple(None if x is None or x.grad is None else to_torch(x.grad) for x in ctx.leaves)
-            for x in ctx.leaves:
-                if x is not None:
-                    x.grad = None
-            return found
+            """nbgrad's backward pass."""
+            return pulled_back(ctx, inner, outer, grads)
 
-    def function(*args: Any) -> Any:
-        return Wrapped.apply(*args)
-
-    function.__name__, function.__doc__ = getattr(fn, "__name__", "function"), fn.__doc__
-    return function
+    return called(Wrapped, fn)
 
 
 def nbgrad_function(fn: Callable) -> Callable:
@@ -116,50 +105,20 @@ def nbgrad_function(fn: Callable) -> Callable:
     Raises:
         ArgumentError: ``fn`` gives what is no tensor.
     """
-    torch = library()
+    outer, inner = libraries()
 
     class Wrapped(Function):
         """The call as a node of nbgrad's graph."""
 
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
-            """Run ``fn`` on leaves that share the arguments' memory."""
-            own = [to_torch(x) if isinstance(x, Tensor) else x for x in args]
-            ctx.leaves = [
-                x.requires_grad_() if needs and isinstance(x, torch.Tensor) else None for x, needs in zip(own, ctx.needs_input_grad)
-            ]
-            with torch.enable_grad():
-                found = fn(*own)
-            ctx.results = found if isinstance(found, tuple) else (found,)
-            given = tuple(from_torch(x.clone()) for x in ctx.results)
-            ctx.mark_non_differentiable(*(y for x, y in zip(ctx.results, given) if not x.requires_grad))
-            return given if isinstance(found, tuple) else given[0]
+            """Run ``fn`` with torch's record."""
+            return ran(ctx, "nbgrad_function", fn, inner, outer, args)
 
         @staticmethod
         @once_differentiable
         def backward(ctx: Any, *grads: Any) -> Any:
-            """torch's backward pass, through what was recorded."""
-            pairs = [(x, to_torch(g.contiguous())) for x, g in zip(ctx.results, grads) if x.requires_grad and g is not None]
-            torch.autograd.backward([x for x, _ in pairs], [g for _, g in pairs], retain_graph=True)
-            found = tuple(None if x is None or x.grad is None else from_torch(x.grad) for x in ctx.leaves)
-            for x in ctx.leaves:
-                if x is not None:
-                    x.grad = None
-            return found
+            """torch's backward pass."""
+            return pulled_back(ctx, inner, outer, grads)
 
-    def function(*args: Any) -> Any:
-        return Wrapped.apply(*args)
-
-    function.__name__, function.__doc__ = getattr(fn, "__name__", type(fn).__name__), fn.__doc__
-    return function
-
-
-def require_tensors(name: str, results: tuple) -> None:
-    """Refuse results that are no tensors.
-
-    Raises:
-        ArgumentError: there is one.
-    """
-    for x in results:
-        if not isinstance(x, Tensor):
-            raise ArgumentError(f"{name}: fn gave {type(x).__name__}, expected a Tensor, or a tuple of them.")
+    return called(Wrapped, fn)

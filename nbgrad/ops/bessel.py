@@ -9,11 +9,9 @@ from typing import Any, Callable
 
 from .core import composite, elementwise
 from .expr import scalar
+from .special import SPECIAL
 
 where = scalar.where
-SPECIAL: dict[str, Any] = {"policy": "float", "method": False, "function": False, "inplace": False}
-
-
 BY_X: dict[str, Any] = {"arguments": {"x": "x"}}  # torch calls the operand of these x
 
 
@@ -123,25 +121,35 @@ def chebyshev_slope(x, n, slope, shift):
     return derivative + (slope - 2) * scalar.gegenbauer(x, n - 1, 1.0)
 
 
-def family(name: str, partial: Callable, third: str, doc: str) -> None:
-    """Declare a family of polynomials of x, of degree n, which ``nbgrad.special`` has members of."""
-    formulas: dict[str, Callable] = {
-        "slope": lambda x, n, slope, shift: scalar.chebyshev(x, n, slope, shift),
-        "order": lambda x, n, order: getattr(scalar, name)(x, n, order),
-        "scale": lambda x, n, scale: scalar.hermite(x, n, scale),
-    }
-    elementwise(name, formulas[third], {"x": partial}, **SPECIAL, doc=doc)
-
-
-family("chebyshev", chebyshev_slope, "slope", "The polynomials 1, slope x + shift, ..., with Chebyshev's recurrence.")
-family("gegenbauer", lambda x, n, order: 2 * order * scalar.gegenbauer(x, n - 1, order + 1), "order", "Gegenbauer's polynomials.")
-family(
-    "hermite",
-    lambda x, n, scale: scale * scalar.trunc(n) * scalar.hermite(x, n - 1, scale),
-    "scale",
-    "Hermite's polynomials of either scale.",
+# Families of polynomials of x, of degree n, which ``nbgrad.special`` has members of.
+elementwise(
+    "chebyshev",
+    lambda x, n, slope, shift: scalar.chebyshev(x, n, slope, shift),
+    {"x": chebyshev_slope},
+    **SPECIAL,
+    doc="The polynomials 1, slope x + shift, ..., with Chebyshev's recurrence.",
 )
-family("laguerre", lambda x, n, order: -scalar.laguerre(x, n - 1, order + 1), "order", "Laguerre's generalised polynomials.")
+elementwise(
+    "gegenbauer",
+    lambda x, n, order: scalar.gegenbauer(x, n, order),
+    {"x": lambda x, n, order: 2 * order * scalar.gegenbauer(x, n - 1, order + 1)},
+    **SPECIAL,
+    doc="Gegenbauer's polynomials.",
+)
+elementwise(
+    "hermite",
+    lambda x, n, scale: scalar.hermite(x, n, scale),
+    {"x": lambda x, n, scale: scale * scalar.trunc(n) * scalar.hermite(x, n - 1, scale)},
+    **SPECIAL,
+    doc="Hermite's polynomials of either scale.",
+)
+elementwise(
+    "laguerre",
+    lambda x, n, order: scalar.laguerre(x, n, order),
+    {"x": lambda x, n, order: -scalar.laguerre(x, n - 1, order + 1)},
+    **SPECIAL,
+    doc="Laguerre's generalised polynomials.",
+)
 
 
 def polynomial(name: str, formula: Callable, doc: str) -> None:

@@ -8,7 +8,8 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import NotSupportedError, ShapeError
-from .tensors import SparseTensor, dimension, handles, keys, require_matrix, sparse_csr, summed
+from ..ops.shapes import wrap
+from .tensors import SparseTensor, handles, keys, require_matrix, summed
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
 
@@ -32,7 +33,7 @@ def sparse_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     right = begins[columns][left] + within
     at = nbgrad.stack((rows[left], b.col_indices()[right]))
     found = summed(at, first._values()[left] * b.values()[right], (a.shape[0], b.shape[1]))
-    return found.to_sparse_csr() if a.layout is sparse_csr else found
+    return found.to_sparse(layout=a.layout)
 
 
 def require_product(name: str, x: Any, y: Any) -> None:
@@ -112,7 +113,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         require_like("add", input, other)
         at = nbgrad.cat((input._indices(), other._indices()), 1)
         found = summed(at, nbgrad.cat((input._values(), other._values() * alpha)), input.shape)
-        return found.to_sparse_csr() if input.layout is sparse_csr else found
+        return found.to_sparse(layout=input.layout)
     dense = [x.to_dense() if isinstance(x, SparseTensor) else x for x in (input, other)]
     return nbgrad.add(dense[0], dense[1], alpha=alpha)
 
@@ -141,8 +142,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
     place = nbgrad.searchsorted(others, own).clamp(max=max(others.shape[0] - 1, 0))
     both = (others[place] == own).nonzero().squeeze(1) if others.shape[0] else own[:0]
     at = x.indices().index_select(1, both)
-    found = SparseTensor(at, x.values()[both] * y.values()[place[both]], x.shape, True)
-    return found.to_sparse_csr() if layout is sparse_csr else found
+    return SparseTensor(at, x.values()[both] * y.values()[place[both]], x.shape, True).to_sparse(layout=layout)
 
 
 @handles("div", "divide", "true_divide")
@@ -172,16 +172,17 @@ def of_values(name: str) -> None:
 
     @handles(name)
     def function(input: SparseTensor) -> SparseTensor:
-        x = input.coalesce() if input.is_sparse else input
+        x = input.coalesce()
         values: Callable = getattr(nbgrad, name)
         return x.with_values(values(x._values()))
 
     function.__doc__ = f"``nbgrad.{name}`` of the values; of the zeros it is 0."
 
 
-for _name in ("neg", "abs", "sqrt", "square", "sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "relu", "sign"):
-    of_values(_name)
-for _name in ("erf", "expm1", "log1p", "floor", "ceil", "round", "trunc"):
+for _name in (
+    *("neg", "abs", "sqrt", "square", "sin", "tan", "sinh", "tanh", "asin", "atan", "asinh", "atanh", "relu", "sign"),
+    *("erf", "expm1", "log1p", "floor", "ceil", "round", "trunc"),
+):
     of_values(_name)
 
 
@@ -191,15 +192,14 @@ for _name in ("erf", "expm1", "log1p", "floor", "ceil", "round", "trunc"):
 @handles("transpose", "swapaxes")
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """Two dimensions exchanged, of those that places tell; the layout stays."""
-    first, second = dimension("transpose", input, dim0), dimension("transpose", input, dim1)
+    first, second = wrap("transpose", dim0, input.dim()), wrap("transpose", dim1, input.dim())
     if max(first, second) >= input.sparse_dim():
         raise NotSupportedError(f"transpose: dim {max(first, second)} is one of the values'. Hint: x.to_dense().")
-    order = [*range(input.sparse_dim())]
-    order[first], order[second] = order[second], order[first]
-    shape = list(input.shape)
+    order, shape = [*range(input.sparse_dim())], list(input.shape)
+    order[first], order[second] = second, first
     shape[first], shape[second] = shape[second], shape[first]
     turned = SparseTensor(input._indices()[order], input._values(), shape, first == second and input.is_coalesced())
-    return turned.to_sparse_csr() if input.layout is sparse_csr else turned
+    return turned.to_sparse(layout=input.layout)
 
 
 @handles("t")
@@ -227,7 +227,7 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
         return x._values().sum()
     if keepdim:
         raise NotSupportedError("sum: keepdim is not there for sparse tensors. Hint: x.to_dense().sum(dim, keepdim=True).")
-    gone = {dimension("sum", x, d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    gone = {wrap("sum", d, x.dim()) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     count = x.sparse_dim()
     values = x._values()
     inner = [d - count + 1 for d in gone if d >= count]
@@ -259,8 +259,8 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
     >>> nbgrad.sparse.log_softmax(a, 1).values()
     tensor([-0.6931, -0.6931])
     """
-    x = (input if dtype is None else input.to(dtype)).coalesce() if input.is_sparse else input
-    dim = dimension("softmax", x, dim)
+    x = (input if dtype is None else input.to(dtype)).coalesce()
+    dim = wrap("softmax", dim, x.dim())
     if dim >= x.sparse_dim():
         return x._map(lambda values: nbgrad.log_softmax(values, dim - x.sparse_dim() + 1))
     others = [d for d in range(x.sparse_dim()) if d != dim]
@@ -289,9 +289,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
             [1., 0., 0.],
             [0., 1., 0.]])
     """
-    columns = nbgrad.arange(diagonals.shape[-1]).expand(diagonals.reshape(offsets.numel(), -1).shape)
+    columns = nbgrad.arange(diagonals.shape[-1], device=diagonals.device).expand(diagonals.reshape(offsets.numel(), -1).shape)
     rows = columns - offsets.reshape(-1, 1)
     there = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
     at = nbgrad.stack((rows[there], columns[there]))
-    found = summed(at, diagonals.reshape(offsets.numel(), -1)[there], shape)
-    return found.to_sparse_csr() if layout is sparse_csr else found
+    return summed(at, diagonals.reshape(offsets.numel(), -1)[there], shape).to_sparse(layout=layout)

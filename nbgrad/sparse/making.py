@@ -7,9 +7,9 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.dtypes import bool_
+from ..base.dtypes import INTEGER
 from ..base.errors import DimError, DTypeError, ShapeError
-from .tensors import SparseTensor, require_matrix, sparse_csr
+from .tensors import SparseTensor, keys, require_matrix, sparse_csr
 
 __all__ = ["sparse_coo_tensor", "sparse_csr_tensor", "to_sparse", "to_sparse_csr"]
 
@@ -21,7 +21,7 @@ def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
         DTypeError: no integers.
     """
     found = nbgrad.as_tensor(numbers, device=device)
-    if found.numel() and (found.is_floating_point() or found.is_complex() or found.dtype is bool_):
+    if found.numel() and found.dtype.category != INTEGER:
         raise DTypeError(f"{name}: {what} are {found.dtype.name}, expected integers.")
     return found.detach().to(nbgrad.int64)
 
@@ -76,7 +76,8 @@ def sparse_coo_tensor(
     name = "sparse_coo_tensor"
     if values is None:
         shape = tuple(indices)
-        return SparseTensor(nbgrad.empty(len(shape), 0, dtype=nbgrad.int64), nbgrad.empty(0, dtype=dtype), shape, True)
+        at = nbgrad.empty(len(shape), 0, dtype=nbgrad.int64, device=device)
+        return SparseTensor(at, nbgrad.empty(0, dtype=dtype, device=device, requires_grad=requires_grad), shape, True)
     given = settled_values(values, dtype, device, requires_grad)
     at = whole(name, "indices", indices, given.device)
     at = at.reshape(1, -1) if at.ndim == 1 and at.numel() else at
@@ -111,7 +112,7 @@ def sparse_csr_tensor(
 
     Args:
         crow_indices: where in ``values`` each row begins, and where the last ends: shape ``(rows + 1,)``.
-        col_indices, values: the columns and values, row by row.
+        col_indices, values: the columns and values, row by row; within a row in any order, values of one place add up.
         size: the shape; unless given, it ends with the last column.
         dtype, device, pin_memory, check_invariants: see ``sparse_coo_tensor``.
 
@@ -139,7 +140,8 @@ def sparse_csr_tensor(
         raise ShapeError(f"{name}: size is {list(size)}, expected {crow.shape[0] - 1} rows, as crow_indices say, and columns.")
     require_within(name, "col_indices", columns, size[1])
     rows = nbgrad.arange(size[0], device=given.device).repeat_interleave(steps)  # type: ignore[arg-type]
-    return SparseTensor(nbgrad.stack((rows, columns)), given, size, False, crow)
+    at = nbgrad.stack((rows, columns))
+    return SparseTensor(at, given, size, bool((keys(at, size).diff() > 0).all()), crow)
 
 
 def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> SparseTensor:
@@ -151,6 +153,9 @@ def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -
 
     Returns:
         A ``SparseTensor`` whose values have the tensor's history.
+
+    Raises:
+        DimError: ``sparse_dim`` is not from 1 to the tensor's dimensions. ShapeError: compressed rows of what is no matrix.
 
     >>> import nbgrad
     >>> nbgrad.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse().indices()

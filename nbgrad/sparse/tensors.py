@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import nbgrad
 
 from .. import Size, Tensor
-from ..base.errors import DimError, NotSupportedError, ShapeError
+from ..base.errors import NotSupportedError, ShapeError
 from ..methods.pytree import register_pytree_node
 
 __all__ = ["HANDLERS", "SparseLayout", "SparseTensor", "handles", "sparse_coo", "sparse_csr"]
@@ -188,13 +188,13 @@ class SparseTensor:
         return SparseTensor(self._at, values, self.shape, self._settled, self._crow)
 
     def coalesce(self) -> SparseTensor:
-        """The same tensor with places in order, values of one place added up.
+        """The same tensor, in its layout, with places in order, values of one place added up.
 
         >>> import nbgrad
         >>> nbgrad.sparse_coo_tensor([[1, 0, 1]], [1.0, 2.0, 3.0], (2,)).coalesce().values()
         tensor([2., 4.])
         """
-        return self if self._settled else summed(self._at, self._given, self.shape)
+        return self if self._settled else summed(self._at, self._given, self.shape).to_sparse(layout=self.layout)
 
     def to_dense(self) -> Tensor:
         """The tensor with its zeros.
@@ -213,7 +213,10 @@ class SparseTensor:
 
     def to_sparse_coo(self) -> SparseTensor:
         """The same tensor as coordinates."""
-        return self if self._crow is None else SparseTensor(self._at, self._given, self.shape, True)
+        if self._crow is None:
+            return self
+        x = self.coalesce()
+        return SparseTensor(x._at, x._given, x.shape, True)
 
     def to_sparse_csr(self) -> SparseTensor:
         """The same matrix as compressed rows.
@@ -376,14 +379,3 @@ def require_matrix(name: str, x: Any) -> None:
     """
     if x.dim() != 2 or isinstance(x, SparseTensor) and x.dense_dim():
         raise ShapeError(f"{name}: expected a matrix, got shape {list(x.shape)}.")
-
-
-def dimension(name: str, x: SparseTensor, dim: int) -> int:
-    """A dimension counted from 0.
-
-    Raises:
-        DimError: there is none.
-    """
-    if not -x.dim() <= dim < x.dim():
-        raise DimError(f"{name}: dim is {dim}, expected one of {x.dim()} dimensions.")
-    return dim % x.dim()

@@ -245,6 +245,14 @@ def test_what_follows_a_tensor(like):
 
 
 @on_gpus
+def test_sparse_tensors():
+    """Without values and of diagonals: on the device that is asked for, or that of their numbers."""
+    assert nbgrad.sparse_coo_tensor((2, 3), device=GPU).device == GPU
+    made = nbgrad.sparse.spdiags(nbgrad.ones(1, 3, device=GPU), nbgrad.tensor([-1], device=GPU), (3, 3))
+    assert made.device == GPU and made.indices().tolist() == [[1, 2], [0, 1]]
+
+
+@on_gpus
 def test_a_default_device_is_a_threads():
     """Another thread makes its tensors on the CPU meanwhile."""
     seen = []

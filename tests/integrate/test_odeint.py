@@ -107,6 +107,11 @@ def test_states_may_be_tuples_modules_may_be_equations_and_steps_are_differentia
     [
         (nbgrad.RangeError, "expected one of adaptive_heun", lambda y: odeint(turning, y, TIMES, method="rk5")),
         (nbgrad.RangeError, "options have step", lambda y: odeint(turning, y, TIMES, options={"step": 1})),
+        (
+            nbgrad.RangeError,
+            "odeint_adjoint: step_size is 0",
+            lambda y: odeint_adjoint(turning, y, TIMES, method="euler", options={"step_size": 0}, adjoint_params=()),
+        ),
         (nbgrad.RangeError, "rise, or that fall", lambda y: odeint(turning, y, tensor(0.0, 1.0, 1.0))),
         (nbgrad.RangeError, "max_num_steps", lambda y: odeint(turning, y, TIMES, options={"max_num_steps": 2})),
         (nbgrad.RangeError, "too short", lambda y: odeint(lambda t, y: y * y, y, tensor(0.0, 2.0))),

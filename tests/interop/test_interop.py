@@ -34,6 +34,8 @@ def test_functions_of_nbgrad_in_torch_and_back():
     assert shared.tolist() == [1.0, 1.0]
     with pytest.raises(nbgrad.ArgumentError, match="fn gave int"):
         torch_function(lambda x: 1)(x)
+    with pytest.raises(nbgrad.ArgumentError, match="nbgrad_function: fn gave int"):
+        nbgrad_function(lambda x: 1)(z)
 
 
 @pytest.mark.slow

@@ -59,6 +59,16 @@ def test_softmax_is_of_what_is_stored(dim):
     assert sparse.log_softmax(matrix(), dim)._values().exp().allclose(expected[DENSE != 0])
 
 
+def test_rows_whose_columns_are_in_any_order_are_the_same_matrix():
+    """Columns out of order, or twice: functions, products and other layouts are those of the dense matrix."""
+    a = nbgrad.sparse_csr_tensor([0, 3, 4], [2, 0, 2, 1], [1.0, 2.0, 4.0, 3.0], (2, 3))
+    dense, rows = nbgrad.tensor([[2.0, 0, 5], [0, 3, 0]]), a.coalesce()
+    assert same(a, dense) and same(a * a, dense * dense) and same(dense.to_sparse() * a, dense * dense)
+    assert same(nbgrad.square(a), dense.square()) and sparse.log_softmax(a, 0, dtype=nbgrad.float64).dtype is nbgrad.float64
+    assert a.to_sparse().indices().tolist() == [[0, 0, 1], [0, 2, 1]]
+    assert (rows.layout, rows.col_indices().tolist()) == (nbgrad.sparse_csr, [0, 2, 1])
+
+
 def test_gradients_by_values_and_by_the_dense_operand():
     """Of first and second order; a leaf's are sparse, at its places."""
 

@@ -1,0 +1,117 @@
+"""The standard's functions of single elements, their order and which of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import nbgrad
+
+from .. import Tensor
+
+__all__ = [
+    "argsort",
+    "ceil",
+    "clip",
+    "floor",
+    "round",
+    "sort",
+    "trunc",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+# ---- limits and roundings --------------------------------------------------------------------------------------------
+
+
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """Elements moved into limits, in the dtype of ``x``.
+
+    >>> clip(nbgrad.tensor([1, 5]), max=3)
+    tensor([1, 3])
+    """
+    if min is None and max is None:
+        return x.clone()
+    return nbgrad.clamp(x, min, max).to(x.dtype)
+
+
+def of_integers(name: str) -> Callable[[Tensor], Tensor]:
+    """A rounding function, which leaves integers alone."""
+
+    own: Callable[[Tensor], Tensor] = getattr(nbgrad, name)
+
+    def function(x: Tensor, /) -> Tensor:
+        if x.is_complex():  # as the standard has ``round``: part by part
+            return nbgrad.complex(own(x.real), own(x.imag))
+        return own(x) if x.is_floating_point() else x.clone()
+
+    function.__name__, function.__doc__ = name, f"``nbgrad.{name}``; integers as they are."
+    return function
+
+
+ceil, floor, round, trunc = (of_integers(name) for name in ("ceil", "floor", "round", "trunc"))
+
+# ---- orders ----------------------------------------------------------------------------------------------------------
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Elements in order along an axis."""
+    return nbgrad.sort(x, dim=axis, descending=descending, stable=stable).values
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Where elements in order are."""
+    return nbgrad.sort(x, dim=axis, descending=descending, stable=stable).indices
+
+
+class UniqueAll(NamedTuple):
+    """Different elements, where each is first, which of them every element is, and how often each comes."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """Different elements, and how often each comes."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """Different elements, and which of them every element is."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """Different elements, with all that is known of them.
+
+    >>> unique_all(nbgrad.tensor([3, 1, 3]))
+    UniqueAll(values=tensor([1, 3]), indices=tensor([1, 0]), inverse_indices=tensor([1, 0, 1]), counts=tensor([1, 2]))
+    """
+    values, inverse, counts = nbgrad.unique(x, return_inverse=True, return_counts=True)
+    places = nbgrad.arange(x.numel() - 1, -1, -1, device=x.device)
+    flat = inverse.reshape((-1,)).flip(0)
+    return UniqueAll(values, nbgrad.zeros_like(counts).index_copy(0, flat, places), inverse.reshape(x.shape), counts)
+
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """Different elements, and how often each comes."""
+    return UniqueCounts(*nbgrad.unique(x, return_counts=True))
+
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """Different elements, and which of them every element is."""
+    values, inverse = nbgrad.unique(x, return_inverse=True)
+    return UniqueInverse(values, inverse.reshape(x.shape))
+
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """Different elements."""
+    return nbgrad.unique(x)

@@ -1,0 +1,165 @@
+"""The standard's functions that fold elements along axes, to one or step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import nbgrad
+
+from .. import Tensor
+from ..base.errors import ShapeError
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+    "vecdot",
+]
+
+
+def axes_of(x: Tensor, axis: Any) -> tuple[int, ...]:
+    """The axes of a fold: all for None; none of them, which nbgrad's folds take for all, leave the elements as they are."""
+    return tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+def widened(x: Tensor, dtype: Any) -> Any:
+    """The dtype of a sum: of integers the default one."""
+    if dtype is not None or x.is_floating_point() or x.is_complex():
+        return dtype
+    return nbgrad.int64
+
+
+def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum over axes; of integers of int64 unless ``dtype`` is given.
+
+    >>> sum(nbgrad.ones(2, 3), axis=1)
+    tensor([3., 3.])
+    """
+    axes, dtype = axes_of(x, axis), widened(x, dtype)
+    return nbgrad.sum(x, axes, keepdims, dtype=dtype) if axes else (x.clone() if dtype is None else x.to(dtype, copy=True))
+
+
+def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product over axes."""
+    dtype = widened(x, dtype)
+    found = x.clone() if dtype is None else x.to(dtype, copy=True)
+    for each in sorted((a % x.ndim for a in axes_of(x, axis)), reverse=True):
+        found = found.prod(each, keepdim=keepdims)
+    return found
+
+
+def mean(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean over axes."""
+    axes = axes_of(x, axis)
+    return nbgrad.mean(x, axes, keepdims) if axes else x.clone()
+
+
+def var(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The variance over axes."""
+    axes = axes_of(x, axis)
+    return nbgrad.var(x, axes, correction=correction, keepdim=keepdims) if axes else nbgrad.zeros_like(x)
+
+
+def std(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The standard deviation over axes."""
+    axes = axes_of(x, axis)
+    return nbgrad.std(x, axes, correction=correction, keepdim=keepdims) if axes else nbgrad.zeros_like(x)
+
+
+def max(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The greatest element over axes."""
+    axes = axes_of(x, axis)
+    return nbgrad.amax(x, axes, keepdims) if axes else x.clone()
+
+
+def min(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The least element over axes."""
+    axes = axes_of(x, axis)
+    return nbgrad.amin(x, axes, keepdims) if axes else x.clone()
+
+
+def all(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements over axes are true."""
+    axes = axes_of(x, axis)
+    return nbgrad.all(x != 0, axes, keepdims) if axes else x != 0
+
+
+def any(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether an element over axes is true."""
+    axes = axes_of(x, axis)
+    return nbgrad.any(x != 0, axes, keepdims) if axes else x != 0
+
+
+def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements over axes are not 0."""
+    return sum((x != 0).to(nbgrad.int64), axis=axis, keepdims=keepdims)
+
+
+def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the greatest element is."""
+    return nbgrad.argmax(x, axis, keepdims)
+
+
+def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the least element is."""
+    return nbgrad.argmin(x, axis, keepdims)
+
+
+def sums(name: str, function: Callable, x: Tensor, axis: int | None, dtype: Any, initial: float | None) -> Tensor:
+    """Running folds; with ``initial`` one more."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ShapeError(f"{name}: x has {x.ndim} axes, expected an axis= to fold along.")
+        axis = 0
+    found = function(x, axis, dtype=widened(x, dtype))
+    if initial is None:
+        return found
+    first = found.new_full([1 if k == axis % x.ndim else n for k, n in enumerate(found.shape)], initial)
+    return nbgrad.cat((first, found), axis)
+
+
+def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """Running sums along an axis, which a vector need not name; with a 0 before them if ``include_initial``.
+
+    Raises:
+        ShapeError: no axis is named, and there is not one.
+
+    >>> cumulative_sum(nbgrad.tensor([1, 2]), include_initial=True)
+    tensor([0, 1, 3])
+    """
+    return sums("cumulative_sum", nbgrad.cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """Running products along an axis, which a vector need not name; with a 1 before them if ``include_initial``.
+
+    Raises:
+        ShapeError: no axis is named, and there is not one.
+
+    >>> cumulative_prod(nbgrad.tensor([1, 2]), include_initial=True)
+    tensor([1, 1, 2])
+    """
+    return sums("cumulative_prod", nbgrad.cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+    """Differences of neighbours, n times."""
+    return nbgrad.diff(x, n, axis, prepend, append)
+
+
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """Products of vectors along an axis, the first one conjugated."""
+    return nbgrad.linalg.vecdot(x1, x2, dim=axis)
