@@ -12,7 +12,12 @@ __all__ = ["arange", "asarray", "empty", "eye", "full", "linspace", "meshgrid", 
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    """Numbers, sequences, arrays or a tensor as a tensor; ``copy``: True always, False never, None where it must be."""
+    """Numbers, sequences, arrays or a tensor as a tensor; ``copy``: True always, False never, None where it must be.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.asarray([1.0, 2.0])
+    tensor([1., 2.])
+    """
     return nbgrad.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
@@ -30,22 +35,42 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor without particular values."""
+    """A tensor without particular values.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.empty((2, 3)).shape
+    nbgrad.Size([2, 3])
+    """
     return nbgrad.empty(shape, dtype=dtype, device=device)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.zeros(2)
+    tensor([0., 0.])
+    """
     return nbgrad.zeros(shape, dtype=dtype, device=device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.ones((2,), dtype=xp.int64)
+    tensor([1, 1])
+    """
     return nbgrad.ones(shape, dtype=dtype, device=device)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of one number."""
+    """A tensor of one number.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.full(2, 3.0)
+    tensor([3., 3.])
+    """
     return nbgrad.full((shape,) if isinstance(shape, int) else tuple(shape), fill_value, dtype=dtype, device=device)
 
 
@@ -72,5 +97,10 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of a grid, of vectors along its axes."""
+    """Coordinates of a grid, of vectors along its axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.meshgrid(xp.arange(2), xp.arange(3))[0].shape
+    nbgrad.Size([3, 2])
+    """
     return list(nbgrad.meshgrid(*arrays, indexing=indexing))

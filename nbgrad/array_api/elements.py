@@ -47,7 +47,13 @@ def of_integers(name: str) -> Callable[[Tensor], Tensor]:
             return nbgrad.complex(own(x.real), own(x.imag))
         return own(x) if x.is_floating_point() else x.clone()
 
-    function.__name__, function.__doc__ = name, f"``nbgrad.{name}``; integers as they are."
+    function.__name__ = name
+    function.__doc__ = f"""``nbgrad.{name}``; integers as they are.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.{name}(xp.asarray([3, -4]))
+    tensor([ 3, -4])
+    """
     return function
 
 
@@ -57,12 +63,22 @@ ceil, floor, round, trunc = (of_integers(name) for name in ("ceil", "floor", "ro
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """Elements in order along an axis."""
+    """Elements in order along an axis.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.sort(xp.asarray([2, 3, 1]), descending=True)
+    tensor([3, 2, 1])
+    """
     return nbgrad.sort(x, dim=axis, descending=descending, stable=stable).values
 
 
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """Where elements in order are."""
+    """Where elements in order are.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.argsort(xp.asarray([2, 3, 1]))
+    tensor([2, 0, 1])
+    """
     return nbgrad.sort(x, dim=axis, descending=descending, stable=stable).indices
 
 
@@ -102,16 +118,31 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """Different elements, and how often each comes."""
+    """Different elements, and how often each comes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.unique_counts(xp.asarray([5, 4, 5])).counts
+    tensor([1, 2])
+    """
     return UniqueCounts(*nbgrad.unique(x, return_counts=True))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """Different elements, and which of them every element is."""
+    """Different elements, and which of them every element is.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.unique_inverse(xp.asarray([5, 4, 5])).inverse_indices
+    tensor([1, 0, 1])
+    """
     values, inverse = nbgrad.unique(x, return_inverse=True)
     return UniqueInverse(values, inverse.reshape(x.shape))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
-    """Different elements."""
+    """Different elements.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.unique_values(xp.asarray([5, 4, 5]))
+    tensor([4, 5])
+    """
     return nbgrad.unique(x)

@@ -53,7 +53,12 @@ def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 
 def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product over axes."""
+    """The product over axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.prod(xp.asarray([2, 3, 4]))
+    tensor(24)
+    """
     dtype = widened(x, dtype)
     found = x.clone() if dtype is None else x.to(dtype, copy=True)
     for each in sorted((a % x.ndim for a in axes_of(x, axis)), reverse=True):
@@ -62,59 +67,109 @@ def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = 
 
 
 def mean(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes."""
+    """The mean over axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.mean(xp.asarray([1.0, 2.0, 6.0]))
+    tensor(3.)
+    """
     axes = axes_of(x, axis)
     return nbgrad.mean(x, axes, keepdims) if axes else x.clone()
 
 
 def var(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance over axes."""
+    """The variance over axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.var(xp.asarray([1.0, 3.0]), correction=1)
+    tensor(2.)
+    """
     axes = axes_of(x, axis)
     return nbgrad.var(x, axes, correction=correction, keepdim=keepdims) if axes else nbgrad.zeros_like(x)
 
 
 def std(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The standard deviation over axes."""
+    """The standard deviation over axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.std(xp.asarray([1.0, 3.0]))
+    tensor(1.)
+    """
     axes = axes_of(x, axis)
     return nbgrad.std(x, axes, correction=correction, keepdim=keepdims) if axes else nbgrad.zeros_like(x)
 
 
 def max(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The greatest element over axes."""
+    """The greatest element over axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.max(xp.asarray([[1, 5], [3, 2]]), axis=1)
+    tensor([5, 3])
+    """
     axes = axes_of(x, axis)
     return nbgrad.amax(x, axes, keepdims) if axes else x.clone()
 
 
 def min(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The least element over axes."""
+    """The least element over axes.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.min(xp.asarray([[1, 5], [3, 2]]), axis=1)
+    tensor([1, 2])
+    """
     axes = axes_of(x, axis)
     return nbgrad.amin(x, axes, keepdims) if axes else x.clone()
 
 
 def all(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over axes are true."""
+    """Whether all elements over axes are true.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.all(xp.asarray([1, 0]))
+    tensor(False)
+    """
     axes = axes_of(x, axis)
     return nbgrad.all(x != 0, axes, keepdims) if axes else x != 0
 
 
 def any(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether an element over axes is true."""
+    """Whether an element over axes is true.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.any(xp.asarray([1, 0]))
+    tensor(True)
+    """
     axes = axes_of(x, axis)
     return nbgrad.any(x != 0, axes, keepdims) if axes else x != 0
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """How many elements over axes are not 0."""
+    """How many elements over axes are not 0.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.count_nonzero(xp.asarray([[1, 0], [2, 3]]), axis=0)
+    tensor([2, 1])
+    """
     return sum((x != 0).to(nbgrad.int64), axis=axis, keepdims=keepdims)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the greatest element is."""
+    """Where the greatest element is.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.argmax(xp.asarray([2, 7, 1]))
+    tensor(1)
+    """
     return nbgrad.argmax(x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the least element is."""
+    """Where the least element is.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.argmin(xp.asarray([2, 7, 1]))
+    tensor(2)
+    """
     return nbgrad.argmin(x, axis, keepdims)
 
 
@@ -156,10 +211,20 @@ def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: Any = None,
 
 
 def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
-    """Differences of neighbours, n times."""
+    """Differences of neighbours, n times.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.diff(xp.asarray([1, 4, 9]))
+    tensor([3, 5])
+    """
     return nbgrad.diff(x, n, axis, prepend, append)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Products of vectors along an axis, the first one conjugated."""
+    """Products of vectors along an axis, the first one conjugated.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.vecdot(xp.asarray([1.0, 2.0]), xp.asarray([3.0, 4.0]))
+    tensor(11.)
+    """
     return nbgrad.linalg.vecdot(x1, x2, dim=axis)
