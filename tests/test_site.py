@@ -58,6 +58,14 @@ def test_docstrings_become_markdown():
     assert reference.docstring(doc) == "\n\n".join(expected)
 
 
+def test_signatures_are_what_programs_write():
+    """Texts are in quotes, annotations are not; functions have their names, and nothing says where in memory it is."""
+    assert reference.signature("meshgrid", nbgrad.meshgrid) == "meshgrid(*tensors, indexing='ij')"
+    layer = reference.signature("Layer", nbgrad.nn.TransformerDecoderLayer)
+    assert layer.startswith("Layer(d_model: int, ") and "= relu, layer_norm_eps: float = 1e-05" in layer
+    assert reference.constant({"relu": nbgrad.relu}) == "{'relu': relu}"
+
+
 def test_a_name_is_told_of_once():
     """``nn.functional.relu`` is the package's: its entry leads there."""
     page = next(page for page in reference.pages() if page.path == "nn.functional")
