@@ -23,13 +23,14 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_reference_has_every_public_name():
-    """Of the package, and of its public modules as their ``__all__`` says."""
+    """Of the package, and of its public modules and those within as their ``__all__`` says."""
     pages = {page.path: page for page in reference.pages()}
     modules = {name for name in stubs.public_names() if isinstance(getattr(nbgrad, name), types.ModuleType)}
     of_package = {name for page in pages.values() if page.prefix == "nbgrad" for name in page.members}
     assert of_package == {name for name in stubs.public_names() if name[0] != "_"} - modules
     for path in reference.modules():
         assert set(pages[path].members) == set(import_module(f"nbgrad.{path}").__all__), path
+    assert {"nn.functional", "array_api.linalg", "interop.torch"} < set(pages)
     assert {"backward", "register_hook", "is_leaf", "to"} <= set(pages["tensor"].members)
 
 

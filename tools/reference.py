@@ -80,9 +80,18 @@ def tensor_page() -> Page:
     return Page("tensor", "Tensor", about, "nbgrad.Tensor", members)
 
 
+@cache
 def modules() -> tuple[str, ...]:
-    """All modules with a page."""
-    return *MODULES, *sorted(public_modules() - set(MODULES) - PATHS)
+    """All modules with a page: those, and the modules that they name in ``__all__``."""
+    outer = *MODULES, *sorted(public_modules() - set(MODULES) - PATHS)
+    inner = [f"{path}.{name}" for path in outer for name in modules_in(path)]
+    return *outer, *(path for path in inner if path not in outer)
+
+
+def modules_in(path: str) -> list[str]:
+    """The names of a module's own public modules."""
+    module = import_module(f"nbgrad.{path}")
+    return [name for name in module.__all__ if getattr(getattr(module, name), "__name__", "") == f"nbgrad.{path}.{name}"]
 
 
 def module_page(path: str) -> Page:
@@ -225,6 +234,10 @@ def methods(page: Page, name: str, value: type) -> Iterator[str]:
 def entry(page: Page, name: str, value: Any) -> str:
     """What is said of a name."""
     heading = f"### {prose(name)} {{ #{anchor(page, name)} }}"
+    if isinstance(value, types.ModuleType):
+        path = f"{page.path}.{name}"
+        told = f"[`nbgrad.{path}`]({path}.md)" if path in modules() else f"`{value.__name__}`"
+        return f"{heading}\n\nThe module {told}."
     if not is_told(value):
         return f"{heading}\n\n`{constant(value)}`"
     if link := elsewhere(page, name, value):
