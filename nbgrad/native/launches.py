@@ -19,7 +19,7 @@ from ..kernels.cpu.pool import HAS_WORKERS
 from .heaps import Heap, device_array_for, launch_steps
 from .language import Row, Static, Words, bound, entry, native
 from .places import note_write
-from .plans import DeviceRecord, Plan
+from .plans import LATE, ON_DEVICE, DeviceRecord, Plan
 from .primitives import (
     address_of,
     address_of_bytes,
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 __all__ = ["CHANGED", "TableWriter", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
 
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
-LATE, ON_DEVICE = 2, 4  # flags of NOTE [Plan record]
 MISCOUNTED = "launch: the plan expects other operand count"
 NO_TENSOR = "launch: expected a Tensor."
 COUNTER_KEY = "nbgrad.native: sequence number"  # in the dict of a thread's state

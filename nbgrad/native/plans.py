@@ -27,6 +27,7 @@ __all__ = [
     "MOST_OPERANDS",
     "NUMBER_CODES",
     "PARALLEL",
+    "LATE",
     "ON_DEVICE",
     "DeviceRecord",
     "ElementwisePlan",

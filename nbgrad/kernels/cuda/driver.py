@@ -10,6 +10,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,7 +77,7 @@ def is_ready(what: str, result: tuple) -> bool:
     return int(result[0]) != NOT_READY
 
 
-@cached_once
+@cache
 def function_address(name: str) -> int:
     """Where a function of the driver is."""
     found = check(name, bindings().cuGetProcAddress(name.encode(), RUNS_WITH, 0))
