@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import Tensor, bfloat16, float16, float64
+from .. import bfloat16, float16
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError
 from ..base.grad_mode import decorate
 from ..cuda import is_available
-from ..modes.autocast import casting
+from ..methods.pytree import tree_map_only
+from ..modes.autocast import Region, casting, is_eligible
 
 __all__ = [
     "autocast",
@@ -50,6 +51,26 @@ def is_autocast_available(device_type: str) -> bool:
     return device_type in casting.region.enabled
 
 
+def require_text(name: str, device_type: Any) -> None:
+    """Refuse what names no device.
+
+    Raises:
+        ArgumentError: no string.
+    """
+    if not isinstance(device_type, str):
+        raise ArgumentError(f"{name}: device_type must be a string, got {type(device_type).__name__}.")
+
+
+def require_device(name: str, device_type: str) -> None:
+    """Refuse devices that have no regions.
+
+    Raises:
+        DeviceError: another name than ``"cpu"`` and ``"cuda"``.
+    """
+    if not is_autocast_available(device_type):
+        raise DeviceError(f"{name}: device_type is {device_type!r}, expected 'cpu' or 'cuda'.")
+
+
 class autocast:  # torch's name
     """A region in which operations choose the precision that they run in. A context manager and a decorator.
 
@@ -85,10 +106,8 @@ class autocast:  # torch's name
 
     def __init__(self, device_type: str, dtype: DType | None = None, enabled: bool = True, cache_enabled: bool | None = None):
         name = type(self).__name__
-        if not isinstance(device_type, str):
-            raise ArgumentError(f"{name}: device_type must be a string, got {type(device_type).__name__}.")
-        if not is_autocast_available(device_type):
-            raise DeviceError(f"{name}: device_type is {device_type!r}, expected 'cpu' or 'cuda'.")
+        require_text(name, device_type)
+        require_device(name, device_type)
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
@@ -124,16 +143,6 @@ class autocast:  # torch's name
 
 
 # ---- what programs ask and set -----------------------------------------------------------------------------------------
-
-
-def require_device(name: str, device_type: str) -> None:
-    """Refuse devices that have no regions.
-
-    Raises:
-        DeviceError: another name than ``"cpu"`` and ``"cuda"``.
-    """
-    if not is_autocast_available(device_type):
-        raise DeviceError(f"{name}: device_type is {device_type!r}, expected 'cpu' or 'cuda'.")
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
@@ -220,7 +229,8 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Say whether regions keep conversions of weights."""
-    casting.region.caching = enabled
+    region = casting.region
+    casting.enter(Region(region.dtypes, region.enabled, enabled, region.task))
 
 
 def clear_autocast_cache() -> None:
@@ -268,8 +278,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: DT
     ...     Product.apply(nbgrad.ones(2, 2), nbgrad.ones(2, 2)).dtype
     nbgrad.float32
     """
-    if not isinstance(device_type, str):
-        raise ArgumentError(f"custom_fwd: device_type must be a string, got {type(device_type).__name__}.")
+    require_text("custom_fwd", device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -280,7 +289,8 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: DT
         if not on or cast_inputs is None:
             return fwd(*args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(*cast(args, device_type, cast_inputs), **cast(kwargs, device_type, cast_inputs))
+            args, kwargs = tree_map_only(lambda x: is_eligible(x, device_type), lambda x: x.to(cast_inputs), (args, kwargs))
+            return fwd(*args, **kwargs)
 
     return forward
 
@@ -291,8 +301,7 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     Args:
         bwd: the method.
     """
-    if not isinstance(device_type, str):
-        raise ArgumentError(f"custom_bwd: device_type must be a string, got {type(device_type).__name__}.")
+    require_text("custom_bwd", device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 
@@ -302,16 +311,3 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
             return bwd(*args, **kwargs)
 
     return backward
-
-
-def cast(value: Any, device_type: str, dtype: DType) -> Any:
-    """Arguments with their floating tensors of a device converted."""
-    if isinstance(value, Tensor):
-        eligible = value.is_floating_point() and value.device.type == device_type and value.dtype is not float64
-        return value.to(dtype) if eligible else value
-    if isinstance(value, dict):
-        return {cast(key, device_type, dtype): cast(each, device_type, dtype) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        made = [cast(each, device_type, dtype) for each in value]
-        return made if isinstance(value, list) else tuple(made)
-    return value

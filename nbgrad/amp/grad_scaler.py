@@ -8,12 +8,23 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from .. import Tensor, full, no_grad
+from .. import Tensor, finfo, float32, full, no_grad
 from ..base.errors import ArgumentError, NamingError, NotSupportedError, RangeError, UsageError
 from ..cuda import is_available
 from .autocast_mode import PRESENT
 
 __all__ = ["GradScaler", "OptState"]
+
+
+LARGEST = finfo(float32).max  # a greater scale would make every loss infinite
+# What a state holds, by torch's names: attributes.
+STATE = {
+    "scale": "_scale",
+    "growth_factor": "_growth_factor",
+    "backoff_factor": "_backoff_factor",
+    "growth_interval": "_growth_interval",
+    "_growth_tracker": "_growth_tracker",
+}
 
 
 class OptState(Enum):
@@ -217,15 +228,7 @@ class GradScaler:
 
     def state_dict(self) -> dict[str, Any]:
         """The scale, and how it changes; empty where it is not enabled. To be taken behind ``update``."""
-        if not self._enabled:
-            return {}
-        return {
-            "scale": self.get_scale(),
-            "growth_factor": self._growth_factor,
-            "backoff_factor": self._backoff_factor,
-            "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
-        }
+        return {name: getattr(self, attribute) for name, attribute in STATE.items()} if self._enabled else {}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a ``state_dict``.
@@ -235,11 +238,8 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        missing = [name for name in self.state_dict() if name not in state_dict]
+        missing = [name for name in STATE if name not in state_dict]
         if missing:
             raise NamingError(f"GradScaler.load_state_dict: the state has no {missing}, as of one that is off.")
-        for name in ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"):
-            setattr(self, f"_{name.lstrip('_')}", state_dict[name])
-
-
-LARGEST = 3.4028234663852886e38  # of float32: a greater scale would make every loss infinite
+        for name, attribute in STATE.items():
+            setattr(self, attribute, state_dict[name])

@@ -38,10 +38,11 @@ def vector_capability() -> str:
     return widest_vectors()
 
 
-def set_flags(**switches: Any) -> None:
-    """Set the switch of NNPACK."""
-    for name, value in switches.items():
-        setattr(nnpack, name.lstrip("_"), value)
+def set_flags(_enabled: bool) -> tuple[bool]:
+    """Set the switch of NNPACK; returns what it was."""
+    before = nnpack.enabled
+    nnpack.enabled = _enabled
+    return (before,)
 
 
 ABSENT = {"is_available": never}

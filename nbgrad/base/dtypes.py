@@ -318,3 +318,9 @@ def require_floating(op: str, dtype: DType) -> None:
     """Refuse what only floating and complex numbers can do."""
     if not dtype.differentiable:
         raise DTypeError(f"{op}: expected a floating or complex tensor, got {dtype}. Hint: x.to(nbgrad.float32).")
+
+
+def require_real_floating(op: str, dtype: DType) -> None:
+    """Refuse integers, truth values and complex numbers."""
+    if not dtype.is_floating_point:
+        raise DTypeError(f"{op}: expected a floating tensor, got {dtype}.")

@@ -18,7 +18,7 @@ from ..creation.generators import Generator, default_generator_on
 from ..kernels.cuda.presence import has_driver
 from ..methods import nvtx as nvtx
 from ..methods.namespaces import module_below
-from ..methods.typed_constructors import CONSTRUCTOR_NAMES, constructor
+from ..methods.typed_constructors import constructor, dtype_called
 from ..tensors.choices import current
 from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.storage import device as device_named
@@ -545,7 +545,7 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
 
 def __getattr__(name: str) -> Any:
     """torch's path ``nbgrad.cuda.amp``, and the old constructors ``nbgrad.cuda.FloatTensor``."""
-    dtype = next((dtype for dtype, known in CONSTRUCTOR_NAMES.items() if known == name), None)
+    dtype = dtype_called(name)
     if dtype is None:
         return module_below(__name__, name)
     made = globals()[name] = constructor(name, dtype, "cuda")

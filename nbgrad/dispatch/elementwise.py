@@ -117,7 +117,7 @@ class ElementwiseCall:
         self.simple = len(op.operands) <= 2 and required and not self.stores and not any(op.fixed)
         self.plans = PLANS[op.name] = ElementwisePlans(op)
         self.found = of_default_dtype({}) if self.stores or op.integer_divisor else self.plans
-        self.run = self.native_call(special, self.missed) if len(op.operands) <= FEW else self.missed  # (its lists end there)
+        self.run = self.native_call(special, self.missed)
 
     def plan_of(self, key: Any) -> ElementwisePlan | None:
         """A plan for native code. None where ``missed`` must look at the operands, in this call or in every one."""
@@ -141,6 +141,8 @@ class ElementwiseCall:
     def native_call(self, modes: list, missed: Callable) -> Callable:
         """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``."""
         op = self.op
+        if len(op.operands) > FEW:
+            return missed  # what native code has of subsets of operands are lists
         bits = gradient_bits(op)
         refuse = lambda plan, out, *operands: gradient_mask(op, operands)  # an operand by which there is no derivative
         return native.caller(self.found, modes, missed, refuse, mode, tuple(bits), self.plan_of)
@@ -157,8 +159,7 @@ class ElementwiseCall:
     def past_modes(self, *operands: Any) -> Tensor:
         """The call of operands that no active mode concerns."""
         if self.bare is None:
-            missed: Callable = lambda *operands: general(self.op, operands)
-            self.bare = self.native_call(NEVER, missed) if len(self.op.operands) <= FEW else missed
+            self.bare = self.native_call(NEVER, lambda *operands: general(self.op, operands))
         return self.bare(*operands)
 
     def function(self) -> Callable:

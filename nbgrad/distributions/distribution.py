@@ -14,7 +14,7 @@ from ..base.grad_mode import traces
 from ..tensors.batch_levels import open_levels
 from .constraints import Constraint, is_dependent
 
-__all__ = ["REQUIRED", "Declared", "Distribution", "Family", "lazy", "noise", "require", "tensors_of"]
+__all__ = ["REQUIRED", "Declared", "Distribution", "Family", "lazy", "noise", "options_of", "require", "tensors_of"]
 
 Size = nbgrad.Size
 EMPTY = Size()
@@ -202,8 +202,14 @@ class Distribution:
         return f"{type(self).__name__}({told})"
 
 
-def require(owner: str, what: str, value: Tensor, constraint: Constraint) -> None:
+OF_DISTRIBUTIONS = " Hint: validate_args=False does not look."
+
+
+def require(owner: str, what: str, value: Tensor, constraint: Constraint, hint: str = OF_DISTRIBUTIONS) -> None:
     """Refuse values outside of a constraint.
+
+    Args:
+        hint: the end of the message.
 
     Raises:
         RangeError: there are some.
@@ -215,7 +221,7 @@ def require(owner: str, what: str, value: Tensor, constraint: Constraint) -> Non
         found = value.detach().expand(valid.shape + events)[tuple(place)].tolist()  # bounds may have more dimensions
         raise RangeError(
             f"{owner}: {what}, of shape {list(value.shape)}, is {found}{f' at {place}' if place else ''}, "
-            f"expected values in {constraint}. Hint: validate_args=False does not look."
+            f"expected values in {constraint}.{hint}"
         )
 
 
@@ -249,6 +255,12 @@ def noise(kind: str, like: Tensor, shape: Any) -> Tensor:
     return -uniform.log() if kind == "exponential" else uniform
 
 
+def options_of(values: Iterable[Any]) -> dict[str, Any]:
+    """The dtype and device of numbers that stand beside tensors: those of the first one."""
+    like = next((value for value in values if isinstance(value, Tensor)), None)
+    return {"dtype": nbgrad.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
+
+
 def tensors_of(owner: str, values: Mapping[str, Any], parameters: Mapping[str, Constraint]) -> tuple[Size, dict[str, Tensor]]:
     """The shape that parameters broadcast to, beside what stands apart in each, and they as tensors of it.
 
@@ -257,8 +269,7 @@ def tensors_of(owner: str, values: Mapping[str, Any], parameters: Mapping[str, C
     Raises:
         ArgumentError: neither. ShapeError: too few dimensions, or they do not broadcast.
     """
-    like = next((value for value in values.values() if isinstance(value, Tensor)), None)
-    options = {"dtype": nbgrad.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
+    options = options_of(values.values())
     found, batches = {}, []
     for name, value in values.items():
         if value is None:

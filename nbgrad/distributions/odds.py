@@ -12,7 +12,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError
 from .constraints import real, unit_interval
-from .distribution import Family, lazy
+from .distribution import Family, lazy, options_of
 
 __all__ = ["Odds", "broadcast_all", "clamp_probs", "lazy_property", "log_odds", "logits_to_probs", "probs_to_logits"]
 
@@ -31,8 +31,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     for value in values:
         if not isinstance(value, (Tensor, bool, int, float, complex)):
             raise ArgumentError(f"broadcast_all: expected tensors and numbers, got {type(value).__name__}.")
-    like = next((value for value in values if isinstance(value, Tensor)), None)
-    options = {"dtype": nbgrad.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
+    options = options_of(values)
     return nbgrad.broadcast_tensors(*(v if isinstance(v, Tensor) else nbgrad.tensor(v, **options) for v in values))
 
 

@@ -15,7 +15,9 @@ import nbgrad
 
 from .. import Tensor
 from ..autograd.function import Function
-from ..base.errors import DTypeError, RangeError
+from ..base.errors import DTypeError
+from .constraints import nonnegative, unit_interval
+from .distribution import require
 
 __all__ = ["binomial", "binomial_sample", "log_gamma_sample", "poisson", "poisson_sample", "von_mises_sample"]
 
@@ -176,7 +178,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     tensor([0., 0.])
     """
     require_floating_rates("poisson", "input", input)
-    require_in("poisson", "input", input, input >= 0, ">= 0")
+    require("poisson", "input", input, nonnegative, "")
     with nbgrad.no_grad():
         return poisson_sample(input.detach(), generator)
 
@@ -197,8 +199,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     tensor([0., 5.])
     """
     require_floating_rates("binomial", "prob", prob)
-    require_in("binomial", "count", count, count >= 0, ">= 0")
-    require_in("binomial", "prob", prob, (prob >= 0) & (prob <= 1), "from 0 to 1")
+    require("binomial", "count", count, nonnegative, "")
+    require("binomial", "prob", prob, unit_interval, "")
     with nbgrad.no_grad():
         return binomial_sample(count.detach(), prob.detach(), generator)
 
@@ -207,9 +209,3 @@ def require_floating_rates(op: str, argument: str, x: Tensor) -> None:
     """Refuse parameters that are not floating."""
     if not x.dtype.is_floating_point:
         raise DTypeError(f"{op}: {argument} must be floating, got {x.dtype}.")
-
-
-def require_in(op: str, argument: str, x: Tensor, inside: Tensor, told: str) -> None:
-    """Refuse parameters that are not all ``inside``; ``told`` says of what."""
-    if not inside.all():
-        raise RangeError(f"{op}: {argument} must be {told}, got {x[~inside].reshape(-1)[0].item()}.")

@@ -7,11 +7,10 @@ import functools
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
-from ..anomaly import is_anomaly_enabled
 from ..base import config
 from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeError, require_callable
-from ..base.grad_mode import mode, special, unusual
+from ..base.grad_mode import mode, special
 from ..base.nested import Tree
 from ..modes.numbers import ITEMS
 from ..tensors.tensor import Tensor, native
@@ -25,7 +24,7 @@ from .keys import key_of, key_of_tree, sharing
 from .leaves import NUMBERS, is_word
 from .members import METHOD
 from .rebound import State
-from .regions import in_region_alone, of_region
+from .regions import call_in_region, in_region_alone
 from .rehearsals import in_modes, rehearsing
 from .runs import MISSED, Run
 from .structures import Foreign, flatten
@@ -100,7 +99,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
 
     def __deepcopy__(self, memo: dict) -> Compiled:
         fn = copy.deepcopy(self.fn, memo)
-        return self if fn is self.fn else Compiled(fn, self.fullgraph, self.exact, self.limit)
+        return self if fn is self.fn else self._made_of_(fn)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)!s}: {self._count_} variants>"
@@ -153,8 +152,8 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
     def _dispatch_(self, args: tuple, kwargs: dict) -> Any:
         """A call that the quick way does not know."""
         self._room_.await_capture()
-        if special and in_region_alone() and not rehearsing() and not is_anomaly_enabled() and not unusual:
-            return of_region(self, self._made_of_)(*args, **kwargs)
+        if special and in_region_alone() and not rehearsing():
+            return call_in_region(self, args, kwargs)
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)

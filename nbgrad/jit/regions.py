@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..base.grad_mode import special
+from .rehearsals import active_modes, is_observed
 
 if TYPE_CHECKING:
     from .compile import Compiled
 
-__all__ = ["in_region_alone", "of_region"]
+__all__ = ["call_in_region", "in_region_alone"]
 
 
 def in_region_alone() -> bool:
-    """Whether a region of mixed precision is the only special mode, and this thread's."""
-    if len(special) != 1 or getattr(special[0], "rank", None) != "casting":
+    """Whether a region of mixed precision, this thread's, is all that lets calls mean something else than usual."""
+    modes = active_modes()
+    if len(modes) != 1 or getattr(modes[0], "rank", None) != "casting" or is_observed():
         return False
     from ..graph.task import state
     from ..modes.autocast import casting, presence
@@ -24,37 +23,19 @@ def in_region_alone() -> bool:
     return casting.region.is_on and casting.region.task is state.task and presence.count == 1
 
 
-@contextmanager
-def as_region(region: Any) -> Iterator[None]:
-    """That region, or none, until the end of the block."""
-    from ..modes.autocast import casting
-
-    before = casting.enter(region)
-    try:
-        yield
-    finally:
-        casting.enter(before)
-
-
-def of_region(compiled: Compiled, make: Callable[[Callable], Compiled]) -> Callable:
-    """What a compiled function is in the region of this thread: a function that is called in no region."""
-    from ..modes.autocast import OUTSIDE, casting
+def call_in_region(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
+    """A call of what a compiled function is in the region of this thread: a function that is called in no region."""
+    from ..modes.autocast import OUTSIDE, casting, kept
 
     region = casting.region
-    key = (*region.dtypes.values(), *region.enabled.values())
+    key = (*region.dtypes.values(), *region.enabled.values(), region.caching)
     inner = compiled._regions_.get(key)
     if inner is None:
-        fn = compiled.fn
-
-        def within(*args: Any, **kwargs: Any) -> Any:
-            with as_region(region):
-                return fn(*args, **kwargs)
-
-        within.__name__ = within.__qualname__ = getattr(fn, "__name__", "function")
-        inner = compiled._regions_[key] = make(within)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with as_region(OUTSIDE):
-            return inner(*args, **kwargs)
-
-    return call
+        within: Any = kept(compiled.fn)
+        within.__name__ = within.__qualname__ = getattr(compiled.fn, "__name__", "function")
+        inner = compiled._regions_[key] = compiled._made_of_(within)
+    casting.enter(OUTSIDE)
+    try:
+        return inner(*args, **kwargs)
+    finally:
+        casting.enter(region)

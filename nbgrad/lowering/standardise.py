@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..base.calls import CALLS
@@ -18,7 +19,7 @@ from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout
 from .reduce import arranged, arranged_call, runs_as_it_lies
 
-__all__ = ["Split", "parts_layouts", "split_rows", "wide_dtype"]
+__all__ = ["Split", "check_affine", "parts_layouts", "split_rows", "wide_dtype"]
 
 COST = 0.15  # nanoseconds a byte: benchmarks/test_kernels.py, layer norm
 # Elements that are one part; samples of the smallest and of the largest part of more.
@@ -60,19 +61,30 @@ def split_rows(op, layouts: tuple[Layout, ...], attributes: dict) -> Split:
     x, parameters = layouts[1 if cotangents else 0], layouts[2 if cotangents else 1 :]
     if layouts[0].shape != x.shape:
         raise ShapeError(f"{op.public}: shapes {list(layouts[0].shape)} and {list(x.shape)} must be equal.")
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
     first, groups = x.ndim - attributes["count"], attributes["groups"] or 1
     sample = math.prod(x.shape[first:])
-    channels, expected = 1, x.shape[first:] if attributes["groups"] is None else x.shape[first : first + 1]
+    check_affine(op, x, parameters, x.shape[first:] if attributes["groups"] is None else x.shape[first : first + 1])
+    channels, length = parameters[-1].numel // groups if parameters else 1, sample // groups
+    return Split(math.prod(x.shape[:first]), groups, length, channels, length // channels if channels else 0)
+
+
+def check_affine(op, x: Layout, parameters: Sequence[Layout], expected: tuple[int, ...]) -> None:
+    """Refuse what cannot be standardised, and weights and biases of which it cannot get any.
+
+    Args:
+        expected: the shape of weight and bias.
+
+    Raises:
+        DTypeError: ``x`` is not floating, or a parameter neither of its dtype nor of that of computation.
+        ShapeError: a parameter has another shape.
+    """
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{op.public}: expected a floating tensor, got {x.dtype}. Hint: x.float().")
     for given in parameters:
         if given.shape != expected:
             raise ShapeError(f"{op.public}: weight and bias are {list(given.shape)}, expected {list(expected)}.")
         if given.dtype is not x.dtype and given.dtype is not wide_dtype(x.dtype):
             raise DTypeError(f"{op.public}: weight and bias are {given.dtype}, expected {x.dtype}.")
-        channels = given.numel // groups
-    length = sample // groups
-    return Split(math.prod(x.shape[:first]), groups, length, channels, length // channels if channels else 0)
 
 
 def wide_dtype(dtype: DType) -> DType:

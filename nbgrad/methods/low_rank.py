@@ -26,12 +26,6 @@ def require_matrix(op: str, A: Tensor) -> tuple[int, int]:
     return shape[-2], shape[-1]
 
 
-def adjoint(A: Tensor) -> Tensor:
-    """The conjugate transpose of each matrix."""
-    A = CALLS["transpose"](A, -2, -1)
-    return CALLS["conj"](A) if A.layout.dtype.is_complex else A
-
-
 def orthonormal(A: Tensor) -> Tensor:
     """An orthonormal basis of the columns' span."""
     return CALLS["linalg_qr"](A)[0]
@@ -39,7 +33,7 @@ def orthonormal(A: Tensor) -> Tensor:
 
 def range_of(A: Tensor, q: int, niter: int) -> Tensor:
     """``q`` orthonormal columns whose span holds nearly all that the columns of ``A`` reach: algorithm 4.4."""
-    product, across = CALLS["matmul"], adjoint(A)
+    product, across = CALLS["matmul"], A.adjoint()
     basis = orthonormal(product(A, randn(A.layout.shape[-1], q, dtype=A.layout.dtype, device=A.layout.device)))
     for _ in range(niter):
         basis = orthonormal(product(A, orthonormal(product(across, basis))))
@@ -75,11 +69,11 @@ def directions(op: str, A: Tensor, q: int, niter: int, M: Tensor | None) -> tupl
         raise RangeError(f"{op}: expected q from 0 to {min(m, n)} and niter >= 0, got {q} and {niter}.")
     X = A if M is None else A - M
     if m < n:
-        V, S, U = directions(op, adjoint(X), q, niter, None)
+        V, S, U = directions(op, X.adjoint(), q, niter, None)
         return U, S, V
     basis = range_of(X, q, niter)
-    U, S, Vh = CALLS["linalg_svd"](CALLS["matmul"](adjoint(basis), X), False)
-    return CALLS["matmul"](basis, U), S, adjoint(Vh)
+    U, S, Vh = CALLS["linalg_svd"](CALLS["matmul"](basis.adjoint(), X), False)
+    return CALLS["matmul"](basis, U), S, Vh.adjoint()
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, float32, float64, int64, require_floating
+from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, float32, float64, int64, require_floating, require_real_floating
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special, traces
 from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
@@ -582,8 +582,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
     Raises:
         DTypeError: ``x`` is not floating. RangeError: ``lambd <= 0``.
     """
-    if not x.layout.dtype.is_floating_point:
-        raise DTypeError(f"exponential_: expected a floating tensor, got {x.layout.dtype}.")
+    require_real_floating("exponential_", x.layout.dtype)
     if not lambd > 0:
         raise RangeError(f"exponential_: lambd must be > 0, got {lambd}.")
     return fill("exponential_", x, "exponential", generator, lambd, 0.0)

@@ -22,7 +22,7 @@ from ..base.dtypes import set_default_dtype
 from ..base.errors import ArgumentError
 from ..creation.casting import on_device
 from ..tensors.storage import CPU, Device, choose_default, default_device
-from .typed_constructors import CONSTRUCTOR_NAMES, TensorType
+from .typed_constructors import TensorType, dtype_called
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -79,7 +79,7 @@ def set_default_tensor_type(t: Any) -> None:
     """
     if isinstance(t, str):
         parts = t.split(".")[1:]  # behind the library's name
-        dtype = next((dtype for dtype, name in CONSTRUCTOR_NAMES.items() if parts[-1:] == [name]), None)
+        dtype = dtype_called(parts[-1]) if parts else None
         place = parts[0] if len(parts) > 1 else "cpu"
     else:
         dtype, place = (t.dtype, t.place or "cpu") if isinstance(t, TensorType) else (None, "")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from ..base.calls import CALLS
-from ..base.dtypes import BOOL, float64
+from ..base.dtypes import BOOL, float64, require_real_floating
 from ..base.errors import DTypeError, RangeError
 from ..base.grad_mode import mode
 from ..creation.generators import Generator
@@ -34,12 +34,6 @@ def fill_by(op: str, x: Tensor, distribution: str, generator: Generator | None, 
     return CALLS["copy_"](x, f(numbers))
 
 
-def require_real_floating(op: str, x: Tensor) -> None:
-    """Refuse integers, truth values and complex numbers."""
-    if not x.layout.dtype.is_floating_point:
-        raise DTypeError(f"{op}: expected a floating tensor, got {x.layout.dtype}.")
-
-
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """In place: numbers of the Cauchy distribution around ``median``, half of them within ``sigma`` of it.
 
@@ -50,7 +44,7 @@ def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Ge
     >>> nbgrad.empty(1000).cauchy_(5.0, 1e-3).median().round()
     tensor(5.)
     """
-    require_real_floating("cauchy_", x)
+    require_real_floating("cauchy_", x.layout.dtype)
     if not sigma > 0:
         raise RangeError(f"cauchy_: sigma must be > 0, got {sigma}.")
     # The quantile function, tan, of an angle from -pi / 2 to pi / 2.
@@ -67,7 +61,7 @@ def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Ge
     >>> nbgrad.empty(1000).log_normal_(0.0, 1e-3).median().round()
     tensor(1.)
     """
-    require_real_floating("log_normal_", x)
+    require_real_floating("log_normal_", x.layout.dtype)
     if not std > 0:
         raise RangeError(f"log_normal_: std must be > 0, got {std}.")
     return fill_by("log_normal_", x, "normal", generator, mean, std, CALLS["exp"])

@@ -11,7 +11,7 @@ from ..creation.casting import TYPE_NAMES, on_device
 from ..creation.factories import empty, tensor
 from ..tensors.tensor import Tensor
 
-__all__ = ["CONSTRUCTOR_NAMES", "constructor"]
+__all__ = ["CONSTRUCTOR_NAMES", "constructor", "dtype_called"]
 
 
 class TensorType(type):
@@ -36,6 +36,11 @@ class TensorType(type):
 
 
 CONSTRUCTOR_NAMES = {dtype: f"{name}Tensor" for dtype, name in TYPE_NAMES.items() if not dtype.is_complex}
+
+
+def dtype_called(name: str) -> DType | None:
+    """The dtype of the old constructor of that name; None: there is no such constructor."""
+    return next((dtype for dtype, known in CONSTRUCTOR_NAMES.items() if known == name), None)
 
 
 def constructor(name: str, dtype: DType, place: str = "") -> type:

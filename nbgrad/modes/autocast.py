@@ -77,12 +77,9 @@ class CastingPresence(Inferring):
 
     def convert(self, op: str, tensors: tuple) -> tuple:
         """See ``converted_in_modes``."""
-        word, device = word_of(PRECISION[op], [x for x in tensors if x is not None])
-        if not word:
-            return tensors
-        region, eligible = casting.region, [x for x in tensors if x is not None and is_eligible(x, device)]
-        dtype = dtype_for(word, eligible, region.dtypes[device])
-        return tuple([converted(x, dtype, region) if any(x is each for each in eligible) else x for x in tensors])
+        given = [x for x in tensors if x is not None]
+        word, device = word_of(PRECISION[op], given)
+        return tuple(map(conversion(word, device, given), tensors)) if word else tensors
 
 
 presence = CastingPresence()
@@ -91,8 +88,10 @@ casting = Casting()
 OUTSIDE = casting.region
 
 
-def is_eligible(x: Tensor, device: str) -> bool:
-    """Whether a tensor is converted at all."""
+def is_eligible(x: Any, device: str) -> bool:
+    """Whether an operand is a tensor that is converted at all."""
+    if not isinstance(x, Tensor):
+        return False
     dtype = x.layout.dtype
     return dtype.is_floating_point and dtype is not float64 and x.device.type == device
 
@@ -112,11 +111,12 @@ def converted(x: Tensor, dtype: DType, region: Region) -> Tensor:
     return found[2]
 
 
-def dtype_for(word: str, tensors: list[Tensor], low: DType) -> DType:
-    """The dtype that eligible tensors are converted to; ``low``: the region's."""
-    if word == "single" or word == "widest" and any(x.layout.dtype is float32 for x in tensors):
-        return float32
-    return low
+def conversion(word: str, device: str, tensors: list[Tensor]) -> Callable[[Any], Any]:
+    """What becomes of each operand of a call with these tensors: of eligible ones, a tensor of the dtype that ``word`` says."""
+    region = casting.region
+    single = word == "single" or word == "widest" and any(x.layout.dtype is float32 for x in tensors if is_eligible(x, device))
+    dtype = float32 if single else region.dtypes[device]
+    return lambda x: converted(x, dtype, region) if is_eligible(x, device) else x
 
 
 class Casts:
@@ -130,8 +130,7 @@ class Casts:
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Convert the operands."""
         tensors = list(call.tensors())
-        device = tensors[0].device.type if tensors else "cpu"
-        word = PRECISION[call.op.name][device] if casting.region.enabled.get(device) else ""
+        word, device = word_of(PRECISION[call.op.name], tensors)
         if not word or call.attributes.get("dtype") is not None:
             return below(call)
         if word == "refused":
@@ -139,10 +138,10 @@ class Casts:
                 "binary_cross_entropy: refused inside of autocast: probabilities of half types are too near 0 and 1. "
                 "Hint: binary_cross_entropy_with_logits, or autocast(enabled=False) around it with float32."
             )
+        cast = conversion(word, device, tensors)
         region = casting.enter(OUTSIDE)  # where no other thread is in one, calls go their quick way again
         try:
-            dtype = dtype_for(word, [x for x in tensors if is_eligible(x, device)], region.dtypes[device])
-            operands = call.map(lambda x: converted(x, dtype, region) if is_eligible(x, device) else x)
+            operands = call.map(cast)
             usual = CALLS[call.op.name]
             if not special and not call.marked and call.plain == getattr(usual, "plain", None):
                 return usual(*operands, **call.attributes)
@@ -167,8 +166,7 @@ def word_of(words: dict[str, str], tensors: list[Tensor]) -> tuple[str, str]:
 def operand(x: Tensor, cpu: str, cuda: str) -> Tensor:
     """The operand of a function that is composed of operations, as it is to be in the region of this thread; see ``casts``."""
     word, device = word_of({"cpu": cpu, "cuda": cuda}, [x])
-    region = casting.region
-    return converted(x, dtype_for(word, [x], region.dtypes[device]), region) if word and is_eligible(x, device) else x
+    return conversion(word, device, [x])(x) if word else x
 
 
 def casts(cpu: str, cuda: str) -> Callable[[Callable], Callable]:
@@ -195,15 +193,10 @@ def cast_call(function: Callable, words: dict[str, str], args: tuple, kwargs: di
     word, device = word_of(words, tensors)
     if not word:
         return function(*args, **kwargs)
-    eligible = [] if word == "plain" else [x for x in tensors if is_eligible(x, device)]
-    region = casting.region
-    dtype = dtype_for(word, eligible, region.dtypes[device])
-
-    def cast(x: Any) -> Any:
-        return converted(x, dtype, region) if any(x is each for each in eligible) else x
-
-    args, kwargs = tuple(map(cast, args)), {name: cast(x) for name, x in kwargs.items()}
-    casting.enter(OUTSIDE)
+    if word != "plain":
+        cast = conversion(word, device, tensors)
+        args, kwargs = tuple(map(cast, args)), {name: cast(x) for name, x in kwargs.items()}
+    region = casting.enter(OUTSIDE)
     try:
         return function(*args, **kwargs)
     finally:

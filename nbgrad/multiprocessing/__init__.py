@@ -24,6 +24,7 @@ import numpy as np
 
 from ..base.dtypes import dtype_of
 from ..base.errors import RangeError
+from ..methods.files.memory import address_of
 from ..methods.pickling import reduce_storage
 from ..tensors.shared import mapped, share, shared_owner
 from ..tensors.storage import CPU, Storage, wrap_array
@@ -72,7 +73,7 @@ def reduced(storage: Storage) -> Any:
     share("multiprocessing", storage)
     owner = shared_owner(storage.array)
     assert owner is not None
-    begin = storage.array.__array_interface__["data"][0] - np.frombuffer(owner, np.uint8).__array_interface__["data"][0]
+    begin = address_of(storage) - np.frombuffer(owner, np.uint8).ctypes.data
     return received, (reduction.DupFd(owner.descriptor), len(owner), begin, storage.array.nbytes, storage.array.dtype.name)
 
 

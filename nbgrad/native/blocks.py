@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
 from typing import Any, Callable
 
 import numpy as np
 
 from ..base import config
-from ..base.locks import new_rlock
+from ..base.locks import cached_once
 from .objects import NEW_FROM_DESCR, numpy_function
 
 __all__ = ["Blocks", "blocks"]
@@ -93,18 +92,9 @@ class Blocks:
         self._limit(most)
 
 
-_loading = new_rlock()
-
-
+@cached_once  # threads make their first large tensors at the same time
 def blocks() -> Blocks | None:
     """The allocator; None where it is not sound (another system, interpreter or NumPy, no lock) or with ``NBGRAD_NATIVE=0``."""
-    with _loading:  # threads that make their first large tensors at the same time: there is one allocator
-        return load_blocks()
-
-
-@cache
-def load_blocks() -> Blocks | None:
-    """The allocator, made by the first call."""
     locked = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
     if not (config.NATIVE and locked and sys.platform == "linux" and np.lib.NumpyVersion(np.__version__) >= "1.22.0"):
         return None

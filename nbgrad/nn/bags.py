@@ -36,10 +36,9 @@ def embedding_bag(
         offsets: shape ``(bags,)``, from 0 on and rising; with ``include_last_offset`` one more, the end.
         max_norm, norm_type, scale_grad_by_freq: as of ``embedding``.
         mode: "sum", "mean" or "max"; of an empty bag 0.
-        sparse: without effect, as of ``embedding``.
+        sparse: without effect: the gradient is dense, with the same numbers.
         per_sample_weights: what rows are multiplied by, of the shape of ``input``; for "sum".
         padding_idx: a row that does not count.
-        sparse: without effect: the gradient is dense, with the same numbers.
 
     Returns:
         Tensor of shape ``(bags, size)``.

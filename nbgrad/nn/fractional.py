@@ -9,6 +9,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..ops.convolution import one_by_one, sizes_of
 from .module import Module
 
 __all__ = ["FractionalMaxPool2d", "FractionalMaxPool3d", "fractional_max_pool2d", "fractional_max_pool3d"]
@@ -39,7 +40,8 @@ def fractional_max_pool2d(
         Tensor ``(batch, channels, *output_size)``, or a pair with the int64 indices.
 
     Raises:
-        RangeError: neither or both of ``output_size`` and ``output_ratio``; a ratio out of range; windows that do not fit.
+        RangeError: neither or both of ``output_size`` and ``output_ratio``; a size or a ratio out of range, or not one for each
+            dimension; windows that do not fit. ArgumentError: a size that is no whole number.
         ShapeError: the input, or the samples, have another shape.
 
     Source: Graham, "Fractional max-pooling", 2014.
@@ -77,16 +79,14 @@ def fractional(
     """The pool of so many dimensions.
 
     Raises:
-        RangeError, ShapeError: arguments do not go together.
+        ArgumentError, RangeError, ShapeError: arguments do not go together.
     """
-    if x.ndim not in (count + 1, count + 2):
-        raise ShapeError(f"{name}: input is {list(x.shape)}, expected {count + 1} or {count + 2} dimensions.")
+    own = sizes_of(name, x, count)[-count:]
     images = x if x.ndim == count + 2 else x.unsqueeze(0)
-    own = tuple(images.shape[2:])
-    kernels = each_of(kernel, count)
+    kernels = one_by_one(name, "kernel_size", kernel, count, 1)
     sizes = wanted_sizes(name, own, size, ratio)
     for axis, (available, window, wanted) in enumerate(zip(own, kernels, sizes)):
-        if window < 1 or wanted < 1 or wanted + window - 1 > available:
+        if wanted < 1 or wanted + window - 1 > available:
             raise RangeError(
                 f"{name}: {wanted} windows of {window} in the {available} elements of dimension {axis + 2}; expected some that fit."
             )
@@ -101,24 +101,20 @@ def fractional(
     return (values, places) if return_indices else values
 
 
-def each_of(value: Any, count: int) -> tuple:
-    """A number for each dimension."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
-
-
 def wanted_sizes(name: str, own: tuple[int, ...], size: Any, ratio: Any) -> tuple[int, ...]:
     """How many windows there are to be.
 
     Raises:
-        RangeError: none or two ways to say that; a ratio out of range.
+        ArgumentError: a size that is no whole number. RangeError: none or two ways to say that; not one for each dimension, or one
+            out of range.
     """
     if (size is None) is (ratio is None):
         raise RangeError(f"{name}: output_size is {size}, output_ratio {ratio}; expected one of them.")
     if size is not None:
-        return each_of(size, len(own))
-    ratios = each_of(ratio, len(own))
-    if not all(0 < each < 1 for each in ratios):
-        raise RangeError(f"{name}: output_ratio is {ratio}, expected numbers between 0 and 1.")
+        return one_by_one(name, "output_size", size, len(own), 1)
+    ratios = tuple(ratio) if isinstance(ratio, (tuple, list)) else (ratio,) * len(own)
+    if len(ratios) != len(own) or not all(0 < each < 1 for each in ratios):
+        raise RangeError(f"{name}: output_ratio is {ratio}, expected numbers between 0 and 1, one or {len(own)}.")
     return tuple(int(each * part) for each, part in zip(own, ratios))
 
 
@@ -130,26 +126,25 @@ def windows(samples: Tensor, own: tuple[int, ...], kernels: tuple, sizes: tuple[
     for sample, available, window, wanted in zip(order, own, kernels, sizes):
         u = samples.detach()[..., sample : sample + 1]
         step = (available - window) / max(1, wanted - 1)
-        begin = ((nbgrad.arange(wanted, device=u.device) + u) * step).long() - (u * step).long()
-        last = nbgrad.arange(wanted, device=u.device) == wanted - 1
-        starts.append(nbgrad.where(last, available - window, begin))
+        numbers = nbgrad.arange(wanted, device=u.device)
+        begin = ((numbers + u) * step).long() - (u * step).long()
+        starts.append(nbgrad.where(numbers == wanted - 1, available - window, begin))
     return starts
 
 
 def greatest(images: Tensor, starts: list[Tensor], kernels: tuple, sizes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """The greatest number of every window and its place in the image."""
-    own = tuple(images.shape[2:])
+    own, count = images.shape[2:], images.ndim - 2
     taken, places = images, nbgrad.zeros((1,) * images.ndim, dtype=nbgrad.int64, device=images.device)
     for axis, (start, window) in enumerate(zip(starts, kernels)):
         along = (start.unsqueeze(-1) + nbgrad.arange(window, device=images.device)).flatten(2)
-        shape = [*along.shape[:2], *[1] * len(own)]
+        shape = [*along.shape[:2], *[1] * count]
         shape[axis + 2] = along.shape[2]
         index = along.reshape(shape)
         wide = list(taken.shape)
         wide[axis + 2] = along.shape[2]
         taken = taken.gather(axis + 2, index.expand(wide))
         places = places * own[axis] + index
-    count = len(own)
     split = [part for size, window in zip(sizes, kernels) for part in (size, window)]
     order = [0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2)]
 

@@ -52,8 +52,8 @@ def embedding(
         shorten(weight, flat, length, p)
     out = weight.index_select(0, flat)
     if scale_grad_by_freq:
-        ones = nbgrad.ones(flat.shape[0], dtype=weight.dtype)
-        counts = nbgrad.zeros(weight.shape[0], dtype=weight.dtype).index_add(0, flat, ones)
+        ones = weight.new_ones(flat.shape[0])
+        counts = weight.new_zeros(weight.shape[0]).index_add(0, flat, ones)
         out = with_scaled_gradient(out, 1 / counts.index_select(0, flat).unsqueeze(-1))
     if padding_idx is not None:
         row = padding_idx % weight.shape[0]

@@ -106,7 +106,7 @@ def summary(model: Module, *inputs: Any, input_size: Sequence[int] | None = None
             options = {} if first is None else {"dtype": first.dtype, "device": first.device}
             inputs = (nbgrad.randn(tuple(input_size), **options),)
         layers, results = called(model, inputs, named)
-    distinct = {id(p): p for p in model.parameters()}.values()
+    distinct = list(model.parameters())
     return Summary(
         layers,
         sum(p.numel() for p in distinct),

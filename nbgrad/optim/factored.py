@@ -10,7 +10,7 @@ from ..base.errors import ArgumentError
 from ..dispatch.updates import Row, fused_updates
 from ..linalg import vector_norm
 from . import rules
-from .optimizer import options_in, refuse_complex, require, require_numbers, together
+from .optimizer import options_in, require, require_numbers, together
 from .ruled import Ruled, at_least_0
 
 __all__ = ["Adafactor"]
@@ -47,6 +47,7 @@ class Adafactor(Ruled):
     [(2, 1), (1, 3)]
     """
 
+    takes_complex = False
     varying = ("lr", "beta2_decay", "weight_decay", "maximize")
     limits = {
         "lr": at_least_0,
@@ -70,7 +71,7 @@ class Adafactor(Ruled):
         super().__init__(params, options_in(locals()))
 
     def check(self, group: dict[str, Any]) -> None:
-        """Options are numbers in their ranges; parameters are real."""
+        """Options are numbers in their ranges."""
         super().check(group)
         eps = group["eps"]
         if not isinstance(eps, (tuple, list)) or len(eps) != 2:
@@ -79,7 +80,6 @@ class Adafactor(Ruled):
         require_numbers(self._name, given)
         for name, value in given.items():
             require(value >= 0, self._name, name, value, "a number that is not negative")
-        refuse_complex(self._name, group["params"])
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         """Of vectors; ``shapes_of`` has what is kept of a parameter."""

@@ -11,7 +11,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, RangeError, require_callable
 from .optimizer import Optimizer, options_in, require, require_numbers
-from .ruled import as_pairs
+from .ruled import in_a_row, out_of_a_row
 
 __all__ = ["LBFGS"]
 
@@ -302,21 +302,10 @@ class LBFGS(Optimizer):
     @staticmethod
     def gradient(params: list[Tensor]) -> Tensor:
         """The gradients of all parameters as one vector; zeros where there is none, pairs of complex numbers."""
-        parts = []
-        for p in params:
-            found = nbgrad.zeros_like(p) if p.grad is None else p.grad
-            parts.append((as_pairs(found) if p.is_complex() else found).reshape(-1))
-        return nbgrad.cat(parts)
+        return nbgrad.cat([in_a_row(nbgrad.zeros_like(p) if p.grad is None else p.grad) for p in params])
 
     @staticmethod
     def move(params: list[Tensor], start: list[Tensor], t: float, direction: Tensor) -> None:
         """Put parameters ``t`` directions away from where they were."""
-        first = 0
-        for p, origin in zip(params, start):
-            count = p.numel() * (2 if p.is_complex() else 1)
-            part = direction[first : first + count]
-            first += count
-            if p.is_complex():
-                p.copy_(origin + nbgrad.view_as_complex(part.reshape(*p.shape, 2).contiguous()) * t)
-            else:
-                p.copy_(origin + part.reshape(p.shape) * t)
+        for p, origin, part in zip(params, start, out_of_a_row(direction, params)):
+            p.copy_(origin + part * t)

@@ -12,7 +12,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, NotSupportedError, RangeError, ShapeError, require_callable
 from ..nn.utils import listed
-from .ruled import as_pairs
+from .ruled import in_a_row, out_of_a_row
 
 __all__ = ["scipy_minimize"]
 
@@ -126,21 +126,11 @@ class Problem:
         """All elements of the parameters in a row."""
         return flat([p.detach() for p in self.params])
 
-    def parts(self, vector: np.ndarray) -> list[Tensor]:
-        """The elements of such a vector, in the shapes and dtypes of the parameters."""
-        parts, first = list[Tensor](), 0
-        for p in self.params:
-            last = first + p.numel() * (2 if p.is_complex() else 1)
-            part = nbgrad.tensor(vector[first:last], dtype=p.dtype.to_real() if p.is_complex() else p.dtype, device=p.device)
-            parts.append(nbgrad.view_as_complex(part.reshape(*p.shape, 2)) if p.is_complex() else part.reshape(p.shape))
-            first = last
-        return parts
-
     def move(self, vector: np.ndarray) -> None:
         """Put the parameters there; a history of where they were is of no use then."""
         self.at = None
         with nbgrad.no_grad():
-            for p, part in zip(self.params, self.parts(vector)):
+            for p, part in zip(self.params, out_of_a_row(nbgrad.tensor(vector, device="cpu"), self.params)):
                 p.copy_(part)
 
     # ---- what SciPy asks for -----------------------------------------------------------------------------------------------
@@ -176,7 +166,7 @@ class Problem:
         """The gradient there, all parameters in a row, with its history."""
         if self.at is None or not np.array_equal(self.at, vector):
             self.gradients, self.at = self.derivatives(self.evaluated(vector), create_graph=True), vector.copy()
-        return nbgrad.cat([real(g).reshape(-1) for g in self.gradients])
+        return nbgrad.cat([in_a_row(g) for g in self.gradients])
 
     def product(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """The Hessian there times a direction: the derivative of the gradient's product with it."""
@@ -227,14 +217,9 @@ def is_pair(given: Any) -> bool:
     return isinstance(given, (tuple, list)) and len(given) == 2 and not any(isinstance(end, (tuple, list)) for end in given)
 
 
-def real(x: Tensor) -> Tensor:
-    """Complex numbers as pairs."""
-    return as_pairs(x) if x.is_complex() else x
-
-
 def flat(tensors: Iterable[Tensor]) -> np.ndarray:
     """All elements in a row, as SciPy takes them."""
-    return np.concatenate([real(x).detach().cpu().to(nbgrad.float64).reshape(-1).numpy() for x in tensors])
+    return np.concatenate([in_a_row(x.detach()).cpu().to(nbgrad.float64).numpy() for x in tensors])
 
 
 def described(x: Any) -> str:

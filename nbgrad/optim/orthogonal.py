@@ -11,7 +11,7 @@ from ..base.errors import ArgumentError, ShapeError
 from ..dispatch.updates import changing, fused_updates
 from ..linalg import vector_norm
 from . import rules
-from .optimizer import options_in, refuse_complex, require, require_numbers
+from .optimizer import options_in, require, require_numbers
 from .ruled import Ruled, at_least_0
 
 __all__ = ["Muon"]
@@ -55,7 +55,7 @@ class Muon(Ruled):
     (True, 0.0)
     """
 
-    counted = False
+    counted, takes_complex = False, False
     varying = ("lr", "weight_decay", "momentum")
     limits = dict.fromkeys(("lr", "weight_decay", "momentum", "eps"), at_least_0)
 
@@ -74,7 +74,7 @@ class Muon(Ruled):
         super().__init__(params, options_in(locals()))
 
     def check(self, group: dict[str, Any]) -> None:
-        """Options are numbers in their ranges; parameters are real matrices."""
+        """Options are numbers in their ranges; parameters are matrices."""
         super().check(group)
         coefficients, name = group["ns_coefficients"], group["adjust_lr_fn"]
         if not isinstance(coefficients, (tuple, list)) or len(coefficients) != 3:
@@ -89,7 +89,6 @@ class Muon(Ruled):
                     f"{self._name}: params[{position}] has shape {tuple(p.shape)}, expected a matrix. "
                     "Hint: give other parameters to AdamW."
                 )
-        refuse_complex(self._name, group["params"])
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"momentum_buffer": 0.0}

@@ -7,15 +7,15 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from .. import Tensor, full_like, view_as_real
+from .. import Tensor, full_like, view_as_complex, view_as_real
 from ..base.errors import ArgumentError, NotSupportedError
 from ..base.grad_mode import traces
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
 from ..modes.traced import Unfit, capture_of_thread
 from . import rules
-from .optimizer import Optimizer, refuse_differentiable, require, require_numbers, together
+from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
 
-__all__ = ["Limits", "Ruled", "as_pairs", "at_least_0", "below_1", "taker"]
+__all__ = ["Limits", "Ruled", "at_least_0", "below_1", "in_a_row", "out_of_a_row", "taker"]
 
 # For an option: whether a value is allowed, and what is expected in words; ``[]`` behind its name: of each of its two numbers.
 Limits = Mapping[str, tuple[Callable[[Any], bool], str]]
@@ -39,6 +39,22 @@ def next_step(take: Callable[[int], Any], states: list[dict[str, Any]], ahead: i
 def as_pairs(x: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones, on the same memory."""
     return view_as_real(x.resolve_conj())
+
+
+def in_a_row(x: Tensor) -> Tensor:
+    """All elements as a vector, complex numbers as pairs."""
+    return (as_pairs(x) if x.is_complex() else x).reshape(-1)
+
+
+def out_of_a_row(row: Tensor, params: Iterable[Tensor]) -> list[Tensor]:
+    """The parts of such a vector of all parameters, in their shapes."""
+    parts, first = list[Tensor](), 0
+    for p in params:
+        last = first + p.numel() * (2 if p.is_complex() else 1)
+        part = row[first:last]
+        parts.append(view_as_complex(part.reshape(*p.shape, 2).contiguous()) if p.is_complex() else part.reshape(p.shape))
+        first = last
+    return parts
 
 
 def counted_there(state: dict[str, Any]) -> int:
@@ -71,15 +87,16 @@ class Ruled(Optimizer):
         limits: what the options may be.
         counted: whether the number of the step is among what the numbers of a step follow from; counts_on_gpu: whether it can be
             kept there.
+        takes_complex: whether complex parameters are optimised, as pairs of real numbers.
         numbers: what is kept of each parameter beside tensors, with its first value.
 
     Raises:
         ArgumentError, RangeError: an option that is no number, or out of range. NotSupportedError: ``differentiable``;
-        ``capturable`` of an optimizer that counts its steps.
+        ``capturable`` of an optimizer that counts its steps. DTypeError: a complex parameter of one that takes none.
     """
 
     limits: Limits = {}
-    counted, counts_on_gpu = True, False
+    counted, counts_on_gpu, takes_complex = True, False, True
     numbers: Mapping[str, float] = {}
 
     def __init__(self, params: Iterable[Any], options: Mapping[str, Any]) -> None:
@@ -87,7 +104,7 @@ class Ruled(Optimizer):
         super().__init__(params, options)
 
     def check(self, group: dict[str, Any]) -> None:
-        """Options are numbers within ``limits``."""
+        """Options are numbers within ``limits``; parameters are of a kind that is taken."""
         if self.counted and not self.counts_on_gpu and group.get("capturable"):
             raise NotSupportedError(
                 f"{self._name}: capturable: steps are counted on the host. Hint: Adam and AdamW count on a GPU."
@@ -104,6 +121,8 @@ class Ruled(Optimizer):
                 require_numbers(self._name, members)
             for label, value in members.items():
                 require(bool(allowed(value)), self._name, label, value, expected)
+        if not self.takes_complex:
+            refuse_complex(self._name, group["params"])
 
     # ---- what a subclass says ------------------------------------------------------------------------------------------
 

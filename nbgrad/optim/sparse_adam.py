@@ -8,7 +8,7 @@ from typing import Any
 from ..dispatch.updates import Row, fused_updates
 from . import rules
 from .adam import LIMITS, Numbers, means
-from .optimizer import options_in, refuse_complex
+from .optimizer import options_in
 from .ruled import Ruled
 
 __all__ = ["SparseAdam"]
@@ -39,6 +39,7 @@ class SparseAdam(Ruled):
             [0.5000]])
     """
 
+    takes_complex = False
     limits = {
         "lr": (lambda lr: lr > 0, "a positive number"),
         "eps": (lambda eps: eps > 0, "a positive number"),
@@ -54,11 +55,6 @@ class SparseAdam(Ruled):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, options_in(locals()))
-
-    def check(self, group: dict[str, Any]) -> None:
-        """Options are numbers in their ranges; parameters are real."""
-        super().check(group)
-        refuse_complex(self._name, group["params"])
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}

@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 from ..base.errors import DeviceError, OutOfMemoryError
-from ..base.locks import cached_once, new_rlock
+from ..base.locks import cached_once
 from ..kernels.cuda.driver import Card, Exhausted, card, function_address
 from ..native import heaps
 from ..native.device_memory import PlainMemory, device_memory_type
@@ -239,23 +239,15 @@ def memory_type() -> type:
     return device_memory_type(native.entries["device_memory_free"])
 
 
-_by_index: dict[int, HeapOfCard] = {}
-_opening = new_rlock()
-
-
+@cached_once
 def heap_on(index: int) -> HeapOfCard:
     """The heap of a GPU by its number.
 
     Raises:
         DeviceError: there is no such GPU.
     """
-    found = _by_index.get(index)
-    if found is None:
-        with _opening:
-            found = _by_index.get(index)
-            if found is None:
-                found = _by_index[index] = HeapOfCard(index)
-                opened.append(found)
+    found = HeapOfCard(index)
+    opened.append(found)
     return found
 
 

@@ -139,8 +139,11 @@ def test_transforms():
 
 
 def test_compiled_functions():
-    """A region within a compiled function, and one around it, have the bits of calls."""
+    """A region within a compiled function, and one around it, have the bits of calls; each region is a variant of its own."""
     layer, y = layers()
+
+    class Overriding(nbgrad.Tensor):  # that there is such a type somewhere makes no difference
+        __torch_function__ = classmethod(lambda cls, fn, types, args=(), kwargs=None: NotImplemented)
 
     def within(y):
         with nbgrad.autocast("cpu"):
@@ -158,6 +161,23 @@ def test_compiled_functions():
         out.backward()
         assert nbgrad.equal(out, expected) and nbgrad.equal(layer.weight.grad, gradient)
         assert nbgrad.equal(compiled(y), full)
+    assert len(compiled.variants) == 2
+
+
+def test_compiled_functions_in_a_region_of_a_backward_pass():
+    """What is captured in a region that a pass has entered is of that region, though one like it was there before the pass."""
+    layer, y = layers()
+    compiled, seen = nbgrad.compile(lambda y: layer(y).relu(), fullgraph=True), []
+
+    def hook(g):
+        with nbgrad.autocast("cpu"):
+            seen.append(compiled(y[:2]).dtype)
+
+    with nbgrad.autocast("cpu"):
+        out = compiled(y)
+    out.register_hook(hook)
+    out.sum().backward()
+    assert seen == [HALF] and len(compiled.variants) == 2
 
 
 def test_threads_generators_and_errors_leave_regions_alone():

@@ -172,6 +172,21 @@ def test_what_is_made_once_is_one_for_all_threads():
     assert len(found) == 3 and len(set(map(id, found))) == 1 and owner.made is found[0]
 
 
+def test_what_is_cached_once_is_never_made_twice():
+    """Threads that ask while another one makes it wait for that: memory whose address is kept would else be freed under one."""
+    made = []
+
+    @locks.cached_once
+    def make(key):
+        time.sleep(0.01)
+        made.append(key)
+        return object()
+
+    found = []
+    in_threads(3, lambda k: found.append(make(1)))
+    assert made == [1] and len(set(map(id, found))) == 1 and make(2) is not found[0]
+
+
 def test_first_gradients_and_hooks_of_a_leaf_at_the_same_time():
     """What a leaf keeps is made once: neither a gradient nor a hook is lost where threads need it for the first time."""
     for _ in range(60):

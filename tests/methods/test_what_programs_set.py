@@ -24,6 +24,7 @@ def test_switches_are_remembered_and_checked():
     with pytest.raises(NamingError, match="cudnn.flags: there are no switches"), cudnn.flags(fast=True):
         pass
     assert not any(module.is_available() for module in (backends.mps, backends.mkl, backends.mkldnn, backends.openmp, nbgrad.xpu))
+    assert backends.nnpack.set_flags(False) == (True,) and backends.nnpack.set_flags(True) == (False,)
 
 
 def test_ways_of_attention_are_remembered():

@@ -574,6 +574,8 @@ def test_fractional_pools_take_the_windows_of_torch():
         (lambda: nn.FractionalMaxPool2d(2), "expected one of them"),
         (lambda: F.fractional_max_pool2d(x, 2, 3, 0.5), "expected one of them"),
         (lambda: F.fractional_max_pool2d(x, 2, output_ratio=1.5), "numbers between 0 and 1"),
+        (lambda: F.fractional_max_pool2d(x, (2, 2, 2), 2), "kernel_size is"),
+        (lambda: F.fractional_max_pool2d(x, 2, output_ratio=(0.5,) * 3), "one or 2"),
         (lambda: F.fractional_max_pool2d(x, 4, 2), "2 windows of 4 in the 4 elements of dimension 2"),
         (lambda: F.fractional_max_pool2d(x[0, 0], 2, 2), "input is"),
         (lambda: F.fractional_max_pool2d(x, 2, 2, _random_samples=samples[0]), "_random_samples is"),

@@ -14,7 +14,6 @@ Source of names, numbers and layouts: cuBLAS Library User Guide, "Using the cuBL
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import NamedTuple
 from weakref import WeakSet, finalize
 
@@ -159,7 +158,7 @@ def workspace_of(gpu: int) -> int:
     return 32 << 20 if int(card(gpu).arch.removeprefix("sm_")) >= 90 else 8 << 20
 
 
-@cache
+@cached_once  # what launches keep are addresses: functools.cache lets the memory go that another thread made at the same time
 def constants(scale: str) -> tuple[ctypes.Array, int, int]:
     """Memory with 0 and 1 in it, and where they are."""
     size = dtype_of(scale).itemsize

@@ -58,7 +58,7 @@ def gemm(start, stop, args):
 
 def product_of_any_size(record, a, b, c, rows, columns, k):
     """C = A @ B (+ C where it holds a bias)."""
-    if word(record, 0) == 0 or rows * columns * k <= TINY:
+    if word(record, 0) == 0 or is_tiny(rows, columns, k):
         multiply(record, a, b, c, rows, columns, k)
     else:
         call_blas(record, a, b, c, rows, columns, k)
@@ -202,7 +202,8 @@ def typed_parts(dtype: str, blas_only: bool) -> tuple[tuple[str, Callable], ...]
     shared = ("begin", begin), ("itemsize", itemsize), ("move_all", move_all)
     if blas_only:
         return *shared, ("add_product", call)
-    return *shared, ("add_product", product_of_any_size), ("multiply", multiply), ("call_blas", call)
+    own = ("is_tiny", is_tiny), ("multiply", multiply)
+    return *shared, ("add_product", product_of_any_size), *own, ("call_blas", call)
 
 
 VECTOR_TEXT = '''

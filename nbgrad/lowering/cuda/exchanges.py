@@ -7,18 +7,18 @@ import math
 from ...base.calls import CALLS
 from ...base.dtypes import int64
 from ...base.errors import RangeError
-from ...dispatch.device_copies import copy_step
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.exchanges import order_of_exchanges
 from ...kernels.cuda.faults import fault_number
 from ...kernels.cuda.moves import identity
-from ...kernels.cuda.steps import ERRORS, Step, Steps, Workspace, operand
+from ...kernels.cuda.steps import ERRORS, Step, Steps, Workspace
 from ...kernels.cuda.templates import strided_grid
 from ...ops import shapes
 from ...tensors.layout import broadcast_shapes, layout_of
 from ..index_walks import along_walk
 from .index_walks import one_index, read_steps
 from .registry import lowering
+from .softmax import gapless
 
 __all__: list[str] = []
 
@@ -31,10 +31,8 @@ def _exchange_rows(op, layouts, attributes):
     rows, columns = x.shape[-2:]
     batch = broadcast_shapes(op.public, [x.shape[:-2], pivots.shape[:-1]])
     source = layout_of(x.dtype, (*batch, rows, columns), shapes.expanded(x, (*batch, rows, columns))[1], x.device)
-    steps, space, place = [], Workspace(), operand(1)
-    if not pivots.contiguous:
-        place = space.take(pivots.numel * 8)
-        steps.append(copy_step(pivots, pivots.like(), operand(1), place))
+    space = Workspace()
+    (place,), steps = gapless([pivots], space, 1)
     lines, count = math.prod(pivots.shape[:-1]), pivots.shape[-1]
     order = space.take(lines * rows * 8)
     fault = fault_number(RangeError, f"{op.public}: a pivot names row {{element}}, expected one from 1 to {rows}.")
@@ -44,7 +42,7 @@ def _exchange_rows(op, layouts, attributes):
     index = layout_of(int64, source.shape, shapes.expanded(own, source.shape)[1], x.device)
     walk = one_index(op.public, along_walk(op.public, source, index, source.ndim - 2), index, order)
     outs, read = read_steps(source, walk)
-    return outs, Steps((*(step for step in steps if step is not None), *read.steps), space.size)
+    return outs, Steps((*steps, *read.steps), space.size)
 
 
 def resolved_call(op, tensors, attributes):

@@ -158,7 +158,8 @@ def factored(op: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """The lower factors, and the order of the first part without one. By columns the matrix is its conjugate: of that U^H U."""
     here, low, n = Matrices(op, x), copied(x), x.layout.shape[-1]
     if here.count > 1:
-        here.session.cholesky_of_many(n, address_of(here.places(low)), address_of(here.info), here.count)
+        places = here.places(low)  # which keep their memory until the call is on the stream
+        here.session.cholesky_of_many(n, address_of(places), address_of(here.info), here.count)
     else:
         here.each(lambda a, info: here.session.cholesky(n, a, info), low)
     diagonal = CALLS["diagonal"](low, 0, -2, -1)

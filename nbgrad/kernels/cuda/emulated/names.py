@@ -219,8 +219,8 @@ def near_reciprocal_root(b: Builder, x: Any) -> Value:
 
 def match_bits(b: Builder, value: Any, bits: int) -> Value:
     """The lanes of the warp that have the same integer of so few bits: a bit for each."""
-    bits = b.zext(low_word(b, value), I64)
-    return Value(kinds.int64, call(b, SHUFFLE, [machine_of(b), bits, ir.Constant(I64, MATCHES)]))
+    word = b.zext(low_word(b, value), I64)
+    return Value(kinds.int64, call(b, SHUFFLE, [machine_of(b), word, ir.Constant(I64, MATCHES)]))
 
 
 def ballot(b: Builder, truth: Any) -> Value:
