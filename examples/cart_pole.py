@@ -18,7 +18,7 @@ import math
 from typing import NamedTuple
 
 from matplotlib import pyplot as plt
-from training import begin, options_of, progress_bar
+from training import begin, counted, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -127,11 +127,10 @@ def main() -> None:
         optimizer.step()
 
     survived = []
-    with progress_bar(console, "rounds") as progress:
-        for _ in progress.track(range(options.rounds)):
-            played = Round(*map(nbgrad.stack, zip(*[turn() for _ in range(options.horizon)], strict=True)))
-            learn(*played, carts.state)
-            survived.append(played.ended.numel() / (1 + played.ended.sum().item()))
+    for _ in counted(console, "rounds", options.rounds):
+        played = Round(*map(nbgrad.stack, zip(*[turn() for _ in range(options.horizon)], strict=True)))
+        learn(*played, carts.state)
+        survived.append(played.ended.numel() / (1 + played.ended.sum().item()))
 
     # A last game of 100 new carts, in which nobody draws: the likelier push is taken.
     last, angles, standing = Carts(100, device), [], nbgrad.ones(100, dtype=nbgrad.bool, device=device)

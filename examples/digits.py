@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib import pyplot as plt
 from rich.console import Console
-from training import HERE, begin, described, draw_losses, options_of, progress_bar
+from training import HERE, begin, counted, described, draw_losses, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -105,18 +105,17 @@ def fit(model: nn.Module, train: Digits, test: Digits, epochs: int, console: Con
     """Train, with a progress bar and a line every few epochs."""
     optimizer = optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1e-2)
     history: list[Epoch] = []
-    with progress_bar(console, "epochs") as progress:
-        for number in progress.track(range(1, epochs + 1)):
-            # The last third is taken in ever smaller steps.
-            optimizer.param_groups[0]["lr"] = 3e-3 * min(1.0, 3 * (1 - (number - 1) / epochs))
-            loss = train_epoch(model, optimizer, train)
-            test_loss, probabilities = evaluate(model, test)
-            history.append(Epoch(loss, test_loss, accuracy(probabilities, test)))
-            if number % 5 == 0 or number in (1, epochs):
-                console.print(
-                    f"epoch {number:3d}   train loss {loss:.4f}   test loss {test_loss:.4f}   "
-                    f"test accuracy {history[-1].test_accuracy:.3f}"
-                )
+    for number in counted(console, "epochs", epochs):
+        # The last third is taken in ever smaller steps.
+        optimizer.param_groups[0]["lr"] = 3e-3 * min(1.0, 3 * (1 - (number - 1) / epochs))
+        loss = train_epoch(model, optimizer, train)
+        test_loss, probabilities = evaluate(model, test)
+        history.append(Epoch(loss, test_loss, accuracy(probabilities, test)))
+        if number % 5 == 0 or number in (1, epochs):
+            console.print(
+                f"epoch {number:3d}   train loss {loss:.4f}   test loss {test_loss:.4f}   "
+                f"test accuracy {history[-1].test_accuracy:.3f}"
+            )
     return history
 
 

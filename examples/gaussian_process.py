@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 from matplotlib import pyplot as plt
-from training import begin, options_of, progress_bar
+from training import begin, counted, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -84,9 +84,8 @@ def main() -> None:
         return likelihood.detach()
 
     likelihoods = []
-    with progress_bar(console, "steps") as progress:
-        for _ in progress.track(range(options.steps)):
-            likelihoods.append(step())
+    for _ in counted(console, "steps", options.steps):
+        likelihoods.append(step())
     for name in process.logs:
         console.print(f"{name:10s} {process.quantity(name).item():.4f}")
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from digits import Digits, load, split
 from matplotlib import pyplot as plt
-from training import HERE, begin, options_of, progress_bar
+from training import HERE, begin, counted, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -82,14 +82,13 @@ def main() -> None:
     logs = nbgrad.full_like(w, np.log(1e-2)).requires_grad_()
     optimizer = optim.Adam([logs], lr=0.2)
     history = []
-    with progress_bar(console, "steps") as progress:
-        for _ in progress.track(range(options.steps)):
-            optimizer.zero_grad()
-            w = Optimum.apply(loss, w.detach(), logs)
-            error = error_of(w, other)
-            error.backward()
-            optimizer.step()
-            history.append((error.item(), error_of(w.detach(), test).item()))
+    for _ in counted(console, "steps", options.steps):
+        optimizer.zero_grad()
+        w = Optimum.apply(loss, w.detach(), logs)
+        error = error_of(w, other)
+        error.backward()
+        optimizer.step()
+        history.append((error.item(), error_of(w.detach(), test).item()))
 
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", width_ratios=(3, 2, 2))
     for errors, label in zip(zip(*history, strict=True), ("images that decide", "test images"), strict=True):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from matplotlib import pyplot as plt
-from training import begin, draw_losses, options_of, progress_bar
+from training import begin, counted, draw_losses, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -92,10 +92,9 @@ def main() -> None:
         return loss.detach()
 
     losses = []
-    with progress_bar(console, "steps") as progress:
-        for _ in progress.track(range(options.steps)):
-            losses.append(step())
-            scheduler.step()
+    for _ in counted(console, "steps", options.steps):
+        losses.append(step())
+        scheduler.step()
     losses = nbgrad.stack(losses).tolist()
 
     with nbgrad.no_grad():

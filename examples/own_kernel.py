@@ -18,7 +18,7 @@ from importlib.util import find_spec
 
 from matplotlib import pyplot as plt
 from rich.console import Console
-from training import begin, described, draw_losses, options_of, progress_bar
+from training import begin, counted, described, draw_losses, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -115,14 +115,13 @@ def fit(model: Curve, x: nbgrad.Tensor, y: nbgrad.Tensor, steps: int, console: C
     """Train, with a progress bar; the losses. The program waits for the GPU once, at the end."""
     optimizer = optim.Adam(model.parameters(), lr=2e-2)
     losses: list[nbgrad.Tensor] = []
-    with progress_bar(console, "steps") as progress:
-        for _ in progress.track(range(steps)):
-            optimizer.zero_grad()
-            loss = (model(x) - y).square().mean()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.detach())
-        return nbgrad.stack(losses).tolist()
+    for _ in counted(console, "steps", steps):
+        optimizer.zero_grad()
+        loss = (model(x) - y).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return nbgrad.stack(losses).tolist()
 
 
 def obstacle(device: nbgrad.device) -> str | None:

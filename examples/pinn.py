@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib import pyplot as plt
-from training import begin, draw_losses, options_of, progress_bar
+from training import begin, counted, draw_losses, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -84,10 +84,9 @@ def main() -> None:
         return loss.detach()
 
     losses = []
-    with progress_bar(console, "steps") as progress:
-        for _ in progress.track(range(options.steps)):
-            losses.append(step())
-            scheduler.step()
+    for _ in counted(console, "steps", options.steps):
+        losses.append(step())
+        scheduler.step()
     losses = nbgrad.stack(losses).tolist()
 
     x, t = np.meshgrid(np.linspace(-1, 1, 201), np.linspace(0, 1, 101))

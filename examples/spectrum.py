@@ -11,7 +11,7 @@ derivative, for one call.
 from __future__ import annotations
 
 from matplotlib import pyplot as plt
-from training import begin, options_of, progress_bar
+from training import begin, counted, options_of
 
 import nbgrad
 from nbgrad import optim
@@ -69,12 +69,11 @@ def main() -> None:
         values.append(value_and_gradient().item())
         return nbgrad.tensor(values[-1])
 
-    with progress_bar(console, "steps") as progress:
-        for _ in progress.track(range(options.steps)):
-            before = len(values)
-            optimizer.step(closure)
-            if values[before] - values[-1] < 1e-6:
-                break
+    for _ in counted(console, "steps", options.steps):
+        before = len(values)
+        optimizer.step(closure)
+        if values[before] - values[-1] < 1e-6:
+            break
 
     found = lines.detach()[lines[:, 0].argsort()]
     covariance = nbgrad.linalg.inv(hessian(loss)(found).reshape(found.numel(), -1))

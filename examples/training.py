@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import nbgrad
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-__all__ = ["HERE", "Program", "begin", "described", "draw_losses", "options_of", "progress_bar"]
+__all__ = ["HERE", "Program", "begin", "counted", "described", "draw_losses", "options_of"]
 
 HERE = Path(__file__).parent
 
@@ -91,10 +91,11 @@ def begin(parser: argparse.ArgumentParser, device: nbgrad.device | None = None) 
     return Program(options, device, Console(highlight=False), clocks())
 
 
-def progress_bar(console: Console, unit: str) -> Progress:
-    """A bar that counts ``unit``, and the time."""
+def counted(console: Console, unit: str, count: int) -> Iterator[int]:
+    """The numbers from 1 to ``count``, under a bar that counts ``unit``, and the time."""
     columns = TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn()
-    return Progress(*columns, console=console)
+    with Progress(*columns, console=console) as progress:
+        yield from progress.track(range(1, count + 1))
 
 
 def draw_losses(axes: plt.Axes, unit: str, curves: dict[str, tuple[Sequence[int], Sequence[float]]], ylabel: str) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from digits import load, split
 from matplotlib import pyplot as plt
-from training import HERE, begin, options_of, progress_bar
+from training import HERE, begin, counted, options_of
 
 import nbgrad
 from nbgrad import nn, optim
@@ -72,12 +72,11 @@ def main() -> None:
         return bound.detach()
 
     trained, tested = [], []
-    with progress_bar(console, "epochs") as progress:
-        for _ in progress.track(range(options.epochs)):
-            batches = images[nbgrad.randperm(len(images), device=device)].split(BATCH)
-            trained.append(nbgrad.stack([step(x) for x in batches]).mean().item())
-            with nbgrad.no_grad():
-                tested.append(model.bound(test.images).mean().item())
+    for _ in counted(console, "epochs", options.epochs):
+        batches = images[nbgrad.randperm(len(images), device=device)].split(BATCH)
+        trained.append(nbgrad.stack([step(x) for x in batches]).mean().item())
+        with nbgrad.no_grad():
+            tested.append(model.bound(test.images).mean().item())
 
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
     for bounds, label in ((trained, "training"), (tested, "test")):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from matplotlib import pyplot as plt
 from rich.console import Console
-from training import HERE, begin, described, draw_losses, options_of as shared_options, progress_bar
+from training import HERE, begin, counted, described, draw_losses, options_of as shared_options
 
 import nbgrad
 from nbgrad import nn, optim
@@ -89,21 +89,20 @@ def fit(model: nn.Module, text: Text, steps: int, batch: int, console: Console) 
     losses: list[nbgrad.Tensor] = []
     curve = Curve([], [], [])
     shown = {max(1, steps * k // SHOWN) for k in range(1, SHOWN + 1)}
-    with progress_bar(console, "steps") as progress:
-        for number in progress.track(range(1, steps + 1)):
-            # Ever larger steps in the first tenth, smaller ones after half of them.
-            optimizer.param_groups[0]["lr"] = 4e-3 * min(1.0, 10 * number / steps, 2.1 - 2 * number / steps)
-            starts = nbgrad.randint(0, len(text.train) - model.context, (batch,), device=device)
-            optimizer.zero_grad()
-            loss = loss_of(model, windows(text.train, starts, model.context))
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            losses.append(loss.detach())
-            if number in shown:
-                curve.steps.append(number)
-                curve.test.append(evaluate(model, text.test))
-                console.print(f"step {number:4d}   train loss {loss.item():.3f}   test loss {curve.test[-1]:.3f}")
+    for number in counted(console, "steps", steps):
+        # Ever larger steps in the first tenth, smaller ones after half of them.
+        optimizer.param_groups[0]["lr"] = 4e-3 * min(1.0, 10 * number / steps, 2.1 - 2 * number / steps)
+        starts = nbgrad.randint(0, len(text.train) - model.context, (batch,), device=device)
+        optimizer.zero_grad()
+        loss = loss_of(model, windows(text.train, starts, model.context))
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.detach())
+        if number in shown:
+            curve.steps.append(number)
+            curve.test.append(evaluate(model, text.test))
+            console.print(f"step {number:4d}   train loss {loss.item():.3f}   test loss {curve.test[-1]:.3f}")
     curve.train.extend(nbgrad.stack(losses).tolist())
     return curve
 

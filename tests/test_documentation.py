@@ -187,12 +187,7 @@ def test_the_tables_of_benchmarks_are_what_the_report_writes():
 
 def test_benchmarks_and_modules_that_are_named_exist():
     """Whoever refers to a benchmark, or says where a decision was taken, names a file that there is."""
-    sources = [
-        *(ROOT / "nbgrad").rglob("*.py"),
-        *(ROOT / "docs").glob("*.md"),
-        ROOT / "README.md",
-        ROOT / "benchmarks" / "decisions.md",
-    ]
+    sources = [*(ROOT / "nbgrad").rglob("*.py"), *PAGES, ROOT / "benchmarks" / "decisions.md"]
     named = {
         name for path in sources for name in re.findall(r"benchmarks/(\w+\.py)|`(test_\w+\.py)`", path.read_text(encoding="utf-8"))
     }
@@ -209,8 +204,8 @@ def test_costs_are_in_the_page_of_performance():
 
     figures = re.compile(r"\d ?(?:us|µs|ms|ns)\b|\d → \d|\d of torch's time|\d times (?:as (?:long|fast)|the speed)")
     allowed = {"nbgrad/profiling/events.py": "0.000us", "nbgrad/dispatch/plans.py": "in ns"}  # a result, and the unit of a model
-    pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "performance.md"]
-    texts = {path: path.read_text(encoding="utf-8") for path in [*(ROOT / "nbgrad").rglob("*.py"), *pages, ROOT / "README.md"]}
+    pages = [path for path in PAGES if path.name != "performance.md"]
+    texts = {path: path.read_text(encoding="utf-8") for path in [*(ROOT / "nbgrad").rglob("*.py"), *pages]}
     readme = ROOT / "README.md"  # but for the tables that runs of the benchmarks write
     texts[readme] = replace_between(replace_between(texts[readme], START, END, ""), gpu.START, gpu.END, "")
     found = [

@@ -23,13 +23,14 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_reference_has_every_public_name():
-    """Of the package, and of its public modules as their ``__all__`` says."""
+    """Of the package, and of its public modules and those within as their ``__all__`` says."""
     pages = {page.path: page for page in reference.pages()}
     modules = {name for name in stubs.public_names() if isinstance(getattr(nbgrad, name), types.ModuleType)}
     of_package = {name for page in pages.values() if page.prefix == "nbgrad" for name in page.members}
     assert of_package == {name for name in stubs.public_names() if name[0] != "_"} - modules
     for path in reference.modules():
         assert set(pages[path].members) == set(import_module(f"nbgrad.{path}").__all__), path
+    assert {"nn.functional", "array_api.linalg", "interop.torch"} < set(pages)
     assert {"backward", "register_hook", "is_leaf", "to"} <= set(pages["tensor"].members)
 
 
@@ -56,6 +57,14 @@ def test_docstrings_become_markdown():
         "```pycon\n>>> f(1)\n1\n```",
     ]
     assert reference.docstring(doc) == "\n\n".join(expected)
+
+
+def test_signatures_are_what_programs_write():
+    """Texts are in quotes, annotations are not; functions have their names, and nothing says where in memory it is."""
+    assert reference.signature("meshgrid", nbgrad.meshgrid) == "meshgrid(*tensors, indexing='ij')"
+    layer = reference.signature("Layer", nbgrad.nn.TransformerDecoderLayer)
+    assert layer.startswith("Layer(d_model: int, ") and "= relu, layer_norm_eps: float = 1e-05" in layer
+    assert reference.constant({"relu": nbgrad.relu}) == "{'relu': relu}"
 
 
 def test_a_name_is_told_of_once():

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import inspect
 import re
+import reprlib
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import nbgrad
-from nbgrad.ops.core import OPS, Elementwise, Movement
+from nbgrad.ops.core import OPS, Elementwise, Movement, Op
 from tools import stubs
 
 __all__ = ["modules", "pages", "text"]
@@ -32,7 +33,7 @@ MODULES = (
     *("errors", "cache", "version"),
 )
 # Paths at which ported programs look for names that are told of elsewhere.
-PATHS = {"_C", "cpu", "dtypes", "function", "grad_mode", "memory", "mps", "pytree", "utils", "version", "xpu"}
+PATHS = {"_C", "dtypes", "function", "grad_mode", "memory", "mps", "pytree", "utils", "xpu"}
 
 
 class Page(NamedTuple):
@@ -48,28 +49,26 @@ class Page(NamedTuple):
 # ---- which names there are -------------------------------------------------------------------------------------------
 
 
-def operation_of(name: str) -> Any:
-    """The declared operation behind a function of the package."""
-    return OPS.get(name)
+# Pages of the package itself, and the kinds of operations that each tells of.
+SECTIONS: dict[str, tuple[str, type]] = {
+    "elementwise": ("Elementwise operations", Elementwise),
+    "views": ("Views", Movement),
+    "further": ("Further operations", Op),
+    "nbgrad": ("Tensors, gradients, settings", object),
+}
 
 
-def sections() -> dict[str, tuple[str, Callable[[str, Any], bool]]]:
-    """Pages of the package itself: title, and what is told of there; a name goes to the first that takes it."""
-    return {
-        "elementwise": ("Elementwise operations", lambda name, value: isinstance(operation_of(name), Elementwise)),
-        "views": ("Views", lambda name, value: isinstance(operation_of(name), Movement)),
-        "further": ("Further operations", lambda name, value: operation_of(name) is not None),
-        "nbgrad": ("Tensors, gradients, settings", lambda name, value: True),
-    }
+def public_modules() -> set[str]:
+    """The modules among the public names of ``nbgrad``."""
+    return {name for name in stubs.public_names() if isinstance(getattr(nbgrad, name), types.ModuleType)}
 
 
 def package_pages() -> Iterator[Page]:
-    """The names of ``nbgrad`` itself, on several pages."""
-    names = [name for name in stubs.public_names() if not isinstance(getattr(nbgrad, name), types.ModuleType)]
-    left = {name: getattr(nbgrad, name) for name in names if not name.startswith("_")}
-    for path, (title, takes) in sections().items():
-        members = {name: value for name, value in left.items() if takes(name, value)}
-        left = {name: value for name, value in left.items() if name not in members}
+    """The names of ``nbgrad`` itself, on several pages: a name is on the first that takes it."""
+    modules = public_modules()
+    left = {name: getattr(nbgrad, name) for name in stubs.public_names() if not name.startswith("_") and name not in modules}
+    for path, (title, kind) in SECTIONS.items():
+        members = {name: left.pop(name) for name in [*left] if isinstance(OPS.get(name), kind)}
         yield Page(path, title, "", "nbgrad", members)
 
 
@@ -81,10 +80,18 @@ def tensor_page() -> Page:
     return Page("tensor", "Tensor", about, "nbgrad.Tensor", members)
 
 
+@cache
 def modules() -> tuple[str, ...]:
-    """All modules with a page."""
-    public = {name for name in stubs.public_names() if isinstance(getattr(nbgrad, name), types.ModuleType)}
-    return *MODULES, *sorted(public - set(MODULES) - PATHS)
+    """All modules with a page: those, and the modules that they name in ``__all__``."""
+    outer = *MODULES, *sorted(public_modules() - set(MODULES) - PATHS)
+    inner = [f"{path}.{name}" for path in outer for name in modules_in(path)]
+    return *outer, *(path for path in inner if path not in outer)
+
+
+def modules_in(path: str) -> list[str]:
+    """The names of a module's own public modules."""
+    module = import_module(f"nbgrad.{path}")
+    return [name for name in module.__all__ if getattr(getattr(module, name), "__name__", "") == f"nbgrad.{path}.{name}"]
 
 
 def module_page(path: str) -> Page:
@@ -151,13 +158,28 @@ def items(text: str, formulas: bool = False) -> str:
 # ---- entries ---------------------------------------------------------------------------------------------------------
 
 
+ANNOTATION = re.compile(r"(: |-> )'([^']*)'")  # which are texts; defaults that are texts keep their quotes
+FEW = reprlib.Repr()
+FEW.maxdict, FEW.maxfrozenset, FEW.maxset, FEW.maxother = 8, 8, 8, 200
+
+
+def unplaced(text: str) -> str:
+    """What Python says of objects, without where in memory they are, which differs from build to build."""
+    return re.sub(r"<(?:function )?(\S+?)(?: object)? at 0x\w+>", r"\1", text)
+
+
+def constant(value: Any) -> str:
+    """A value that has no docstring; of tables and sets the first few in order."""
+    return unplaced(FEW.repr(value) if isinstance(value, (dict, frozenset, set)) else repr(value))
+
+
 def signature(name: str, value: Any) -> str:
     """How it is called; the name alone where that is not known. A docstring that says it itself, as operations' do, is believed."""
     said = re.search(r"^Signature: (.+)$", getattr(value, "__doc__", None) or "", re.M)
     if said:
         return said[1]
     try:
-        return f"{name}{inspect.signature(value)}".replace("'", "")
+        return unplaced(name + ANNOTATION.sub(r"\1\2", str(inspect.signature(value))))
     except (TypeError, ValueError):
         return name
 
@@ -173,6 +195,7 @@ def is_told(value: Any) -> bool:
     return isinstance(value, (type, property)) or callable(value) or hasattr(value, "__get__")
 
 
+@cache
 def places() -> dict[int, tuple[Page, str]]:
     """Where what has a docstring of its own is told of: the first page that has it."""
     found: dict[int, tuple[Page, str]] = {}
@@ -185,9 +208,9 @@ def places() -> dict[int, tuple[Page, str]]:
 
 def elsewhere(page: Page, name: str, value: Any) -> str:
     """The link to where a name is told of already; empty where it is here."""
-    first, other = cache(places)().get(id(value), (page, name))
-    if page.prefix == "nbgrad.Tensor" and (function := getattr(nbgrad, name, None)) is not None and operation_of(name):
-        first, other = cache(places)().get(id(function), (page, name))
+    first, other = places().get(id(value), (page, name))
+    if page.prefix == "nbgrad.Tensor" and (function := getattr(nbgrad, name, None)) is not None and name in OPS:
+        first, other = places().get(id(function), (page, name))
     if (first, other) == (page, name):
         return ""
     return f"[`{first.prefix}.{other}`]({first.path}.md#{anchor(first, other)})"
@@ -211,8 +234,12 @@ def methods(page: Page, name: str, value: type) -> Iterator[str]:
 def entry(page: Page, name: str, value: Any) -> str:
     """What is said of a name."""
     heading = f"### {prose(name)} {{ #{anchor(page, name)} }}"
+    if isinstance(value, types.ModuleType):
+        path = f"{page.path}.{name}"
+        told = f"[`nbgrad.{path}`]({path}.md)" if path in modules() else f"`{value.__name__}`"
+        return f"{heading}\n\nThe module {told}."
     if not is_told(value):
-        return f"{heading}\n\n`{value!r}`"
+        return f"{heading}\n\n`{constant(value)}`"
     if link := elsewhere(page, name, value):
         return f"{heading}\n\nThe same as {link}."
     parts = [heading, f"```python\n{signature(name, value)}\n```", docstring(getattr(value, "__doc__", None) or "")]

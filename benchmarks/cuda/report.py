@@ -37,10 +37,8 @@ HEADLINES = (
 def excerpt(folder: Path = RESULTS, root: Path = ROOT) -> str:
     """Headline rows, each of the last run that has it, how many budgets the last run meets, and with what it was measured."""
     runs = [(path.with_suffix(".md").relative_to(root).as_posix(), run) for path, run in reversed(records_in(folder))]
-    (last, final), lines = (
-        runs[0],
-        ["| on a GPU | nbgrad | of a copy's rate | ratio to torch (p10-p90) | |", "|---|---:|---:|---:|---|"],
-    )
+    last, final = runs[0]
+    lines = ["| on a GPU | nbgrad | of a copy's rate | ratio to torch (p10-p90) | |", "|---|---:|---:|---:|---|"]
     for name in HEADLINES:
         found = [(link, row) for link, run in runs for row in run["rows"] if row["name"] == name]
         if not found or found[0][1]["status"] == "failed":

@@ -17,6 +17,7 @@ from nbgrad.base import config
 __all__ = [
     "GPUS",
     "PYTEST",
+    "both_builds",
     "in_a_child",
     "launched",
     "launches",
@@ -37,6 +38,9 @@ on_gpus = pytest.mark.skipif(not GPUS, reason="runs in a child with NBGRAD_CUDA=
 two_gpus = pytest.mark.skipif(GPUS < 2, reason="needs two GPUs: runs in a child with NBGRAD_CUDA=emulated")
 played = pytest.mark.skipif(not config.EMULATED, reason="asks the emulated driver: runs in a child with NBGRAD_CUDA=emulated")
 without_gpus = pytest.mark.skipif(GPUS > 0, reason="this process has GPUs")
+
+# For a test that runs a child with ``NBGRAD_NATIVE=native``: with native code and, where slow tests run, without.
+both_builds = pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
 
 
 def played_driver():

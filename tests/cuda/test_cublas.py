@@ -15,7 +15,7 @@ from nbgrad.base.calls import CALLS
 from nbgrad.base.errors import ArgumentError, GraphError, KernelError
 from nbgrad.kernels.cuda import cublas, libraries
 
-from .emulation import in_a_child, launched, on_gpus, played, two_gpus, without_gpus
+from .emulation import both_builds, in_a_child, launched, on_gpus, played, two_gpus, without_gpus
 
 if config.EMULATED:
     from nbgrad.kernels.cuda.emulated import cublas as emulated
@@ -44,7 +44,7 @@ def usual():
 @without_gpus
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.early
-@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
+@both_builds
 def test_on_the_emulated_device(native):
     """The tests of this file, in a process of their own, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)

@@ -15,14 +15,14 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 
-from .emulation import GPUS, in_a_child, on_gpus, played_driver, two_gpus, without_gpus
+from .emulation import GPUS, both_builds, in_a_child, on_gpus, played_driver, two_gpus, without_gpus
 
 ROOT = Path(__file__).parents[2]
 
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("native", ["1", pytest.param("0", marks=pytest.mark.slow)])
+@both_builds
 def test_memory_in_a_child(native):
     """The tests of this file pass on emulated GPUs, with native code and without."""
     in_a_child(__file__, NBGRAD_NATIVE=native)
