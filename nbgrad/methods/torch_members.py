@@ -114,7 +114,7 @@ def late_method(name: str) -> Callable:
 # ---- new tensors ---------------------------------------------------------------------------------------------------
 
 
-def new(x: Tensor, *args: Any, device: Any = None, **named: Any) -> Tensor:
+def new(x: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
     """A tensor of the dtype of this one: of sizes (without particular values), or of data.
 
     The old form of ``new_empty`` and ``new_tensor``. A ``Size``, as ``y.shape`` is, stands for sizes, a tuple for data.
@@ -124,7 +124,7 @@ def new(x: Tensor, *args: Any, device: Any = None, **named: Any) -> Tensor:
     >>> x.new(x.shape).shape, x.new((2, 3))
     (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
-    return constructed("new", x.layout.dtype, args, device or x.layout.device, named)
+    return constructed("new", x.layout.dtype, args, device or x.layout.device, kwargs)
 
 
 def new_empty_strided(

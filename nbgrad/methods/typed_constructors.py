@@ -25,8 +25,8 @@ class TensorType(type):
     dtype: DType
     place: str
 
-    def __call__(cls, *args: Any, device: Any = None, **named: Any) -> Tensor:
-        return constructed(cls.__name__, cls.dtype, args, device or cls.place or None, named)
+    def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        return constructed(cls.__name__, cls.dtype, args, device or cls.place or None, kwargs)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Tensor) and x.layout.dtype is cls.dtype and x.device.type == (cls.place or "cpu")
@@ -72,7 +72,7 @@ def tensor_of_class(cls: type[Tensor], args: tuple, device: Any, named: dict[str
     """What ``Tensor(...)`` and its subclasses make: of the default dtype, unless it is a tensor that is shared."""
     given = args[0] if len(args) == 1 and not named else named.get("data")
     dtype = given.layout.dtype if isinstance(given, Tensor) else get_default_dtype()
-    made = constructed(cls.__name__, dtype, args, device, named)
+    made = constructed(cls.__name__, dtype, args, device, kwargs)
     return made if cls is Tensor else made.as_subclass(cls)
 
 

@@ -668,7 +668,7 @@ class Members(Operators):
     def neg_(self) -> Self: """In place: -x. See ``neg``."""
     def negative(self) -> Tensor: """-x."""
     def negative_(self) -> Self: """In place: -x. See ``neg``."""
-    def new(self, *args: Any, device: Device | str | None = None, **named: Any) -> Tensor:
+    def new(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Tensor:
         """A tensor of the dtype of this one: of sizes (without particular values), or of data."""
     def new_empty(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
                   device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,

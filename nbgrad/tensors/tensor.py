@@ -24,6 +24,7 @@ from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..base.grad_mode import capture_of_thread, traces
 from ..base.locks import made_once
+from ..base.overriding import TORCHS, adopt_torch_name
 from ..base.size import Size
 from ..kernels.cpu import LARGE
 from ..native.handle import known, native, use_blocks
@@ -170,11 +171,13 @@ class Tensor(Members):
     # (modes/overrides.py).
     _mark_: type | None = None
 
-    def __new__(cls, *args: Any, device: Any = None, **named: Any):
-        return CALLS["tensor_of_class"](cls, args, device, named)
+    def __new__(cls, *args: Any, device: Any = None, **kwargs: Any):
+        return CALLS["tensor_of_class"](cls, args, device, kwargs)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        if TORCHS in vars(cls):
+            adopt_torch_name(cls)
         if "_mark_" not in vars(cls):
             inherits = cls.__base__ is Tensor or cls.__base__._mark_ is not None
             cls._mark_ = cls if inherits or "__nbgrad_function__" in vars(cls) else None
