@@ -53,9 +53,6 @@ class TreeSpec(Tree):
 
     __slots__ = ()
 
-    def __hash__(self) -> int:
-        return hash((self.kind, self.count, len(self.children)))
-
     @property
     def type(self) -> Any:
         """The container's type; None of a leaf."""

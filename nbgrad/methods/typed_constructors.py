@@ -72,7 +72,7 @@ def tensor_of_class(cls: type[Tensor], args: tuple, device: Any, named: dict[str
     """What ``Tensor(...)`` and its subclasses make: of the default dtype, unless it is a tensor that is shared."""
     given = args[0] if len(args) == 1 and not named else named.get("data")
     dtype = given.layout.dtype if isinstance(given, Tensor) else get_default_dtype()
-    made = constructed(cls.__name__, dtype, args, device, kwargs)
+    made = constructed(cls.__name__, dtype, args, device, named)
     return made if cls is Tensor else made.as_subclass(cls)
 
 
