@@ -30,6 +30,7 @@ __all__ = [
     "GeneralPattern",
     "RunPlan",
     "complete",
+    "copies_of",
     "facts_of",
     "PreparedPlan",
 ]
@@ -165,6 +166,14 @@ class GeneralPattern:
         shared.outs, shared.op, shared.made, shared.sized = plan.outs, plan.op, None, plan.sized
         self.build = native.builder(shared, ("record", "layouts", "given"))
         self.sized, self.attributes = plan.sized, plan.given[1]
+
+
+def copies_of(plan: GeneralPlan) -> Callable[[tuple, bytes, tuple, tuple], GeneralPlan]:
+    """What builds plans that differ from one in their sizes alone: see ``Patterns`` in patterns.py."""
+    shared, (layouts, attributes) = object.__new__(GeneralPlan), plan.given
+    shared.op, shared.made, shared.sized = plan.op, None, None
+    build, count, names = native.builder(shared, ("record", "outs", "layouts", "given")), len(layouts), tuple(attributes)
+    return lambda inputs, *parts: build(*parts, (inputs[:count], dict(zip(names, inputs[count:]))))
 
 
 class RunPlan(Facts):

@@ -149,7 +149,7 @@ def check_range(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
 
 def range_plan(layout: Layout, limit: int, wraps: bool) -> GeneralPlan:
     """The launch that looks for an index out of range."""
-    count, words = layout.numel, struct.pack("3q", layout.numel, -limit if wraps else 0, limit)
+    count, words = layout.numel, (layout.numel, -limit if wraps else 0, limit)
     kernel = address(Program("outside", outside, None))
     record = pack_record(kernel, blocks(count), 1, 1, (0,), flags_of(count), words)
     return GeneralPlan(record, (status_layout(count).template,), (layout,))
@@ -512,8 +512,7 @@ def offsets_plan(layout: Layout, dims: tuple[int, ...], first: Layout) -> Genera
     for d in dims:
         words += [layout.shape[d], layout.strides[d]]
     kernel, count = address(Program("linear", linear(len(dims)), None)), len(dims)
-    params = struct.pack(f"{len(words)}q", *words)
-    record = pack_record(kernel, blocks(first.numel), 1, 2, (0,) * count, flags_of(first.numel), params)
+    record = pack_record(kernel, blocks(first.numel), 1, 2, (0,) * count, flags_of(first.numel), words)
     return GeneralPlan(record, (first.template, status_layout(first.numel).template), (first,) * count)
 
 
