@@ -22,8 +22,8 @@ from ..base.bounded import keep
 from ..base.dtypes import of_default_dtype
 from ..base.open_sizes import Derivation, OpenSize, number_of
 from ..kernels.late import Code
-from ..native.plans import OpenRecord, Plan, is_on_device, known, pack_record, word_format
-from ..tensors.layout import Layout, form_of, layout_of, open_input
+from ..native.plans import MovementPlan, OpenRecord, Plan, is_on_device, known, pack_record, word_format
+from ..tensors.layout import Layout, derived_layout, form_of, open_input
 from .generated import compile_text
 
 __all__ = ["Patterns"]
@@ -31,9 +31,9 @@ __all__ = ["Patterns"]
 AFTER = 4  # shapes of a kind that are planned by the maker before a function is derived
 MOST = 4  # functions of a kind
 
-# ``function(*inputs)`` -> record, templates of the results, layouts of the operands; None where the maker must decide.
-Function = Callable[..., "tuple[bytes, tuple, tuple] | None"]
-Build = Callable[[tuple, bytes, tuple, tuple], Any]
+# ``function(*inputs)`` -> record (of a view its offset), templates of the results, layouts of the operands; or None.
+Function = Callable[..., "tuple[Any, tuple, tuple] | None"]
+Build = Callable[[tuple, Any, tuple, tuple], Any]
 
 
 class Patterns:
@@ -105,7 +105,8 @@ class Patterns:
             if config.DEBUG:
                 print(f"nbgrad: no function of sizes for {self.label}: {error!r}", file=sys.stderr)
             return None
-        same = parts is not None and known(parts[0]) == known(plan.record) and parts[1:] == (plan.outs, plan.layouts)
+        what = plan.offset if isinstance(plan, MovementPlan) else known(plan.record)
+        same = parts is not None and known(parts[0]) == what and parts[1:] == (plan.outs, plan.layouts)
         if config.DEBUG and not same:
             print(f"nbgrad: a function of sizes is wrong about {self.label}", file=sys.stderr)
         return function if same else None
@@ -137,12 +138,13 @@ class Text:
 
     def __init__(self, derivation: Derivation, opened: tuple):
         self.derivation, self.opened = derivation, opened
-        self.scope: dict[str, Any] = {"layout_of": layout_of, "pack_record": pack_record}
+        self.scope: dict[str, Any] = {"derived_layout": derived_layout, "pack_record": pack_record}
         self.used: set[str] = set()
 
     def function(self, plan: Plan, label: str) -> Function:
         """The function, for what the maker has made of the open inputs."""
-        record, outs = self.record(plan.record), sequence(self.layout(x.layout) + ".template" for x in plan.outs)
+        record = self.place(plan.offset) if isinstance(plan, MovementPlan) else self.record(plan.record)
+        outs = sequence(self.layout(x.layout) + ".template" for x in plan.outs)
         layouts = sequence("None" if x is None else self.layout(x) for x in plan.layouts)
         lines = [*self.lines(), f"return {record}, {outs}, {layouts}"]
         lines = [*self.unpacked(), *lines]
@@ -198,8 +200,12 @@ class Text:
         if not any(type(x) is OpenSize for x in (*layout.shape, *layout.strides)):
             return self.constant(layout)
         shape, strides = (sequence(map(self.number, numbers)) for numbers in (layout.shape, layout.strides))
-        bits = f", {layout.conj}, {layout.neg}" if layout.conj or layout.neg else ""
-        return f"layout_of({self.constant(layout.dtype)}, {shape}, {strides}, {self.constant(layout.device)}{bits})"
+        key = f"({self.constant(layout.dtype)}, {shape}, {strides}, {self.constant(layout.device)}, {layout.conj}, {layout.neg})"
+        return f"derived_layout({key}, ({self.number(layout.numel)}, {layout.contiguous}, {layout.dense}, {layout.expanded}))"
+
+    def place(self, offset: Any) -> str:
+        """Where a view begins; of several where each does."""
+        return sequence(map(self.number, offset)) if type(offset) is tuple else self.number(offset)
 
     def record(self, record: Any) -> str:
         """The record: the same one, or packed by ``struct`` of a template where no address is missing."""

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "TRACED",
     "Layout",
+    "derived_layout",
+    "form_of",
     "layout_of",
+    "open_input",
     "marked_layout",
     "contiguous_strides",
     "like_strides",
@@ -210,7 +213,13 @@ def memory_on(device: Device) -> Any:
     return heap_of(device)
 
 
-def _new_layout(key) -> Layout:
+def derived_layout(key: tuple, known: tuple[int, bool, bool, bool]) -> Layout:
+    """``layout_of`` for functions that are derived, which know the ``geometry``."""
+    found = _layouts.get(key)
+    return found if found is not None else _new_layout(key, known)
+
+
+def _new_layout(key, known: tuple[int, bool, bool, bool] | None = None) -> Layout:
     """Make a layout; of one dimension without loops, as new shapes mostly are."""
     layout = Layout()
     layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
@@ -218,7 +227,9 @@ def _new_layout(key) -> Layout:
     ndim, special = len(shape), conj or neg
     layout.ndim, layout.special, layout.beneath, layout.descr, layout.form = ndim, special, None, dtype.numpy, None
     layout.memory = None if device is CPU else memory_on(device)
-    if ndim == 1:
+    if known is not None:
+        numel, contiguous, dense, expanded = known
+    elif ndim == 1:
         numel, step = shape[0], strides[0]
         contiguous = dense = step == 1 or numel <= 1
         expanded = step == 0 and not contiguous
