@@ -5,8 +5,9 @@ come with ever other sizes, it is run once more with sizes that are open: NOTE [
 and asked becomes a generated function, which takes a few microseconds and gives the same plan, or None where some answer is another
 one; then the maker decides, and what it does there becomes a further function.
 
-NOTE [Derived plans]: a function is made when so many shapes of a kind have come (``AFTER``) that more are to be expected: to make
-one takes as long as ten plans. It is thrown away unless it gives the very plan that the maker has made.
+NOTE [Derived plans]: a function is made when so many shapes of a kind have come (``AFTER``) that their plans have taken about as
+long as it takes: whatever comes, no more than twice the least time is spent. It is thrown away unless it gives the very plan that
+the maker has made.
 tests/dispatch/test_patterns.py compares more: plans of all operations of the table, for sizes that no function was derived from.
 """
 
@@ -28,7 +29,7 @@ from .generated import compile_text
 
 __all__ = ["Patterns"]
 
-AFTER = 4  # shapes of a kind that are planned by the maker before a function is derived
+AFTER = 16  # shapes of a kind that are planned by the maker before a function is derived
 MOST = 4  # functions of a kind
 
 # ``function(*inputs)`` -> record (of a view its offset), templates of the results, layouts of the operands; or None.
@@ -39,7 +40,7 @@ Build = Callable[[tuple, Any, tuple, tuple], Any]
 class Patterns:
     """Functions that plan calls, by the kinds of their inputs.
 
-    An input is a Layout, of which sizes and strides are open, or anything else that can be a part of a key.
+    An input is a Layout, of which sizes and strides are open, a tuple of several, or anything else that can be a part of a key.
 
     Attributes:
         make: ``make(*inputs)`` -> Plan; it depends on nothing but the inputs.
@@ -55,37 +56,29 @@ class Patterns:
         self.make, self.copies, self.label, self.sizes = make, copies, label, sizes
         self.kinds: dict[tuple, tuple[list[tuple[Function, Build]], list[int]]] = of_default_dtype({})
 
-    def plan_of(self, inputs: tuple) -> Any:
-        """The plan: by a function, or by the maker."""
-        plan = self.find(inputs)
-        if plan is None:
-            plan = self.make(*inputs)
-            self.learn(inputs, plan)
-        return plan
+    def plan_of(self, inputs: tuple, make: Callable[..., Any] | None = None) -> Any:
+        """The plan: by a function, or by the maker.
 
-    def find(self, inputs: tuple) -> Any:
-        """The plan by a function; None where the maker must decide."""
-        found = self.kinds.get(self.kind_of(inputs))
-        if found is not None:
-            for function, build in found[0]:
-                if (parts := function(*inputs)) is not None:
-                    return build(inputs, *parts)
-        return None
-
-    def learn(self, inputs: tuple, plan: Plan) -> None:
-        """The maker has made a plan: where that happens again and again, a function is derived."""
+        Args:
+            make: what makes it in the place of ``self.make``, with more care; what is no Plan is only handed on.
+        """
         kind = self.kind_of(inputs)
         functions, since = self.kinds.get(kind) or keep(self.kinds, kind, ([], [0]))
+        for function, build in functions:
+            if (parts := function(*inputs)) is not None:
+                return build(inputs, *parts)
+        plan = (make or self.make)(*inputs)
         since[0] += 1
-        if since[0] >= AFTER and len(functions) < MOST and not is_on_device(plan.record):
+        if since[0] >= AFTER and len(functions) < MOST and isinstance(plan, Plan) and not is_on_device(plan.record):
             since[0] = 0
             functions.append((self.derived(inputs, plan) or never, self.copies(plan)))
+        return plan
 
     def kind_of(self, inputs: tuple) -> tuple:
         """What functions are found by: forms of layouts, numbers of sizes, everything else, and which inputs are the same."""
         sizes = self.sizes
         parts = [
-            (x.form or form_of(x)) if type(x) is Layout else open_kind(x) if k in sizes else (x, type(x))
+            (x.form or form_of(x)) if type(x) is Layout else open_kind(x) if k in sizes else kind_of_other(x)
             for k, x in enumerate(inputs)
         ]
         return (*parts, *map(inputs.index, inputs)) if len(inputs) > 1 else tuple(parts)
@@ -113,11 +106,23 @@ class Patterns:
 
     def opened(self, derivation: Derivation, k: int, first: int, x: Any) -> Any:
         """An input with its sizes open; the ``first`` that is the same has the names."""
-        if type(x) is Layout and x.ndim:
-            return open_input(derivation, f"x{first}", x)
+        if type(x) is Layout:
+            return open_input(derivation, f"x{first}", x) if x.ndim else x
+        if are_layouts(x):
+            return tuple([open_input(derivation, f"x{k}[{n}]", each) if each.ndim else each for n, each in enumerate(x)])
         if k in self.sizes and type(x) is tuple:
             return derivation.opened(f"x{k}", x, None)
         return derivation.opened(f"(x{k}, )", (x,), None)[0] if k in self.sizes and type(x) is int else x
+
+
+def are_layouts(x: Any) -> bool:
+    """Whether it is a tuple of layouts."""
+    return type(x) is tuple and Layout in map(type, x)
+
+
+def kind_of_other(x: Any) -> Any:
+    """What a function depends on in several layouts, or in what is no size."""
+    return tuple(map(form_of, x)) if are_layouts(x) else (x, type(x))
 
 
 def open_kind(x: Any) -> Any:
@@ -133,11 +138,17 @@ class Text:
     """The source of a function of sizes, from what a derivation has written down.
 
     Attributes:
+        names: of the layouts that are inputs; ``parameters`` of the function.
         scope: what the text names; ``used``: the numbers that are needed.
     """
 
     def __init__(self, derivation: Derivation, opened: tuple):
-        self.derivation, self.opened = derivation, opened
+        self.derivation = derivation
+        self.names = [(f"x{k}", x) for k, x in enumerate(opened) if type(x) is Layout]
+        for k, x in enumerate(opened):
+            if are_layouts(x):
+                self.names += [(f"x{k}[{n}]", each) for n, each in enumerate(x)]
+        self.parameters = ", ".join(f"x{k}" for k in range(len(opened)))
         self.scope: dict[str, Any] = {"derived_layout": derived_layout, "pack_record": pack_record}
         self.used: set[str] = set()
 
@@ -148,8 +159,7 @@ class Text:
         layouts = sequence("None" if x is None else self.layout(x) for x in plan.layouts)
         lines = [*self.lines(), f"return {record}, {outs}, {layouts}"]
         lines = [*self.unpacked(), *lines]
-        names = ", ".join(f"x{k}" for k in range(len(self.opened)))
-        text = f"def plan_of({names}):\n" + "".join(f"    {line}\n" for line in lines)
+        text = f"def plan_of({self.parameters}):\n" + "".join(f"    {line}\n" for line in lines)
         exec(compile_text(text, f"{label} of other sizes"), self.scope)
         return self.scope["plan_of"]
 
@@ -194,9 +204,9 @@ class Text:
 
     def layout(self, layout: Layout) -> str:
         """A layout: of an input, one that is made of sizes, or one that depends on none."""
-        for k, x in enumerate(self.opened):
+        for name, x in self.names:
             if x is layout:
-                return f"x{k}"
+                return name
         if not any(type(x) is OpenSize for x in (*layout.shape, *layout.strides)):
             return self.constant(layout)
         shape, strides = (sequence(map(self.number, numbers)) for numbers in (layout.shape, layout.strides))

@@ -74,14 +74,10 @@ class PlannedCall(OperationCall):
         for value in key[count:]:
             if isinstance(value, Tensor):  # which may be another number in the next call
                 return None
-        derived = self.derived if self.may_derive(key) else None
-        if derived is not None and (plan := derived.find(key)) is not None:
-            return plan
-        plan = self.lowered(key, layouts)
+        lowered = lambda *key: self.lowered(key, layouts)
+        plan = self.derived.plan_of(key, lowered) if self.may_derive(key) else self.lowered(key, layouts)
         if not isinstance(plan, GeneralPlan):
             return None
-        if derived is not None:
-            derived.learn(key, plan)
         if count == 1 and first.kind is not None and plan.sized is not None:
             keep(self.patterns, (first.kind, first.ndim, *key[1:]), GeneralPattern(plan))
         return plan

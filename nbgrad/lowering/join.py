@@ -8,7 +8,7 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.dtypes import result_dtype
 from ..base.errors import ArgumentError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, for_sizes, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.gather import triangle
@@ -314,10 +314,20 @@ MOST_CAT_PLANS = 1024
 def cat_plan(op, layouts: tuple, dim: int) -> tuple:
     """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without
     elements."""
+    if all(layout.numel for layout in layouts):
+        whole = cat_launch(op, layouts, dim)
+        return whole, tuple(range(len(layouts))), whole.outs[0].layout
     out, parts = cat_parts(op, layouts, dim)
     used = tuple(k for k, part in enumerate(parts) if part is not None)
     plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
     return plan, used, out
+
+
+@for_sizes()
+def cat_launch(op, layouts: tuple, dim: int) -> GeneralPlan:
+    """The launch of ``cat`` of operands that all have elements."""
+    out, parts = cat_parts(op, layouts, dim)
+    return place_plan(out, [part for part in parts if part is not None], zero=False)
 
 
 def cat_parts(op, layouts: tuple, dim: int) -> tuple[Layout, list[Part | None]]:
@@ -412,6 +422,7 @@ def stack_shape(layouts: tuple, dim: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=MOST_CAT_PLANS)
+@for_sizes()
 def stack_plan(layouts: tuple, dim: int) -> GeneralPlan:
     """The launch of ``stack``: every operand has its place along the new dimension."""
     return place_plan(*stacked_parts(layouts, dim), zero=False)
