@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import struct
 from functools import lru_cache
 from operator import add
 from typing import Any, NamedTuple
@@ -218,7 +217,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     flags = PARALLEL if geometry.work >= LARGE else 0
     code = kernel(which, first.dtype.name)
-    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, words)
     return GeneralPlan(record, (out.template, space.template), layouts)
 
 
