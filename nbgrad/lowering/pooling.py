@@ -106,7 +106,12 @@ def counts(windows: Windows) -> list[list[int]]:
 
 def window_words(windows: Windows, together: int, mean: bool) -> list[int]:
     """What the record of pool.py has behind the sizes."""
-    words = [*in_three(windows.kernel, 1), *in_three(windows.stride, 1), *in_three(windows.padding, 0), *in_three(windows.dilation, 1)]
+    words = [
+        *in_three(windows.kernel, 1),
+        *in_three(windows.stride, 1),
+        *in_three(windows.padding, 0),
+        *in_three(windows.dilation, 1),
+    ]
     return [*words, windows.divisor, together, *(value for each in counts(windows) * mean for value in each)]
 
 
