@@ -29,6 +29,7 @@ from .elementwise_plans import finish_plan, forward_formula
 from .elementwise_rules import rule_of
 from .launches import into
 from .operands import (
+    answer_of_other,
     any_complex,
     bind,
     check_kinds,
@@ -182,6 +183,11 @@ def inplace_call(op: Elementwise) -> Callable:
             return run(input, *others)
         except OverflowError as error:
             raise misfit(op, others, error) from None
+        except ArgumentError:
+            answer = answer_of_other(op.name, (input, *others))
+            if answer is NotImplemented:
+                raise
+            return answer
 
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     first, *rest = gradient_bits(op)
