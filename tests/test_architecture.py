@@ -288,6 +288,7 @@ TABLES = {
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
+    ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
