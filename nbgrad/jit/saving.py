@@ -121,7 +121,7 @@ class Record:
         variant, parts = self.which, self.which.parts
         for reason in refusals(variant):
             raise reason
-        tree, kinds, sharing, enabled, dtype = key
+        tree, kinds, sharing, enabled, dtype, _ = key
         values = [x for x in parts.values if isinstance(x, Value)]
         results = [value for value in variant.program.results if value in variant.originals] if parts.live else []
         outputs = [*values, *parts.gradients, *(value for _, value in parts.writes), *parts.words, *results, *parts.saved]
