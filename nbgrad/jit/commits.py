@@ -8,6 +8,7 @@ from .devices import copying_plan
 from .ir import Value
 from .launches import launch
 from .steps import DeviceLaunch, Launch, Place, Schedule, Window
+from .update_tables import join_updates
 from .updates import UPDATE, plan_of_update
 
 __all__ = ["add_commits"]
@@ -29,6 +30,7 @@ def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], retu
                 schedule.steps[at] = made
                 for target in made.writes:
                     del waiting[target]
+    join_updates(schedule)
     copies = []
     for target, value in waiting.items():
         window = schedule.window(value)

@@ -369,11 +369,7 @@ def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row)
         elif kind == 4:
             repeat_step(code, at, table, start)
         elif kind == 5:
-            pair = at + 4
-            for k in range(code[at + 3]):
-                pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
-                pair = pair + 2
-            launch_there(cast(Plan, sequence.hosts[code[at + 2]]), pointers, operands[:0])
+            device_step(sequence, code, at, table, operands[:0])
         elif kind == 3:
             source: Callable = sequence.hosts[code[at + 2]]
             numbers = cast(tuple, source())
@@ -388,6 +384,16 @@ def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row)
                 return False
         at = at + size
     return number >= 0
+
+
+@native(cold=True)
+def device_step(sequence: Sequence, code: Words, at: int, table: int, others: Row) -> None:
+    """A step that is a plan of a GPU's; ``others``: as of ``launch_there``."""
+    pointers, pair = words(512), at + 4  # of tables, too
+    for k in range(code[at + 3]):
+        pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
+        pair = pair + 2
+    launch_there(cast(Plan, sequence.hosts[code[at + 2]]), pointers, others)
 
 
 @native(cold=True)

@@ -88,7 +88,7 @@ def draws(device):
 def ended_by_tests(device):
     x = numbers(device, 3, seed=1, grad=True)
     y = jit.while_loop(lambda x: (x * x).sum() < 100, lambda x: x * 2, x)
-    branch = lambda x: jit.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * x, x)  # noqa: E731
+    branch = lambda x: jit.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * x, x)
     batch = func.vmap(branch)(nbgrad.stack([x.detach(), -x.detach()]))
     return [y, *nbgrad.grad(y.sum(), x), branch(x), branch(-x), *nbgrad.grad(branch(-x).sum(), x), batch]
 
