@@ -142,12 +142,18 @@ def meta_of(x: Tensor) -> Meta:
 class Tensor(Members):
     """A multi-dimensional array that records what is computed from it.
 
-    Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like, never directly. Its operations are documented with the
-    functions of the same name.
+    Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like. ``Tensor(data)`` is of the default dtype whatever the data are,
+    ``Tensor(2, 3)`` has these sizes and no values yet, ``Tensor(x)`` shares the memory and the history of a tensor. Its
+    operations are documented with the functions of the same name.
+
+    Raises:
+        ArgumentError: of the constructor, a number where a sequence is expected, or data beside sizes.
 
     >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> isinstance(x, nbgrad.Tensor), x.is_leaf, (x * 2).is_leaf
     (True, True, False)
+    >>> nbgrad.Tensor([1, 2])
+    tensor([1., 2.])
     """
 
     __slots__ = ("_storage_", "_offset_", "layout", "_edge_", "_needs_grad_", "_meta_", "__weakref__", "__dict__")
@@ -164,13 +170,8 @@ class Tensor(Members):
     # (modes/overrides.py).
     _mark_: type | None = None
 
-    def __new__(cls, data: Any = None, *args, **kwargs):
-        if cls is Tensor:
-            raise ArgumentError("Tensor: cannot be made directly. Hint: nbgrad.tensor(data) or nbgrad.asarray(array).")
-        if data is None:
-            return object.__new__(cls)
-        source: Any = data if isinstance(data, Tensor) else CALLS["tensor"](data)
-        return source.detach().as_subclass(cls)
+    def __new__(cls, *args: Any, device: Any = None, **named: Any):
+        return CALLS["tensor_of_class"](cls, args, device, named)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
