@@ -491,7 +491,7 @@ ASK_FOR_THE_DEVICE = {
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport tensors.shared multiprocessing": (
+    "methods.files.memory methods.memory creation.pinning jit.literals data.transport tensors.shared multiprocessing": (
         "doors: what leaves a tensor, or comes in"
     ),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",

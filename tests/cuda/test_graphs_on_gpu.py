@@ -318,6 +318,23 @@ def test_traced_graphs_are_read_differentiated_and_compiled_again():
     assert x.grad.equal(expected[0]) and w.grad.equal(expected[1])
 
 
+@on_gpus
+def test_saved_functions_are_loaded_on_their_gpu(tmp_path):
+    """Programs, constants, draws and passes back."""
+    w = nbgrad.arange(6.0, device="cuda").reshape(3, 2)
+    f = jit.compile(lambda x: ((x @ w).sin().sum(), nn.functional.dropout(x, 0.5)))
+
+    def run(f):
+        x = numbers("cuda", 4, 3, seed=1, grad=True)
+        nbgrad.manual_seed(1)
+        y, dropped = f(x)
+        return [y, dropped, *nbgrad.grad(y, x)]
+
+    expected = run(f)
+    jit.save(f, tmp_path / "f.nbgrad", objects=False)
+    assert all(x.equal(y) for x, y in zip(run(jit.load(tmp_path / "f.nbgrad")), expected))
+
+
 def given_to(gradient, outs, inputs):
     """What ``df`` takes behind the cotangents."""
     captured = [inputs[k] for k in gradient.df_input_captured_inputs]
