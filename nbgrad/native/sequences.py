@@ -345,8 +345,8 @@ def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row)
     held: list | None = None
     if code[3] != 0:  # other threads may exchange what the tensors have while the lock is away
         held = arrays_of(outs, operands, sequence.constants)
-    if len(sequence.heaps) != 0:
-        take_rooms(sequence, table, number, outs, operands, held)
+        if len(sequence.heaps) != 0:
+            take_rooms(sequence, table, number, outs, operands, held)
     given: tuple | None = None
     pointers, at, start = words(128), 5, address_of_bytes(sequence.words)
     for _step in range(code[1]):
