@@ -100,10 +100,14 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
 
     try:
         if make is np.empty:
-            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
-        return fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
+            made = new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
+        else:
+            made = fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
+    if traces:
+        note_made(made._storage_)
+    return made
 
 
 def empty_of(layout: Layout, pin_memory: bool = False) -> Tensor:

@@ -267,7 +267,7 @@ def turning_plan(weight: Layout, groups: int) -> GeneralPlan | None:
     heads, channels, *size = weight.shape
     if heads == groups or channels == 1:
         return None
-    words = struct.pack("3q", channels, heads // groups, math.prod(size))
+    words = [channels, heads // groups, math.prod(size)]
     flags = PARALLEL if weight.numel >= LARGE else 0
     record = pack_record(turning(weight.dtype.name), groups * channels, 1, 1, (0,), flags, words)
     return GeneralPlan(record, (weight.like(shape=weight.shape).template,), (weight,))
