@@ -25,6 +25,7 @@ __all__ = [
     "Layout",
     "layout_of",
     "marked_layout",
+    "sparse_marks",
     "contiguous_strides",
     "like_strides",
     "common_strides",
@@ -43,6 +44,10 @@ class Mark:
 
 
 TRACED = Mark()
+
+# What marks the layouts of sparse tensors, which have no elements in memory: NOTE [Sparse layouts]. Nothing before nbgrad.sparse is
+# imported, as it is when the first such tensor is made.
+sparse_marks: set = set()
 
 
 class Layout:
@@ -105,6 +110,8 @@ class Layout:
     template: Tensor
 
     def __repr__(self) -> str:
+        if self.special in sparse_marks:
+            return repr(self.special)
         return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"
 
     def __reduce__(self):
