@@ -2,26 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbgrad
 
 from .. import Tensor
+from ..base.calls import CALLS
+from ..base.dtypes import float32, float64
 from ..base.errors import NotSupportedError, ShapeError
+from ..base.grad_mode import traces
+from ..tensors.batch_levels import is_batched
 from .conversions import coordinates, dense
 from .elements import add, in_layout_of
-from .layouts import sparse_coo
+from .layouts import sparse_coo, sparse_csc, sparse_csr
 from .places import compressed
 from .tensors import SparseTensor, handles, made, require_matrix, summed
 
 __all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]
 
 
+class Lines(NamedTuple):
+    """A matrix line by line: what the kernels of products take.
+
+    Attributes:
+        by_columns: whether lines are columns.
+        values: line by line.
+        begins: where in them each line begins, and where the last ends.
+        others: the place of each within its line.
+    """
+
+    by_columns: bool
+    values: Tensor
+    begins: Tensor
+    others: Tensor
+
+
+def has_kernels(a: SparseTensor, *dense: Tensor) -> bool:
+    """Whether products of these operands have kernels of their own."""
+    if a.dtype not in (float32, float64) or a.device.type != "cpu" or is_batched(a._given_):
+        return False
+    return all(x.dtype is a.dtype and x.device is a.device and not is_batched(x) for x in dense)
+
+
 def product(a: SparseTensor, y: Tensor) -> Tensor:
-    """A sparse matrix times a dense one: rows of y, times values, added up."""
+    """A sparse matrix times a dense one.
+
+    By kernels of its own, where there are some; elsewhere rows of y, times values, are added up.
+    """
+    if has_kernels(a, y):
+        by_columns, values, begins, others = in_lines(a)
+        if by_columns:
+            return CALLS["sparse_columns"](values, y, begins, others, a.shape[0])
+        return CALLS["sparse_rows"](values, y, begins, others)
     rows, columns = a._at
     terms = y.index_select(0, columns) * a._elements.unsqueeze(1)
     return terms.new_zeros(a.shape[0], y.shape[1]).index_add(0, rows, terms)
+
+
+def in_lines(a: SparseTensor) -> Lines:
+    """A matrix line by line: as it lies, if it does; else sorted by rows."""
+    by_columns = a._format_.compressed == 1
+    if not a.is_sparse and not a._format_.blocked:
+        return Lines(by_columns, a._given_, *a._places_)
+    by_columns, order, begins, others = a.remembered("lines", lambda: lines_of_elements(a))
+    return Lines(by_columns, a._elements if order is None else a._elements.index_select(0, order), begins, others)
+
+
+def lines_of_elements(a: SparseTensor) -> tuple[bool, Tensor | None, Tensor, Tensor]:
+    """Whether lines are columns, in which order the elements are to be taken (None: as they lie), and the places in that order."""
+    rows, columns = a._at
+    by_columns, order = False, None
+    if not (a.is_sparse and a._settled_):
+        sorted_already = [not traces and bool((lines.diff() >= 0).all()) for lines in (rows, columns)]
+        by_columns = sorted_already == [False, True]
+        order = None if any(sorted_already) else rows.argsort(stable=True)
+    if order is not None:
+        rows, columns = rows[order], columns[order]
+    lines, others = (columns, rows) if by_columns else (rows, columns)
+    return by_columns, order, compressed(lines, a.shape[int(by_columns)]), others.contiguous()
 
 
 def sparse_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
@@ -211,8 +269,13 @@ def sampled_addmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: Any 
     require_product("sampled_addmm", mat1, mat2)
     if tuple(input.shape) != (mat1.shape[0], mat2.shape[1]):
         raise ShapeError(f"sampled_addmm: input is {list(input.shape)}, expected {[mat1.shape[0], mat2.shape[1]]}.")
-    rows, columns = input._at
-    found = (mat1.index_select(0, rows) * mat2.t().index_select(0, columns)).sum(1)
+    if input._format_ in (sparse_csr, sparse_csc) and has_kernels(input, mat1, mat2):
+        by_columns, _, begins, others = in_lines(input)
+        lines, across = (mat2.t(), mat1) if by_columns else (mat1, mat2.t())
+        found = CALLS["sparse_dots"](lines, across, begins, others)
+    else:
+        rows, columns = input._at
+        found = (mat1.index_select(0, rows) * mat2.t().index_select(0, columns)).sum(1)
     return input._map(lambda values: values * beta + found.reshape(values.shape) * alpha)
 
 

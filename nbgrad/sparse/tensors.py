@@ -9,6 +9,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.calls import CALLS
 from ..base.errors import GradError, NotSupportedError, ShapeError
+from ..base.grad_mode import special, traces
 from ..graph.edges import RemovableHandle
 from ..methods.pytree import register_pytree_node
 from ..tensors.tensor import native, put_layout
@@ -126,10 +127,16 @@ class SparseTensor(Tensor):
         """The places of the elements, one a column: in the order of ``_elements``."""
         if self.is_sparse:
             return self._places_[0]
-        if "at" not in self._found_:
-            begins, others = self._places_
-            self._found_["at"] = spread(self._format_, begins, others, tuple(self._given_.shape[1:]))
-        return self._found_["at"]
+        begins, others = self._places_
+        return self.remembered("at", lambda: spread(self._format_, begins, others, tuple(self._given_.shape[1:])))
+
+    def remembered(self, name: str, make: Callable[[], Any]) -> Any:
+        """What follows from the places, made once: but where modes or captures would put their marks on it."""
+        if traces or special:
+            return make()
+        if name not in self._found_:
+            self._found_[name] = make()
+        return self._found_[name]
 
     @property
     def _elements(self) -> Tensor:
