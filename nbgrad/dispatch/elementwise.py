@@ -32,8 +32,8 @@ from .operands import (
     bind,
     gradient_bits,
     gradient_mask,
-    misfit,
     on_several_devices,
+    refitted,
     stored_numbers,
     stores_with_care,
     unwrap_number,
@@ -71,7 +71,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
     try:
         out = fresh(plan, *operands)
     except OverflowError as error:
-        raise misfit(op, operands, error) from None
+        return refitted(op, operands, error, lambda *fitted: launched(op, fitted))
     if mode.enabled:
         mask = gradient_mask(op, operands)
         if mask:
@@ -176,7 +176,7 @@ class ElementwiseCall:
                 try:
                     return run(input, other)
                 except OverflowError as error:  # to try costs nothing
-                    raise misfit(op, (input, other), error) from None
+                    return refitted(op, (input, other), error, run)
 
             names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
             call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)
@@ -188,7 +188,7 @@ class ElementwiseCall:
                 try:
                     return run(*operands)
                 except OverflowError as error:
-                    raise misfit(op, operands, error) from None
+                    return refitted(op, operands, error, run)
 
             attach(call, __signature__=op.signature)
         attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place, without its frame

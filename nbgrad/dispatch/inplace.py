@@ -37,8 +37,8 @@ from .operands import (
     gradient_mask,
     kinds_of,
     layouts_in,
-    misfit,
     on_several_devices,
+    refitted,
     require_divisor,
     stored_numbers,
     stores_with_care,
@@ -181,7 +181,7 @@ def inplace_call(op: Elementwise) -> Callable:
         try:
             return run(input, *others)
         except OverflowError as error:
-            raise misfit(op, others, error) from None
+            return refitted(op, (input, *others), error, run)
 
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     first, *rest = gradient_bits(op)
