@@ -72,7 +72,7 @@ PLACES: dict[str, str | None] = {
     "nn.modules.lazy": "nn.lazy",
     "nn.modules.linear": "nn",
     "nn.modules.loss": "nn",
-    "nn.modules.module": "nn.module",
+    "nn.modules.module": "nn.global_hooks",
     "nn.modules.normalization": "nn",
     "nn.modules.padding": "nn.padding",
     "nn.modules.pixelshuffle": "nn.rearranging",
