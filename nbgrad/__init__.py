@@ -97,7 +97,8 @@ _late = {
     **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     "summary": "nn.summary",
-    **dict.fromkeys(("sparse_coo", "sparse_coo_tensor", "sparse_csr", "sparse_csr_tensor"), "sparse"),
+    "GradScaler": "amp.grad_scaler",
+    **dict.fromkeys(("spmm", "sparse_coo", "sparse_coo_tensor", "sparse_csr", "sparse_csr_tensor"), "sparse"),
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

@@ -96,7 +96,7 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
-from .methods.files import load as load, save as save
+from .methods.files import load as load, save as save, trusted as serialization
 from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
@@ -152,6 +152,7 @@ from .signal.periodic import (
 )
 from .sparse.making import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
 from .sparse.tensors import sparse_coo as sparse_coo, sparse_csr as sparse_csr
+from .tensors import untyped as storage
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
     MemoryFormat, MemoryFormat as memory_format, channels_last as channels_last, channels_last_3d as channels_last_3d,
@@ -159,6 +160,7 @@ from .tensors.memory_format import (
 )
 from .tensors.storage import Device, Device as device
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
+from .utilities import distributed as distributed, hub as hub, types as types
 
 class BFloat16Tensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.bfloat16)`` and of ``empty(*sizes, dtype=nbgrad.bfloat16)``."""

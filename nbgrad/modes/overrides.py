@@ -30,7 +30,9 @@ from ..views import base_of
 from .interpreters import Call, Presence, interpret, register
 
 __all__ = [
+    "BaseTorchFunctionMode",
     "FunctionMode",
+    "TorchFunctionMode",
     "as_subclass",
     "disabled",
     "functions_of",
@@ -397,6 +399,30 @@ class FunctionMode(Presence):
         _state.modes.remove(self)
 
 
+class TorchFunctionMode(FunctionMode):
+    """A ``FunctionMode`` whose method has torch's name, ``__torch_function__(self, func, types, args=(), kwargs=None)``.
+
+    >>> import nbgrad
+    >>> class Names(nbgrad.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     y = nbgrad.ones(2).sin()
+    sin
+    """
+
+    def __nbgrad_function__(self, func: Callable, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
+        return self.__torch_function__(func, types, args, kwargs)
+
+    def __torch_function__(self, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
+        """What a call means: by default what it is."""
+        return func(*args, **(kwargs or {}))
+
+
+BaseTorchFunctionMode = TorchFunctionMode
+
+
 # ---- what a Tensor has beside its operations -----------------------------------------------------------------------
 
 
@@ -453,9 +479,25 @@ def prepare_subclass(cls: type) -> None:
     """Have the methods ``ASKING`` of a subclass that overrides functions ask it, where it has no others of its own."""
     if OVERRIDING not in unusual:
         unusual.append(OVERRIDING)
+    if "__torch_function__" in vars(cls) and "__nbgrad_function__" not in vars(cls):
+        take_torchs_name(cls)
     for name in ASKING:
         if getattr(cls, name) is vars(Tensor)[name]:
             setattr(cls, name, asking_method(vars(Tensor)[name]))
+
+
+def take_torchs_name(cls: Any) -> None:
+    """Let a subclass that was written for torch be asked by the name that it has for the method.
+
+    Only then Tensor has that name too, for ``super()``: a torch that is imported beside asks whatever has it.
+    """
+
+    def asked(cls, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
+        return cls.__torch_function__(func, types, args, kwargs)
+
+    cls.__nbgrad_function__ = classmethod(asked)
+    if not hasattr(Tensor, "__torch_function__"):
+        Tensor.__torch_function__ = classmethod(default_function)
 
 
 def install_overrides() -> None:

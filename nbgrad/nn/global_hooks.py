@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import Parameter
 from ..graph.edges import RemovableHandle
 from ..graph.node import add_hook
+from .buffers import Buffer
 from .hooks import EVERYWHERE, ForwardHook
 from .members import BUFFER, MODULE, PARAMETER, when_registered
 from .module import Module
 from .state import IncompatibleKeys
 
 __all__ = [
+    "Buffer",
     "IncompatibleKeys",
     "Module",
+    "Parameter",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
@@ -28,6 +32,13 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
+
+
+_IncompatibleKeys = IncompatibleKeys  # torch's names
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    return s_.replace("\n", "\n" + " " * numSpaces)
 
 
 def everywhere(kind: str, hook: Any) -> RemovableHandle:

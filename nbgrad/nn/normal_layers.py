@@ -100,6 +100,9 @@ class _BatchNorm(Module):
         )
 
 
+_NormBase = _BatchNorm  # torch's name
+
+
 class BatchNorm1d(_BatchNorm):
     """Batch normalisation of ``(batch, channels)`` or ``(batch, channels, length)``.
 

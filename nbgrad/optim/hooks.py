@@ -1,8 +1,8 @@
 """Hooks of optimizers: before and after a step, of one optimizer or of all; and around its states.
 
-NOTE [Steps with hooks]: a class may define ``step`` itself, as users' optimizers do. So hooks are called around whatever ``step`` is,
-by a function that takes its place in every class, from the first hook of a step on: steps of programs without hooks cost nothing.
-A ``step`` that calls its superclass's is one step.
+NOTE [Steps with hooks]: a class may define ``step`` itself, as users' optimizers do. So hooks are called around whatever ``step``
+is, by a function that takes its place in every class, from the first hook of a step on: steps of programs without hooks cost
+nothing. A ``step`` that calls its superclass's is one step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from ..base.errors import ArgumentError
 from ..graph.edges import RemovableHandle
 from ..graph.node import Hooks, add_hook
 
-__all__ = ["REGISTERED", "Hooked", "StateHooks", "StepHooks", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = [
+    "REGISTERED",
+    "Hooked",
+    "StateHooks",
+    "StepHooks",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+]
 
 
 class StepHooks:

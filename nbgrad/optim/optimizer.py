@@ -172,7 +172,9 @@ class Optimizer(Hooked):
             capture.refuse(f"{self._name}.step: its class has no varying", "name the options that update hands to fused_update")
             return
         if self._calls_hooks():
-            capture.refuse(f"{self._name}.step: hooks are called around it", "step outside of the compiled function, or without hooks")
+            capture.refuse(
+                f"{self._name}.step: hooks are called around it", "step outside of the compiled function, or without hooks"
+            )
             return
         held = vars(self)
         names: list[Any] = [held, "state", self.state, held, "param_groups", self.param_groups]
@@ -215,7 +217,12 @@ class Optimizer(Hooked):
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise ArgumentError(f'{self._name}: a parameter group is {param_group!r}, expected a dict with "params".')
         names, params = self._separated(param_group["params"])
-        group: dict[str, Any] = {**self.defaults, **param_group, **({"param_names": names} if names else {}), "params": self._checked(params)}
+        group: dict[str, Any] = {
+            **self.defaults,
+            **param_group,
+            **({"param_names": names} if names else {}),
+            "params": self._checked(params),
+        }
         if missing := [name for name, value in group.items() if value is required]:
             raise RangeError(f"{self._name}: a parameter group has no {missing[0]!r}, which every group must have.")
         self.check(group)

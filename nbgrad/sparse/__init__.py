@@ -12,7 +12,7 @@ tensor([3., 9.])
 
 from __future__ import annotations
 
-from .functions import addmm, log_softmax, mm, softmax, spdiags, sum
+from .functions import addmm, log_softmax, mm, softmax, spdiags, spmm, sum
 from .making import sparse_coo_tensor, sparse_csr_tensor, to_sparse, to_sparse_csr
 from .tensors import SparseLayout, SparseTensor, sparse_coo, sparse_csr
 
@@ -28,6 +28,7 @@ __all__ = [
     "sparse_csr",
     "sparse_csr_tensor",
     "spdiags",
+    "spmm",
     "sum",
     "to_sparse",
     "to_sparse_csr",

@@ -73,6 +73,9 @@ def mm(input: Any, mat2: Any) -> Any:
     return product(mat2.t(), input.t()).t() if isinstance(mat2, SparseTensor) else nbgrad.mm(input, mat2)
 
 
+spmm = mm  # torch's older name
+
+
 @handles("matmul", "mv")
 def matmul(input: Any, other: Any) -> Any:
     """``mm``, and products with a vector."""
