@@ -106,7 +106,8 @@ return_types from_file histogramdd nonzero_static hash_tensor empty_permuted seg
 = not there yet
 
 Event Stream StreamObjType DeviceObjType AcceleratorError accelerator.Graph accelerator.device_index accelerator.get_*
-accelerator.empty_host_cache accelerator.graphs accelerator.memory accelerator.reset_accumulated_memory_stats mtia *autocast_ipu* *autocast_xla*
+accelerator.empty_host_cache accelerator.graphs accelerator.memory accelerator.reset_accumulated_memory_stats
+mtia *autocast_ipu* *autocast_xla*
 profiler_allow_cudagraph_* init_num_threads prepare_multiprocessing_environment
 = other accelerators than CUDA: `cuda.Stream`, `cuda.Event`
 

@@ -88,6 +88,7 @@ PLACES: dict[str, str | None] = {
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "hub": "utilities.hub",
+    "library": "func.custom_ops",
     "memory": "methods.memory",
     "mps": "backends.absent",
     "nn.common_types": "nn.tuples",

@@ -22,6 +22,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
+from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
 from ..tensors.layout import marked_layout
@@ -30,7 +31,6 @@ from ..views import base_of
 from .interpreters import Call, Presence, interpret, register
 
 __all__ = [
-    "BaseTorchFunctionMode",
     "FunctionMode",
     "TorchFunctionMode",
     "as_subclass",
@@ -79,7 +79,7 @@ def overriding_type(x: Any) -> type | None:
     if isinstance(x, Tensor):
         return x.layout.special if isinstance(x.layout.special, type) else None
     kind = type(x)
-    return kind if hasattr(kind, "__nbgrad_function__") else None
+    return kind if overrides_functions(kind) else None
 
 
 def overriding_types(arguments: Any) -> tuple[type, ...]:
@@ -181,6 +181,13 @@ def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple =
         if type(result) is Tensor and any(result is x for x in given):  # a plain tensor that was written to stays one
             result = CALLS["alias"](result)
     return converted(result, cls)
+
+
+def default_torch_function(cls, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The default under torch's name, for ``super().__torch_function__(...)``; a function of torch's own is not implemented."""
+    if _state.off:  # the function asks again, as torch's do: it is none of nbgrad's
+        return NotImplemented
+    return default_function(cls, func, types, args, kwargs)
 
 
 def converted(result: Any, cls: type) -> Any:
@@ -335,7 +342,7 @@ def is_tensor_like(inp: Any) -> bool:
     >>> nbgrad.overrides.is_tensor_like(nbgrad.ones(2)), nbgrad.overrides.is_tensor_like([1.0])
     (True, False)
     """
-    return isinstance(inp, Tensor) or hasattr(type(inp), "__nbgrad_function__")
+    return isinstance(inp, Tensor) or overrides_functions(type(inp))
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
@@ -369,6 +376,8 @@ def resolve_name(f: Callable) -> str | None:
 class FunctionMode(Presence):
     """Subclass it with ``__nbgrad_function__(self, func, types, args, kwargs)``: while active, all of this thread's calls go there.
 
+    ``TorchFunctionMode`` is the same class, and ``__torch_function__`` another name of the method.
+
     Inside of that method the mode is off, so ``func(*args, **kwargs)`` does the work.
 
     >>> import nbgrad
@@ -387,6 +396,11 @@ class FunctionMode(Presence):
         """What a call means."""
         return NotImplemented
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if TORCHS in vars(cls):
+            adopt_torch_name(cls)
+
     def __enter__(self) -> FunctionMode:
         _state.modes.append(self)
         special.append(self)
@@ -399,28 +413,7 @@ class FunctionMode(Presence):
         _state.modes.remove(self)
 
 
-class TorchFunctionMode(FunctionMode):
-    """A ``FunctionMode`` whose method has torch's name, ``__torch_function__(self, func, types, args=(), kwargs=None)``.
-
-    >>> import nbgrad
-    >>> class Names(nbgrad.overrides.TorchFunctionMode):
-    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
-    ...         print(func.__name__)
-    ...         return func(*args, **(kwargs or {}))
-    >>> with Names():
-    ...     y = nbgrad.ones(2).sin()
-    sin
-    """
-
-    def __nbgrad_function__(self, func: Callable, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
-        return self.__torch_function__(func, types, args, kwargs)
-
-    def __torch_function__(self, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
-        """What a call means: by default what it is."""
-        return func(*args, **(kwargs or {}))
-
-
-BaseTorchFunctionMode = TorchFunctionMode
+TorchFunctionMode = BaseTorchFunctionMode = FunctionMode
 
 
 # ---- what a Tensor has beside its operations -----------------------------------------------------------------------
@@ -479,25 +472,9 @@ def prepare_subclass(cls: type) -> None:
     """Have the methods ``ASKING`` of a subclass that overrides functions ask it, where it has no others of its own."""
     if OVERRIDING not in unusual:
         unusual.append(OVERRIDING)
-    if "__torch_function__" in vars(cls) and "__nbgrad_function__" not in vars(cls):
-        take_torchs_name(cls)
     for name in ASKING:
         if getattr(cls, name) is vars(Tensor)[name]:
             setattr(cls, name, asking_method(vars(Tensor)[name]))
-
-
-def take_torchs_name(cls: Any) -> None:
-    """Let a subclass that was written for torch be asked by the name that it has for the method.
-
-    Only then Tensor has that name too, for ``super()``: a torch that is imported beside asks whatever has it.
-    """
-
-    def asked(cls, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
-        return cls.__torch_function__(func, types, args, kwargs)
-
-    cls.__nbgrad_function__ = classmethod(asked)
-    if not hasattr(Tensor, "__torch_function__"):
-        Tensor.__torch_function__ = classmethod(default_function)
 
 
 def install_overrides() -> None:
@@ -505,6 +482,7 @@ def install_overrides() -> None:
     told_of_subclasses.append(prepare_subclass)
     members = {
         "__nbgrad_function__": classmethod(default_function),
+        TORCHS: classmethod(default_torch_function),
         "as_subclass": as_subclass,
         "_make_subclass": staticmethod(make_subclass),
         "detach": interpreted_method("detach", vars(Tensor)["detach"]),

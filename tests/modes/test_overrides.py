@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 
 import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.overrides import TorchFunctionMode
 
 
 class Metres(nbgrad.Tensor):
@@ -436,27 +434,3 @@ def test_functions_are_asked_call_by_call():
     with Names():
         y = Square.apply(x)
     assert names == ["mul"] and type(y) is Metres and nbgrad.grad(y.sum(), x)[0].tolist() == [2, 2]
-
-
-def test_types_and_modes_that_were_written_for_torch():
-    """Subclasses and modes are asked by torch's name for the method; ``super()`` does the usual, in a subclass's subclass too."""
-    seen = []
-
-    class Logged(nbgrad.Tensor):
-        @classmethod
-        def __torch_function__(cls, func, types, args=(), kwargs=None):
-            seen.append((func.__name__, [kind.__name__ for kind in types]))
-            return super().__torch_function__(func, types, args, kwargs or {})
-
-    class Further(Logged):
-        pass
-
-    y = nbgrad.ones(2).as_subclass(Further) * 2
-    assert type(y) is Further and y.tolist() == [2.0, 2.0] and seen == [("mul", ["Further"])]
-
-    class Doubling(TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            return super().__torch_function__(func, types, args, kwargs) * 2
-
-    with Doubling():
-        assert nbgrad.ones(1).sin().item() == pytest.approx(2 * math.sin(1))
