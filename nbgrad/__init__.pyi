@@ -22,6 +22,7 @@ from .amp.autocast_mode import (
     set_autocast_cpu_enabled as set_autocast_cpu_enabled, set_autocast_dtype as set_autocast_dtype,
     set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype,
 )
+from .amp.grad_scaler import GradScaler as GradScaler
 from .anomaly import (
     detect_anomaly as detect_anomaly, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
@@ -96,7 +97,7 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
-from .methods.files import load as load, save as save, trusted as serialization
+from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
@@ -150,16 +151,19 @@ from .signal.periodic import (
     bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
     hann_window as hann_window, kaiser_window as kaiser_window,
 )
+from .sparse.functions import mm as spmm
 from .sparse.making import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
 from .sparse.tensors import sparse_coo as sparse_coo, sparse_csr as sparse_csr
 from .tensors import untyped as storage
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
-    MemoryFormat, MemoryFormat as memory_format, channels_last as channels_last, channels_last_3d as channels_last_3d,
-    contiguous_format as contiguous_format, preserve_format as preserve_format, strided as strided,
+    MemoryFormat, MemoryFormat as memory_format, Strided as layout, channels_last as channels_last,
+    channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, preserve_format as preserve_format,
+    strided as strided,
 )
 from .tensors.storage import Device, Device as device
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
+from .tensors.untyped import UntypedStorage as UntypedStorage
 from .utilities import distributed as distributed, hub as hub, types as types
 
 class BFloat16Tensor(Tensor, metaclass=TensorType):

@@ -22,13 +22,15 @@ PAGE = Path(__file__).parents[1] / "docs" / "differences.md"
 BEGIN, END = "<!-- names that are left out: tools/left_out.py -->", "<!-- end -->"
 
 # Where programs look for names.
-PLACES = """accelerator amp autograd autograd.anomaly_mode autograd.forward_ad autograd.function autograd.functional
-autograd.grad_mode autograd.gradcheck autograd.graph autograd.profiler autograd.variable backends compiler cuda cuda.amp distributions
-fft func hub jit linalg multiprocessing nn nn.attention nn.functional nn.init nn.modules.module nn.modules.utils nn.parallel
+PLACES = """
+accelerator amp autograd autograd.anomaly_mode autograd.forward_ad autograd.function autograd.functional autograd.grad_mode
+autograd.gradcheck autograd.graph autograd.profiler autograd.variable backends compiler cuda cuda.amp distributions fft func hub
+jit library linalg multiprocessing nn nn.attention nn.functional nn.init nn.modules.module nn.modules.utils nn.parallel
 nn.parameter nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim optim.lr_scheduler
 optim.optimizer optim.swa_utils overrides profiler random serialization signal.windows sparse special testing types utils
 utils._pytree utils.benchmark utils.checkpoint utils.data utils.data.distributed utils.dlpack utils.flop_counter utils.hooks
-utils.model_zoo""".split()
+utils.model_zoo
+""".split()
 
 # What torch leaves in its modules without meaning it for programs: other modules' names, helpers, pieces of documentation.
 INTERNAL = """*.TYPE_CHECKING *_notes *_args *classproperty *.handle_torch_function *.has_torch_function* *.is_tensor_like parse_*
@@ -53,9 +55,9 @@ distributed futures nn.parallel.comm nn.parallel.data_parallel nn.parallel.gathe
 nn.parallel.replicate nn.parallel.scatter* nn.parallel.DistributedDataParallelCPU is_distributed
 = no process groups, no copies of a model: `distributed` says that there are none, `nn.DataParallel` is its module
 
-fx export library classes ops compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
+fx export classes ops compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
 compiler.CacheInfo compiler.*guard* compiler.list_backends compiler.load_compiled_function compiler.nested_compile_region
-compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy
+compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy library.*
 = graphs and operations are made otherwise: `compile`, `jit.trace`, `declare`; there is one compiler
 
 Script* *Script* jit.*Traced* jit.Tracing* jit.*flatbuffer* jit.frontend jit.fuser jit.*onednn* jit.export_opnames
@@ -81,8 +83,9 @@ nn.functional.SwizzleType
 = dtypes that are not there
 
 nested masked sparse_bs* sparse_csc_tensor sparse_compressed_tensor ccol_indices_copy col_indices_copy crow_indices_copy
-row_indices_copy indices_copy values_copy resize_as_sparse_ dsmm hsmm hspmm smm saddmm sspaddmm sparse.*Tensor* sparse.as_sparse_gradcheck sparse.sampled_addmm sparse.semi_structured
-sparse.solve sparse.spsolve sparse.to_sparse_semi_structured sparse.check_sparse_tensor_invariants
+row_indices_copy indices_copy values_copy resize_as_sparse_ dsmm hsmm hspmm smm saddmm sspaddmm sparse.*Tensor*
+sparse.as_sparse_gradcheck sparse.sampled_addmm sparse.semi_structured sparse.solve sparse.spsolve
+sparse.to_sparse_semi_structured sparse.check_sparse_tensor_invariants
 = layouts that are not there: nested, masked, blocks and columns of sparse ones; `SparseTensor` has coordinates and rows
 
 *Storage StorageBase
@@ -102,13 +105,13 @@ linalg.ldl_* geqrf ormqr lobpcg
 eig symeig lstsq lu matrix_rank solve
 = torch left them as errors: `linalg` has them; `lu` is a method
 
-return_types from_file histogramdd nonzero_static hash_tensor empty_permuted segment_reduce quasirandom range func.rearrange random.thread_safe_generator thread_safe_generator
+return_types from_file histogramdd nonzero_static hash_tensor empty_permuted segment_reduce quasirandom range func.rearrange
+random.thread_safe_generator thread_safe_generator
 = not there yet
 
 Event Stream StreamObjType DeviceObjType AcceleratorError accelerator.Graph accelerator.device_index accelerator.get_*
-accelerator.empty_host_cache accelerator.graphs accelerator.memory accelerator.reset_accumulated_memory_stats
-mtia *autocast_ipu* *autocast_xla*
-profiler_allow_cudagraph_* init_num_threads prepare_multiprocessing_environment
+accelerator.empty_host_cache accelerator.graphs accelerator.memory accelerator.reset_accumulated_memory_stats mtia
+*autocast_ipu* *autocast_xla* profiler_allow_cudagraph_* init_num_threads prepare_multiprocessing_environment
 = other accelerators than CUDA: `cuda.Stream`, `cuda.Event`
 
 cuda.*Storage cuda.CUDAPluggableAllocator cuda.caching_allocator_* cuda.change_current_allocator cuda.get_allocator_backend
