@@ -51,11 +51,11 @@ autograd.profiler_legacy autograd.SavedTensor""".split()
 
 # Names without "torch.", with stars, and behind the sign why they are left out.
 TEXT = """
-distributed futures nn.parallel.comm nn.parallel.data_parallel nn.parallel.gather nn.parallel.parallel_apply
+distributed.* futures nn.parallel.comm nn.parallel.data_parallel nn.parallel.gather nn.parallel.parallel_apply
 nn.parallel.replicate nn.parallel.scatter* nn.parallel.DistributedDataParallelCPU is_distributed
 = no process groups, no copies of a model: `distributed` says that there are none, `nn.DataParallel` is its module
 
-fx export classes ops compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
+fx export classes ops.* compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
 compiler.CacheInfo compiler.*guard* compiler.list_backends compiler.load_compiled_function compiler.nested_compile_region
 compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy library.*
 = graphs and operations are made otherwise: `compile`, `jit.trace`, `declare`; there is one compiler
