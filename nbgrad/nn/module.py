@@ -162,6 +162,10 @@ class Module(Stateful, Convertible):
             """Called for names that are not there, by subclasses as well that look elsewhere then."""
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a copy or a pickle. Defined here, so that no ``__getattr__`` is asked for it, and for ``super()``."""
+        self.__dict__.update(state)
+
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
         self._kinds_.pop(name, None)

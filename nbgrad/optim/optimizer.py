@@ -317,12 +317,16 @@ class Optimizer(Hooked):
             params[position]: {name: _restored(name, value, params[position]) for name, value in values.items()}
             for position, values in state_dict["state"].items()
         }
-        self.state = defaultdict(dict, state)
-        self.param_groups = [
+        groups = [
             {**ours, **deepcopy(_options(theirs))}
             for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)
         ]
+        self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
         self._after_loading()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a copy, a pickle or a loaded state has; extended by classes that fill in options which older ones lack."""
+        self.__dict__.update(state)
 
     def _params(self) -> Iterable[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)

@@ -414,7 +414,7 @@ def test_attributes_that_are_looked_for_elsewhere():
             except AttributeError:
                 return getattr(self.module, name)
 
-    wrapped = Wrapped(nn.Linear(2, 3))
+    wrapped = copy.deepcopy(Wrapped(nn.Linear(2, 3)))
     assert wrapped.out_features == 3 and wrapped.weight is wrapped.module.weight
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'depth'"):
         wrapped.depth

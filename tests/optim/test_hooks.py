@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 import nbgrad
@@ -121,6 +123,21 @@ def test_options_that_every_group_must_have():
     assert Demanding([{"params": [x], "lr": 0.5}]).param_groups[0]["lr"] == 0.5
     with pytest.raises(ValueError, match="has no 'lr'"):
         Demanding([x])
+
+
+def test_options_that_older_states_lack():
+    """A class fills them in where states are taken: in copies, and in what is loaded."""
+
+    class Newer(Own):
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("decay", 0.25)
+
+    optimizer = descent(Newer)
+    assert "decay" not in optimizer.param_groups[0] and copy.deepcopy(optimizer).param_groups[0]["decay"] == 0.25
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert optimizer.param_groups[0]["decay"] == 0.25
 
 
 def test_hooks_around_states():
