@@ -195,7 +195,7 @@ def inv(A):
     Raises:
         LinAlgError: one is singular. ShapeError, DTypeError: no square matrices of single or double precision.
     """
-    return scalar.inverse_matrix(checked("linalg.inv", A, True))
+    return scalar.inverse_matrix(checked("linalg.inv", A, True), True)
 
 
 def require_regular(name: str, info) -> None:
@@ -212,14 +212,16 @@ def require_regular(name: str, info) -> None:
         )
 
 
-def regular(name: str, A, check_errors: bool) -> tuple:
-    """Square matrices with ones in the place of singular ones, and what order their first part without a pivot has."""
-    info = scalar.singular_order(checked(name, A, True).detach())
+def without_pivot(name: str, A, found, check_errors: bool):
+    """The order of the first part without a pivot of matrices with which something was found.
+
+    Raises:
+        LinAlgError: there is one, if ``check_errors``.
+    """
+    info = scalar.singular_order(A.detach(), found.detach())
     if check_errors:
         require_regular(name, info)
-    if not values_of(whole(info)).any():
-        return A, info
-    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A), info
+    return info
 
 
 @at_once(lambda A, check_errors=False: ("inverse", (A,), {}, inverse_with_info))
@@ -229,21 +231,13 @@ def inv_ex(A, *, check_errors=False):
     Raises:
         LinAlgError: one is singular, if ``check_errors``.
     """
-    try:
-        return InverseWithInfo(inv(A), nothing_said(A))
-    except LinAlgError:
-        regular_A, info = regular("linalg.inv_ex", A, check_errors)
-    return InverseWithInfo(without_singular(scalar.inverse_matrix(regular_A), info, 2), info)
+    inverse = scalar.inverse_matrix(checked("linalg.inv_ex", A, True), False)
+    return InverseWithInfo(inverse, without_pivot("linalg.inv_ex", A, inverse, check_errors))
 
 
 def nothing_said(A):
     """The reports of matrices that are as they should be."""
     return factories.zeros(A.shape[:-2], dtype=int32, device=A.device)
-
-
-def without_singular(x, info, ndim: int):
-    """NaN in the place of what belongs to singular matrices, of so many dimensions."""
-    return scalar.where((info > 0).reshape((*info.shape, *(1,) * ndim)), math.nan, x)
 
 
 def same_batch(name: str, x, y) -> tuple:
@@ -268,18 +262,26 @@ def solve(A, B, *, left=True):
     Raises:
         LinAlgError: A is singular. ShapeError: they do not go together.
     """
-    checked("linalg.solve", A, True)
-    require_tensors("linalg.solve", B)
+    x, y, finish = system("linalg.solve", A, B, left)
+    return finish(scalar.solve_system(x, y, True))
+
+
+def system(name: str, A, B, left: bool) -> tuple:
+    """The x and y of ``x @ z = y``, and what makes of z the solution.
+
+    Raises:
+        ShapeError: they do not go together.
+    """
+    checked(name, A, True)
+    require_tensors(name, B)
     is_vector = are_vectors(A, B)
     if is_vector and not left:
-        raise ShapeError("linalg.solve: B is a vector, expected a matrix with left=False.")
-    y = B.unsqueeze(-1) if is_vector else checked("linalg.solve", B)
+        raise ShapeError(f"{name}: B is a vector, expected a matrix with left=False.")
+    y = B.unsqueeze(-1) if is_vector else checked(name, B)
     if y.shape[-2 if left else -1] != A.shape[-1]:
-        raise ShapeError(f"linalg.solve: A {list(A.shape)} and B {list(B.shape)} do not go together.")
-    x = A if left else A.mT
-    x, y = same_batch("linalg.solve", x, y if left else y.mT)
-    out = scalar.solve_system(x, y)
-    return out.squeeze_dim(-1) if is_vector else out if left else out.mT
+        raise ShapeError(f"{name}: A {list(A.shape)} and B {list(B.shape)} do not go together.")
+    x, y = same_batch(name, A if left else A.mT, y if left else y.mT)
+    return x, y, (lambda out: out.squeeze_dim(-1)) if is_vector else (lambda out: out if left else out.mT)
 
 
 @at_once(lambda A, B, left=True, check_errors=False: ("solve", (A, B), {}, result_with_info) if left and A.ndim == B.ndim else None)
@@ -289,11 +291,9 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     Raises:
         LinAlgError: a matrix is singular, if ``check_errors``.
     """
-    try:
-        return SolveWithInfo(solve(A, B, left=left), nothing_said(A))
-    except LinAlgError:
-        regular_A, info = regular("linalg.solve_ex", A, check_errors)
-    return SolveWithInfo(without_singular(solve(regular_A, B, left=left), info, 1 if are_vectors(A, B) else 2), info)
+    x, y, finish = system("linalg.solve_ex", A, B, left)
+    out = scalar.solve_system(x, y, False)
+    return SolveWithInfo(finish(out), without_pivot("linalg.solve_ex", A, out, check_errors))
 
 
 @at_once(
@@ -429,14 +429,9 @@ def cholesky(A, *, upper=False):
 def cholesky_ex(A, *, upper=False, check_errors=False):
     """(L, info); info is the order of the first part that is not positive definite, 0 if there is none."""
     checked("linalg.cholesky_ex", A, True)
-    if not check_errors:
-        try:
-            return WithInfo(cholesky(A, upper=upper), nothing_said(A))
-        except LinAlgError:
-            pass
     A = h(A).resolve_conj() if upper else A
-    low, info = scalar.cholesky_factor(A, bool(check_errors)), scalar.cholesky_info(A)
-    return WithInfo(h(low).resolve_conj() if upper else low, info)
+    low = scalar.cholesky_factor(A, bool(check_errors))
+    return WithInfo(h(low).resolve_conj() if upper else low, scalar.cholesky_info(A.detach(), low.detach()))
 
 
 @at_once(lambda L, upper=False: ("cholesky_inverse", (L,), {"upper": bool(upper)}, first))
