@@ -10,7 +10,7 @@ Source of names, numbers and order of parameters: cuSOLVER Library and cuBLAS Li
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...base.bounded import keep
 from ...base.locks import cached_once, new_rlock
@@ -174,6 +174,7 @@ class Session:
         self.gpu, self.stream, self.dtype, self.space = gpu, stream, dtype, space
         self.found, self.handles = found, handles_of(gpu)
         self.kind = TYPES[dtype].element
+        self.hosts: list[Any] = []  # memory of the host that functions work in, which may outlast the call
         self.real = TYPES[{"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)].element
 
     def solve(self, function: str, *arguments: int) -> None:
@@ -186,6 +187,7 @@ class Session:
         """Call a function with the memory that it works in; ``asked``: the arguments of the question how much that is."""
         work = work_of(self.gpu, function, asked, count)
         here = ctypes.create_string_buffer(max(work.here, 1))
+        self.hosts.append(here)
         kept, there = self.space(max(work.there, 1))
         self.solve(function, *arguments, there, work.there, ctypes.addressof(here), work.here, info, *count)
 

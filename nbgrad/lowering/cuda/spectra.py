@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.calls import CALLS
-from ...base.dtypes import complex64
+from ...base.dtypes import complex64, complex128, float32
 from ...base.errors import LinAlgError
 from ...creation import factories
 from ...kernels.cuda.cusolver import SMALL, solvers
@@ -50,28 +50,28 @@ def require_found(here: Matrices, what: str, said: np.ndarray) -> None:
 
 
 def hermitian(op: Any, x: Tensor, upper: bool, vectors: bool) -> tuple[Tensor, Tensor]:
-    """Eigenvalues, and vectors in rows. By columns the matrix is its conjugate, of the other triangle; and so are the vectors."""
-    here, v, n = Matrices(op, x), copied(x), x.layout.shape[-1]
-    w = here.new((*here.batch, n), here.real)
-    if are_together(here):
+    """Eigenvalues, and vectors in rows. By columns the matrix is its conjugate, of the other triangle; and so are the vectors.
+
+    Those of a batch are decomposed by one call, where the library has ``syevBatched``; complex64 in double precision, since of
+    that dtype it has been seen to give wrong vectors and say nothing. The same is known of the older ``syevjBatched``.
+
+    Source: https://github.com/JuliaGPU/CUDA.jl/pull/2577, https://github.com/cupy/cupy/issues/4847,
+    https://github.com/pytorch/pytorch/issues/192483.
+    """
+    here, n = Matrices(op, x), x.layout.shape[-1]
+    together = here.count > 1 and here.session.has("cusolverDnXsyevBatched")
+    if together and x.layout.dtype is complex64:
+        w, v = hermitian(op, x.to(complex128), upper, vectors)
+        return w.to(float32), v.to(complex64)
+    v, w, session = copied(x), here.new((*here.batch, n), here.real), here.session
+    if together:
         here.parts(
-            SIDE_BY_SIDE, lambda count, a, w, info: here.session.hermitian_of_many(vectors, not upper, n, a, w, info, count), v, w
+            SIDE_BY_SIDE, lambda count, a, w, info: session.hermitian_of_many(vectors, not upper, n, a, w, info, count), v, w
         )
     else:
-        here.each(lambda a, w, info: here.session.hermitian(vectors, not upper, n, a, w, info), v, w)
+        here.each(lambda a, w, info: session.hermitian(vectors, not upper, n, a, w, info), v, w)
     require_found(here, "Eigenvalues", numbers(said(here, is_finite(x, upper))))
     return w, v
-
-
-def are_together(here: Matrices) -> bool:
-    """Whether Hermitian matrices are decomposed by one call.
-
-    Not those of complex64, of which the library has been seen to give wrong vectors and say nothing; nor by its older
-    ``syevjBatched``, of which the same is known.
-
-    Source: https://github.com/pytorch/pytorch/issues/192483, https://github.com/cupy/cupy/issues/4847.
-    """
-    return here.count > 1 and here.layout.dtype is not complex64 and here.session.has("cusolverDnXsyevBatched")
 
 
 @solver("eigh_row")
