@@ -118,6 +118,26 @@ def test_square_matrices(dtype, shape):
     close(linalg.matrix_exp(x / 8), exponential if b.dtype.kind == "c" else exponential.real)
 
 
+EMPTY = (
+    linalg.inv,
+    linalg.det,
+    linalg.cholesky,
+    linalg.eigvalsh,
+    linalg.svdvals,
+    lambda x: linalg.qr(x)[1],
+    lambda x: linalg.solve(x, x),
+)
+
+
+@on_gpus
+@pytest.mark.parametrize("shape", [(0, 3, 3), (2, 0, 0)])
+def test_of_nothing(shape):
+    """An empty batch, and matrices without elements, have the CPU's results, for which the host does no work of the GPU's."""
+    x = nbgrad.zeros(shape, dtype=nbgrad.float64)
+    for call in EMPTY:
+        close(call(x.cuda()), call(x).numpy())
+
+
 @on_gpus
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operands_as_they_lie(dtype):

@@ -143,7 +143,9 @@ def solver(*names: str, square: bool = True, fits: Callable[..., bool] | None = 
             for x in tensors:
                 require_matrices(op.public, x, square and x is tensors[0])
             layouts = [x.layout for x in tensors]
-            if not all(x.numel for x in layouts) or solvers() is None or not (fits is None or fits(*layouts)):
+            if not all(x.numel for x in layouts):
+                return of_nothing(op, layouts, attributes)
+            if solvers() is None or not (fits is None or fits(*layouts)):
                 return on_host(op, tensors, attributes)
             return function(op, attributes, *tensors)
 
@@ -151,6 +153,14 @@ def solver(*names: str, square: bool = True, fits: Callable[..., bool] | None = 
         return function
 
     return register
+
+
+def of_nothing(op: Any, layouts: list[Layout], attributes: dict[str, Any]) -> Tensor:
+    """The result where an operand has no element: it depends on no value, so that the GPU is not asked for one."""
+    ones = (factories.eye(*x.shape[-2:], dtype=x.dtype) for x in layouts)
+    given = [CALLS["expand"](one, x.shape) for one, x in zip(ones, layouts)]
+    out: Tensor = CALLS["to_device"].plain(CALLS[op.name].plain(*given, **attributes), layouts[0].device)
+    return out
 
 
 def same_batch(x: Layout, y: Layout) -> bool:
