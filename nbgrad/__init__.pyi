@@ -84,7 +84,7 @@ from .creation.generators import (
 from .creation.numpy_exchange import from_numpy as from_numpy
 from .cuda import accelerator as accelerator
 from .distributions.sampling import binomial as binomial, poisson as poisson
-from .func import functional as functional
+from .func import custom_ops as library, functional as functional
 from .graph.task import (
     current_autograd_node as current_autograd_node, current_graph_task_id as current_graph_task_id,
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,

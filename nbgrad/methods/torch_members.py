@@ -13,8 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
-from ..base.size import Size
-from ..creation.factories import empty, empty_strided, tensor
+from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
 from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
@@ -27,6 +26,7 @@ from .inplace_functions import inplace_functions
 from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
+from .typed_constructors import constructed
 
 __all__ = ["UntypedStorage", "install_forms"]
 
@@ -114,7 +114,7 @@ def late_method(name: str) -> Callable:
 # ---- new tensors ---------------------------------------------------------------------------------------------------
 
 
-def new(x: Tensor, *args: Any) -> Tensor:
+def new(x: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
     """A tensor of the dtype of this one: of sizes (without particular values), or of data.
 
     The old form of ``new_empty`` and ``new_tensor``. A ``Size``, as ``y.shape`` is, stands for sizes, a tuple for data.
@@ -124,12 +124,7 @@ def new(x: Tensor, *args: Any) -> Tensor:
     >>> x.new(x.shape).shape, x.new((2, 3))
     (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
-    dtype, device = x.layout.dtype, x.layout.device
-    if len(args) == 1 and isinstance(args[0], Size):
-        return empty(args[0], dtype=dtype, device=device)
-    if all(isinstance(size, int) for size in args):
-        return empty(*args or (0,), dtype=dtype, device=device)
-    return tensor(args[0], dtype=dtype, device=device)
+    return constructed("new", x.layout.dtype, args, device or x.layout.device, kwargs)
 
 
 def new_empty_strided(
