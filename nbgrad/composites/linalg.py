@@ -13,6 +13,7 @@ from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, Sh
 from ..base.grad_mode import mode, special
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
+from ..dispatch.device_lowerings import are_on_gpu
 from ..dispatch.joint import joint
 from ..graph.edges import requires_grad
 from ..lowering.decompositions import require_matrices
@@ -388,7 +389,11 @@ def tolerances(A, atol, rtol) -> tuple:
     )
 )
 def lstsq(A, B, rcond=None, *, driver=None):
-    """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
+    """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B.
+
+    ``driver`` "gels" takes A to be of full rank, and finds neither rank nor singular values. It is the default on a GPU, where it
+    does not make the program wait; "gelsy" is that on the CPU.
+    """
     checked("linalg.lstsq", A)
     require_tensors("linalg.lstsq", B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -397,17 +402,27 @@ def lstsq(A, B, rcond=None, *, driver=None):
     y = B.unsqueeze(-1) if is_vector else checked("linalg.lstsq", B)
     if A.shape[-2] != y.shape[-2]:
         raise ShapeError(f"linalg.lstsq: A {list(A.shape)} and B {list(B.shape)} do not go together.")
-    x = pinv(A, rcond) @ y
-    driver = driver or "gelsy"
-    rank = matrix_rank(A.detach(), rtol=rcond)
+    driver = driver or ("gels" if are_on_gpu((A,)) else "gelsy")
     m, n = A.shape[-2:]
-    is_known = m > n and driver != "gelsy" and bool(whole(rank == n).all())
+    if driver == "gels":
+        x, rank, is_known = full_rank_solution(A, y), A.new_empty((0,), dtype=int64), m > n
+    else:
+        x, rank = pinv(A, rcond) @ y, matrix_rank(A.detach(), rtol=rcond)
+        is_known = m > n and driver != "gelsy" and bool(whole(rank == n).all())
     residuals = (scalar.abs(A @ x - y) ** 2).sum(-2) if is_known else A.new_empty((0,), dtype=A.dtype.to_real())
     values = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
-    rank = rank if driver != "gels" else rank.new_empty((0,))
     if is_vector:
         x, residuals = x.squeeze_dim(-1), residuals.squeeze_dim(-1) if is_known else residuals
     return LstsqResult(x, residuals, rank, values)
+
+
+def full_rank_solution(A, y):
+    """The solution by QR of a matrix of full rank: of several the shortest."""
+    if A.shape[-2] >= A.shape[-1]:
+        q, r = qr(A)
+        return solve_triangular(r, h(q) @ y, upper=True)
+    q, r = qr(h(A))
+    return q @ solve_triangular(h(r), y, upper=False)
 
 
 # ---- decompositions ----------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_triangular_systems(dtype, upper, unit, left):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(7, 4), (4, 7), (2, 6, 3), *slow((5, 5), (1, 3), (2, 40, 20))])
 def test_decompositions_give_the_matrix_back(dtype, shape):
-    """QR, SVD and LU, of tall and of wide matrices; their factors are what they should be."""
+    """QR and SVD, of tall and of wide matrices; their factors are what they should be, and solve least squares."""
     x, a = matrices(shape, dtype)
     k = min(shape[-2:])
     q, r = linalg.qr(x)
@@ -188,6 +188,8 @@ def test_decompositions_give_the_matrix_back(dtype, shape):
             close(each, np.broadcast_to(np.eye(each.shape[-1]), tuple(each.shape)).astype(a.dtype))
     close(linalg.svdvals(x), np.linalg.svd(a, compute_uv=False))
     close(linalg.pinv(x), np.linalg.pinv(a))
+    y, b = matrices((*shape[:-1], 2), dtype, 1)
+    close(linalg.lstsq(x, y).solution, np.linalg.pinv(a) @ b)
 
 
 @on_gpus
@@ -383,14 +385,14 @@ UNSTOPPED = {
     "determinants": lambda x: (linalg.det(x), linalg.slogdet(x)),
     "reports": lambda x: (linalg.inv_ex(x), linalg.solve_ex(x, x), linalg.cholesky_ex(x), linalg.lu_factor_ex(x)),
     "factors": lambda x: linalg.lu_solve(*linalg.lu_factor_ex(x)[:2], x),
-    "qr": lambda x: (linalg.qr(x), linalg.qr(x[0])),
+    "qr": lambda x: (linalg.qr(x), linalg.qr(x[0]), linalg.lstsq(x[..., :2], x)),
 }
 
 
 @on_gpus
 @pytest.mark.parametrize("name", UNSTOPPED)
 def test_what_does_not_wait(name):
-    """Determinants, functions that report, and QR: nothing is read, whatever the matrices are."""
+    """Determinants, functions that report, QR, and least squares by it: nothing is read, whatever the matrices are."""
     x = matrices((2, 3, 3))[0]
     with waits_refused():
         UNSTOPPED[name](x)
