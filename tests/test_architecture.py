@@ -48,7 +48,8 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api",
+        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api "
+        "utilities",
         "written in the public names",
     ),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
@@ -71,7 +72,7 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
-    "scipy": ("optim.minimize",),
+    "scipy": ("optim.constraints", "optim.minimize"),
 }
 NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 
@@ -268,7 +269,8 @@ TABLES = {
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("cubins.table", "WHOLLY"): "what a release carries is its size, not what operations are",
     ("modes.numbers", "BOUNDS"): "how far results of Python's own numbers reach, which no operation computes",
-    ("sparse.functions", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
+    ("sparse.elements", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
+    ("sparse.folds", "_name"): "norms that zeros add nothing to",
     ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
@@ -288,6 +290,7 @@ TABLES = {
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
+    ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
