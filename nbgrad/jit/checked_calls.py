@@ -22,12 +22,13 @@ from ..base.dtypes import bfloat16, float32
 from ..base.errors import GraphError, KernelError
 from ..base.grad_mode import no_grad
 from ..base.nested import Tree, flatten
-from ..creation.generators import Generator, default_generator
+from ..creation.generators import Generator, default_generators
 from ..graph.edges import requires_grad
 from ..tensors.arrays import values_of
-from ..tensors.storage import Storage, wrap_array
+from ..tensors.storage import Storage, unwatched
 from ..tensors.tensor import Tensor, meta_of, native
 from .before import Before
+from .devices import copied, put_back
 from .ir import Block
 from .outside import watching
 from .rehearsals import rehearsal
@@ -163,9 +164,9 @@ class World:
         self.gradients = [(x, gradient_of(x)) for x in self.tensors]
         owners = [*self.tensors, *(g for _, g in self.gradients if g is not None)]
         storages: dict[int, Storage] = {id(x._storage_): x._storage_ for x in owners}
-        self.storages = [(storage, storage.array.copy(), storage.version) for storage in storages.values()]
+        self.storages = [(storage, copied(storage), storage.version) for storage in storages.values()]
         nodes = [node.attributes.get("generator") for node in variant.graph.all_nodes()]
-        found = {id(x): x for x in (default_generator, *nodes, *leaves) if isinstance(x, Generator)}
+        found = {id(x): x for x in (*default_generators(), *nodes, *leaves) if isinstance(x, Generator)}
         self.generators = [(each, (each._seed, each._calls)) for each in found.values()]
         self.before = Before(guards)
 
@@ -174,8 +175,8 @@ class World:
         for x, g in self.gradients:
             if gradient_of(x) is not g:
                 meta_of(x).grad = g
-        for storage, array, version in self.storages:
-            storage.array[:] = array
+        for storage, copy, version in self.storages:
+            put_back(storage, copy)
             storage.version = version
         for generator, (seed, calls) in self.generators:
             generator._seed, generator._calls = seed, calls
@@ -221,7 +222,7 @@ class Copies:
 
     def __init__(self, inputs: Sequence[Tensor], world: World):
         self.known = {id(storage.array) for storage, _, _ in world.storages}
-        self.arrays: dict[int, np.ndarray] = {}
+        self.copies: dict[int, Storage] = {}  # by identity of the memory
         self.storages: dict[int, Storage] = {}
         self.made: dict[int, Tensor] = {}
         self.tensors = [self.copy(x) for x in inputs]
@@ -234,9 +235,10 @@ class Copies:
         if id(x) in self.made:
             return self.made[id(x)]
         if id(storage) not in self.storages:
-            array = self.arrays.setdefault(id(storage.array), storage.array.copy())
-            made = self.storages[id(storage)] = wrap_array(array)
-            made.version, made.writable = storage.version, storage.writable
+            if id(storage.array) not in self.copies:
+                self.copies[id(storage.array)] = copied(storage)
+            made = self.storages[id(storage)] = unwatched(self.copies[id(storage.array)], storage.version)
+            made.writable = storage.writable
         copy = native.tensor(x.layout.template, self.storages[id(storage)], x._offset_, requires_grad(x), None)
         self.made[id(x)] = copy
         g = gradient_of(x)

@@ -68,6 +68,7 @@ __all__ = [
     "choose_stream",
     "class_bytes",
     "device_array",
+    "entered",
     "launch_steps",
     "note_tensor",
     "note_use",

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .calls import recording
-from .heaps import MINE, Heap, device_array, note_tensor, note_uses
+from .heaps import MINE, Heap, device_array, entered, note_tensor, note_uses
 from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, launch_there, make, put_number
 from .places import note_write
@@ -328,6 +328,7 @@ def count_writes(targets: tuple, times: tuple) -> None:
 def note_written(target: Tensor) -> None:
     """Note that the steps have written to a tensor on a GPU: replays of a graph do so again."""
     heap = cast(Heap, target.layout.memory)
+    entered(heap)
     if words_of(heap.words)[MINE] != 0:
         note_tensor(heap, target, True)
 
@@ -410,6 +411,7 @@ def take_rooms(sequence: Sequence, table: int, number: int, outs: tuple, operand
         memory = device_array(heap, words_of(sequence.rooms)[k])
         rooms.append(memory)
         put_int64(table + 8 * (number + 1 + k), array_data(memory))
+        entered(heap)  # another thread may have had its turn meanwhile
         if words_of(heap.words)[MINE] != 0:
             note_uses(heap, operands, False)
             for x in outs:
