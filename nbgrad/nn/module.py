@@ -11,6 +11,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, NamingError, ShapeError
 from ..graph.edges import RemovableHandle
+from ..tensors.memory_format import DIMENSIONS
 from .buffers import Buffer
 from .hooks import ForwardHook, ModuleHooks
 from .utils import zero_grads
@@ -376,7 +377,9 @@ class Module:
         path, _, own_name = name.rpartition(".")
         setattr(self.get_submodule(path), own_name, new)
 
-    def to(self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Any:
+    def to(
+        self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Any:
         """Convert parameters, their gradients and buffers, in place: the Parameter objects stay the same.
 
         Args:
@@ -384,6 +387,7 @@ class Module:
             non_blocking: accepted.
             dtype: a floating or complex dtype; what is integer or boolean keeps its own.
             device: where the tensors shall be.
+            memory_format: in which parameters and buffers of four dimensions, or five for ``channels_last_3d``, shall lie.
 
         Returns:
             self.
@@ -400,7 +404,7 @@ class Module:
                 device = target
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise ArgumentError(f"to: expected a floating or complex dtype, got {dtype}.")
-        return self._convert(lambda tensor: _converted(tensor, dtype, device))
+        return self._convert(lambda tensor: _converted(tensor, dtype, device, memory_format))
 
     def float(self) -> Any:
         """``to(float32)``."""
@@ -576,9 +580,11 @@ def _misfits(own: dict[str, Tensor], given: dict[str, Tensor]) -> Iterator[str]:
             yield f"shape: {name} is {tuple(own[name].shape)} here and {tuple(value.shape)} in the state"
 
 
-def _converted(tensor: Tensor, dtype: Any, device: Any) -> Tensor:
-    """``tensor`` with another device and, if it holds floating or complex numbers, another dtype."""
+def _converted(tensor: Tensor, dtype: Any, device: Any, memory_format: Any = None) -> Tensor:
+    """``tensor`` with another device and, if it holds floating or complex numbers, another dtype; in a memory format, if it can."""
     options = {} if device is None else {"device": device}
     if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
         options["dtype"] = dtype
+    if memory_format is not None and tensor.ndim == DIMENSIONS.get(memory_format, tensor.ndim):
+        options["memory_format"] = memory_format
     return tensor.to(**options) if options else tensor

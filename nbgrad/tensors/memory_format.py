@@ -8,6 +8,7 @@ from ..base.errors import ArgumentError, ShapeError
 from .layout import Layout, contiguous_strides
 
 __all__ = [
+    "DIMENSIONS",
     "MemoryFormat",
     "channels_last",
     "channels_last_3d",

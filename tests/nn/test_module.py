@@ -344,3 +344,21 @@ def test_tables_of_members_can_be_written_to():
         layer._parameters["count"]
     with pytest.raises(ArgumentError, match="expected a Parameter or None, got Tensor"):
         layer._parameters["direction"] = nbgrad.ones(2)
+
+
+def test_to_a_memory_format_orders_what_has_its_dimensions():
+    """Weights of four dimensions lie with channels last, and nothing else; results are the same, and gradients lie as weights."""
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 2), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 1), nn.Flatten(), nn.Linear(18, 2)
+    ).double()
+    x = nbgrad.randn(2, 3, 4, 4, dtype=nbgrad.float64)
+    before = net(x)
+    assert net.to(memory_format=nbgrad.channels_last) is net and net[0].weight.is_contiguous(memory_format=nbgrad.channels_last)
+    assert not net[0].weight.is_contiguous() and net[5].weight.is_contiguous()
+    after = net(x.to(memory_format=nbgrad.channels_last))
+    assert after.allclose(before, rtol=1e-12)
+    after.sum().backward()
+    assert net[0].weight.grad.stride() == net[0].weight.stride()
+    assert net.to(nbgrad.float32, memory_format=nbgrad.contiguous_format)[0].weight.is_contiguous()
+    volumes = nn.Conv3d(2, 2, 2).to(memory_format=nbgrad.channels_last).to(memory_format=nbgrad.channels_last_3d)
+    assert volumes.weight.is_contiguous(memory_format=nbgrad.channels_last_3d)
