@@ -13,6 +13,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..base.functions import attach
+from ..base.overriding import overrides_functions
 from ..dispatch.arguments import other_names
 from ..dispatch.elementwise import call_of
 from ..dispatch.inplace import inplace_call
@@ -278,7 +279,7 @@ def as_tensor(op: Op, name: str, value) -> Tensor:
     Raises:
         ArgumentError: it is no array.
     """
-    if hasattr(type(value), "__nbgrad_function__"):
+    if overrides_functions(type(value)):
         return value
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(value).__name__}. Hint: nbgrad.tensor(data).")

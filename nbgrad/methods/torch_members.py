@@ -14,9 +14,8 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
-from ..base.size import Size
 from ..creation.casting import moved, on_device
-from ..creation.factories import empty, empty_strided, tensor
+from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
 from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
@@ -29,6 +28,7 @@ from .inplace_functions import inplace_functions
 from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
+from .typed_constructors import constructed
 
 __all__ = ["UntypedStorage", "install_forms"]
 
@@ -92,9 +92,9 @@ def is_shared(x: Tensor) -> bool:
     return shared_owner(x._storage_.array) is not None
 
 
-def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself, which is dense."""
-    return x
+def to_dense(x: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is dense; in another dtype if one is given."""
+    return x if dtype is None else x.to(dtype)
 
 
 def sparse_dim(x: Tensor) -> int:
@@ -116,7 +116,7 @@ def late_method(name: str) -> Callable:
 # ---- new tensors ---------------------------------------------------------------------------------------------------
 
 
-def new(x: Tensor, *args: Any) -> Tensor:
+def new(x: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
     """A tensor of the dtype of this one: of sizes (without particular values), or of data.
 
     The old form of ``new_empty`` and ``new_tensor``. A ``Size``, as ``y.shape`` is, stands for sizes, a tuple for data.
@@ -126,12 +126,7 @@ def new(x: Tensor, *args: Any) -> Tensor:
     >>> x.new(x.shape).shape, x.new((2, 3))
     (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
-    dtype, device = x.layout.dtype, x.layout.device
-    if len(args) == 1 and isinstance(args[0], Size):
-        return empty(args[0], dtype=dtype, device=device)
-    if all(isinstance(size, int) for size in args):
-        return empty(*args or (0,), dtype=dtype, device=device)
-    return tensor(args[0], dtype=dtype, device=device)
+    return constructed("new", x.layout.dtype, args, device or x.layout.device, kwargs)
 
 
 def new_empty_strided(
@@ -271,9 +266,8 @@ METHODS: dict[str, Callable] = {
     "sparse_dim": sparse_dim,
     "__array_namespace__": __array_namespace__,
     "to_device": to_device,
-    "to_sparse": late_method("to_sparse"),
-    "to_sparse_coo": late_method("to_sparse"),
-    "to_sparse_csr": late_method("to_sparse_csr"),
+    **{name: late_method(name) for name in ("sparse_mask", "to_sparse", "to_sparse_coo")},
+    **{name: late_method(name) for name in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr")},
 }
 
 
