@@ -25,8 +25,8 @@ class TensorType(type):
     dtype: DType
     place: str
 
-    def __call__(cls, *args: Any, device: Any = None, **named: Any) -> Tensor:
-        return constructed(cls.__name__, cls.dtype, args, device or cls.place or None, named)
+    def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        return constructed(cls.__name__, cls.dtype, args, device or cls.place or None, kwargs)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Tensor) and x.layout.dtype is cls.dtype and x.device.type == (cls.place or "cpu")
