@@ -14,7 +14,7 @@ TENSORS = "devices memory exchange_on_gpu making distinct stops profile_on_gpu b
 STEPS = "streams cuda_graphs graph_draws graph_steps updates clipping amp_on_gpu recurrent_on_gpu"
 WITHOUT_NATIVE_CODE = "devices memory graph_draws graph_steps updates clipping"
 # Files that start their own child: with libraries that are played, with options, or for longer than the others together.
-ALONE = "cublas cusolver samples_on_device layers examples_on_gpu"
+ALONE = "cublas cusolver samples_on_device layers examples_on_gpu graphs_on_gpu"
 
 
 def files(names: str) -> list[str]:
