@@ -151,9 +151,15 @@ from .signal.periodic import (
     bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
     hann_window as hann_window, kaiser_window as kaiser_window,
 )
-from .sparse.functions import mm as spmm
-from .sparse.making import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
-from .sparse.tensors import sparse_coo as sparse_coo, sparse_csr as sparse_csr
+from .sparse.layouts import (
+    sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr,
+)
+from .sparse.making import (
+    sparse_bsc_tensor as sparse_bsc_tensor, sparse_bsr_tensor as sparse_bsr_tensor,
+    sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
+)
+from .sparse.products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
 from .tensors import untyped as storage
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (

@@ -1,14 +1,12 @@
 """Which public names of torch nbgrad leaves out, and why: the table in docs/differences.md, and whether it is whole.
 
     python -m tools.left_out            # names of the torch that is installed which are neither here nor in the table
-    python -m tools.left_out --write    # write the table into the page
 
-A name belongs to the table as long as it is not there: ``tests/test_missing.py`` says when one has arrived.
+``make docs`` writes the table. A name that has arrived meanwhile is no longer shown.
 """
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -188,18 +186,16 @@ def unexplained() -> Iterator[str]:
 
 def table() -> str:
     """The table, as the page has it."""
-    rows = [f"| {', '.join(f'`{name}`' for name in names.split())} | {reason} |" for names, reason in REASONS.items()]
+    shown = [([name for name in names.split() if "*" in name or lacking(name)], reason) for names, reason in REASONS.items()]
+    rows = [f"| {', '.join(f'`{name}`' for name in names)} | {reason} |" for names, reason in shown if names]
     return "\n".join([BEGIN, "| `torch.` | why it is left out |", "|---|---|", *rows, END])
 
 
-def with_table(page: str) -> str:
+def page_text() -> str:
     """The page with the table as it is now."""
-    before, _, rest = page.partition(BEGIN)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     return before + table() + rest.partition(END)[2]
 
 
 if __name__ == "__main__":
-    if "--write" in sys.argv:
-        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    else:
-        print("\n".join(unexplained()))
+    print("\n".join(unexplained()))

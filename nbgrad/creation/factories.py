@@ -24,15 +24,16 @@ from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..modes.numbers import FOLLOWED, Number, plain
+from ..modes.overrides import handle_function
 from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
-from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
+from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides, sparse_marks
 from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, strides_of
 from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
-from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
+from ..tensors.tensor import Tensor, is_sparse, native, new_tensor, require_differentiable
 from .casting import convert, moved, on_device
 from .constants import fill_launch, filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
@@ -100,10 +101,14 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
 
     try:
         if make is np.empty:
-            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
-        return fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
+            made = new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
+        else:
+            made = fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
+    if traces:
+        note_made(made._storage_)
+    return made
 
 
 def empty_of(layout: Layout, pin_memory: bool = False) -> Tensor:
@@ -983,6 +988,8 @@ def zeros_like(
     """
     if open_levels and is_batched(input):
         return of_batch(zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    if sparse_marks and is_sparse(input):
+        return handle_function(zeros_like, (input,), input, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf(
         "zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad, pin_memory
     )
@@ -1027,6 +1034,8 @@ def empty_like(
     """
     if open_levels and is_batched(input):
         return of_batch(empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    if sparse_marks and is_sparse(input):
+        return handle_function(empty_like, (input,), input, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format), pin_memory), requires_grad)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Callable
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
+from ..base.errors import ArgumentError
 from ..base.functions import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.saved import EnteredHooks
@@ -28,6 +29,7 @@ from .elementwise_rules import FEW
 from .launches import fresh
 from .operands import (
     NUMBERS,
+    answer_of_other,
     any_complex,
     bind,
     gradient_bits,
@@ -177,6 +179,11 @@ class ElementwiseCall:
                     return run(input, other)
                 except OverflowError as error:  # to try costs nothing
                     raise misfit(op, (input, other), error) from None
+                except ArgumentError:
+                    answer = answer_of_other(op.name, (input, other))
+                    if answer is NotImplemented:
+                        raise
+                    return answer
 
             names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
             call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)

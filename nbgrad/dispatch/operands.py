@@ -18,6 +18,7 @@ from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
+from ..ops.expr import OPERATORS
 from ..ops.spellings import target_of
 from ..tensors.arrays import values_of
 from ..tensors.layout import Layout
@@ -276,6 +277,25 @@ def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowEr
         return error
     shown = large[0] if abs(large[0]) < 10**30 else f"an integer of {large[0].bit_length()} bits"
     return NumberError(f"{op.public}: {shown} does not fit int64, nor a floating dtype if it is far larger. Hint: float(number).")
+
+
+# The operator that Python asks of the second operand where the first one has no answer, by operation.
+REFLECTED = {name: f"__r{symbol}__" for symbol, name in OPERATORS.items()}
+REFLECTED |= {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__", "eq": "__eq__", "ne": "__ne__"}
+
+
+def answer_of_other(name: str, operands: tuple) -> Any:
+    """What ``x op y`` is by the operator of ``y``, of a type of a program's own; NotImplemented where it has none.
+
+    To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
+    """
+    if len(operands) != 2 or not isinstance(operands[0], Tensor):
+        return NotImplemented
+    x, y = operands
+    reflected = getattr(type(y), REFLECTED.get(name, ""), None)
+    if reflected is None or isinstance(y, Tensor) or type(y).__module__ in ("builtins", "numpy"):
+        return NotImplemented
+    return reflected(y, x)
 
 
 def gradient_bits(op: Elementwise) -> list[int]:

@@ -90,9 +90,9 @@ def is_shared(x: Tensor) -> bool:
     return shared_owner(x._storage_.array) is not None
 
 
-def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself, which is dense."""
-    return x
+def to_dense(x: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is dense; in another dtype if one is given."""
+    return x if dtype is None else x.to(dtype)
 
 
 def sparse_dim(x: Tensor) -> int:
@@ -246,9 +246,8 @@ METHODS: dict[str, Callable] = {
     "dense_dim": Tensor.dim,
     "sparse_dim": sparse_dim,
     "__array_namespace__": __array_namespace__,
-    "to_sparse": late_method("to_sparse"),
-    "to_sparse_coo": late_method("to_sparse"),
-    "to_sparse_csr": late_method("to_sparse_csr"),
+    **{name: late_method(name) for name in ("sparse_mask", "to_sparse", "to_sparse_coo")},
+    **{name: late_method(name) for name in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr")},
 }
 
 

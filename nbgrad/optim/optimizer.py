@@ -26,6 +26,8 @@ from ..base.grad_mode import traces
 from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
+from ..tensors.layout import sparse_marks
+from ..tensors.tensor import is_sparse
 from .hooks import REGISTERED, Hooked, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 __all__ = [
@@ -68,6 +70,7 @@ class Optimizer(Hooked):
         param_groups: a list of dictionaries: "params", their names as "param_names" where they were given, and every option.
             Options may be changed between steps.
         state: what the optimizer keeps, a dictionary for each parameter.
+        takes_sparse: whether ``update`` knows sparse gradients.
         varying: the options that enter a step as numbers alone, so that a captured step may run again with others; None where
             steps are not to be captured.
 
@@ -78,6 +81,7 @@ class Optimizer(Hooked):
     """
 
     varying: tuple[str, ...] | None = None
+    takes_sparse = False
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -122,8 +126,24 @@ class Optimizer(Hooked):
                 loss = closure()
         with nbgrad.no_grad():
             for group in self.param_groups:
-                self.update([p for p in group["params"] if p.grad is not None], group)
+                params = [p for p in group["params"] if p.grad is not None]
+                if sparse_marks and not self.takes_sparse:
+                    self._refuse_sparse(params)
+                self.update(params, group)
         return loss
+
+    def _refuse_sparse(self, params: list[Tensor]) -> None:
+        """Refuse sparse gradients.
+
+        Raises:
+            NotSupportedError: there is one.
+        """
+        for p in params:
+            if is_sparse(p.grad):
+                raise NotSupportedError(
+                    f"{self._name}: the gradient of a parameter of shape {list(p.shape)} is sparse, expected dense ones. "
+                    "Hint: SparseAdam, SGD and Adagrad take it; or make it dense, with sparse=False."
+                )
 
     def freezes(self, group: dict[str, Any]) -> str:
         """What a step would be to all replays of a CUDA graph that it is captured in, and must not: "" if nothing.
