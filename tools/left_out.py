@@ -138,7 +138,7 @@ utils.benchmark.*
 = counts of instructions and random inputs: `Timer` and `Compare` are there
 
 utils.flop_counter.*
-= `profiler.profile(with_flops=True)`
+= `profiler.profile(with_flops=True)` estimates products and elementwise operations
 
 utils.data.*DataPipe* utils.data.datapipes utils.data.DataChunk utils.data.argument_validation utils.data.functional_datapipe
 utils.data.graph_settings utils.data.guaranteed_datapipes_determinism utils.data.non_deterministic
