@@ -72,7 +72,7 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
-    "scipy": ("optim.minimize",),
+    "scipy": ("optim.constraints", "optim.minimize"),
 }
 NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 

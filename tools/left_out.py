@@ -55,7 +55,9 @@ nn.parallel.replicate nn.parallel.scatter* nn.parallel.DistributedDataParallelCP
 
 fx export classes ops.* compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
 compiler.CacheInfo compiler.*guard* compiler.list_backends compiler.load_compiled_function compiler.nested_compile_region
-compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy library.*
+compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy
+library.Library library.impl library.define library.fallthrough_kernel library.register_autocast
+library.register_torch_dispatch library.get_kernel library.*triton* library.infer_schema
 = graphs and operations are made otherwise: `compile`, `jit.trace`, `declare`; there is one compiler
 
 Script* *Script* jit.*Traced* jit.Tracing* jit.*flatbuffer* jit.frontend jit.fuser jit.*onednn* jit.export_opnames
@@ -75,16 +77,16 @@ overrides.redispatch_function overrides.get_*
 nn.qat nn.quantiz*
 = no quantised types
 
-float8_* float4_* uint1 uint2 uint3 uint4 uint5 uint6 uint7 uint16 uint32 uint64 int1 int2 int3 int4 int5 int6 int7 bit bits*
+float8_* float4_* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bit bits*
 chalf complex32 nn.functional.scaled_mm nn.functional.scaled_grouped_mm nn.functional.grouped_mm nn.functional.ScalingType
 nn.functional.SwizzleType
 = dtypes that are not there
 
-nested masked sparse_bs* sparse_csc_tensor sparse_compressed_tensor ccol_indices_copy col_indices_copy crow_indices_copy
-row_indices_copy indices_copy values_copy resize_as_sparse_ dsmm hsmm hspmm smm saddmm sspaddmm sparse.*Tensor*
-sparse.as_sparse_gradcheck sparse.sampled_addmm sparse.semi_structured sparse.solve sparse.spsolve
-sparse.to_sparse_semi_structured sparse.check_sparse_tensor_invariants
-= layouts that are not there: nested, masked, blocks and columns of sparse ones; `SparseTensor` has coordinates and rows
+nested masked ccol_indices_copy col_indices_copy crow_indices_copy
+row_indices_copy indices_copy values_copy resize_as_sparse_ dsmm hsmm saddmm sparse.*SemiStructured*
+sparse.as_sparse_gradcheck sparse.semi_structured sparse.solve sparse.spsolve
+sparse.to_sparse_semi_structured
+= nested and masked tensors, half-filled blocks on tensor cores, systems of equations with sparse matrices
 
 *Storage StorageBase
 = typed memory is old: `untyped_storage()`

@@ -38,8 +38,8 @@ from .operands import (
     gradient_mask,
     kinds_of,
     layouts_in,
-    misfit,
     on_several_devices,
+    refitted,
     require_divisor,
     stored_numbers,
     stores_with_care,
@@ -183,7 +183,7 @@ def inplace_call(op: Elementwise) -> Callable:
         try:
             return run(input, *others)
         except OverflowError as error:
-            raise misfit(op, others, error) from None
+            return refitted(op, (input, *others), error, run)
         except ArgumentError:
             answer = answer_of_other(op.name, (input, *others))
             if answer is NotImplemented:

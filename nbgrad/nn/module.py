@@ -163,7 +163,7 @@ class Module(Stateful, Convertible):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes of a copy or a pickle. It is here so that no subclass's ``__getattr__`` is asked for it."""
+        """Take the attributes of a copy or a pickle. Here, so that no ``__getattr__`` is asked for it, and for ``super()``."""
         self.__dict__.update(state)
 
     def __delattr__(self, name: str) -> None:
