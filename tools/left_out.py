@@ -57,7 +57,7 @@ fx export classes ops.* compiler.assume_constant_result compiler.config compiler
 compiler.CacheInfo compiler.*guard* compiler.list_backends compiler.load_compiled_function compiler.nested_compile_region
 compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy
 library.Library library.impl library.define library.fallthrough_kernel library.register_autocast
-library.register_torch_dispatch library.get_kernel library.*triton* library.infer_schema
+library.register_torch_dispatch library.OpOverload library.get_kernel library.*triton* library.infer_schema
 = graphs and operations are made otherwise: `compile`, `jit.trace`, `declare`; there is one compiler
 
 Script* *Script* jit.*Traced* jit.Tracing* jit.*flatbuffer* jit.frontend jit.fuser jit.*onednn* jit.export_opnames

@@ -348,7 +348,7 @@ class ParameterDict(_Named):
         return self.copy().__ior__(other)
 
     def __ior__(self, other: ParameterDict) -> ParameterDict:
-        self.update(other)
+        self.update(other._members())
         return self
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
