@@ -1,5 +1,5 @@
 """Write what runs show of the table of operations: ``nbgrad/ops/examples.txt``, which docstrings quote, and ``docs/operations.md``;
-and the stubs of ``tools/stubs.py``.
+the table of ``docs/differences.md`` that ``tools/left_out.py`` makes; and the stubs of ``tools/stubs.py``.
 
 Inputs of the examples are those of the samples, written in round numbers; what an example shows is computed here, and once more by
 the tests. Everything else that docstrings say is derived from the declarations when they are read (``nbgrad/ops/describe.py``).
@@ -27,7 +27,7 @@ from nbgrad.ops.describe import Shown, Subject, derivatives, dtype_rule, subject
 from nbgrad.ops.variants import VARIANTS
 from tests.samples import SAMPLES, Case, Row
 from tests.samples.checking import attributes_of, to_tensor
-from tools import stubs
+from tools import left_out, stubs
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PAGE = ROOT / "nbgrad" / "ops" / "examples.txt", ROOT / "docs" / "operations.md"
@@ -333,6 +333,7 @@ def files() -> Iterator[tuple[Path, str]]:
     """The files and what they should hold, but for the stubs."""
     yield EXAMPLES, examples_text()
     yield PAGE, page_text()
+    yield left_out.PAGE, left_out.page_text()
 
 
 if __name__ == "__main__":

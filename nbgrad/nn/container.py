@@ -307,6 +307,50 @@ class ParameterDict(_Named):
 
     held = PARAMETER
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter ``key``; ``default`` if it is not there."""
+        return self[key] if key in self else default
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter ``key``; if it is not there, ``default`` becomes it."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last parameter out; return its name and it.
+
+        Raises:
+            NamingError: there is none; a KeyError too.
+        """
+        if not len(self):
+            raise NamingError("ParameterDict.popitem: there are no parameters.")
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def copy(self) -> ParameterDict:
+        """A dictionary of the same parameters."""
+        return ParameterDict(self._members())
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """A dictionary in which all ``keys`` have the same tensor, each as a parameter of its own.
+
+        >>> import nbgrad
+        >>> [*nbgrad.nn.ParameterDict().fromkeys(["a", "b"], nbgrad.ones(1))]
+        ['a', 'b']
+        """
+        return ParameterDict((key, default) for key in keys)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._members())
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        return self.copy().__ior__(other)
+
+    def __ior__(self, other: ParameterDict) -> ParameterDict:
+        self.update(other._members())
+        return self
+
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
         super().__init__()
         self.update(() if parameters is None else parameters)

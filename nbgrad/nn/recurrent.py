@@ -97,6 +97,18 @@ class RNNBase(Module):
         """The parameters of every layer and direction."""
         return [[getattr(self, own) for own in names] for names in self._names_]
 
+    @property
+    def _all_weights(self) -> list[list[str]]:  # torch's names, by which programs find biases
+        return [list(names) for names in self._names_]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._names_ for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
     def reset_parameters(self) -> None:
         """Draw all parameters anew: uniform within ``±1 / sqrt(hidden_size)``."""
         init.by_fan_in(self.hidden_size, *self.parameters())

@@ -204,3 +204,22 @@ def test_containers_by_name_belong_to_their_module():
     assert [name for name, _ in model.named_parameters()] == ["layers.up.weight", "scales.up"]
     model(nbgrad.ones(1, 1), "up").sum().backward()
     assert model.layers["up"].weight.grad.tolist() == [[2.0]] and model.scales["up"].grad == model.layers["up"].weight.sum()
+
+
+def test_dictionaries_of_parameters_are_dictionaries():
+    """What they lack has a default; they can be joined, copied with the same parameters, taken from at the end, and reversed."""
+    weights = nn.ParameterDict({"a": nbgrad.ones(1)})
+    assert weights.get("b") is None and weights.get("b", 3) == 3 and weights.get("a") is weights["a"]
+    assert weights.setdefault("a", nbgrad.zeros(1)) is weights["a"] and isinstance(
+        weights.setdefault("b", nbgrad.ones(2)), nn.Parameter
+    )
+    assert weights.copy()["a"] is weights["a"] and [*reversed(weights)] == ["b", "a"]
+    both = weights | nn.ParameterDict({"a": nbgrad.zeros(1), "c": nbgrad.ones(3)})
+    assert [*both] == ["a", "b", "c"] and both["a"].item() == 0.0 and [*weights] == ["a", "b"]
+    weights |= both
+    name, last = weights.popitem()
+    assert name == "c" and last is both["c"] and [*weights] == ["a", "b"]
+    made = weights.fromkeys("xy", nbgrad.ones(1))
+    assert [*made] == ["x", "y"] and made["x"] is not made["y"]
+    with pytest.raises(KeyError, match="no parameters"):
+        nn.ParameterDict().popitem()
