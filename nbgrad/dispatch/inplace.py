@@ -29,6 +29,7 @@ from .elementwise_plans import copies_of, finish_plan, forward_formula
 from .elementwise_rules import rule_of
 from .launches import into
 from .operands import (
+    answer_of_other,
     any_complex,
     bind,
     check_kinds,
@@ -37,8 +38,8 @@ from .operands import (
     gradient_mask,
     kinds_of,
     layouts_in,
-    misfit,
     on_several_devices,
+    refitted,
     require_divisor,
     stored_numbers,
     stores_with_care,
@@ -182,7 +183,12 @@ def inplace_call(op: Elementwise) -> Callable:
         try:
             return run(input, *others)
         except OverflowError as error:
-            raise misfit(op, others, error) from None
+            return refitted(op, (input, *others), error, run)
+        except ArgumentError:
+            answer = answer_of_other(op.name, (input, *others))
+            if answer is NotImplemented:
+                raise
+            return answer
 
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     first, *rest = gradient_bits(op)

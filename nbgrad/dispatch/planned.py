@@ -22,6 +22,7 @@ from .calls import OperationCall
 from .device_lowerings import are_on_gpu, lowered_on_gpu
 from .launches import fresh
 from .lowerings import GeneralPattern, GeneralPlan, complete, copies_of
+from .operands import answer_of_other
 from .patterns import Patterns
 from .rules import record_result, record_run, recorder
 
@@ -126,7 +127,13 @@ class PlannedCall(OperationCall):
                 run = None
             if run is not None:
                 return record_run(self.op, run, tensors, dict(zip(self.attributes, given)))
-        return super().check(*values)
+        try:
+            return super().check(*values)
+        except ArgumentError:
+            answer = answer_of_other(self.op.name, values)
+            if answer is NotImplemented:
+                raise
+            return answer
 
     def execute(self, tensors: tuple, attributes: dict) -> Any:
         """Its plan is found or made and launched, its steps are run."""

@@ -32,7 +32,7 @@ from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
 
-__all__ = ["array_of", "int64_index", "positions_tensor", "read", "write_along"]
+__all__ = ["array_of", "check_index_dtype", "int64_index", "positions_tensor", "read", "write_along"]
 
 
 _walks: dict[tuple, Any] = {}

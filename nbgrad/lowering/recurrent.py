@@ -122,7 +122,8 @@ def products_kernel(dtype: str, by_blas: bool) -> int:
     """Address of the products."""
     from ..kernels.templates.recurrent import products_loop  # not by an import
 
-    return address(Program("products", products_loop(dtype, by_blas), dtype, apart=True))
+    function, bindings = products_loop(dtype, by_blas)
+    return address(Program("products", function, dtype, bindings))
 
 
 class Launch(NamedTuple):

@@ -58,6 +58,9 @@ NUMBER_CODES = {
     "int16": 3,
     "int8": 3,
     "uint8": 3,
+    "uint16": 3,
+    "uint32": 3,
+    "uint64": 3,
     "complex64": 4,
     "complex128": 5,
 }

@@ -29,6 +29,7 @@ __all__ = [
     "layout_of",
     "open_input",
     "marked_layout",
+    "sparse_marks",
     "contiguous_strides",
     "like_strides",
     "common_strides",
@@ -47,6 +48,10 @@ class Mark:
 
 
 TRACED = Mark()
+
+# What marks the layouts of sparse tensors, which have no elements in memory: NOTE [Sparse layouts]. Nothing before nbgrad.sparse is
+# imported, as it is when the first such tensor is made.
+sparse_marks: set = set()
 
 
 class Layout:
@@ -112,6 +117,8 @@ class Layout:
     template: Tensor
 
     def __repr__(self) -> str:
+        if self.special in sparse_marks:
+            return repr(self.special)
         return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"
 
     def __reduce__(self):

@@ -668,7 +668,8 @@ class Members(Operators):
     def neg_(self) -> Self: """In place: -x. See ``neg``."""
     def negative(self) -> Tensor: """-x."""
     def negative_(self) -> Self: """In place: -x. See ``neg``."""
-    def new(self, *args: Any) -> Tensor: """A tensor of the dtype of this one: of sizes (without particular values), or of data."""
+    def new(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Tensor:
+        """A tensor of the dtype of this one: of sizes (without particular values), or of data."""
     def new_empty(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
                   device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
                   pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
@@ -850,6 +851,7 @@ class Members(Operators):
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None) -> Extremum:
         """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
     def sparse_dim(self) -> _int: """0: the tensor is dense."""
+    def sparse_mask(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.sparse_mask``."""
     def split(self, split_size_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
     def split_with_sizes(self, split_sizes: Ints, dim: _int = 0) -> tuple[Tensor, ...]: """Pieces of the given sizes."""
@@ -905,9 +907,13 @@ class Members(Operators):
     def to(self, *args: Any, dtype: DType | None = None, device: Device | str | None = None, other: Tensor | None = None,
            non_blocking: _bool = False, copy: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``."""
-    def to_dense(self, *args: Any, **kwargs: Any) -> Tensor: """The tensor itself, which is dense."""
+    def to_dense(self, dtype: DType | None = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor itself, which is dense; in another dtype if one is given."""
     def to_sparse(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
-    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
+    def to_sparse_bsc(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_bsc``."""
+    def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_bsr``."""
+    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_coo``."""
+    def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csc``."""
     def to_sparse_csr(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csr``."""
     def tolist(self) -> Any: """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: Ints | None = None) -> Extremum:
@@ -930,7 +936,7 @@ class Members(Operators):
     def trunc(self) -> Tensor: """x without its fraction."""
     def trunc_(self) -> Self: """In place: x without its fraction. See ``trunc``."""
     def type(self, dtype: DType | None = None, non_blocking: _bool = False) -> Any:
-        """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with a dtype or such a name, the tensor converted."""
+        """The name of the tensor's type, as ``"nbgrad.FloatTensor"``, ``"nbgrad.cuda.FloatTensor"``; or the tensor converted."""
     def type_as(self, other: Tensor) -> Tensor: """The tensor in the dtype of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]: """All elements of one dimension, as a tuple."""
     def unflatten(self, dim: _int, sizes: Ints) -> Tensor: """One dimension as several; one of their sizes may be -1."""
