@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import struct
-
 from ..base.errors import ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
@@ -42,8 +39,8 @@ def by_columns(name: str, x: Layout, layouts: tuple[Layout, ...], outs: tuple[La
     rows, columns = x.shape
     _, shared_from = thread_shares(COST)
     flags = PARALLEL if x.numel >= shared_from else 0
-    words = struct.pack("2qd", rows, columns, eps)
-    units = math.ceil(columns / COLUMNS)
+    words = rows, columns, float(eps)
+    units = -(-columns // COLUMNS)
     record = pack_record(kernel(name, x.dtype.name), units, 1, len(outs), (0,) * len(layouts), flags, words)
     return GeneralPlan(record, tuple([out.template for out in outs]), layouts)
 

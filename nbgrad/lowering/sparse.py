@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from ..base.dtypes import int64
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import GeneralPlan, lowering
@@ -45,7 +43,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], out: Layout, columns: int, u
     work = others.numel * max(width, 1)
     grain = max(1, units * SHARE // max(work, 1))
     flags = PARALLEL if work >= PARALLEL_FROM else 0
-    params = struct.pack("3q", width, rows, columns)
+    params = width, rows, columns
     record = pack_record(kernel(name, out.dtype.name), units, grain, 1, (0,) * 4, flags, params)
     return GeneralPlan(record, (out.template,), layouts)
 
