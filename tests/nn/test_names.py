@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from nbgrad.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple, _triple, consume_prefix_in_state_dict_if_present
 
 import nbgrad
 from nbgrad import nn
 from nbgrad.errors import NotSupportedError
+from nbgrad.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple, _triple, consume_prefix_in_state_dict_if_present
 
 
 def test_tuples_of_sizes():

@@ -8,10 +8,10 @@ import zlib
 
 import numpy as np
 import pytest
-from nbgrad.utils.tensorboard import SummaryWriter
 
 import nbgrad
 from nbgrad.errors import ArgumentError, NotSupportedError, ShapeError
+from nbgrad.utils.tensorboard import SummaryWriter
 
 
 def test_without_the_package(monkeypatch, tmp_path):
