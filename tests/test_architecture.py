@@ -64,7 +64,6 @@ ASSIGNED = {
     ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
     ("func.custom_ops", "ops.*"): "operations that programs make are found beside the table's own",
     ("accumulate", "graph.node.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
-    ("func.custom_ops", "ops.*"): "nbgrad.ops.namespace is where programs look for the operations that they made",
 }
 
 # Modules that import a library of their own at the top of the file.
