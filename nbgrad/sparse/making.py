@@ -16,6 +16,7 @@ from .layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_cs
 from .tensors import SparseTensor, made
 
 __all__ = [
+    "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
     "sparse_bsc_tensor",
     "sparse_bsr_tensor",
@@ -217,6 +218,17 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
             [5., 6.]])
     """
     return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **{**options, "layout": sparse_bsc})
+
+
+def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
+    """``gradcheck`` itself, which takes sparse tensors: torch's is made to by this decorator.
+
+    >>> import nbgrad
+    >>> check = nbgrad.sparse.as_sparse_gradcheck(nbgrad.gradcheck)
+    >>> check(lambda x: x.to_dense(), nbgrad.eye(2).double().to_sparse().requires_grad_())
+    True
+    """
+    return gradcheck
 
 
 class check_sparse_tensor_invariants:  # torch's name
