@@ -47,12 +47,13 @@ from .base.compat import (
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .base.dtypes import (
-    DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool,
-    bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
+    DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, UNSIGNED as UNSIGNED, WIDTHS as WIDTHS, bfloat16 as bfloat16,
+    bool_ as bool, bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
     complex64 as complex64, dtype_of as dtype_of, finfo as finfo, float16 as float16, float16 as half, float32 as float,
     float32 as float32, float64 as double, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo,
     int16 as int16, int16 as short, int32 as int, int32 as int32, int64 as int64, int64 as long, int8 as int8,
-    promote_types as promote_types, set_default_dtype as set_default_dtype, uint8 as uint8,
+    promote_types as promote_types, set_default_dtype as set_default_dtype, uint16 as uint16, uint32 as uint32, uint64 as uint64,
+    uint8 as uint8,
 )
 from .base.errors import (
     ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DatasetError as DatasetError,
@@ -84,7 +85,7 @@ from .creation.generators import (
 from .creation.numpy_exchange import from_numpy as from_numpy
 from .cuda import accelerator as accelerator
 from .distributions.sampling import binomial as binomial, poisson as poisson
-from .func import functional as functional
+from .func import custom_ops as library, functional as functional
 from .graph.task import (
     current_autograd_node as current_autograd_node, current_graph_task_id as current_graph_task_id,
     is_multithreading_enabled as is_multithreading_enabled, queue_callback as queue_callback,
@@ -187,6 +188,12 @@ class LongTensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.int64)`` and of ``empty(*sizes, dtype=nbgrad.int64)``."""
 class ShortTensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.int16)`` and of ``empty(*sizes, dtype=nbgrad.int16)``."""
+class UInt16Tensor(Tensor, metaclass=TensorType):
+    """The old form of ``tensor(data, dtype=nbgrad.uint16)`` and of ``empty(*sizes, dtype=nbgrad.uint16)``."""
+class UInt32Tensor(Tensor, metaclass=TensorType):
+    """The old form of ``tensor(data, dtype=nbgrad.uint32)`` and of ``empty(*sizes, dtype=nbgrad.uint32)``."""
+class UInt64Tensor(Tensor, metaclass=TensorType):
+    """The old form of ``tensor(data, dtype=nbgrad.uint64)`` and of ``empty(*sizes, dtype=nbgrad.uint64)``."""
 def abs(input: Array, *, out: Tensor | None = None) -> Tensor: """|x|; the derivative at 0 is 0."""
 def abs_(input: Tensor) -> Tensor: """In place: |x|; the derivative at 0 is 0. See ``abs``."""
 def absolute(input: Array, *, out: Tensor | None = None) -> Tensor: """|x|; the derivative at 0 is 0."""

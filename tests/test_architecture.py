@@ -71,7 +71,7 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
-    "scipy": ("optim.minimize",),
+    "scipy": ("optim.constraints", "optim.minimize"),
 }
 NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 
@@ -290,6 +290,7 @@ TABLES = {
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.sparse", "BODIES"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
+    ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
@@ -483,16 +484,17 @@ def test_nothing_asks_whether_it_runs_on_cuda():
 
 # Modules that ask whether memory is a GPU's, each group with what it decides. Hot paths are not among them: a plan knows.
 ASK_FOR_THE_DEVICE = {
-    "native.launches native.heaps tensors.layout": "what makes results: one load and comparison",
+    "native.launches native.sequences tensors.layout": "what makes results: one load and comparison",
     "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace dispatch.updates "
     "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
+    "jit.devices": "what graphs ask",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs jit.ir": (
+    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs": (
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport tensors.shared multiprocessing": (
+    "methods.files.memory methods.memory creation.pinning jit.literals data.transport tensors.shared multiprocessing": (
         "doors: what leaves a tensor, or comes in"
     ),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",

@@ -37,7 +37,8 @@ class Tree:
             tuple(map(hash, self.keys)) == tuple(map(hash, other.keys)) and self.keys == other.keys
         )  # tensors have no truth value
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash((self.kind, self.children))
 
     def unflatten(self, leaves: Any) -> Any:
         """The nested value with these leaves, in order."""

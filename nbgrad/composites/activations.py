@@ -20,7 +20,7 @@ def glu(input, dim=-1):
     if size % 2:
         raise ShapeError(f"glu: dimension {dim} has size {size}, expected an even one.")
     half = size // 2
-    if input._needs_grad_:
+    if input._needs_grad_ and half:
         return scalar.gated(*input.split_size(half, dim))
     return scalar.gated(input.narrow(dim, 0, half), input.narrow(dim, half, half))  # no cotangents to join
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, complex64, dtype_of
+from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of
 from ..base.errors import ArgumentError
 from ..tensors.memory_format import MemoryFormat
 from ..tensors.storage import CPU, Device, default_device, device as device_of
@@ -100,16 +100,28 @@ def to(
 
 
 def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with a dtype or such a name, the tensor converted."""
+    """The name of the tensor's type, as ``"nbgrad.FloatTensor"``, ``"nbgrad.cuda.FloatTensor"``; or the tensor converted.
+
+    Args:
+        dtype: a dtype; or an old constructor as ``nbgrad.cuda.FloatTensor``, or its name, which say the device, too.
+
+    Raises:
+        ArgumentError: there is no such type.
+    """
+    own = x.layout.device.type.removeprefix("cpu")
     if dtype is None:
-        return f"nbgrad.{TYPE_NAMES[x.layout.dtype]}Tensor"
-    if isinstance(dtype, str) and dtype.endswith("Tensor"):
-        name = dtype.rpartition(".")[2]
-        found = [d for d, known in TYPE_NAMES.items() if name == f"{known}Tensor"]
-        if not found:
+        return ".".join(part for part in ("nbgrad", own, f"{TYPE_NAMES[x.layout.dtype]}Tensor") if part)
+    place = getattr(dtype, "place", None)  # of an old constructor; "" is the CPU's
+    if isinstance(place, str):
+        kind = dtype.dtype
+    elif isinstance(dtype, str) and dtype.endswith("Tensor"):
+        *path, name = dtype.split(".")
+        kind, place = DTYPES_OF_NAMES.get(name.removesuffix("Tensor")), path[1] if len(path) > 1 else ""
+        if kind is None:
             raise ArgumentError(f"type: {dtype!r} is no type of tensor; expected one like 'nbgrad.FloatTensor'.")
-        return convert(x, found[0])
-    return convert(x, dtype_of(dtype))
+    else:
+        return convert(x, dtype_of(dtype))
+    return convert(x, kind) if place == own else to(x, place or CPU, kind, non_blocking=non_blocking)
 
 
 # dtype, torch's name of its tensors, and the method that converts to it.
@@ -127,7 +139,8 @@ TORCH_TYPES = (
     ("complex64", "ComplexFloat", "cfloat"),
     ("complex128", "ComplexDouble", "cdouble"),
 )
-TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in TORCH_TYPES}
+TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in TORCH_TYPES} | {x: x.name.replace("uint", "UInt") for x in UNSIGNED}
+DTYPES_OF_NAMES = {kind: dtype for dtype, kind in TYPE_NAMES.items()}
 METHODS = {method: dtype_of(name) for name, _, method in TORCH_TYPES}
 
 

@@ -14,6 +14,7 @@ from typing import Any, Callable
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
+from ..base.errors import ArgumentError
 from ..base.functions import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.saved import EnteredHooks
@@ -28,12 +29,13 @@ from .elementwise_rules import FEW
 from .launches import fresh
 from .operands import (
     NUMBERS,
+    answer_of_other,
     any_complex,
     bind,
     gradient_bits,
     gradient_mask,
-    misfit,
     on_several_devices,
+    refitted,
     stored_numbers,
     stores_with_care,
     unwrap_number,
@@ -71,7 +73,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
     try:
         out = fresh(plan, *operands)
     except OverflowError as error:
-        raise misfit(op, operands, error) from None
+        return refitted(op, operands, error, lambda *fitted: launched(op, fitted))
     if mode.enabled:
         mask = gradient_mask(op, operands)
         if mask:
@@ -176,7 +178,12 @@ class ElementwiseCall:
                 try:
                     return run(input, other)
                 except OverflowError as error:  # to try costs nothing
-                    raise misfit(op, (input, other), error) from None
+                    return refitted(op, (input, other), error, run)
+                except ArgumentError:
+                    answer = answer_of_other(op.name, (input, other))
+                    if answer is NotImplemented:
+                        raise
+                    return answer
 
             names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
             call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)
@@ -188,7 +195,7 @@ class ElementwiseCall:
                 try:
                     return run(*operands)
                 except OverflowError as error:
-                    raise misfit(op, operands, error) from None
+                    return refitted(op, operands, error, run)
 
             attach(call, __signature__=op.signature)
         attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place, without its frame

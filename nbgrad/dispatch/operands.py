@@ -7,17 +7,18 @@ common dtype, ``exp`` also turns integers into floats. The value of a number nev
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8
+from ..base.dtypes import DType, as_word, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8, uint64
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
+from ..ops.expr import OPERATORS
 from ..ops.spellings import target_of
 from ..tensors.arrays import values_of
 from ..tensors.layout import Layout
@@ -233,7 +234,8 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
     # A negative number wraps in an unsigned dtype, as in torch.
     if not finite or not (info.min or -info.max) <= int(value) <= info.max:
         raise NumberError(f"{name}: {value} cannot be stored in a {dtype.name} tensor; expected {info.min} to {info.max}.")
-    return int(value) if int(value) >= info.min else int(value) + info.max + 1
+    whole = int(value) if int(value) >= info.min else int(value) + info.max + 1
+    return as_word(whole)
 
 
 def stores_with_care(kinds: tuple) -> bool:
@@ -276,6 +278,38 @@ def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowEr
         return error
     shown = large[0] if abs(large[0]) < 10**30 else f"an integer of {large[0].bit_length()} bits"
     return NumberError(f"{op.public}: {shown} does not fit int64, nor a floating dtype if it is far larger. Hint: float(number).")
+
+
+# The operator that Python asks of the second operand where the first one has no answer, by operation.
+REFLECTED = {name: f"__r{symbol}__" for symbol, name in OPERATORS.items()}
+REFLECTED |= {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__", "eq": "__eq__", "ne": "__ne__"}
+
+
+def answer_of_other(name: str, operands: tuple) -> Any:
+    """What ``x op y`` is by the operator of ``y``, of a type of a program's own; NotImplemented where it has none.
+
+    To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
+    """
+    if len(operands) != 2 or not isinstance(operands[0], Tensor):
+        return NotImplemented
+    x, y = operands
+    reflected = getattr(type(y), REFLECTED.get(name, ""), None)
+    if reflected is None or isinstance(y, Tensor) or type(y).__module__ in ("builtins", "numpy"):
+        return NotImplemented
+    return reflected(y, x)
+
+
+def refitted(op: Elementwise, operands: tuple, error: OverflowError, call: Callable[..., Any]) -> Any:
+    """The call once more, where a number was too large for native code and uint64 holds it: as the int64 of the same bits.
+
+    Raises:
+        NumberError: nothing holds it.
+    """
+    of_tensors = {x.layout.dtype for x in operands if isinstance(x, Tensor)} - {bool_}
+    large = [type(x) is int and 1 << 63 <= x < 1 << 64 for x in operands]
+    if of_tensors != {uint64} or not any(large):
+        raise misfit(op, operands, error) from None
+    return call(*(as_word(x) if wide else x for x, wide in zip(operands, large)))
 
 
 def gradient_bits(op: Elementwise) -> list[int]:

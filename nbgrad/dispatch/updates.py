@@ -22,7 +22,17 @@ from .formulas import Formula
 from .launches import into
 from .plans import elementwise_plan
 
-__all__ = ["changing", "followed", "fused_update", "fused_updates", "in_tables", "is_exchanged", "step_at_end", "steps_ahead"]
+__all__ = [
+    "changing",
+    "followed",
+    "fused_update",
+    "fused_updates",
+    "in_tables",
+    "is_exchanged",
+    "step_at_end",
+    "steps_ahead",
+    "together_plan",
+]
 
 Row = tuple[Sequence[Tensor], Sequence[Tensor]]
 
@@ -132,7 +142,7 @@ def run_together(
     if launches and share_memory(rows):
         launches, alone = [], range(len(rows))
     numbers = scalars.values()
-    for write, members in launches:
+    for write, members, _ in launches:
         outs = [x for k in members for x in tensors[k][:outputs]]
         for x in outs:
             if not x._storage_.writable or x.layout.expanded:

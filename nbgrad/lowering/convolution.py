@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import struct
 from functools import lru_cache
 from operator import add
 from typing import Any, NamedTuple
@@ -101,8 +100,11 @@ def kernel(which: str, dtype: str) -> int:
     return address(Program(which, function, dtype, bindings, sums, True, sums))
 
 
-def plane_tables(geometry: Geometry) -> tuple[list[int], tuple[int, ...], int, int]:
-    """The tables of a record, sizes and number of planes, and the largest distance in one: NOTE [Planes]."""
+def plane_tables(geometry: Geometry) -> tuple[list[int], tuple[int, ...], int, int, int]:
+    """The tables of a record, sizes and number of planes, the largest distance in one, and the longest run of the transpose.
+
+    See NOTE [Planes].
+    """
     short, size, stride, dilation = (
         in_three(each, 1) for each in (geometry.short, geometry.kernel, geometry.stride, geometry.dilation)
     )
@@ -120,11 +122,25 @@ def plane_tables(geometry: Geometry) -> tuple[list[int], tuple[int, ...], int, i
     ]
     lists = [[t for t, (plane, _) in enumerate(taps) if plane == k] for k in range(len(kept))]
     words = [value for tap in taps for value in tap]
-    begin = 0
-    for each, own in zip(kept, lists):
-        words += [*each, begin, len(own)]
+    begin, runs = 0, [needed(geometry, sizes, each) for each in kept]
+    for each, own, run in zip(kept, lists, runs):
+        words += [*each, begin, len(own), *run]
         begin += len(own)
-    return words + [t for own in lists for t in own], sizes, len(kept), max(distance for _, distance in taps)
+    words += [t for own in lists for t in own]
+    return words, sizes, len(kept), max(distance for _, distance in taps), max(length for _, length in runs)
+
+
+def needed(geometry: Geometry, sizes: tuple[int, ...], remainders: tuple[int, ...]) -> tuple[int, int]:
+    """Where in a plane the elements of the long side begin, and how long the run is that has all of them."""
+    first = last = 0
+    numbers = zip(in_three(geometry.long, 1), in_three(geometry.padding, 0), in_three(geometry.stride, 1), sizes, remainders)
+    for long, padding, stride, size, remainder in numbers:
+        low = max(0, -(-(padding - remainder) // stride))
+        high = min(size - 1, (long - 1 + padding - remainder) // stride)
+        if high < low:
+            return 0, 0
+        first, last = first * size + low, last * size + high
+    return first, sixteens(last + 1 - first)
 
 
 def covers(geometry: Geometry) -> bool:
@@ -137,9 +153,9 @@ def covers(geometry: Geometry) -> bool:
 
 
 def is_product(geometry: Geometry) -> bool:
-    """Whether it is a product of matrices as they lie, of a size for which BLAS is quicker."""
+    """Whether each image is a product of matrices as they lie, of a size for which BLAS is quicker."""
     alone = geometry.long == geometry.short and max(geometry.kernel) == max(geometry.stride) == 1 and not any(geometry.padding)
-    return alone and min(geometry.channels, geometry.heads) >= MATRICES_FROM
+    return alone and geometry.groups == 1 and min(geometry.channels, geometry.heads) >= MATRICES_FROM
 
 
 def share_of(geometry: Geometry, which: str, memory: int) -> tuple[int, int, int]:
@@ -166,24 +182,25 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     transposed = attributes.get("transposed", False)
     geometry = geometry_of(name, layouts, attributes)
     shape = result_shape(name, geometry, transposed)
-    if len(geometry.long) > 3 or 0 in shape or is_product(geometry):
+    if len(geometry.long) > 3 or 0 in shape or name != "conv_weight" and is_product(geometry):
         return None
     which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
-    tables, sizes, planes, reach = plane_tables(geometry)
+    tables, sizes, planes, reach, longest = plane_tables(geometry)
     sums = which == "convolve_weight"
     long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
     size, taps, channels, heads = first.dtype.itemsize, math.prod(geometry.kernel), geometry.channels, geometry.heads
     plane, run = math.prod(sizes), ((short[0] - 1) * sizes[1] + short[1] - 1) * sizes[2] + short[2]
     as_it_lies = which != "convolve_transposed" and max(stride) == 1 and not any(geometry.padding) and sizes == long
+    as_it_lies = as_it_lies and (sums or run == sixteens(run))
     if not as_it_lies:  # what is read and computed beyond is left out: no loop has a rest
-        run = eights(plane if which == "convolve_transposed" else run)
+        run = max(longest, 16) if which == "convolve_transposed" else sixteens(run)
     piece = min(PIECE, run)
-    block = planes * plane + 8
+    block = planes * plane + 16
     table = 16 * (heads if which == "convolve_transposed" else channels) * taps
     if which == "convolve_transposed":
-        rows, wide = 4 * piece * size, (heads * (reach + plane) + 8) * size
+        rows, wide = 4 * piece * size, (heads * (reach + plane) + 16) * size
     else:
-        rows, wide = (heads * eights(plane) if sums else 4 * piece) * size, 0 if as_it_lies else channels * block * size
+        rows, wide = (heads * sixteens(plane) if sums else 4 * piece) * size, 0 if as_it_lies else channels * block * size
     begin = rounded(table)
     memory = begin + rounded(rows) + rounded(wide)
     items, share, parts = share_of(geometry, which, memory)
@@ -218,7 +235,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     flags = PARALLEL if geometry.work >= LARGE else 0
     code = kernel(which, first.dtype.name)
-    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, words)
     return GeneralPlan(record, (out.template, space.template), layouts)
 
 
@@ -227,17 +244,41 @@ def rounded(count: int) -> int:
     return -(-count // 64) * 64 + 64
 
 
-def eights(count: int) -> int:
-    """A number of elements, up to a multiple of 8."""
-    return -(-count // 8) * 8
+def sixteens(count: int) -> int:
+    """A number of elements, up to a multiple of 16, so that no vector has a rest."""
+    return -(-count // 16) * 16
 
 
 ATTRIBUTES = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
 WEIGHT_ATTRIBUTES = ("kernel", "stride", "padding", "dilation", "groups")
 
 
-def run_plan(plan: GeneralPlan, tensors: tuple[Tensor, ...]) -> Tensor:
+@late
+def turning(dtype: str) -> int:
+    """The address of the kernel that turns weights."""
+    from ..kernels.templates.convolve import turning_kernel  # not by an import
+
+    return address(Program("turned_weights", turning_kernel(dtype), dtype, apart=True))
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def turning_plan(weight: Layout, groups: int) -> GeneralPlan | None:
+    """The launch that writes a weight as the transpose reads it; None where it lies so."""
+    heads, channels, *size = weight.shape
+    if heads == groups or channels == 1:
+        return None
+    words = [channels, heads // groups, math.prod(size)]
+    flags = PARALLEL if weight.numel >= LARGE else 0
+    record = pack_record(turning(weight.dtype.name), groups * channels, 1, 1, (0,), flags, words)
+    return GeneralPlan(record, (weight.like(shape=weight.shape).template,), (weight,))
+
+
+def run_plan(plan: GeneralPlan, tensors: tuple[Tensor, ...], attributes: tuple) -> Tensor:
     """The result of a launch; sums of a weight that come in parts are added up."""
+    if len(attributes) == len(ATTRIBUTES) and attributes[3]:  # transposed
+        turned = turning_plan(tensors[1].layout, attributes[5])
+        if turned is not None:
+            tensors = (tensors[0], native.fresh(turned, tensors[1]), *tensors[2:])
     out = native.fresh(plan, *tensors)[0]
     return out if out.layout.ndim == tensors[0].layout.ndim else CALLS["sum"](out, 0)
 
@@ -247,7 +288,7 @@ def _convolution(op, tensors, attributes):
     values = tuple(attributes.values())
     plan = plan_of(op.name, tuple([x.layout for x in tensors]), *values)
     if plan is not None:
-        return run_plan(plan, tensors)
+        return run_plan(plan, tensors, values)
     if not all(x.layout.contiguous for x in tensors):
         return _convolution(op, tuple([CALLS["contiguous_copy"](x) for x in tensors]), attributes)
     return in_windows(op, tensors, attributes)
@@ -257,7 +298,8 @@ def _convolution(op, tensors, attributes):
 def _quick_convolution(op, layouts, attributes):
     count = len(layouts)
     plan = plan_of(op.name, layouts, *attributes.values())
-    return None if plan is None else lambda *values: run_plan(plan, values[:count])
+    given = tuple(attributes.values())
+    return None if plan is None else lambda *values: run_plan(plan, values[:count], given)
 
 
 # ---- by products of windows --------------------------------------------------------------------------------------------
@@ -277,6 +319,8 @@ def in_windows(op, tensors, attributes):
         out = CALLS["new_full"](tensors[0].layout.like(shape=shape), 0)
     elif op.name == "conv_weight":
         out = weight_of_windows(*tensors, geometry)
+    elif is_product(geometry):
+        out = product_of_images(*tensors[:2], transposed, shape)
     elif transposed:
         out = transposed_windows(*tensors[:2], geometry)
     else:
@@ -292,6 +336,14 @@ def op_call(op, tensors: tuple, attributes: dict) -> Tensor:
 def per_channel(bias: Tensor, count: int) -> Tensor:
     """A bias as it broadcasts to ``(batch, channels, *)``."""
     return CALLS["view_shape"](bias, (bias.layout.numel, *(1,) * count))
+
+
+def product_of_images(x: Tensor, weight: Tensor, transposed: bool, shape: tuple[int, ...]) -> Tensor:
+    """The convolution, or its transpose, by a kernel of one element: ``weight @ image`` of each image."""
+    rows, columns = weight.layout.shape[:2]
+    weight = CALLS["view_shape"](weight, (rows, columns))
+    images = CALLS["view_shape"](CALLS["contiguous_copy"](x), (*x.layout.shape[:2], math.prod(shape[2:])))
+    return CALLS["view_shape"](CALLS["matmul"](CALLS["t"](weight) if transposed else weight, images), shape)
 
 
 def windows_of(x: Tensor, geometry: Geometry) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
 
@@ -79,8 +78,12 @@ def result_of(op, layouts: tuple[Layout, ...], windows: Windows) -> Layout:
 
 
 @late
-def kernel(name: str, dtype: str) -> int:
+def kernel(name: str, dtype: str, adaptive: bool) -> int:
     """The address of one of the kernels."""
+    if adaptive:
+        from ..kernels.templates.adaptive_pool import adaptive_pool_kernel  # not by an import
+
+        return address(Program(f"adaptive_{name}", adaptive_pool_kernel(name, dtype), dtype, (), False, True))
     from ..kernels.templates.pool import pool_kernel  # not by an import
 
     return address(Program(name, pool_kernel(name, dtype), dtype, (), False, True))
@@ -100,27 +103,45 @@ def counts(windows: Windows) -> list[list[int]]:
     return made
 
 
+def window_words(windows: Windows, together: int, mean: bool) -> list[int]:
+    """What the record of pool.py has behind the sizes."""
+    words = [
+        *in_three(windows.kernel, 1),
+        *in_three(windows.stride, 1),
+        *in_three(windows.padding, 0),
+        *in_three(windows.dilation, 1),
+    ]
+    return [*words, windows.divisor, together, *(value for each in counts(windows) * mean for value in each)]
+
+
+def adaptive_lines(size: int, count: int) -> list[tuple[int, int]]:
+    """Where each of so many windows begins and ends in a dimension."""
+    return [(t * size // count, -(-(t + 1) * size // count)) for t in range(count)]
+
+
 @lowering("max_pool", "max_pool_places", "max_pool_spread", "max_pool_pick", "avg_pool", "avg_pool_spread")
 def _pool(op, layouts, attributes):
     from ..kernels.templates.pool import SPAN  # not by an import
 
     windows, first = windows_of(op.name, layouts, attributes), layouts[0]
     out = result_of(op, layouts, windows)
-    reach = (windows.kernel[-1] - 1) * windows.dilation[-1] if windows.kernel else SPAN
+    reach = (windows.kernel[-1] - 1) * windows.dilation[-1] if windows.kernel else windows.long[-1] - 1
     if op.name == "max_pool_pick" or reach >= SPAN or not out.numel or not first.numel or len(windows.long) > 3:
         return in_steps
     if not all(map(runs_as_it_lies, layouts)):
         return arranged_call
-    words = [*in_three(windows.long, 1), *in_three(windows.short, 1), *in_three(windows.kernel, 1), *in_three(windows.stride, 1)]
-    words += [*in_three(windows.padding, 0), *in_three(windows.dilation, 1), windows.divisor]
-    words.append((SPAN - reach - 1) // windows.stride[-1] + 1)
-    if op.name.startswith("avg"):
-        words += [value for each in counts(windows) for value in each]
-    units, each = first.numel // math.prod(first.shape[first.ndim - len(windows.long) :]), math.prod(windows.short)
-    each *= math.prod(windows.kernel)
+    words = [*in_three(windows.long, 1), *in_three(windows.short, 1)]
+    if windows.kernel:
+        words += window_words(windows, (SPAN - reach - 1) // windows.stride[-1] + 1, op.name.startswith("avg"))
+        each = math.prod(windows.short) * math.prod(windows.kernel)
+    else:
+        lines = ([(0, 1)] * (3 - len(windows.long)), *map(adaptive_lines, windows.long, windows.short))
+        words += [windows.divisor, *(end for dim in lines for line in dim for end in line)]
+        each = math.prod(windows.long)
+    units = first.numel // math.prod(first.shape[first.ndim - len(windows.long) :])
     claim, shared_from = thread_shares(COST)
     flags = PARALLEL if units * each >= shared_from else 0
-    code, params = kernel(op.name, first.dtype.name), struct.pack(f"{len(words)}q", *words)
+    code, params = kernel(op.name, first.dtype.name, not windows.kernel), words
     record = pack_record(code, units, max(1, claim // each), 1, (0,) * len(layouts), flags, params)
     return GeneralPlan(record, (out.template,), layouts)
 
@@ -281,7 +302,7 @@ def tables(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
     """
     places, shares = np.zeros((1, 1), np.int64), np.ones((1, 1))
     for size, n in zip(windows.long, windows.short):
-        lines = [range(t * size // n, -(-(t + 1) * size // n)) for t in range(n)]
+        lines = [range(*line) for line in adaptive_lines(size, n)]
         most = max(map(len, lines), default=1)
         at = np.array([[*line, *[line[0]] * (most - len(line))] for line in lines], np.int64).reshape(n, most)
         share = np.array([[1 / len(line) if k < len(line) else 0.0 for k in range(most)] for line in lines]).reshape(n, most)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -123,7 +122,8 @@ def products_kernel(dtype: str, by_blas: bool) -> int:
     """Address of the products."""
     from ..kernels.templates.recurrent import products_loop  # not by an import
 
-    return address(Program("products", products_loop(dtype, by_blas), dtype, apart=True))
+    function, bindings = products_loop(dtype, by_blas)
+    return address(Program("products", function, dtype, bindings))
 
 
 class Launch(NamedTuple):
@@ -165,8 +165,7 @@ class Launch(NamedTuple):
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0
         blocks = math.ceil(sizes.batch / block) if work else 0
-        packed = struct.pack(f"{len(words)}q", *words)
-        record = pack_record(steps_kernel(), blocks, 1, len(self.outs), (0,) * len(layouts), flags, packed)
+        record = pack_record(steps_kernel(), blocks, 1, len(self.outs), (0,) * len(layouts), flags, words)
         return GeneralPlan(record, tuple([out.template for out in self.outs]), layouts)
 
 

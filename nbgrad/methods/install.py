@@ -13,6 +13,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
 from ..base.functions import attach
+from ..base.overriding import overrides_functions
 from ..dispatch.arguments import other_names
 from ..dispatch.elementwise import call_of
 from ..dispatch.inplace import inplace_call
@@ -20,7 +21,7 @@ from ..dispatch.inplace_views import inplace_view, inplace_views
 from ..dispatch.joint import joint
 from ..dispatch.lowerings import PREPARED, lowering_of
 from ..dispatch.movements import movement_call
-from ..dispatch.operands import NUMBERS, bind, misfit
+from ..dispatch.operands import NUMBERS, bind, refitted
 from ..dispatch.out import write_out, write_result
 from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
@@ -152,7 +153,7 @@ def direct(op: Elementwise, general_form: Callable[[tuple, dict], Any], with_opt
                     try:
                         return run(x, y)
                     except OverflowError as error:
-                        raise misfit(op, (x, y), error) from None
+                        return refitted(op, (x, y), error, run)
                 if with_options is not None and "out" not in named:
                     return with_options(x, y, *more, **named)
             return general_form(passed_operands(x, y, *more), named)
@@ -278,7 +279,7 @@ def as_tensor(op: Op, name: str, value) -> Tensor:
     Raises:
         ArgumentError: it is no array.
     """
-    if hasattr(type(value), "__nbgrad_function__"):
+    if overrides_functions(type(value)):
         return value
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{op.name}: {name} must be a Tensor, got {type(value).__name__}. Hint: nbgrad.tensor(data).")

@@ -57,6 +57,7 @@ PLACES: dict[str, str | None] = {
     "functional": "func.functional",
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
+    "library": "func.custom_ops",
     "memory": "methods.memory",
     "mps": "backends.absent",
     "nn.modules": "nn",

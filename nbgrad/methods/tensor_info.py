@@ -10,7 +10,6 @@ from ..base.size import Size, size_of
 from ..tensors.layout import broadcast_shapes as common_shape
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
-from .typed_constructors import CONSTRUCTOR_NAMES
 
 __all__ = [
     "broadcast_shapes",
@@ -121,7 +120,7 @@ def typename(obj: Any) -> str:
     ('nbgrad.FloatTensor', 'int')
     """
     if isinstance(obj, Tensor):
-        return f"nbgrad.{CONSTRUCTOR_NAMES.get(obj.layout.dtype, 'Tensor')}"
+        return obj.type()
     kind = obj if hasattr(obj, "__qualname__") else type(obj)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 

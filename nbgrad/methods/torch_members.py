@@ -6,6 +6,7 @@ Nothing here has a derivative of its own: what can be recorded is written in ope
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, Callable
 
@@ -13,8 +14,8 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
-from ..base.size import Size
-from ..creation.factories import empty, empty_strided, tensor
+from ..creation.casting import moved, on_device
+from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
 from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
@@ -27,6 +28,7 @@ from .inplace_functions import inplace_functions
 from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
+from .typed_constructors import constructed
 
 __all__ = ["UntypedStorage", "install_forms"]
 
@@ -114,7 +116,7 @@ def late_method(name: str) -> Callable:
 # ---- new tensors ---------------------------------------------------------------------------------------------------
 
 
-def new(x: Tensor, *args: Any) -> Tensor:
+def new(x: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
     """A tensor of the dtype of this one: of sizes (without particular values), or of data.
 
     The old form of ``new_empty`` and ``new_tensor``. A ``Size``, as ``y.shape`` is, stands for sizes, a tuple for data.
@@ -124,12 +126,7 @@ def new(x: Tensor, *args: Any) -> Tensor:
     >>> x.new(x.shape).shape, x.new((2, 3))
     (nbgrad.Size([2, 3]), tensor([2., 3.]))
     """
-    dtype, device = x.layout.dtype, x.layout.device
-    if len(args) == 1 and isinstance(args[0], Size):
-        return empty(args[0], dtype=dtype, device=device)
-    if all(isinstance(size, int) for size in args):
-        return empty(*args or (0,), dtype=dtype, device=device)
-    return tensor(args[0], dtype=dtype, device=device)
+    return constructed("new", x.layout.dtype, args, device or x.layout.device, kwargs)
 
 
 def new_empty_strided(
@@ -176,6 +173,23 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     if shape == own:
         return x
     return CALLS["sum_to"](x if x.layout.dtype.differentiable else CALLS["to_dtype"](x, int64), shape)
+
+
+def to_device(x: Tensor, device: Any, non_blocking: bool = False, *, stream: Any = None) -> Tensor:
+    """The tensor on a device; itself where it is there.
+
+    Args:
+        non_blocking: a copy between pinned memory and a GPU need not be done when this returns.
+        stream: a ``cuda.Stream`` to copy on, instead of the current one.
+
+    Source: the Array API standard; torch has ``to``.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2).to_device("cpu")
+    tensor([1., 1.])
+    """
+    with import_module("nbgrad.cuda").stream(stream) if stream is not None else nullcontext():
+        return moved("to_device", x, on_device("to_device", device), non_blocking)
 
 
 def __array_namespace__(x: Tensor, *, api_version: str | None = None) -> Any:
@@ -251,6 +265,7 @@ METHODS: dict[str, Callable] = {
     "dense_dim": Tensor.dim,
     "sparse_dim": sparse_dim,
     "__array_namespace__": __array_namespace__,
+    "to_device": to_device,
     **{name: late_method(name) for name in ("sparse_mask", "to_sparse", "to_sparse_coo")},
     **{name: late_method(name) for name in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr")},
 }

@@ -1,15 +1,20 @@
-"""Constructors by dtype, as old programs use them: ``FloatTensor`` and its like."""
+"""Constructors that take sizes or data: ``Tensor`` and its subclasses, and by dtype, ``FloatTensor`` and its like."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..base.dtypes import DType
+import numpy as np
+
+from ..base.calls import CALLS
+from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError
 from ..base.size import Size
 from ..creation.casting import TYPE_NAMES, on_device
 from ..creation.factories import empty, tensor
 from ..tensors.tensor import Tensor
+from ..tensors.untyped import UntypedStorage
+from .memory import memory_of
 
 __all__ = ["CONSTRUCTOR_NAMES", "constructor", "dtype_called"]
 
@@ -20,20 +25,58 @@ class TensorType(type):
     dtype: DType
     place: str
 
-    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        device = on_device(cls.__name__, device or cls.place or None)
-        if all(isinstance(size, int) for size in args):
-            return empty(*(args or (0,)), dtype=cls.dtype, device=device)
-        if len(args) != 1:
-            raise ArgumentError(f"{cls.__name__}: expected sizes, or data; got {len(args)} arguments.")
-        (data,) = args
-        if isinstance(data, Size):
-            return empty(*data, dtype=cls.dtype, device=device)
-        return tensor(data, dtype=cls.dtype, device=device)
+    def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        return constructed(cls.__name__, cls.dtype, args, device or cls.place or None, kwargs)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Tensor) and x.layout.dtype is cls.dtype and x.device.type == (cls.place or "cpu")
 
+
+def constructed(name: str, dtype: DType, args: tuple, device: Any, named: dict[str, Any]) -> Tensor:
+    """A tensor without values of the sizes that are given, or of the one argument's data; a tensor is shared, with its history.
+
+    Args:
+        named: the one argument by its name, ``data`` or ``size``.
+    """
+    if named:
+        if args or len(named) > 1 or not named.keys() <= {"data", "size"}:
+            raise ArgumentError(
+                f"{name}: got the argument {next(iter(named))!r} beside {len(args)} others; expected sizes, or data, and device. "
+                f"Hint: nbgrad.tensor(data, dtype=..., requires_grad=...)."
+            )
+        args = (named["data"],) if "data" in named else tuple(named["size"])
+    place = on_device(name, device)
+    if all(is_size(each) for each in args):
+        return empty(*(args or (0,)), dtype=dtype, device=place)
+    if len(args) != 1:
+        raise ArgumentError(f"{name}: expected sizes, or data; got {len(args)} arguments. Hint: nbgrad.tensor(data).")
+    (data,) = args
+    if isinstance(data, Size):
+        return empty(data, dtype=dtype, device=place)
+    if isinstance(data, UntypedStorage):
+        return memory_of(empty(0, dtype=dtype, device=place), data)
+    if isinstance(data, Tensor):
+        shared = data if device is None or data.layout.device == place else data.to(place)
+        return CALLS["alias"](shared if shared.layout.dtype is dtype else CALLS["to_dtype"](shared, dtype))
+    if data is None or isinstance(data, (bool, float, complex, np.generic)):
+        raise ArgumentError(f"{name}: expected sizes, or data in a sequence; got {data!r}. Hint: nbgrad.tensor({data!r}).")
+    return tensor(data, dtype=dtype, device=place)
+
+
+def is_size(each: Any) -> bool:
+    """Whether an argument can be one of several sizes: an int of Python's or NumPy's."""
+    return isinstance(each, (int, np.integer)) and not isinstance(each, bool)
+
+
+def tensor_of_class(cls: type[Tensor], args: tuple, device: Any, named: dict[str, Any]) -> Tensor:
+    """What ``Tensor(...)`` and its subclasses make: of the default dtype, unless it is a tensor that is shared."""
+    given = args[0] if len(args) == 1 and not named else named.get("data")
+    dtype = given.layout.dtype if isinstance(given, Tensor) else get_default_dtype()
+    made = constructed(cls.__name__, dtype, args, device, named)
+    return made if cls is Tensor else made.as_subclass(cls)
+
+
+CALLS["tensor_of_class"] = tensor_of_class
 
 CONSTRUCTOR_NAMES = {dtype: f"{name}Tensor" for dtype, name in TYPE_NAMES.items() if not dtype.is_complex}
 

@@ -27,6 +27,7 @@ from typing import Any, Callable, Protocol
 
 from ..base.calls import CALLS
 from ..base.grad_mode import special
+from ..base.overriding import overrides_functions
 from ..graph.edges import Edge, Node, next_seq
 from ..ops.core import Op
 from ..tensors.tensor import ASK, Tensor
@@ -221,7 +222,7 @@ def is_marked(operands: tuple | list) -> bool:
         elif isinstance(x, (tuple, list)):
             if is_marked(x):
                 return True
-        elif hasattr(type(x), "__nbgrad_function__"):
+        elif overrides_functions(type(x)):
             return True
     return False
 
@@ -258,7 +259,7 @@ def bear(operands: tuple | list, mark: Any) -> bool:
         elif isinstance(x, (tuple, list)):
             if not bear(x, mark):
                 return False
-        elif hasattr(type(x), "__nbgrad_function__"):
+        elif overrides_functions(type(x)):
             return False
     return True
 

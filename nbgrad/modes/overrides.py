@@ -22,6 +22,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
+from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
 from ..tensors.layout import marked_layout
@@ -31,6 +32,7 @@ from .interpreters import Call, Presence, interpret, register
 
 __all__ = [
     "FunctionMode",
+    "TorchFunctionMode",
     "as_subclass",
     "disabled",
     "functions_of",
@@ -77,7 +79,7 @@ def overriding_type(x: Any) -> type | None:
     if isinstance(x, Tensor):
         return x.layout.special if isinstance(x.layout.special, type) else None
     kind = type(x)
-    return kind if hasattr(kind, "__nbgrad_function__") else None
+    return kind if overrides_functions(kind) else None
 
 
 def overriding_types(arguments: Any) -> tuple[type, ...]:
@@ -179,6 +181,13 @@ def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple =
         if type(result) is Tensor and any(result is x for x in given):  # a plain tensor that was written to stays one
             result = CALLS["alias"](result)
     return converted(result, cls)
+
+
+def default_torch_function(cls, func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The default under torch's name, for ``super().__torch_function__(...)``; a function of torch's own is not implemented."""
+    if _state.off:  # the function asks again, as torch's do: it is none of nbgrad's
+        return NotImplemented
+    return default_function(cls, func, types, args, kwargs)
 
 
 def converted(result: Any, cls: type) -> Any:
@@ -333,7 +342,7 @@ def is_tensor_like(inp: Any) -> bool:
     >>> nbgrad.overrides.is_tensor_like(nbgrad.ones(2)), nbgrad.overrides.is_tensor_like([1.0])
     (True, False)
     """
-    return isinstance(inp, Tensor) or hasattr(type(inp), "__nbgrad_function__")
+    return isinstance(inp, Tensor) or overrides_functions(type(inp))
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
@@ -367,6 +376,8 @@ def resolve_name(f: Callable) -> str | None:
 class FunctionMode(Presence):
     """Subclass it with ``__nbgrad_function__(self, func, types, args, kwargs)``: while active, all of this thread's calls go there.
 
+    ``TorchFunctionMode`` is the same class, and ``__torch_function__`` another name of the method.
+
     Inside of that method the mode is off, so ``func(*args, **kwargs)`` does the work.
 
     >>> import nbgrad
@@ -385,6 +396,11 @@ class FunctionMode(Presence):
         """What a call means."""
         return NotImplemented
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if TORCHS in vars(cls):
+            adopt_torch_name(cls)
+
     def __enter__(self) -> FunctionMode:
         _state.modes.append(self)
         special.append(self)
@@ -395,6 +411,9 @@ class FunctionMode(Presence):
         unusual.remove(self)
         special.remove(self)
         _state.modes.remove(self)
+
+
+TorchFunctionMode = FunctionMode
 
 
 # ---- what a Tensor has beside its operations -----------------------------------------------------------------------
@@ -463,6 +482,7 @@ def install_overrides() -> None:
     told_of_subclasses.append(prepare_subclass)
     members = {
         "__nbgrad_function__": classmethod(default_function),
+        TORCHS: classmethod(default_torch_function),
         "as_subclass": as_subclass,
         "_make_subclass": staticmethod(make_subclass),
         "detach": interpreted_method("detach", vars(Tensor)["detach"]),

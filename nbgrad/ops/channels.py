@@ -2,8 +2,8 @@
 
 NOTE [Standardised channels]: channels are dimension 1. ``h = r (x - m)``, with the mean ``m`` over all other dimensions and
 ``r = 1 / sqrt(variance + eps)``. Beside ``x`` and the weight the moments are saved, mean and variance of each channel, towards
-which a layer moves its running statistics. Each way is a fold for each sum, and one launch for all elements. A pass that is
-recorded, or has tangents, finds the moments again.
+which a layer moves its running statistics. Each way is one launch for a matrix, whose neighbours are of several channels; else a
+fold for each sum, and one launch for all elements. A pass that is recorded, or has tangents, finds the moments again.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def channels_in_steps(x, weight, bias, eps):
 def pulled(g, x, mean, variance, weight, products, eps):
     """The cotangent of ``x``, and the sums of ``g`` and of ``products``, those of it with the standardised ``x``."""
     dims, channels = reduced(x), max(x.layout.shape[1], 1)
-    total, joint = scalar.sum(g, dims, True), scalar.sum(products, dims, True)
-    count = float(x.layout.numel // channels)
-    return scalar.pulled_around(g, x, mean, variance, seen_by_channels(weight, x), total, joint, count, eps), total, joint
+    total, joint = scalar.sum(g, dims), scalar.sum(products, dims)
+    factors = [seen_by_channels(each, x) for each in (weight, total, joint)]
+    return scalar.pulled_around(g, x, mean, variance, *factors, float(x.layout.numel // channels), eps), total, joint
 
 
 def of_elements(g, x, weight, eps):
@@ -69,14 +69,19 @@ def of_bias(g, bias_dtype):
     return cast(scalar.sum(wide(g), reduced(g)), bias_dtype)
 
 
-def all_affine(g, x, weight, moments, weight_dtype, bias_dtype, eps):
-    """The cotangents of ``x``, a weight and a bias, by the moments."""
+def cotangents_in_steps(g, x, weight, moments, eps):
+    """``channel_cotangents`` in other operations."""
     rows, given = wide(x), wide(g)
     mean, variance = (seen_by_channels(scalar.select(moments, 0, k), x) for k in range(2))
     products = scalar.scaled_around(rows, mean, variance, given, 0.0, eps)
     out, total, joint = pulled(given, rows, mean, variance, weight, products, eps)
-    weights, biases = (scalar.view_shape(each, weight.layout.shape) for each in (joint, total))
-    return cast(out, x.dtype), cast(weights, weight_dtype), cast(biases, bias_dtype)
+    return cast(out, x.dtype), joint, total
+
+
+def all_affine(g, x, weight, moments, weight_dtype, bias_dtype, eps):
+    """The cotangents of ``x``, a weight and a bias, by the moments."""
+    out, weights, biases = scalar.channel_cotangents(g, x, weight, moments, eps)
+    return out, cast(weights, weight_dtype), cast(biases, bias_dtype)
 
 
 elementwise(
@@ -136,6 +141,18 @@ general(
     node="NativeBatchNormBackward0",
     public="batch_norm",
     doc="Standardised channels times a weight, plus a bias; and the mean and variance of each channel.",
+    **HIDDEN,
+)
+
+general(
+    "channel_cotangents",
+    lambda g, x, weight, moments, eps: g,
+    operands=("g", "x", "weight", "moments"),
+    outputs=3,
+    in_steps=cotangents_in_steps,
+    public="batch_norm",
+    batched="in steps",
+    doc="The cotangents of standardised channels, and of their weight and bias in the dtype of computation, by the moments.",
     **HIDDEN,
 )
 

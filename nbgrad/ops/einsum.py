@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from string import ascii_lowercase, ascii_uppercase
 
 from ..base.dtypes import promote_types
 from ..base.errors import ArgumentError, ShapeError
@@ -10,6 +11,8 @@ from .core import composite
 from .linalg import permuted, reshaped
 
 __all__ = ["einsum"]
+
+LETTERS = ascii_uppercase + ascii_lowercase  # in alphabetic order, as a result that is not given has them
 
 
 def einsum(equation, *operands):
@@ -20,6 +23,9 @@ def einsum(equation, *operands):
             Without ``->`` the result has the letters that appear once, in alphabetic order. ``...`` stands for
             dimensions that broadcast; a letter repeated in one operand takes its diagonal.
         operands: tensors of one dtype, or one sequence of them.
+
+    In the place of letters, lists of numbers from 0 to 51 may follow each operand, and at last that of the result:
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])``; ``...`` (``Ellipsis``) in them is the equation's.
 
     Returns:
         Tensor of the named dimensions.
@@ -32,6 +38,8 @@ def einsum(equation, *operands):
             [2],
             [3]])
     """
+    if not isinstance(equation, str):
+        equation, operands = from_numbers((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     inputs, output = parse(equation, operands)
@@ -41,6 +49,27 @@ def einsum(equation, *operands):
         later = set(output).union(*(rest for _, rest in terms[k + 1 :]))
         total, names = contract(total, names, x, more, later)
     return arranged(total, names, output)
+
+
+def from_numbers(arguments: tuple) -> tuple[str, tuple]:
+    """The equation that operands and lists of numbers in turn stand for, and the operands."""
+    operands, lists = arguments[::2], arguments[1::2]
+    if len(operands) == len(lists):
+        return ",".join(map(letters_of, lists)), operands
+    return ",".join(map(letters_of, lists)) + "->" + letters_of(operands[-1]), operands[:-1]
+
+
+def letters_of(numbers) -> str:
+    """A list of numbers as the letters of an equation."""
+    if not isinstance(numbers, (tuple, list)):
+        raise ArgumentError(
+            f"einsum: expected an equation, or a list of numbers after each operand; got {type(numbers).__name__}. "
+            "Hint: einsum('ij,jk->ik', x, y), or einsum(x, [0, 1], y, [1, 2], [0, 2])."
+        )
+    wrong = [n for n in numbers if n is not Ellipsis and (type(n) is not int or not 0 <= n < len(LETTERS))]
+    if wrong:
+        raise ArgumentError(f"einsum: {wrong[0]!r} in {list(numbers)} is no number from 0 to {len(LETTERS) - 1}, and no '...'.")
+    return "".join("..." if n is Ellipsis else LETTERS[n] for n in numbers)
 
 
 def parse(equation: str, operands) -> tuple[list[tuple], tuple]:

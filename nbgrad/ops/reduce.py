@@ -550,9 +550,9 @@ def norm2_cotangent(g, x, out, x_shape, dim):
 
 
 def power_norm_cotangent(g, x, out, x_shape, p, dim):
-    """g sign(x) (|x| / out)**(p - 1); 0 where x is 0, and where the norm of what is tiny has come out as 0."""
+    """g sign(x) (|x| / out)**(p - 1); 0 where x is 0, or the norm: of what is tiny, or, for p < 0, of a zero among others."""
     relative = scalar.where(x == 0, 1.0, scalar.abs(x) / scalar.spread(scalar.where(out == 0, 1.0, out), x_shape, dim))
-    return scalar.spread(g, x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
+    return scalar.spread(scalar.where(out == 0, 0.0, g), x_shape, dim) * scalar.sign(x) * relative ** (p - 1)
 
 
 reduction(

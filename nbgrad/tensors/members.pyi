@@ -668,7 +668,8 @@ class Members(Operators):
     def neg_(self) -> Self: """In place: -x. See ``neg``."""
     def negative(self) -> Tensor: """-x."""
     def negative_(self) -> Self: """In place: -x. See ``neg``."""
-    def new(self, *args: Any) -> Tensor: """A tensor of the dtype of this one: of sizes (without particular values), or of data."""
+    def new(self, *args: Any, device: Device | str | None = None, **kwargs: Any) -> Tensor:
+        """A tensor of the dtype of this one: of sizes (without particular values), or of data."""
     def new_empty(self, *sizes: _int | Sequence[_int], size: _int | Sequence[_int] | None = None, dtype: DTypeLike | None = None,
                   device: Device | str | None = None, requires_grad: _bool = False, layout: MemoryFormat | None = None,
                   pin_memory: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
@@ -935,7 +936,7 @@ class Members(Operators):
     def trunc(self) -> Tensor: """x without its fraction."""
     def trunc_(self) -> Self: """In place: x without its fraction. See ``trunc``."""
     def type(self, dtype: DType | None = None, non_blocking: _bool = False) -> Any:
-        """The name of the tensor's type, as ``"nbgrad.FloatTensor"``; with a dtype or such a name, the tensor converted."""
+        """The name of the tensor's type, as ``"nbgrad.FloatTensor"``, ``"nbgrad.cuda.FloatTensor"``; or the tensor converted."""
     def type_as(self, other: Tensor) -> Tensor: """The tensor in the dtype of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]: """All elements of one dimension, as a tuple."""
     def unflatten(self, dim: _int, sizes: Ints) -> Tensor: """One dimension as several; one of their sizes may be -1."""

@@ -24,6 +24,7 @@ from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..base.grad_mode import capture_of_thread, traces
 from ..base.locks import made_once
+from ..base.overriding import TORCHS, adopt_torch_name
 from ..base.size import Size
 from ..kernels.cpu import LARGE
 from ..native.handle import known, native, use_blocks
@@ -148,12 +149,18 @@ def meta_of(x: Tensor) -> Meta:
 class Tensor(Members):
     """A multi-dimensional array that records what is computed from it.
 
-    Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like, never directly. Its operations are documented with the
-    functions of the same name.
+    Made by ``nbgrad.tensor``, ``nbgrad.zeros`` and their like. ``Tensor(data)`` is of the default dtype whatever the data are,
+    ``Tensor(2, 3)`` has these sizes and no values yet, ``Tensor(x)`` shares the memory and the history of a tensor. Its
+    operations are documented with the functions of the same name.
+
+    Raises:
+        ArgumentError: of the constructor, a number where a sequence is expected, or data beside sizes.
 
     >>> x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> isinstance(x, nbgrad.Tensor), x.is_leaf, (x * 2).is_leaf
     (True, True, False)
+    >>> nbgrad.Tensor([1, 2])
+    tensor([1., 2.])
     """
 
     __slots__ = ("_storage_", "_offset_", "layout", "_edge_", "_needs_grad_", "_meta_", "__weakref__", "__dict__")
@@ -170,16 +177,13 @@ class Tensor(Members):
     # (modes/overrides.py).
     _mark_: type | None = None
 
-    def __new__(cls, data: Any = None, *args, **kwargs):
-        if cls is Tensor:
-            raise ArgumentError("Tensor: cannot be made directly. Hint: nbgrad.tensor(data) or nbgrad.asarray(array).")
-        if data is None:
-            return object.__new__(cls)
-        source: Any = data if isinstance(data, Tensor) else CALLS["tensor"](data)
-        return source.detach().as_subclass(cls)
+    def __new__(cls, *args: Any, device: Any = None, **kwargs: Any):
+        return CALLS["tensor_of_class"](cls, args, device, kwargs)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        if TORCHS in vars(cls):
+            adopt_torch_name(cls)
         if "_mark_" not in vars(cls):
             inherits = cls.__base__ is Tensor or cls.__base__._mark_ is not None
             cls._mark_ = cls if inherits or "__nbgrad_function__" in vars(cls) else None

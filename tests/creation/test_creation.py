@@ -352,6 +352,7 @@ def test_type_names():
     """``type()`` names the kind of tensor, and converts to a kind named so."""
     x = nbgrad.ones(1, dtype=nbgrad.bfloat16)
     assert x.type() == "nbgrad.BFloat16Tensor" and x.type("nbgrad.DoubleTensor").dtype is nbgrad.float64
+    assert x.type(nbgrad.LongTensor).dtype is nbgrad.int64 and x.type(nbgrad.float16).dtype is nbgrad.float16
     with pytest.raises(TypeError):
         x.type("nbgrad.NoTensor")
 

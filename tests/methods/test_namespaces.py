@@ -220,6 +220,33 @@ def test_old_constructors():
         nbgrad.FloatTensor([1], [2])
 
 
+class Labelled(nbgrad.Tensor):
+    """A subclass, made as programs make it."""
+
+
+@pytest.mark.parametrize("cls", [nbgrad.Tensor, Labelled])
+def test_tensor_as_a_constructor(cls):
+    """Of the default dtype for data and sizes; of a tensor, its memory, dtype and history; numbers and other names are refused."""
+    x = nbgrad.ones(2, dtype=nbgrad.float64, requires_grad=True)
+    data = [cls([[1, 2], [3, 4]]), cls(np.arange(4)), cls(data=[True]), cls(range(2))]
+    assert {each.dtype for each in data} == {nbgrad.float32} and {type(each) for each in data} == {cls}
+    assert data[0].tolist() == [[1.0, 2.0], [3.0, 4.0]] and cls((2, 3)).tolist() == [2.0, 3.0]
+    sizes = [cls(), cls(2, 3), cls(np.int64(3)), cls(nbgrad.Size([2, 3])), cls(size=(4,))]
+    assert [tuple(each.shape) for each in sizes] == [(0,), (2, 3), (3,), (2, 3), (4,)]
+    shared = cls(x)
+    assert shared.data_ptr() == x.data_ptr() and shared.dtype is x.dtype and not shared.is_leaf
+    (shared * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0] and cls(nbgrad.ones(2).untyped_storage()).tolist() == [1.0, 1.0]
+    for wrong in (3.0, None, np.float32(2)):
+        with pytest.raises(nbgrad.ArgumentError, match=f"{cls.__name__}: expected sizes"):
+            cls(wrong)
+    for named in ({"dtype": nbgrad.float64}, {"requires_grad": True}):
+        with pytest.raises(nbgrad.ArgumentError, match=f"{cls.__name__}: got the argument '{next(iter(named))}'"):
+            cls([1.0], **named)
+    with pytest.raises(nbgrad.ArgumentError, match="got 2 arguments"):
+        cls([1.0], [2.0])
+
+
 @pytest.mark.parametrize("name", ["relu_", "exp_", "abs_", "neg_", "sqrt_", "sigmoid_", "tanh_", "round_"])
 def test_inplace_functions(name):
     """The method as a function: it returns its operand, changed, with a gradient."""

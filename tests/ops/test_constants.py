@@ -36,6 +36,7 @@ ZERO = {
     "attention_masked_cotangents": {(3, 2)},  # linear in the values
     "max_pool_spread": {(1, None)},
     "max_pool_pick": {(1, None)},  # the second operand only says where
+    "channel_cotangents": {(2, 1), (1, 2), (2, 2), (3, 2)},  # as of those of rows, which find their moments
     "standardise_cotangents": {(2, 1), (1, 2), (2, 2)},  # of a weight nothing depends on it, of a bias on the cotangent alone
 }
 # In forward mode there is no tangent where reverse mode has zeros.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 
 import numpy as np
@@ -95,3 +96,30 @@ def test_integer_division_by_zero(divide):
     with pytest.raises(ZeroDivisionError, match=re.escape(OPS[divide].public)):
         CALLS[divide](x, 0)
     assert not nbgrad.isfinite(CALLS[divide](x, 0.0)).numpy().any()
+
+
+class Quantity:
+    """A type with operators of its own, as those of units are, and no quotient."""
+
+    def answer(self, other):
+        return "quantity", type(other)
+
+    __radd__ = __rmul__ = __rpow__ = __rmod__ = __rmatmul__ = __gt__ = answer
+
+    def __rtruediv__(self, other):
+        return NotImplemented
+
+
+@pytest.mark.parametrize("symbol", ["add", "mul", "pow", "mod", "matmul", "lt", "iadd", "imul"])
+def test_operators_of_other_types_are_asked(symbol):
+    """What a tensor knows no answer to is asked of the other operand, as Python asks it."""
+    x = nbgrad.ones(2)
+    assert getattr(operator, symbol)(x, Quantity()) == ("quantity", nbgrad.Tensor)
+
+
+@pytest.mark.parametrize("symbol", ["truediv", "sub", "matmul", "lt"])
+def test_operands_without_an_answer_are_refused(symbol):
+    """Where the other type has no answer either, the error is that of the operation."""
+    other = Quantity() if symbol == "truediv" else object()
+    with pytest.raises(nbgrad.ArgumentError, match=f"y must be a Tensor.*, got {type(other).__name__}"):
+        getattr(operator, symbol)(nbgrad.ones(2), other)

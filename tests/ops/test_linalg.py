@@ -318,6 +318,14 @@ def test_einsum(equation, shapes):
     within(nbgrad.einsum(equation, *map(nbgrad.tensor, arrays)), np.einsum(equation, *arrays), 1e-12)
 
 
+@pytest.mark.parametrize("lists", [([0, 1], [1, 2], [0, 2]), ([0, 1], [1, 2]), ([..., 30], [30, 3], [3, ...]), ([30, 1], [1, 3])])
+def test_einsum_with_numbers(lists):
+    """Lists of numbers are letters: those of NumPy's form, and results that are not given are in the order of the numbers."""
+    arrays = [normal((2, 3), "float64"), normal((3, 4), "float64")]
+    turns = lambda of: [each for pair in zip(map(of, arrays), lists) for each in pair] + list(lists[2:])
+    within(nbgrad.einsum(*turns(nbgrad.tensor)), np.einsum(*turns(lambda x: x)), 1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -329,6 +337,8 @@ def test_einsum(equation, shapes):
         (lambda x: (x > 0) @ (x > 0).t(), nbgrad.DTypeError, "not defined for bool"),
         (lambda x: x.mm(x[0]), nbgrad.ShapeError, "expected 2-d and 2-d"),
         (lambda x: nbgrad.einsum("ij,jk", x), nbgrad.ArgumentError, "has 2 operands, got 1"),
+        (lambda x: nbgrad.einsum(x, [0, 52]), nbgrad.ArgumentError, "52 in .* is no number from 0 to 51"),
+        (lambda x: nbgrad.einsum(x, x), nbgrad.ArgumentError, "a list of numbers after each operand; got Tensor"),
         (lambda x: nbgrad.einsum("ijk", x), nbgrad.ShapeError, "names 3 dimensions"),
         (lambda x: nbgrad.einsum("ij->kk", x), nbgrad.ArgumentError, "must name dimensions of the operands"),
     ],

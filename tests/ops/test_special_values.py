@@ -572,3 +572,13 @@ def test_the_cotangent_of_a_divisor_does_not_overflow_on_the_way():
     for quotient in (lambda y: x / y, lambda y: nbgrad.addcdiv(nbgrad.zeros(2), x, y)):
         assert nbgrad.allclose(nbgrad.grad(quotient(y), [y], g)[0], expected, rtol=1e-6, atol=0)
         assert nbgrad.allclose(nbgrad.func.jvp(quotient, (y.detach(),), (g,))[1], expected, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("p", [-2.0, -1.5, -1, 0.5])
+def test_norm_of_a_zero_among_others(p):
+    """With a negative order the norm is 0 wherever an element is, so the others have no influence; elements of 0 have slope 0."""
+    x = nbgrad.tensor([1.5, -0.5, 0.0], dtype=nbgrad.float64, requires_grad=True)
+    y = nbgrad.linalg.vector_norm(x, p)
+    (g,) = nbgrad.grad(y, x)
+    expected = [0.0, 0.0, 0.0] if p < 0 else [*((y / x[:2].abs()) ** 0.5 * x[:2].sign()).tolist(), 0.0]
+    np.testing.assert_allclose(g.numpy(), expected, rtol=1e-12)

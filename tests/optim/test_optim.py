@@ -303,7 +303,7 @@ def test_state_dict_of_other_groups():
         (lambda: optim.SGD([("w", parameter()), parameter()]), ArgumentError, r"params\[1\] has no name"),
         (lambda: optim.SGD([parameter()]).step(3), ArgumentError, "SGD.step: expected a function, got int"),
         (lambda: optim.SGD([parameter()], lr=-1.0), RangeError, "SGD: lr is -1.0"),
-        (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0.0, .* with nesterov"),
+        (lambda: optim.SGD([parameter()], nesterov=True), RangeError, "SGD: momentum is 0, .* with nesterov"),
         (lambda: optim.AdamW([parameter()], betas=(0.9, 1.0)), RangeError, r"AdamW: betas\[1\] is 1.0"),
     ],
 )
@@ -316,9 +316,9 @@ def test_errors(make, error, message):
 def test_repr_lists_the_options_of_every_group():
     """One block for each group, options in alphabetical order."""
     assert repr(optim.SGD([parameter()], lr=0.5)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0.0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.5\n"
-        "    maximize: False\n    momentum: 0.0\n"
-        "    nesterov: False\n    weight_decay: 0.0\n)"
+        "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.5\n"
+        "    maximize: False\n    momentum: 0\n"
+        "    nesterov: False\n    weight_decay: 0\n)"
     )
 
 

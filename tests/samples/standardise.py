@@ -95,3 +95,23 @@ row(
 )
 for helper in ("standardise_channels", "scaled_around", "pulled_around"):
     through(helper, "standardised_channels")
+
+
+def channel_cotangents(g, x, weight, moments, eps):
+    """Of elements, weight and bias, by given moments."""
+    dims, count = (0, *range(2, x.ndim)), x.ndim - 1
+    r = 1 / np.sqrt(seen(moments[1], count) + eps)
+    h = (x - seen(moments[0], count)) * r
+    joint, total = (g * h).sum(dims), g.sum(dims)
+    slope = (seen(total, count) + h * seen(joint, count)) / (x.size / x.shape[1])
+    return r * seen(weight, count) * (g - slope), joint, total
+
+
+row(
+    "channel_cotangents",
+    channel_cotangents,
+    REAL,
+    case((3, 2), (3, 2), (2,), (2, 2), 9.0),
+    case((2, 3, 2), (2, 3, 2), (3,), (2, 3), 9.0),
+    unlike={"half": "sums stay in single precision"},
+)

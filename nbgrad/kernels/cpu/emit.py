@@ -53,6 +53,11 @@ def widest_vectors() -> str:
     return next((name.upper() for name, found in (("avx512", "avx512f"), ("avx2", "avx2")) if features.get(found)), "DEFAULT")
 
 
+def lanes(size: int) -> int:
+    """How many numbers of so many bytes a vector of explicit size has: 64 bytes with AVX-512, 32 elsewhere."""
+    return (64 if widest_vectors() == "AVX512" else 32) // size
+
+
 def unlocked(name: str) -> Callable:
     """A function of LLVM's without llvmlite's lock: NOTE [Side by side]."""
     function = getattr(llvm.ffi.lib, name)

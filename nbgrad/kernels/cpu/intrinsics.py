@@ -11,6 +11,7 @@ from typing import Any, Callable
 from llvmlite import ir
 
 from ..prims import POINTER_TYPES
+from .tiles import make_tile
 
 __all__ = ["intrinsics"]
 
@@ -32,6 +33,10 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
     stack(bytes)            the address of 64-byte aligned stack memory; the size is a literal
     run_kernel(kernel, start, stop, args)   call a kernel at an address with an argument array at an address
     call_c(function, *ints)                 call a C function of int64 arguments at an address
+    tile_T(rows, vectors, out, down, base, lead, weights, across, terms)
+        add to vectors of rows (``down`` bytes apart) so many terms: a number of each row's weights (``across`` bytes from row to
+        row) times the vectors at ``base``, and ``lead`` bytes on for each term; both counts and 1 are literals, terms at least 1
+    listed_tile_T                           the same with ``lead`` an address: for each term bytes from ``base``, and which number
     """
     void_pointer = ir.PointerType(ir.IntType(8))
 
@@ -146,6 +151,8 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "stack": stack,
         "run_kernel": run_kernel,
         "call_c": call_c,
+        **{f"tile_{name}": make_tile(intrinsic, types, name, False) for name in ("float32", "float64")},
+        **{f"listed_tile_{name}": make_tile(intrinsic, types, name, True) for name in ("float32", "float64")},
         "few": range,
         "abreast": range,
         "eight_wide": range,

@@ -6,7 +6,8 @@ taps reach beyond them. Then whatever stride and dilation, a tap reads the plane
 sum over taps and channels is one over rows that lie in memory as they are read: ``out[j] += w[t] * plane[distance[t] + j]``, for
 one long run of j. Places between the rows of the short side are computed too, and left out. Nothing is gathered for each tap.
 
-The transpose reads the short side, with zeros around it, at the opposite distances, and gives the planes. Of weights each is one
+The transpose reads the short side, with zeros around it, at the opposite distances, and gives the planes; its weights are by
+channels of the long side, then of the short side. Of weights each is one
 sum along such a run.
 
 Record words: 0 groups, 1 channels of a group of the long side (C), 2 of the short side (O), 3 taps of the kernel (K), 4-6 sizes of
@@ -14,8 +15,8 @@ the long side, 7-9 of the short side, 10-12 A, 13-15 strides, 16-18 padding, 19 
 21 elements of a run, 22 items, 23 items of a unit, 24 parts of an image (an item each), 25 elements of a piece of a run, 26 bytes
 of a unit's memory, 27 whether there is a bias, 28 the largest distance in a plane, 29 whether the long side is read as it lies,
 30 whether the transpose leaves elements out, 31 where in a unit's memory rows and 32 where planes begin (bytes), then from 33 on:
-for each tap its plane and its distance in there, for each plane its three remainders, where its taps begin in the last list, and
-how many there are; the list of taps by planes.
+for each tap its plane and its distance in there, for each plane its three remainders, where its taps begin in the last list, how
+many there are, where the run of the transpose begins, and its length; the list of taps by planes.
 """
 
 from __future__ import annotations
@@ -23,72 +24,66 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ...base.dtypes import WIDTHS
 from ..instantiate import part_of_loop
 from ..texts import late_text
+from .tiles import ADD_TERMS, in_dtype
 
-__all__ = ["convolution_kernel"]
+__all__ = ["convolution_kernel", "turning_kernel"]
 
-# Rows that are computed side by side, and taps at a time for them: in 16 registers.
-SIDE_BY_SIDE, TAPS = 4, 3
-# Of a single row.
-TAPS_ALONE = 9
+# Rows whose sums of weights are computed side by side, and taps at a time for them: in 16 registers. Taps of a single row.
+SIDE_BY_SIDE, TAPS, TAPS_ALONE = 4, 3, 9
 
 HELPERS = '''
 def plane_word(record, plane, which):
-    """What is known of a plane: its remainders, where its taps begin in the list, how many there are."""
-    return word(record, 33 + 2 * word(record, 3) + 5 * plane + which)
+    """What is known of a plane: NOTE [Planes]."""
+    return word(record, 33 + 2 * word(record, 3) + 7 * plane + which)
+
+
+def clear(target, count):
+    """Zeros. Places beside rows stay so: what is written there later is rows of the same sizes at the same places."""
+    to = at_T(target, 0)
+    for k in range(count):
+        to[k] = T(0.0)
 
 
 def spread(record, source, target):
-    """A channel of the long side as planes."""
+    """A channel of the long side as planes, among zeros."""
     rows, columns, width = word(record, 4), word(record, 5), word(record, 6)
     deep, high, wide = word(record, 10), word(record, 11), word(record, 12)
     step = word(record, 15)
-    behind = at_T(target, word(record, 19) * deep * high * wide * SIZE)
-    for k in range(8):
-        behind[k] = T(0.0)
     for plane in range(word(record, 19)):
         shift = plane_word(record, plane, 2) - word(record, 18)
-        first = min(max(0, (step - 1 - shift) // step), wide)
-        last = max(first, min(wide, (width - 1 - shift) // step + 1)) if width - 1 - shift >= 0 else first
+        first, last = max(0, -shift), width - shift
+        if step > 1:
+            first = quotient(first + step - 1, step)
+            last = quotient(max(last, 0) + step - 1, step)
+        last = min(wide, last)
         for z in range(deep):
             i = z * word(record, 13) + plane_word(record, plane, 0) - word(record, 16)
             for y in range(high):
                 j = y * word(record, 14) + plane_word(record, plane, 1) - word(record, 17)
-                to = at_T(target, ((plane * deep + z) * high + y) * wide * SIZE)
-                if (i < 0) | (i >= rows) | (j < 0) | (j >= columns):
-                    for k in few(wide):
-                        to[k] = T(0.0)
-                else:
-                    row = at_T(source, ((i * columns + j) * width + shift) * SIZE)
-                    for k in few(first):
-                        to[k] = T(0.0)
+                if (i >= 0) & (i < rows) & (j >= 0) & (j < columns) & (first < last):
+                    to = at_T(target, (((plane * deep + z) * high + y) * wide + first) * SIZE)
+                    row = at_T(source, ((i * columns + j) * width + shift + first * step) * SIZE)
                     if step == 1:
                         for k in few(last - first):
-                            to[first + k] = row[first + k]
+                            to[k] = row[k]
                     elif step == 2:
                         for k in few(last - first):
-                            to[first + k] = row[2 * (first + k)]
+                            to[k] = row[2 * k]
                     else:
                         for k in one_by_one(last - first):
-                            to[first + k] = row[(first + k) * step]
-                    for k in few(wide - last):
-                        to[last + k] = T(0.0)
+                            to[k] = row[k * step]
 
 
-def embed(record, source, target, before):
-    """A channel of the short side among zeros: ``before`` in front, and where planes are larger."""
+def embed(record, source, target):
+    """A channel of the short side among zeros."""
     deep, high, wide = word(record, 7), word(record, 8), word(record, 9)
     tall, width = word(record, 11), word(record, 12)
-    total = before + (word(record, 20) + 7) // 8 * 8
-    to = at_T(target, 0)
-    for k in range(total):
-        to[k] = T(0.0)
     for z in range(deep):
         for y in range(high):
             row = at_T(source, (z * high + y) * wide * SIZE)
-            to = at_T(target, (before + (z * tall + y) * width) * SIZE)
+            to = at_T(target, (z * tall + y) * width * SIZE)
             for k in few(wide):
                 to[k] = row[k]
 
@@ -98,17 +93,22 @@ def compact(record, row, target, low, count):
     deep, high, wide = word(record, 7), word(record, 8), word(record, 9)
     tall, width = word(record, 11), word(record, 12)
     j = low
+    line = quotient(j, width)
+    k = j - line * width
+    z = quotient(line, tall)
+    y = line - z * tall
     while j < low + count:
-        line = j // width
-        k = j - line * width
         many = min(width - k, low + count - j)
-        z = line // tall
-        y = line - z * tall
         if (y < high) & (z < deep) & (k < wide):
             source, to = at_T(row, (j - low) * SIZE), at_T(target, ((z * high + y) * wide + k) * SIZE)
             for i in few(min(many, wide - k)):
                 to[i] = source[i]
         j += many
+        k = 0
+        y += 1
+        if y == tall:
+            y = 0
+            z += 1
 
 
 def unspread(record, row, target, plane, low, count):
@@ -116,19 +116,21 @@ def unspread(record, row, target, plane, low, count):
     rows, columns, length = word(record, 4), word(record, 5), word(record, 6)
     tall, width, step = word(record, 11), word(record, 12), word(record, 15)
     shift = plane_word(record, plane, 2) - word(record, 18)
+    begin, end = max(0, -shift), length - shift
+    if step > 1:
+        begin = quotient(begin + step - 1, step)
+        end = quotient(max(end, 0) + step - 1, step)
     j = low
+    line = quotient(j, width)
+    k = j - line * width
+    z = quotient(line, tall)
+    y = line - z * tall
     while j < low + count:
-        line = j // width
-        k = j - line * width
         many = min(width - k, low + count - j)
-        z = line // tall
-        y = line - z * tall
         i = z * word(record, 13) + plane_word(record, plane, 0) - word(record, 16)
         h = y * word(record, 14) + plane_word(record, plane, 1) - word(record, 17)
         if (i >= 0) & (i < rows) & (h >= 0) & (h < columns):
-            first = max(0, (step - 1 - shift - k * step) // step) if k * step + shift < 0 else 0
-            last = (length - 1 - shift - k * step) // step + 1 if length - 1 - shift - k * step >= 0 else 0
-            last = min(many, last)
+            first, last = max(begin - k, 0), min(many, end - k)
             source, to = at_T(row, (j - low) * SIZE), at_T(target, ((i * columns + h) * length + shift + k * step) * SIZE)
             if step == 1:
                 for q in few(max(last - first, 0)):
@@ -137,6 +139,11 @@ def unspread(record, row, target, plane, low, count):
                 for q in one_by_one(max(last - first, 0)):
                     to[(first + q) * step] = source[first + q]
         j += many
+        k = 0
+        y += 1
+        if y == tall:
+            y = 0
+            z += 1
 
 
 def list_terms(record, table, distance):
@@ -169,7 +176,7 @@ def kernel(start, stop, args):
     record = pointer_word(args, 0)
     groups, channels, heads, taps = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
     parts, piece, run = word(record, 24), word(record, 25), word(record, 21)
-    block = (word(record, 19) * word(record, 20) + 8) * SIZE
+    block = (word(record, 19) * word(record, 20) + 16) * SIZE
     own = word(record, 4) * word(record, 5) * word(record, 6) * SIZE
     size = word(record, 7) * word(record, 8) * word(record, 9) * SIZE
     as_it_lies = word(record, 29)
@@ -179,6 +186,8 @@ def kernel(start, stop, args):
         memory = pointer_word(args, 2) + unit * word(record, 26)
         row, planes = memory + word(record, 31), memory + word(record, 32)
         list_terms(record, memory, distance)
+        if as_it_lies == 0:
+            clear(planes, channels * quotient(block, SIZE))
         first_item = unit * word(record, 23)
         for item in range(first_item, min(first_item + word(record, 23), word(record, 22))):
             image = item // parts
@@ -204,10 +213,8 @@ def kernel(start, stop, args):
                         to = at_T(row, r * piece * SIZE)
                         for k in few(count):
                             to[k] = value
-                    if many == 4:
-                        add_four(row, piece * SIZE, count, base + low * SIZE, memory, terms, weight, terms)
-                    else:
-                        add_one(row, count, base + low * SIZE, memory, terms, weight)
+                    vectors = (count + LANES - 1) // LANES
+                    add_terms(many, vectors, row, piece * SIZE, base + low * SIZE, memory, weight, terms * SIZE, terms)
                     for r in range(many):
                         to_image = pointer_word(args, 1) + (image * heads + head + r) * size
                         compact(record, row + r * piece * SIZE, to_image, low, count)
@@ -223,7 +230,7 @@ def kernel(start, stop, args):
     before = word(record, 28)
     distance = (before + plane_size) * SIZE
     planes = word(record, 19)
-    listed = record + 8 * (33 + 2 * taps + 5 * planes)
+    listed = record + 8 * (33 + 2 * taps + 7 * planes)
     for unit in range(start, stop):
         memory = pointer_word(args, 2) + unit * word(record, 26)
         row, rows = memory + word(record, 31), memory + word(record, 32)
@@ -234,7 +241,8 @@ def kernel(start, stop, args):
                     tap = word(listed, begin + t)
                     place = 2 * (begin * heads + o * many_taps + t)
                     set_word(memory, place, o * distance + (before - word(record, 34 + 2 * tap)) * SIZE)
-                    set_word(memory, place + 1, o * channels * taps + tap)
+                    set_word(memory, place + 1, o * taps + tap)
+        clear(rows, heads * (before + plane_size) + 16)
         first_item = unit * word(record, 23)
         for item in range(first_item, min(first_item + word(record, 23), word(record, 22))):
             image = item // parts
@@ -242,7 +250,7 @@ def kernel(start, stop, args):
             group = image % groups
             if (item == first_item) | (part == 0):
                 for o in range(heads):
-                    embed(record, pointer_word(args, 3) + (image * heads + o) * size, rows + o * distance, before)
+                    embed(record, pointer_word(args, 3) + (image * heads + o) * size, rows + o * distance + before * SIZE)
             share = share_of(channels, parts)
             last = min(channels, (part + 1) * share)
             for c in range(part * share, last):
@@ -254,21 +262,20 @@ def kernel(start, stop, args):
             for plane in range(planes):
                 begin, many_taps = plane_word(record, plane, 3), plane_word(record, plane, 4)
                 table = memory + 16 * begin * heads
-                for low in range(0, word(record, 21), piece):
-                    count = min(piece, word(record, 21) - low)
+                first, run = plane_word(record, plane, 5), plane_word(record, plane, 6)
+                for low in range(first, first + run, piece):
+                    count = min(piece, first + run - low)
                     head = part * share
                     while head < last:
                         many = 4 if last - head >= 4 else 1
-                        weight = pointer_word(args, 4) + (group * heads * channels + head) * taps * SIZE
+                        weight = pointer_word(args, 4) + (group * channels + head) * heads * taps * SIZE
                         for r in range(many):
                             value = first_number(record, args, group * channels + head + r)
                             to = at_T(row, r * piece * SIZE)
                             for k in few(count):
                                 to[k] = value
-                        if many == 4:
-                            add_four(row, piece * SIZE, count, rows + low * SIZE, table, heads * many_taps, weight, taps)
-                        else:
-                            add_one(row, count, rows + low * SIZE, table, heads * many_taps, weight)
+                        vectors, terms = (count + LANES - 1) // LANES, heads * many_taps
+                        add_terms(many, vectors, row, piece * SIZE, rows + low * SIZE, table, weight, heads * taps * SIZE, terms)
                         for r in range(many):
                             to_image = pointer_word(args, 1) + (image * channels + head + r) * own * SIZE
                             unspread(record, row + r * piece * SIZE, to_image, plane, low, min(count, plane_size - low))
@@ -279,8 +286,8 @@ def kernel(start, stop, args):
     record = pointer_word(args, 0)
     groups, channels, heads, taps = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
     piece, run = word(record, 25), word(record, 21)
-    pitch = (word(record, 20) + 7) // 8 * 8
-    block = (word(record, 19) * word(record, 20) + 8) * SIZE
+    pitch = (word(record, 20) + 15) // 16 * 16
+    block = (word(record, 19) * word(record, 20) + 16) * SIZE
     own = word(record, 4) * word(record, 5) * word(record, 6) * SIZE
     size = word(record, 7) * word(record, 8) * word(record, 9) * SIZE
     as_it_lies = word(record, 29)
@@ -291,9 +298,10 @@ def kernel(start, stop, args):
         rows, planes = memory + word(record, 31), memory + word(record, 32)
         list_terms(record, memory, distance)
         total = pointer_word(args, 1) + unit * groups * heads * terms * SIZE
-        to = at_T(total, 0)
-        for k in range(groups * heads * terms):
-            to[k] = T(0.0)
+        clear(total, groups * heads * terms)
+        clear(rows, heads * pitch)
+        if as_it_lies == 0:
+            clear(planes, channels * quotient(block, SIZE))
         first_item = unit * word(record, 23)
         for image in range(first_item, min(first_item + word(record, 23), word(record, 22))):
             group = image % groups
@@ -304,7 +312,7 @@ def kernel(start, stop, args):
                 for c in range(channels):
                     spread(record, source + c * own, planes + c * block)
             for o in range(heads):
-                embed(record, pointer_word(args, 4) + (image * heads + o) * size, rows + o * pitch * SIZE, 0)
+                embed(record, pointer_word(args, 4) + (image * heads + o) * size, rows + o * pitch * SIZE)
             for low in range(0, run, piece):
                 count = min(piece, run - low)
                 head = 0
@@ -318,31 +326,21 @@ def kernel(start, stop, args):
                         dot_one(sums, count, given, base + low * SIZE, memory, terms)
                     head += many
 """
+# A unit is a channel; the record: channels and heads of a group, taps.
+TURN = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    channels, heads, taps = word(record, 0), word(record, 1), word(record, 2)
+    for unit in range(start, stop):
+        group = unit // channels
+        first = group * heads * channels + unit - group * channels
+        for o in range(heads):
+            to = at_T(pointer_word(args, 1), (unit * heads + o) * taps * SIZE)
+            weight = at_T(pointer_word(args, 2), (first + o * channels) * taps * SIZE)
+            for t in few(taps):
+                to[t] = weight[t]
+"""
 TEXTS = {"convolve": FORWARD, "convolve_transposed": TRANSPOSED, "convolve_weight": WEIGHT}
-
-
-def adding(name: str, rows: int, taps: int) -> str:
-    """The text of what adds terms to so many rows, some taps at a time and the rest one by one."""
-    several = ", width, count, base, table, terms, w, step" if rows > 1 else ", count, base, table, terms, w"
-    lines = [f"def {name}(acc{several}):"]
-    lines += [f"    a{r} = at_T(acc, {r} * width)" if r else "    a0 = at_T(acc, 0)" for r in range(rows)]
-    lines += ["    weights = at_T(w, 0)", "    t = 0"]
-    for many in (taps, 1):
-        lines.append(f"    while t + {many} <= terms:")
-        for k in range(many):
-            lines.append(f"        x{k} = at_T(base, word(table, 2 * t + {2 * k}))")
-            lines.append(f"        k{k} = word(table, 2 * t + {2 * k + 1})")
-        lines += [f"        w{r}_{k} = weights[{f'{r} * step + ' * (r > 0)}k{k}]" for r in range(rows) for k in range(many)]
-        lines.append("        for j in few(count):")
-        lines += [f"            v{k} = x{k}[j]" for k in range(many)]
-        for r in range(rows):
-            text = f"a{r}[j]"
-            for k in reversed(range(many)):
-                text = f"fma(w{r}_{k}, v{k}, {text})"
-            lines.append(f"            s{r} = {text}")
-        lines += [f"            a{r}[j] = s{r}" for r in range(rows)]
-        lines.append(f"        t += {many}")
-    return "\n".join(lines) + "\n"
 
 
 def dotting(name: str, rows: int, taps: int) -> str:
@@ -369,16 +367,22 @@ def dotting(name: str, rows: int, taps: int) -> str:
 
 @cache
 def convolution_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
-    """``convolve``, ``convolve_transposed`` or ``convolve_weight``: the kernel for a real dtype, and what its Program binds."""
+    """``convolve``, ``convolve_transposed``, ``convolve_weight``: the kernel for a real dtype, and what its Program binds."""
     if which == "convolve_weight":
         inner = dotting("dot_four", SIDE_BY_SIDE, TAPS) + dotting("dot_one", 1, TAPS_ALONE)
-        names = ["list_terms", "spread", "embed", "dot_four", "dot_one"]
+        names = ["clear", "list_terms", "spread", "embed", "dot_four", "dot_one"]
     else:
-        inner = adding("add_four", SIDE_BY_SIDE, TAPS) + adding("add_one", 1, TAPS_ALONE)
+        inner = ADD_TERMS.replace("TILE", "listed_tile")
         names = ["embed", "unspread"] if which == "convolve_transposed" else ["list_terms", "spread", "compact"]
-        names += ["share_of", "first_number", "add_four", "add_one"]
-    text = HELPERS + inner + TEXTS[which]
-    text = text.replace("at_T(", f"at_{dtype}(").replace(" T(", f" {dtype}(").replace("SIZE", str(WIDTHS[dtype]))
+        names += ["clear", "share_of", "first_number", "add_terms"]
+    text = in_dtype(HELPERS + inner + TEXTS[which], dtype)
     kernel, *helpers = late_text(text, f"{which} {dtype}", {}, "kernel", "plane_word", *names)
     helpers = [part_of_loop(each) if each.__name__.startswith("dot_") else each for each in helpers]
     return kernel, tuple(zip(("plane_word", *names), helpers))
+
+
+@cache
+def turning_kernel(dtype: str) -> Callable:
+    """The kernel that writes weights by channels of the long side, then of the short side, as the transpose reads them."""
+    kernel: Callable = late_text(in_dtype(TURN, dtype), f"turned weights {dtype}", {}, "kernel")[0]
+    return kernel

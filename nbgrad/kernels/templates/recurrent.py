@@ -23,8 +23,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ...base.dtypes import WIDTHS
 from ..texts import late_text
+from .tiles import ADD_TERMS, in_dtype
 
 __all__ = ["place_of", "products_loop", "steps_loop"]
 
@@ -85,66 +85,46 @@ def place_of(place, args, now, before, first):
 
 # Its words: columns, terms of a sum, elements from row to row of result, factor and weights, whether there is an addend, and the
 # address of cblas_?gemm.
-# Eight rows of weights stay in the cache while all rows of the block go by. A row is reached through one pointer alone: the kernel
-# promises that (``Program.apart``), or every loop would compare addresses first.
+# Few columns of weights stay in the cache while all rows of the block go by. What is behind the last whole vector is done in a
+# copy of a vector that ends with the row.
 PRODUCTS = '''
 def products(start, stop, args):
     """Rows times weights, added to a row of numbers, or to what is there."""
     record = pointer_word(args, 0)
     columns, terms = word(record, 0), word(record, 1)
-    down, across, lead, added = word(record, 2) * SIZE, word(record, 3) * SIZE, word(record, 4) * SIZE, word(record, 5)
+    down, across, lead = word(record, 2) * SIZE, word(record, 3) * SIZE, word(record, 4) * SIZE
     out, x, w = pointer_word(args, 1), pointer_word(args, 2), pointer_word(args, 3)
-    for low in range(0, max(terms, 1), 8):
-        high = min(low + 8, terms)
+    if word(record, 5) != 0:
+        b = at_T(pointer_word(args, 4), 0)
+        for row in range(start, stop):
+            to = at_T(out, row * down)
+            for j in few(columns):
+                to[j] = b[j]
+    vectors = columns // LANES
+    for low in range(0, vectors, 3):
         row = start
-        while row + 2 <= stop:
-            o0, o1 = at_T(out, row * down), at_T(out, (row + 1) * down)
-            x0, x1 = at_T(x, row * across), at_T(x, (row + 1) * across)
-            if low == 0 and added != 0:
-                b = at_T(pointer_word(args, 4), 0)
-                for j in range(columns):
-                    o0[j] = b[j]
-                for j in range(columns):
-                    o1[j] = b[j]
-            l = low
-            while l + 4 <= high:
-                w0, w1 = at_T(w, l * lead), at_T(w, (l + 1) * lead)
-                w2, w3 = at_T(w, (l + 2) * lead), at_T(w, (l + 3) * lead)
-                a0, a1, a2, a3 = x0[l], x0[l + 1], x0[l + 2], x0[l + 3]
-                c0, c1, c2, c3 = x1[l], x1[l + 1], x1[l + 2], x1[l + 3]
-                for j in range(columns):
-                    o0[j] = fma(a3, w3[j], fma(a2, w2[j], fma(a1, w1[j], fma(a0, w0[j], o0[j]))))
-                    o1[j] = fma(c3, w3[j], fma(c2, w2[j], fma(c1, w1[j], fma(c0, w0[j], o1[j]))))
-                l += 4
-            while l < high:
-                w0 = at_T(w, l * lead)
-                a0, c0 = x0[l], x1[l]
-                for j in few(columns):
-                    o0[j] = fma(a0, w0[j], o0[j])
-                    o1[j] = fma(c0, w0[j], o1[j])
-                l += 1
-            row += 2
         while row < stop:
-            o, xs = at_T(out, row * down), at_T(x, row * across)
-            if low == 0 and added != 0:
-                b = at_T(pointer_word(args, 4), 0)
-                for j in range(columns):
-                    o[j] = b[j]
-            l = low
-            while l + 4 <= high:
-                w0, w1 = at_T(w, l * lead), at_T(w, (l + 1) * lead)
-                w2, w3 = at_T(w, (l + 2) * lead), at_T(w, (l + 3) * lead)
-                a0, a1, a2, a3 = xs[l], xs[l + 1], xs[l + 2], xs[l + 3]
-                for j in range(columns):
-                    o[j] = fma(a3, w3[j], fma(a2, w2[j], fma(a1, w1[j], fma(a0, w0[j], o[j]))))
-                l += 4
-            while l < high:
-                w0 = at_T(w, l * lead)
-                a0 = xs[l]
-                for j in few(columns):
-                    o[j] = fma(a0, w0[j], o[j])
-                l += 1
-            row += 1
+            many = 4 if stop - row >= 4 else 1
+            moved = low * LANES * SIZE
+            add_terms(many, min(3, vectors - low), out + row * down + moved, down, w + moved, lead, x + row * across, across, terms)
+            row += many
+    first, rest = max(columns - LANES, 0), columns - vectors * LANES
+    if rest != 0:
+        for row in range(start, stop):
+            end, factor = at_T(out, row * down + first * SIZE), at_T(x, row * across)
+            if vectors == 0:
+                for t in range(terms):
+                    line = at_T(w, t * lead)
+                    for j in few(rest):
+                        end[j] = fma(factor[t], line[j], end[j])
+            else:
+                copied = stack(64)
+                sums = at_T(copied, 0)
+                for j in few(LANES):
+                    sums[j] = end[j]
+                add_terms(1, 1, copied, 0, w + first * SIZE, lead, x + row * across, across, terms)
+                for j in few(rest):
+                    end[LANES - rest + j] = sums[LANES - rest + j]
 '''
 
 
@@ -167,7 +147,10 @@ def products(start, stop, args):
 
 
 @cache
-def products_loop(dtype: str, by_blas: bool) -> Callable:
-    """The kernel of products for a dtype."""
-    text = (PRODUCTS_BY_BLAS if by_blas else PRODUCTS).replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
-    return late_text(text, f"products of steps {dtype}" + " by BLAS" * by_blas, {}, "products")[0]
+def products_loop(dtype: str, by_blas: bool) -> tuple[Callable, tuple]:
+    """The kernel of products for a dtype, and what its Program binds."""
+    if by_blas:
+        return late_text(in_dtype(PRODUCTS_BY_BLAS, dtype), f"products of steps {dtype} by BLAS", {}, "products")[0], ()
+    text = in_dtype(ADD_TERMS.replace("TILE", "tile") + PRODUCTS, dtype)
+    kernel, helper = late_text(text, f"products of steps {dtype}", {}, "products", "add_terms")
+    return kernel, (("add_terms", helper),)

@@ -46,7 +46,7 @@ class Lacking(NamedTuple):
     name: str
 
 
-OTHERS = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+OTHERS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 for other in (*OTHERS, "complex32", "qint8", "quint8", "qint32"):
     MAKERS["torch", other] = Lacking(other)
 

@@ -101,7 +101,7 @@ class Writer(pickle._Pickler):
         key = (storage.device, address_of(storage), nbytes) if nbytes else id(storage)
         found = self.entries.get(key)
         if found is None:
-            fits = nbytes % dtype.itemsize == 0
+            fits = nbytes % dtype.itemsize == 0 and dtype in STORAGES  # torch has no storages of the other dtypes
             found = self.entries[key] = Entry(len(self.entries), dtype if fits else uint8, storage)
         return found
 

@@ -1,0 +1,46 @@
+"""Terms added to vectors of rows that stay in registers: what kernels of products and of convolutions share, as text; CPU.
+
+A tile (``kernels/cpu/tiles.py``) is of four rows and three vectors, so that twelve sums, three vectors and a number are in sixteen
+registers, and no sum waits for the one before; smaller ones are for what is left.
+"""
+
+from __future__ import annotations
+
+from ...base.dtypes import WIDTHS
+from ..cpu.emit import lanes
+
+__all__ = ["ADD_TERMS", "in_dtype"]
+
+# ``TILE`` is ``tile`` or ``listed_tile``.
+ADD_TERMS = '''
+def add_terms(many, count, out, down, base, lead, weights, across, terms):
+    """Terms added to so many vectors of four rows, or of one."""
+    k = 0
+    while k < count:
+        left = count - k
+        to, line = out + k * LANES * SIZE, base + k * LANES * SIZE
+        if many == 4:
+            if (left > 4) | (left == 3):
+                TILE_T(4, 3, to, down, line, lead, weights, across, terms)
+                k += 3
+            elif left > 1:
+                TILE_T(4, 2, to, down, line, lead, weights, across, terms)
+                k += 2
+            else:
+                TILE_T(4, 1, to, down, line, lead, weights, across, terms)
+                k += 1
+        elif left > 3:
+            TILE_T(1, 4, to, down, line, lead, weights, across, terms)
+            k += 4
+        else:
+            TILE_T(1, 1, to, down, line, lead, weights, across, terms)
+            k += 1
+'''
+
+
+def in_dtype(text: str, dtype: str) -> str:
+    """A text for numbers of a dtype: ``T``, their bytes ``SIZE``, and ``LANES``, how many a vector has."""
+    size = WIDTHS[dtype]
+    for word in ("at", "tile"):
+        text = text.replace(f"{word}_T(", f"{word}_{dtype}(")
+    return text.replace(" T(", f" {dtype}(").replace("LANES", str(lanes(size))).replace("SIZE", str(size))
