@@ -16,11 +16,11 @@ __all__ = ["constructor"]
 class SparseType(TensorType):
     """Of the old constructors: coordinates with values of its dtype are an instance."""
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         if not args or isinstance(args[0], (int, Size)):
             size = args if args and isinstance(args[0], int) else args[0] if args else (0,)
             return sparse_coo_tensor(size=size, dtype=cls.dtype, device=device)
-        return sparse_coo_tensor(*args, dtype=cls.dtype, device=device)
+        return sparse_coo_tensor(*args, dtype=cls.dtype, device=device, **kwargs)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, SparseTensor) and x.is_sparse and x.dtype is cls.dtype
