@@ -42,10 +42,9 @@ def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
 def settled_values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """Values as a tensor of their own on the same memory: one that is given keeps its history."""
     found = nbgrad.as_tensor(values, dtype=dtype, device=device)
-    if found.requires_grad:
-        return CALLS["alias"](found)
-    own = found.detach()
-    return own.requires_grad_() if requires_grad else own
+    if found.requires_grad or not requires_grad:
+        return CALLS["alias"](found)  # with its tangents, too
+    return found.detach().requires_grad_()
 
 
 def require_within(name: str, what: str, numbers: Tensor, size: int) -> None:
