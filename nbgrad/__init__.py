@@ -101,6 +101,7 @@ _late = {
     **dict.fromkeys(("hspmm", "smm", "spmm", "sspaddmm"), "sparse"),
     **dict.fromkeys([f"sparse_{name}" for name in _LAYOUTS], "sparse"),
     **dict.fromkeys([f"sparse_{name}_tensor" for name in (*_LAYOUTS, "compressed")], "sparse"),
+    "GradScaler": "amp.grad_scaler",
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

@@ -22,6 +22,7 @@ from .amp.autocast_mode import (
     set_autocast_cpu_enabled as set_autocast_cpu_enabled, set_autocast_dtype as set_autocast_dtype,
     set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype,
 )
+from .amp.grad_scaler import GradScaler as GradScaler
 from .anomaly import (
     detect_anomaly as detect_anomaly, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
@@ -97,7 +98,7 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
-from .methods.files import load as load, save as save
+from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
@@ -160,13 +161,17 @@ from .sparse.making import (
     sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
 )
 from .sparse.products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
+from .tensors import untyped as storage
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
-    MemoryFormat, MemoryFormat as memory_format, channels_last as channels_last, channels_last_3d as channels_last_3d,
-    contiguous_format as contiguous_format, preserve_format as preserve_format, strided as strided,
+    MemoryFormat, MemoryFormat as memory_format, Strided as layout, channels_last as channels_last,
+    channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, preserve_format as preserve_format,
+    strided as strided,
 )
 from .tensors.storage import Device, Device as device
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
+from .tensors.untyped import UntypedStorage as UntypedStorage
+from .utilities import distributed as distributed, hub as hub, types as types
 
 class BFloat16Tensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.bfloat16)`` and of ``empty(*sizes, dtype=nbgrad.bfloat16)``."""

@@ -48,7 +48,8 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api",
+        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api "
+        "utilities",
         "written in the public names",
     ),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
