@@ -62,6 +62,7 @@ UPWARD: dict[tuple[str, str], str] = {}
 # Names that a module sets in another one, each with the reason why the other cannot import what it is.
 ASSIGNED = {
     ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
+    ("func.custom_ops", "ops.*"): "operations that programs make are found beside the table's own",
     ("accumulate", "graph.node.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
 }
 
@@ -269,6 +270,7 @@ TABLES = {
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("cubins.table", "WHOLLY"): "what a release carries is its size, not what operations are",
     ("modes.numbers", "BOUNDS"): "how far results of Python's own numbers reach, which no operation computes",
+    ("kernels.templates.sparse", "BODIES"): "bodies of loops, by the operations that launch them",
     ("sparse.elements", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
     ("sparse.folds", "_name"): "norms that zeros add nothing to",
     ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",

@@ -18,7 +18,7 @@ from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
-from ..ops.expr import OPERATORS
+from ..ops.expr import MIRRORED, OPERATORS
 from ..ops.spellings import target_of
 from ..tensors.arrays import values_of
 from ..tensors.layout import Layout
@@ -282,7 +282,7 @@ def misfit(op: Elementwise, operands: tuple, error: OverflowError) -> OverflowEr
 
 # The operator that Python asks of the second operand where the first one has no answer, by operation.
 REFLECTED = {name: f"__r{symbol}__" for symbol, name in OPERATORS.items()}
-REFLECTED |= {"lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__", "eq": "__eq__", "ne": "__ne__"}
+REFLECTED |= {name: f"__{mirrored}__" for name, mirrored in MIRRORED.items()}
 
 
 def answer_of_other(name: str, operands: tuple) -> Any:

@@ -36,8 +36,8 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     """
     for name in [name for name in state_dict if name.startswith(prefix)]:
         state_dict[name[len(prefix) :]] = state_dict.pop(name)
-    metadata = getattr(state_dict, "_metadata", None)
-    for name in [name for name in metadata or {} if name == prefix.rstrip(".") or name.startswith(prefix)]:
+    metadata: dict = getattr(state_dict, "_metadata", None) or {}
+    for name in [name for name in metadata if name == prefix.rstrip(".") or name.startswith(prefix)]:
         if name:
             metadata[name[len(prefix) :]] = metadata.pop(name)
 

@@ -28,6 +28,7 @@ from ..base.errors import ArgumentError
 __all__ = [
     "Expr",
     "Operators",
+    "MIRRORED",
     "OPERATORS",
     "OPERATIONS",
     "scalar",
@@ -61,6 +62,7 @@ OPERATORS = {
 }
 UNARY_OPERATORS = {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}
 COMPARISONS = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne"}
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}  # of the operands in the other order
 # Operations whose result is a truth value whatever the operands are; declarations enter them.
 PREDICATES: set[str] = set()
 

@@ -9,6 +9,8 @@ from typing import IO, Any
 
 import nbgrad
 
+from ..base.dtypes import DType
+from ..tensors.storage import Device as PlacedDevice
 from ..tensors.untyped import UntypedStorage
 
 __all__ = ["Device", "FileLike", "Number", "Size", "Storage", "Tensor"]
@@ -16,11 +18,11 @@ __all__ = ["Device", "FileLike", "Number", "Size", "Storage", "Tensor"]
 Tensor, Size = nbgrad.Tensor, nbgrad.Size
 Storage = UntypedStorage
 Number = builtins.int | builtins.float | builtins.bool
-Device = nbgrad.device | str | builtins.int | None
+Device = PlacedDevice | str | builtins.int | None
 FileLike = str | os.PathLike | IO[bytes]
 
 # torch's own names for what it takes.
-_dtype, _device, _layout = nbgrad.dtype, nbgrad.device, type(nbgrad.strided)
+_dtype, _device, _layout = DType, PlacedDevice, type(nbgrad.strided)
 _int, _float, _bool, _complex = builtins.int, builtins.float, builtins.bool, builtins.complex
 _size = nbgrad.Size | list[builtins.int] | tuple[builtins.int, ...]
 _TensorOrTensors = nbgrad.Tensor | Sequence[nbgrad.Tensor]

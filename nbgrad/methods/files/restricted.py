@@ -76,7 +76,7 @@ class Restricted(pickle._Unpickler):
     def load_newobj(self) -> None:
         named, args = self.stack[-2:]
         if type(named) is Maker and is_trusted(named.kind) and type(args) is tuple:
-            self.stack[-2:] = [guarded(named.name, named.kind.__new__, named.kind, *args)]  # type: ignore[union-attr]
+            self.stack[-2:] = [guarded(named.name, named.kind.__new__, named.kind, *args)]
         else:
             self.load_reduce()
 
