@@ -291,7 +291,6 @@ TABLES = {
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
-    ("kernels.templates.sparse", "BODIES"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
