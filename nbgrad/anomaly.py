@@ -44,8 +44,8 @@ from .native.places import FRAMES, MOST_FRAMES, PLACES
 from .native.plans import pack_record
 from .tensors.batch_levels import BATCHED, whole
 from .tensors.choices import opened
-from .tensors.layout import Layout
-from .tensors.tensor import Tensor, native
+from .tensors.layout import Layout, sparse_marks
+from .tensors.tensor import Tensor, is_sparse, native, values_if_sparse
 
 __all__ = [
     "detect_anomaly",
@@ -206,7 +206,7 @@ def search_of(layout: Layout) -> bytes | bool:
 
     Elements that lie side by side are searched in any order, and an element that is expanded is searched once.
     """
-    if layout.special is BATCHED:
+    if layout.special is BATCHED or layout.special in sparse_marks:
         return True
     if not layout.dtype.differentiable or not layout.numel or layout.memory is not None:  # of a GPU: DeviceSearch
         return False
@@ -233,6 +233,8 @@ def has_nan(x: Tensor) -> bool:
     layout = x.layout
     if layout not in _searches:
         keep(_searches, layout, search_of(layout))
+    if is_sparse(x):
+        return has_nan(values_if_sparse(x))
     if layout.memory is not None or not layout.dtype.differentiable or not layout.numel:
         return False
     return bool(np.isnan(elements(whole(x))).any())

@@ -222,7 +222,7 @@ def compare_tensors(x: Tensor, y: Tensor, wanted: Closeness, path: str) -> None:
             raise Difference(f"The values for attribute {name!r} do not match: {found} != {due}.", path=path)
     rtol, atol = wanted.tolerances(x.dtype, y.dtype)
     dtype = promote_types(x.dtype, y.dtype)
-    actual, expected = (wide(values_of(t.detach().resolve_conj().resolve_neg().to(dtype)), dtype) for t in (x, y))
+    actual, expected = (wide(values_of(t.detach().to_dense().resolve_conj().resolve_neg().to(dtype)), dtype) for t in (x, y))
     close = is_close(actual, expected, rtol, atol, wanted.equal_nan)
     if not close.all():
         raise Difference(report(actual, expected, close, rtol, atol), path=path)

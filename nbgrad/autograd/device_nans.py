@@ -11,7 +11,7 @@ from ..base.grad_mode import mode
 from ..graph.edges import Node
 from ..graph.task import state
 from ..tensors.batch_levels import whole
-from ..tensors.tensor import Tensor, native
+from ..tensors.tensor import Tensor, native, values_if_sparse
 
 __all__ = ["DeviceSearch"]
 
@@ -65,7 +65,7 @@ def flag_of(x: Tensor) -> Tensor:
     """Whether a tensor on a GPU holds a NaN; nothing is recorded, and nobody waits."""
     enabled, mode.enabled = mode.enabled, False
     try:
-        flag: Tensor = CALLS["any"](CALLS["isnan"](native.alias(whole(x))))
+        flag: Tensor = CALLS["any"](CALLS["isnan"](native.alias(whole(values_if_sparse(x)))))
         return flag
     finally:
         mode.enabled = enabled

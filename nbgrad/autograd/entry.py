@@ -22,7 +22,7 @@ from ..graph.task import GradientCaptures, Target, current_graph_task, queue_cal
 from ..modes.overrides import handle_function, has_function
 from ..tensors.layout import Layout, sparse_marks
 from ..tensors.storage import LENT
-from ..tensors.tensor import Tensor, is_sparse, native, require_differentiable
+from ..tensors.tensor import Tensor, is_sparse, native, require_differentiable, values_if_sparse
 
 __all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
 
@@ -228,11 +228,6 @@ def grad_of_values(places: tuple, outputs: Any, grad_outputs: Any, settings: tup
     """``grad`` by inputs some of which are sparse, whose gradients are those of their values, at their places."""
     found = grad(outputs, tuple(map(values_if_sparse, places)), grad_outputs, *settings, compiled=compiled)
     return tuple(x.with_values(g) if is_sparse(x) and g is not None else g for x, g in zip(places, found))
-
-
-def values_if_sparse(x: Any) -> Any:
-    """The values of a sparse tensor, which have its place in the graph; anything else as it is."""
-    return x._given_ if is_sparse(x) else x
 
 
 def cotangent_if_sparse(root: Any, g: Any) -> Any:

@@ -9,8 +9,9 @@ import nbgrad
 from .. import Tensor
 from ..autograd.function import Function
 from ..base.errors import DimError, DTypeError, NotSupportedError
-from ..base.grad_mode import special, traces
+from ..base.grad_mode import dual_levels, mode, traces
 from ..ops.kinds import constant_number
+from ..tensors.batch_levels import is_batched
 
 __all__ = ["embedding"]
 
@@ -85,8 +86,10 @@ def shorten(weight: Tensor, rows: Tensor, max_norm: float, p: float) -> None:
 
 
 def gives_sparse_gradient(weight: Tensor) -> bool:
-    """Whether a look-up that is asked for a sparse gradient records one: not in graphs and transforms, which know dense ones."""
-    return weight.requires_grad and nbgrad.is_grad_enabled() and not traces and not special
+    """Whether a look-up that is asked for a sparse gradient records one: not in graphs and transforms, nor in forward mode, which
+    know dense ones.
+    """
+    return weight.requires_grad and mode.enabled and not (traces or mode.transforms or dual_levels)
 
 
 class SparseLookup(Function):
@@ -96,7 +99,8 @@ class SparseLookup(Function):
     def forward(ctx: Any, weight: Tensor, rows: Tensor, padding_idx: int | None) -> Tensor:
         """The rows."""
         ctx.rows, ctx.shape = rows, tuple(weight.shape)
-        ctx.kept = None if padding_idx is None else (rows != padding_idx % weight.shape[0]).nonzero().squeeze(1)
+        ctx.padding = None if padding_idx is None else padding_idx % weight.shape[0]
+        ctx.kept = None if padding_idx is None else (rows != ctx.padding).nonzero().squeeze(1)
         return weight.index_select(0, rows)
 
     @staticmethod
@@ -105,6 +109,9 @@ class SparseLookup(Function):
         from ..sparse.tensors import made, sparse_coo
 
         rows = ctx.rows
+        if is_batched(g):  # of a pass on a batch of cotangents
+            g = g if ctx.kept is None else nbgrad.where((rows == ctx.padding).unsqueeze(-1), 0.0, g)
+            return g.new_zeros(ctx.shape).index_add(0, rows, g), None, None
         if ctx.kept is not None:
             rows, g = rows.index_select(0, ctx.kept), g.index_select(0, ctx.kept)
         at = rows.reshape(1, -1).to(nbgrad.int64)

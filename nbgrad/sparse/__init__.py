@@ -16,6 +16,7 @@ from .conversions import dense, to_sparse, to_sparse_bsc, to_sparse_bsr, to_spar
 from .folds import log_softmax, softmax, sum
 from .layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .making import (
+    as_sparse_gradcheck,
     check_sparse_tensor_invariants,
     sparse_bsc_tensor,
     sparse_bsr_tensor,
@@ -32,6 +33,7 @@ __all__ = [
     "SparseLayout",
     "SparseTensor",
     "addmm",
+    "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
     "dense",
     "hspmm",

@@ -16,6 +16,7 @@ from .layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_cs
 from .tensors import SparseTensor, made
 
 __all__ = [
+    "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
     "sparse_bsc_tensor",
     "sparse_bsr_tensor",
@@ -41,10 +42,9 @@ def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
 def settled_values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """Values as a tensor of their own on the same memory: one that is given keeps its history."""
     found = nbgrad.as_tensor(values, dtype=dtype, device=device)
-    if found.requires_grad:
-        return CALLS["alias"](found)
-    own = found.detach()
-    return own.requires_grad_() if requires_grad else own
+    if found.requires_grad or not requires_grad:
+        return CALLS["alias"](found)  # with its tangents, too
+    return found.detach().requires_grad_()
 
 
 def require_within(name: str, what: str, numbers: Tensor, size: int) -> None:
@@ -217,6 +217,17 @@ def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
             [5., 6.]])
     """
     return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **{**options, "layout": sparse_bsc})
+
+
+def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
+    """``gradcheck`` itself, which takes sparse tensors: torch's is made to by this decorator.
+
+    >>> import nbgrad
+    >>> check = nbgrad.sparse.as_sparse_gradcheck(nbgrad.gradcheck)
+    >>> check(lambda x: x.to_dense(), nbgrad.eye(2).double().to_sparse().requires_grad_())
+    True
+    """
+    return gradcheck
 
 
 class check_sparse_tensor_invariants:  # torch's name

@@ -311,5 +311,11 @@ def sparse_resize_and_clear_(x: SparseTensor, size: Any, sparse_dim: int, dense_
     return sparse_resize_(HANDLERS["zero_"](x), size, sparse_dim, dense_dim)
 
 
+def resize_as_sparse_(x: SparseTensor, the_template: SparseTensor) -> SparseTensor:
+    """The shape of another sparse tensor, in place."""
+    return sparse_resize_(x, the_template.shape, the_template.sparse_dim(), the_template.dense_dim())
+
+
+SparseTensor.resize_as_sparse_ = resize_as_sparse_  # type: ignore[attr-defined]
 SparseTensor.sparse_resize_ = sparse_resize_  # type: ignore[attr-defined]
 SparseTensor.sparse_resize_and_clear_ = sparse_resize_and_clear_  # type: ignore[attr-defined]

@@ -230,6 +230,11 @@ class SparseTensor(Tensor):
             return self
         return HANDLERS["to_sparse"](summed(self._at, self._elements, self.shape), layout=self._format_)
 
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Promise that places are in order, none twice; or take that back."""
+        self._settled_ = bool(coalesced)
+        return self
+
     def detach(self) -> SparseTensor:
         """On the same memory, without history."""
         return self._map(Tensor.detach)

@@ -55,6 +55,7 @@ __all__ = [
     "put_layout",
     "require_differentiable",
     "told_of_subclasses",
+    "values_if_sparse",
     "wrap_dim",
 ]
 
@@ -139,6 +140,11 @@ def new_meta() -> Meta:
 def is_sparse(x: Any) -> bool:
     """Whether it is a tensor in a sparse layout."""
     return isinstance(x, Tensor) and x.layout.special in layouts.sparse_marks
+
+
+def values_if_sparse(x: Any) -> Any:
+    """The values of a sparse tensor, which are in memory and have its place in the graph; anything else as it is."""
+    return x._given_ if is_sparse(x) else x
 
 
 def meta_of(x: Tensor) -> Meta:

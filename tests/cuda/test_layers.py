@@ -100,3 +100,24 @@ def test_a_batch_norm_is_a_few_launches():
     layer.eval()(x)
     found.append(launches(lambda: layer(x)))
     assert found == [10, 6, 1]
+
+
+@on_gpus
+def test_sparse_gradients_and_a_graph_convolution_as_on_the_cpu():
+    """Steps of SparseAdam by a sparse gradient; a sparse adjacency, in either layout, times features, and gradients of both."""
+
+    def run(device):
+        table = nn.Embedding(4, 2, sparse=True, _weight=numbers(4, 2)).to(device)
+        optimizer = nbgrad.optim.SparseAdam(table.parameters(), lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            table(nbgrad.tensor([1, 2, 1], device=device)).square().sum().backward()
+            optimizer.step()
+        found = [table.weight, table.weight.grad.to_dense(), nn.utils.clip_grad_norm_(table.parameters(), 1.0)]
+        places, features = nbgrad.tensor([[0, 1, 1, 3], [2, 0, 2, 1]], device=device), numbers(3, 2).to(device).requires_grad_()
+        values = numbers(4).to(device).requires_grad_()
+        adjacency = nbgrad.sparse_coo_tensor(places, values, (4, 3))
+        out = adjacency @ features + adjacency.to_sparse_csr() @ features
+        return [*found, out, *nbgrad.grad(out.square().sum(), (values, features))]
+
+    agree(run("cuda"), run("cpu"))

@@ -58,6 +58,24 @@ def test_accumulation_keeps_a_sparse_gradient_until_a_dense_one_comes():
     assert rows.weight.grad.is_sparse and rows.weight.grad._nnz() == 0
 
 
+def test_transforms_batches_and_anomaly_mode():
+    """Gradients are dense inside of transforms and of batched cotangents, with the same numbers; no NaN is found where none is."""
+    rows, weight = nbgrad.tensor([1, 2, 1]), nbgrad.arange(8.0).reshape(4, 2)
+
+    def total(w, sparse=True):
+        return nn.functional.embedding(rows, w, padding_idx=2, sparse=sparse).square()
+
+    expected = nbgrad.func.jacrev(lambda w: total(w, False).sum(0))(weight)
+    assert nbgrad.equal(nbgrad.func.jacrev(lambda w: total(w).sum(0))(weight), expected)
+    assert nbgrad.equal(nbgrad.func.grad(lambda w: total(w).sum())(weight), expected.sum(0))
+    leaf = weight.clone().requires_grad_()
+    (found,) = nbgrad.grad(total(leaf).sum(0), leaf, nbgrad.eye(2), is_grads_batched=True)
+    assert nbgrad.equal(found, expected)
+    with pytest.warns(UserWarning, match="anomaly"), nbgrad.autograd.detect_anomaly():
+        total(leaf).sum().backward()
+    assert leaf.grad.is_sparse and nbgrad.equal(leaf.grad.to_dense(), expected.sum(0))
+
+
 def test_a_sparse_gradient_that_is_recorded_can_be_differentiated():
     """The second derivative of a sum of cubes of rows."""
     rows = table()
