@@ -12,8 +12,9 @@ VERSIONS ?= 3.11 3.12 3.13 3.14
 TESTS ?= tests
 # GPUs that `make cubins` compiles for.
 ARCHITECTURES ?= sm_80 sm_90 sm_100
-# As many processes as tests/conftest.py says. Who has nothing left takes half of what another still has.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# As many processes as tests/conftest.py says. Who has nothing left takes half of what another still has. Of benchmarks there are
+# none among the tests; their plugin takes a fourth of a millisecond for each.
+PYTEST := $(BIN)/python -m pytest -p no:benchmark --numprocesses auto --dist worksteal
 
 # What starts many processes, as tests do, finds modules compiled, whatever the user's shell says.
 export PYTHONDONTWRITEBYTECODE :=

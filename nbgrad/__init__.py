@@ -89,6 +89,7 @@ _AUTOCAST = """autocast autocast_decrement_nesting autocast_increment_nesting cl
 get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
 set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
 set_autocast_gpu_dtype""".split()
+_LAYOUTS = "coo", "csr", "csc", "bsr", "bsc"
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
@@ -97,7 +98,10 @@ _late = {
     **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     "summary": "nn.summary",
-    **dict.fromkeys(("sparse_coo", "sparse_coo_tensor", "sparse_csr", "sparse_csr_tensor"), "sparse"),
+    **dict.fromkeys(("hspmm", "smm", "spmm", "sspaddmm"), "sparse"),
+    **dict.fromkeys([f"sparse_{name}" for name in _LAYOUTS], "sparse"),
+    **dict.fromkeys([f"sparse_{name}_tensor" for name in (*_LAYOUTS, "compressed")], "sparse"),
+    "GradScaler": "amp.grad_scaler",
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

@@ -22,6 +22,7 @@ from .amp.autocast_mode import (
     set_autocast_cpu_enabled as set_autocast_cpu_enabled, set_autocast_dtype as set_autocast_dtype,
     set_autocast_enabled as set_autocast_enabled, set_autocast_gpu_dtype as set_autocast_gpu_dtype,
 )
+from .amp.grad_scaler import GradScaler as GradScaler
 from .anomaly import (
     detect_anomaly as detect_anomaly, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
@@ -47,12 +48,13 @@ from .base.compat import (
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from .base.dtypes import (
-    DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, WIDTHS as WIDTHS, bfloat16 as bfloat16, bool_ as bool,
-    bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
+    DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, UNSIGNED as UNSIGNED, WIDTHS as WIDTHS, bfloat16 as bfloat16,
+    bool_ as bool, bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
     complex64 as complex64, dtype_of as dtype_of, finfo as finfo, float16 as float16, float16 as half, float32 as float,
     float32 as float32, float64 as double, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo,
     int16 as int16, int16 as short, int32 as int, int32 as int32, int64 as int64, int64 as long, int8 as int8,
-    promote_types as promote_types, set_default_dtype as set_default_dtype, uint8 as uint8,
+    promote_types as promote_types, set_default_dtype as set_default_dtype, uint16 as uint16, uint32 as uint32, uint64 as uint64,
+    uint8 as uint8,
 )
 from .base.errors import (
     ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DatasetError as DatasetError,
@@ -96,7 +98,7 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random
-from .methods.files import load as load, save as save
+from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
@@ -150,15 +152,26 @@ from .signal.periodic import (
     bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window,
     hann_window as hann_window, kaiser_window as kaiser_window,
 )
-from .sparse.making import sparse_coo_tensor as sparse_coo_tensor, sparse_csr_tensor as sparse_csr_tensor
-from .sparse.tensors import sparse_coo as sparse_coo, sparse_csr as sparse_csr
+from .sparse.layouts import (
+    sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr,
+)
+from .sparse.making import (
+    sparse_bsc_tensor as sparse_bsc_tensor, sparse_bsr_tensor as sparse_bsr_tensor,
+    sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
+)
+from .sparse.products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
+from .tensors import untyped as storage
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
-    MemoryFormat, MemoryFormat as memory_format, channels_last as channels_last, channels_last_3d as channels_last_3d,
-    contiguous_format as contiguous_format, preserve_format as preserve_format, strided as strided,
+    MemoryFormat, MemoryFormat as memory_format, Strided as layout, channels_last as channels_last,
+    channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, preserve_format as preserve_format,
+    strided as strided,
 )
 from .tensors.storage import Device, Device as device
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
+from .tensors.untyped import UntypedStorage as UntypedStorage
+from .utilities import distributed as distributed, hub as hub, types as types
 
 class BFloat16Tensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.bfloat16)`` and of ``empty(*sizes, dtype=nbgrad.bfloat16)``."""
@@ -180,6 +193,12 @@ class LongTensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.int64)`` and of ``empty(*sizes, dtype=nbgrad.int64)``."""
 class ShortTensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.int16)`` and of ``empty(*sizes, dtype=nbgrad.int16)``."""
+class UInt16Tensor(Tensor, metaclass=TensorType):
+    """The old form of ``tensor(data, dtype=nbgrad.uint16)`` and of ``empty(*sizes, dtype=nbgrad.uint16)``."""
+class UInt32Tensor(Tensor, metaclass=TensorType):
+    """The old form of ``tensor(data, dtype=nbgrad.uint32)`` and of ``empty(*sizes, dtype=nbgrad.uint32)``."""
+class UInt64Tensor(Tensor, metaclass=TensorType):
+    """The old form of ``tensor(data, dtype=nbgrad.uint64)`` and of ``empty(*sizes, dtype=nbgrad.uint64)``."""
 def abs(input: Array, *, out: Tensor | None = None) -> Tensor: """|x|; the derivative at 0 is 0."""
 def abs_(input: Tensor) -> Tensor: """In place: |x|; the derivative at 0 is 0. See ``abs``."""
 def absolute(input: Array, *, out: Tensor | None = None) -> Tensor: """|x|; the derivative at 0 is 0."""

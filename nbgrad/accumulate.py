@@ -6,7 +6,8 @@ NOTE [Accumulation]: in this order,
   3. a leaf that no longer wants a gradient drops it;
   4. no ``.grad`` yet: the gradient is taken over if nobody else can see it and its layout obeys the layout contract,
      else copied into that layout;
-  5. grad mode off: added in place, so every alias of ``.grad`` sees the sum, whatever its strides;
+  5. grad mode off: added in place, so every alias of ``.grad`` sees the sum, whatever its strides; a dense gradient is added to
+     a sparse one out of place;
   6. grad mode on (create_graph): added out of place; the old ``.grad`` keeps its value;
   7. post-accumulate hooks, then the node's post hooks, run after the leaf's lock is released.
 
@@ -34,7 +35,7 @@ from .graph.collecting import Collector
 from .graph.edges import grad_dtype_of
 from .ops.core import OPS
 from .tensors.layout import Layout, layout_of
-from .tensors.tensor import Tensor, meta_of, native
+from .tensors.tensor import Tensor, is_sparse, meta_of, native
 
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
 
@@ -132,9 +133,9 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                 elif mode.enabled:
                     meta.grad = CALLS["add"](held, g)
                 elif g._meta_ is None:
-                    add_into(held, g)
+                    meta.grad = add_into(held, g)
                 else:  # it may have a tangent
-                    CALLS["add_"](held, g)
+                    meta.grad = add_by_call(held, g)
     if meta is not None and meta.post_hooks:
         for hook in tuple(meta.post_hooks.values()):
             returned = hook(leaf)
@@ -197,13 +198,20 @@ def copy_for_leaf(leaf: Tensor, g: Tensor) -> Tensor:
     return CALLS["clone_like"](g, wanted)
 
 
-def add_into(held: Tensor, g: Tensor) -> None:
-    """``held += g``, nothing recorded: the engine's own sums, without the checks of ``add_``."""
+def add_into(held: Tensor, g: Tensor) -> Tensor:
+    """``held += g``, nothing recorded: the engine's own sums, without the checks of ``add_`` where one kernel does it."""
     plan = into_plan(held.layout, g.layout)
     if plan is None or not held._storage_.writable:
-        CALLS["add_"](held, g)
-    else:
-        native.into(plan, held, g)
+        return add_by_call(held, g)
+    native.into(plan, held, g)
+    return held
+
+
+def add_by_call(held: Tensor, g: Tensor) -> Tensor:
+    """``held``, to which ``g`` was added; a new tensor where a dense gradient comes to a sparse one, which cannot become dense."""
+    if is_sparse(held) and not is_sparse(g):
+        return CALLS["add"](g, held)
+    return CALLS["add_"](held, g)
 
 
 @lru_cache(maxsize=MOST_PLANS)

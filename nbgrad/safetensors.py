@@ -34,6 +34,9 @@ __all__ = ["load", "load_file", "load_model", "metadata_of", "save", "save_file"
 NAMES: dict[str, DType] = {
     "BOOL": bool_,
     "U8": nbgrad.uint8,
+    "U16": nbgrad.uint16,
+    "U32": nbgrad.uint32,
+    "U64": nbgrad.uint64,
     "I8": nbgrad.int8,
     "I16": nbgrad.int16,
     "I32": nbgrad.int32,

@@ -12,7 +12,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
-from .base.dtypes import DType, bool_, dtype_of, float64, promote_types, uint8
+from .base.dtypes import INTEGER, DType, bool_, dtype_of, float64, promote_types
 from .base.errors import ArgumentError, RangeError
 from .creation.factories import as_tensor, empty, tensor
 from .methods.random import rand, randint
@@ -230,7 +230,7 @@ def compare_tensors(x: Tensor, y: Tensor, wanted: Closeness, path: str) -> None:
 
 def wide(values: np.ndarray, dtype: DType) -> np.ndarray:
     """Values in a type in which differences are exact enough: double precision, integers as they are."""
-    if dtype is bool_ or dtype is uint8:
+    if dtype is bool_ or dtype.category == INTEGER and not dtype.is_signed and dtype.itemsize < 8:
         return values.astype(np.int64)
     return values.astype(np.complex128 if dtype.is_complex else np.float64) if dtype.differentiable else values
 
@@ -278,7 +278,7 @@ def make_tensor(
     Args:
         shape: sizes, or a sequence of them.
         dtype: of any kind; of complex ones the real and the imaginary parts are drawn.
-        low, high: by default -9 and 9, for uint8 0 and 9.
+        low, high: by default -9 and 9, for integers without sign 0 and 9.
         noncontiguous: every other element of the memory is left out, if there is more than one.
         exclude_zero: zeros become the smallest positive number, or 1.
 
@@ -290,7 +290,7 @@ def make_tensor(
     nbgrad.Size([2, 3])
     """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    low = (0 if dtype in (uint8, bool_) else -9) if low is None else low
+    low = (-9 if dtype.is_signed else 0) if low is None else low
     high = (2 if dtype is bool_ else 10 if not dtype.differentiable else 9) if high is None else high
     if not low < high:
         raise RangeError(f"make_tensor: low must be below high, got {low} and {high}.")

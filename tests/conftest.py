@@ -6,9 +6,12 @@ import ctypes
 import gc
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 import nbgrad
@@ -77,12 +80,30 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(available_threads(), 4)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Where several processes share the tests, send one report of a case that passes, of six: they took longer than most tests.
+
+    What is left out are its beginning and end and the passing of its fixtures; ``--durations`` tells of these too.
+    """
+    if not hasattr(item.config, "workerinput") or item.config.getoption("durations") is not None:
+        return None
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Make no cases of other parts: NOTE [Parts]. Pytest has no public name for the list of a test's cases."""
+    yield
+    if whole_tests_are_asked_for(metafunc.config):
+        metafunc._calls[:] = take_part(metafunc.definition, metafunc._calls)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out other parts (tests/parts.py), begin with what forks, then what is long; skip what cannot be done."""
-    if whole_tests_are_asked_for(config):
-        left_out = take_part(items)
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
+    """Begin with what forks, then what is long; skip what cannot be done."""
     items.sort(key=lambda item: 0 if item.get_closest_marker("forks") else 1 if item.get_closest_marker("early") else 2)
     reasons = {}
     if not config.getoption("--slow"):
@@ -93,6 +114,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark, reason in reasons.items():
             if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Each process imports other files first, so that each is compiled by one of them where no process has yet done so."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    number, root = int(worker["workerid"].removeprefix("gw")), session.config.rootpath
+    for path in sorted(root.glob("tests/**/test_*.py"))[number :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # what is wrong with it is told when the tests are collected
+            import_module(".".join(path.relative_to(root).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,7 @@ NOTE [Parts]: tests over the whole table of operations, in each of many modes.
   4. an operation whose row says ``seldom``: none of its cases, unless somebody asks for all or names it; what decides about it in
      every run is a test of its own
   5. who names cases, by an id or by ``-k``, gets them all: ``pytest tests -k softsign`` is every test of that operation
+  6. a case that the run does not take, or that is ``slow``, is never made: making it takes as long in each process as a small test
 """
 
 from __future__ import annotations
@@ -39,14 +40,11 @@ def in_part(marks: list[tuple[int, ...]], name: str) -> bool:
     return all(seen % of in which for of, *which in marks)
 
 
-def is_taken(item: pytest.Item) -> bool:
-    """Whether a run takes this case."""
-    if getattr(item, "callspec", None) and item.callspec.params.get("name") in SELDOM:  # type: ignore[attr-defined]
+def is_taken(marks: list[tuple[int, ...]], call: Any) -> bool:
+    """Whether a run takes this case of a test with such marks."""
+    if call.params.get("name") in SELDOM:
         return False
-    marks = [mark.args for mark in item.iter_markers("part")]
-    if not marks:
-        return True
-    call = item.callspec  # type: ignore[attr-defined]
+    marks = [*marks, *(mark.args for mark in call.marks if mark.name == "part")]
     return in_part(marks, str(call.params.get("name", call.id)))
 
 
@@ -55,20 +53,20 @@ def whole_tests_are_asked_for(config: Any) -> bool:
     return not (config.getoption("--slow") or config.getoption("keyword") or any("[" in argument for argument in config.args))
 
 
-def take_part(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Remove what the run does not take, and return it.
+def take_part(test: Any, calls: list[Any]) -> list[Any]:
+    """The cases of a test that a run takes; of cases that would all be skipped, the first one, which says why.
+
+    Args:
+        test: has ``nodeid`` and ``iter_markers``.
+        calls: have ``params``, ``id`` and ``marks``.
 
     Raises:
-        UsageError: of some test nothing is left.
+        UsageError: nothing is left of the test.
     """
-    left_out = [item for item in items if not is_taken(item)]
-    items[:] = [item for item in items if is_taken(item)]
-    empty = {function_of(item) for item in left_out} - {function_of(item) for item in items}
-    if empty:
-        raise pytest.UsageError(f"part: no case of {', '.join(sorted(empty))} is left. Hint: fewer parts, or another one.")
-    return left_out
-
-
-def function_of(item: pytest.Item) -> str:
-    """The id of a test without that of the case."""
-    return item.nodeid.partition("[")[0]
+    marks = [mark.args for mark in test.iter_markers("part")]
+    found = [call for call in calls if is_taken(marks, call)]
+    if calls and not found:
+        raise pytest.UsageError(f"part: no case of {test.nodeid} is left. Hint: fewer parts, or another one.")
+    if any(mark.args[:1] == (True,) for mark in test.iter_markers("skipif")) or any(test.iter_markers("slow")):
+        return found[:1]
+    return [call for call in found if not any(mark.name == "slow" for mark in call.marks)] or found[:1]

@@ -48,7 +48,8 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api",
+        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api "
+        "utilities",
         "written in the public names",
     ),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
@@ -71,7 +72,7 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
-    "scipy": ("optim.minimize",),
+    "scipy": ("optim.constraints", "optim.minimize"),
 }
 NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 
@@ -268,7 +269,8 @@ TABLES = {
     ("cubins.table", "STRIDED"): "what a release carries is its size, not what operations are",
     ("cubins.table", "WHOLLY"): "what a release carries is its size, not what operations are",
     ("modes.numbers", "BOUNDS"): "how far results of Python's own numbers reach, which no operation computes",
-    ("sparse.functions", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
+    ("sparse.elements", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
+    ("sparse.folds", "_name"): "norms that zeros add nothing to",
     ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
     ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
@@ -482,16 +484,17 @@ def test_nothing_asks_whether_it_runs_on_cuda():
 
 # Modules that ask whether memory is a GPU's, each group with what it decides. Hot paths are not among them: a plan knows.
 ASK_FOR_THE_DEVICE = {
-    "native.launches native.heaps tensors.layout": "what makes results: one load and comparison",
+    "native.launches native.sequences tensors.layout": "what makes results: one load and comparison",
     "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace dispatch.updates "
     "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
+    "jit.devices": "what graphs ask",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs jit.ir": (
+    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs": (
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.saving jit.literals data.transport tensors.shared multiprocessing": (
+    "methods.files.memory methods.memory creation.pinning jit.literals data.transport tensors.shared multiprocessing": (
         "doors: what leaves a tensor, or comes in"
     ),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",

@@ -56,6 +56,13 @@ def examples() -> dict[str, doctest.DocTest]:
 
 
 EXAMPLES = examples()
+# Modules whose examples need libraries that are no requirement, some of which take seconds to import.
+NEEDED = {"nbgrad.interop.torch": "torch", "nbgrad.interop.jax": "jax", "nbgrad.utilities.tensorboard": "tensorboard"}
+
+
+def needed(name: str) -> str | None:
+    """The library that an example needs."""
+    return next((library for module, library in NEEDED.items() if name.startswith(module)), None)
 
 
 @pytest.fixture
@@ -75,9 +82,11 @@ def same_declarations() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("same_declarations")
-@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if needed(n) else ()) for n in sorted(EXAMPLES)])
 def test_docstring(name):
-    """The examples of a docstring give what it shows."""
+    """The examples of a docstring give what it shows; those that need another library where that is installed."""
+    if library := needed(name):
+        pytest.importorskip(library)
     test, report = EXAMPLES[name], []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(test, out=report.append, clear_globs=False)

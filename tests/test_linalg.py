@@ -542,6 +542,26 @@ def test_least_squares_of_other_drivers():
     assert linalg.lstsq(a, b).residuals.shape == (0,)
 
 
+@pytest.mark.parametrize("shape", [(2, 4, 2), (2, 2, 4)])
+def test_least_squares_of_full_rank(shape):
+    """By QR: of several solutions the shortest; residuals of more equations than unknowns, and no rank."""
+    a, b = matrices(*shape, complex=True).detach(), matrices(2, shape[-2], 3, complex=True).detach()
+    solution, residuals, rank, values = linalg.lstsq(a, b, driver="gels")
+    expected = np.linalg.pinv(a.numpy()) @ b.numpy()
+    np.testing.assert_allclose(solution.numpy(), expected, atol=1e-12)
+    if shape[-2] > shape[-1]:
+        np.testing.assert_allclose(residuals.numpy(), (np.abs(a.numpy() @ expected - b.numpy()) ** 2).sum(-2), atol=1e-12)
+    else:
+        assert residuals.shape == (0,)
+    assert rank.shape == values.shape == (0,)
+    found, wanted = (
+        nbgrad.grad(function(x).abs().sum(), x)[0].numpy()
+        for x in [a.clone().requires_grad_()]
+        for function in (lambda x: linalg.lstsq(x, b, driver="gels").solution, lambda x: linalg.pinv(x) @ b)
+    )
+    np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
 def test_complete_qr_has_values_and_refuses_derivatives():
     """The columns that complete Q are no function of the matrix."""
     x = matrices(4, 2)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.jit import test_differentiate, test_live, test_samples
-from tests.parts import alternating, in_part, take_part, whole_tests_are_asked_for
+from tests.parts import SELDOM, alternating, in_part, take_part, whole_tests_are_asked_for
 from tests.samples import SAMPLES
 
 
@@ -16,11 +16,14 @@ def marks_of(test):
     return [mark.args for mark in test.pytestmark if mark.name == "part"]
 
 
-def case(function, name, *marks):
-    """A collected case, as far as parts look at it."""
-    found = [pytest.mark.part(*args).mark for args in marks]
-    spec = SimpleNamespace(params={"name": name}, id=name)
-    return SimpleNamespace(nodeid=f"{function}[{name}]", callspec=spec, iter_markers=lambda _: found)
+def marked(*marks):
+    """A test, as far as parts look at it."""
+    return SimpleNamespace(nodeid="test_a", iter_markers=lambda name: (mark.mark for mark in marks if mark.name == name))
+
+
+def case(name, *marks):
+    """A case, as far as parts look at it."""
+    return SimpleNamespace(params={"name": name}, id=name, marks=[mark.mark for mark in marks])
 
 
 @pytest.mark.parametrize("of", [2, 3, 4, 16])
@@ -61,20 +64,32 @@ def test_every_operation_is_compiled_in_one_order():
         assert sum(in_part(marks_of(test), name) for test in tests) == 1
 
 
-def test_what_is_left_out_is_returned():
-    """The other cases stay, in their order."""
-    items = [case("test_a", name, (2, 0)) for name in SAMPLES] + [case("test_b", "tanh")]
-    before = list(items)
-    left_out = take_part(items)
-    assert items and left_out and sorted(items + left_out, key=before.index) == before
-    assert items == [item for item in before if item not in left_out]
+def test_what_a_run_takes_keeps_its_order():
+    """Marks of the test and of its cases count alike; what is seldom taken is not among them."""
+    names = [name for name in SAMPLES if name not in SELDOM]
+    cases = [case(name) for name in SAMPLES]
+    of_test = take_part(marked(pytest.mark.part(2, 0)), cases)
+    assert [each.id for each in of_test] == [name for name in names if in_part([(2, 0)], name)]
+    of_cases = take_part(marked(), [case(name, pytest.mark.part(2, 0)) for name in SAMPLES])
+    assert [each.id for each in of_cases] == [each.id for each in of_test]
+
+
+def test_slow_cases_are_not_made():
+    """Those that are left decide; where all would be skipped, one says so."""
+    quick, slow, other = case("add"), case("exp", pytest.mark.slow), case("mul", pytest.mark.slow)
+    assert take_part(marked(), [slow, quick, other]) == [quick]
+    assert take_part(marked(), [slow, other]) == [slow]
+    assert take_part(marked(pytest.mark.slow), [quick, slow]) == [quick]
+    assert take_part(marked(pytest.mark.skipif(True, reason="never")), [quick, other]) == [quick]
+    assert take_part(marked(pytest.mark.skipif(False, reason="always")), [quick, case("mul")]) == [quick, case("mul")]
 
 
 def test_a_test_of_which_nothing_is_left_is_an_error():
     """It would pass for ever."""
     (name,) = [name for name in ("add", "exp") if not in_part([(2, 0)], name)][:1]
     with pytest.raises(pytest.UsageError, match="no case of test_a is left"):
-        take_part([case("test_a", name, (2, 0)), case("test_b", name)])
+        take_part(marked(pytest.mark.part(2, 0)), [case(name)])
+    assert take_part(marked(), []) == []
 
 
 @pytest.mark.parametrize(

@@ -44,11 +44,14 @@ ACCEPTED = {
     "repeat_interleave": "repeats alone are given by position",
     "result_type": "torch documents tensor1 and tensor2",
     "view_copy": "one function serves sizes and dtypes",
-    "Tensor.dim_order Tensor.is_pinned Tensor.is_set_to Tensor.record_stream Tensor.to_dense": "there is nothing to choose",
+    "Tensor.dim_order Tensor.is_pinned Tensor.is_set_to Tensor.record_stream": "there is nothing to choose",
     "Tensor.expand": "implicit is the compiler's",
     "Tensor.index": "functorch's dimensions",
     "Tensor.random_ Tensor.uniform_": "from is a word of Python: it is taken by that name in a dict",
-    "Tensor.to_sparse Tensor.to_sparse_csr": "they hand what they are given to nbgrad.sparse, which has torch's arguments",
+    "Tensor.to_sparse Tensor.to_sparse_bsc Tensor.to_sparse_bsr Tensor.to_sparse_csc Tensor.to_sparse_csr": (
+        "they hand what they are given to nbgrad.sparse, which has torch's arguments"
+    ),
+    "hspmm sspaddmm": "out: how much a sparse result stores is not known before",
     "Tensor.to": "forms that are told apart by the kinds of their arguments",
     "nn.functional.elu_": "scale and input_scale are what selu and celu have",
     "nn.functional.rrelu_": "generator: as rrelu, it takes none",

@@ -14,13 +14,14 @@ from typing import Any
 
 import nbgrad
 
-from .. import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8
+from .. import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from ..base.dtypes import bool_ as bool
 from . import creation, elements, fft, folds, linalg, shapes
 from .creation import *  # noqa: F403
 from .dtypes import __array_namespace_info__, astype, can_cast, finfo, iinfo, isdtype, result_type
 from .elements import *  # noqa: F403
 from .folds import *  # noqa: F403
+from .linalg import matmul
 from .shapes import *  # noqa: F403
 
 __array_api_version__ = "2024.12"
@@ -31,8 +32,8 @@ _SAME = """
 abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
 conj copysign cos cosh divide exp expm1 floor_divide greater greater_equal hypot imag isfinite isinf isnan less
 less_equal log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
-negative nextafter not_equal positive pow real reciprocal remainder sign signbit sin sinh square sqrt subtract tan tanh
-matmul moveaxis tile where broadcast_to empty_like full_like ones_like zeros_like from_dlpack
+negative not_equal positive pow real reciprocal remainder signbit sin sinh square sqrt subtract tan tanh
+moveaxis tile where broadcast_to empty_like full_like ones_like zeros_like from_dlpack
 """
 
 
@@ -68,11 +69,15 @@ __all__ = [  # noqa: PLE0604
     "int64",
     "isdtype",
     "linalg",
+    "matmul",
     "nan",
     "newaxis",
     "pi",
     "result_type",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     *_SAME.split(),
     *creation.__all__,
     *elements.__all__,

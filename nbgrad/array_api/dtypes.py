@@ -16,7 +16,7 @@ __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "
 KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (bool_,),
     "signed integer": (nbgrad.int8, nbgrad.int16, nbgrad.int32, nbgrad.int64),
-    "unsigned integer": (nbgrad.uint8,),
+    "unsigned integer": (nbgrad.uint8, nbgrad.uint16, nbgrad.uint32, nbgrad.uint64),
     "real floating": (nbgrad.float32, nbgrad.float64),
     "complex floating": (nbgrad.complex64, nbgrad.complex128),
 }
@@ -81,6 +81,12 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     for x in numbers:
         found = nbgrad.result_type(nbgrad.empty(1, dtype=found), x)
     return found
+
+
+def together(*tensors: Tensor) -> list[Tensor]:
+    """Tensors in the dtype that they are promoted to: torch's products refuse others than equal ones."""
+    dtype = result_type(*tensors)
+    return [x.to(dtype) for x in tensors]
 
 
 class FloatInfo(NamedTuple):

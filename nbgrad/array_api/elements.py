@@ -14,7 +14,9 @@ __all__ = [
     "ceil",
     "clip",
     "floor",
+    "nextafter",
     "round",
+    "sign",
     "sort",
     "trunc",
     "unique_all",
@@ -35,6 +37,28 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         return x.clone()
     return nbgrad.clamp(x, min, max).to(x.dtype)
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1; of complex numbers the direction; NaN of NaN, where torch has 0.
+
+    >>> sign(nbgrad.tensor([-2.0, nbgrad.nan]))
+    tensor([-1., nan])
+    """
+    found = nbgrad.sgn(x)
+    return nbgrad.where(x != x, x, found) if x.is_floating_point() else found
+
+
+def nextafter(x1: Any, x2: Any, /) -> Tensor:
+    """The next number of the dtype, from ``x1`` towards ``x2``; one of the two may be a number.
+
+    >>> nextafter(nbgrad.tensor([0.0]), 1.0) > 0
+    tensor([True])
+    """
+    like = x1 if isinstance(x1, Tensor) else x2
+    return nbgrad.nextafter(
+        *(x if isinstance(x, Tensor) else nbgrad.asarray(x, dtype=like.dtype, device=like.device) for x in (x1, x2))
+    )
 
 
 def of_integers(name: str) -> Callable[[Tensor], Tensor]:

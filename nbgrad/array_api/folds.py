@@ -8,7 +8,9 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
+from ..base.dtypes import bool_
 from ..base.errors import ShapeError
+from .dtypes import together
 
 __all__ = [
     "all",
@@ -36,14 +38,14 @@ def axes_of(x: Tensor, axis: Any) -> tuple[int, ...]:
 
 
 def widened(x: Tensor, dtype: Any) -> Any:
-    """The dtype of a sum: of integers the default one."""
+    """The dtype of a sum: of integers the widest one, with or without sign."""
     if dtype is not None or x.is_floating_point() or x.is_complex():
         return dtype
-    return nbgrad.int64
+    return nbgrad.int64 if x.dtype.is_signed or x.dtype is bool_ else nbgrad.uint64
 
 
 def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum over axes; of integers of int64 unless ``dtype`` is given.
+    """The sum over axes; of integers of int64, of unsigned ones of uint64, unless ``dtype`` is given.
 
     >>> sum(nbgrad.ones(2, 3), axis=1)
     tensor([3., 3.])
@@ -85,7 +87,7 @@ def var(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bo
     tensor(2.)
     """
     axes = axes_of(x, axis)
-    return nbgrad.var(x, axes, correction=correction, keepdim=keepdims) if axes else nbgrad.zeros_like(x)
+    return nbgrad.var(x, axes, correction=correction, keepdim=keepdims) if axes else (x - x).abs()  # NaN where x is not finite
 
 
 def std(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
@@ -96,7 +98,7 @@ def std(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bo
     tensor(1.)
     """
     axes = axes_of(x, axis)
-    return nbgrad.std(x, axes, correction=correction, keepdim=keepdims) if axes else nbgrad.zeros_like(x)
+    return nbgrad.std(x, axes, correction=correction, keepdim=keepdims) if axes else (x - x).abs()
 
 
 def max(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -223,8 +225,14 @@ def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, appen
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Products of vectors along an axis, the first one conjugated.
 
+    Raises:
+        ShapeError: they have different lengths.
+
     >>> from nbgrad import array_api as xp
     >>> xp.vecdot(xp.asarray([1.0, 2.0]), xp.asarray([3.0, 4.0]))
     tensor(11.)
     """
-    return nbgrad.linalg.vecdot(x1, x2, dim=axis)
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ShapeError(f"vecdot: x1 has {x1.shape[axis]} elements along axis {axis}, x2 has {x2.shape[axis]}, expected as many.")
+    x1, x2 = together(x1, x2)
+    return nbgrad.linalg.vecdot(x1, x2, dim=axis).to(x1.dtype)

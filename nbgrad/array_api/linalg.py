@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import nbgrad
-from nbgrad.linalg import det, eigh, eigvalsh, inv, matmul, matrix_power, solve, svdvals
+from nbgrad.linalg import det, eigh, eigvalsh, inv, matrix_power, svdvals
 
 from .. import Tensor
-from .folds import vecdot
+from .dtypes import together
+from .folds import sum, vecdot
 from .shapes import matrix_transpose, tensordot
 
 __all__ = [
@@ -64,7 +65,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> xp.linalg.cross(xp.asarray([1.0, 0.0, 0.0]), xp.asarray([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    return nbgrad.linalg.cross(x1, x2, dim=axis)
+    return nbgrad.linalg.cross(*together(x1, x2), dim=axis)
 
 
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
@@ -84,7 +85,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> xp.linalg.trace(xp.asarray([[1, 2], [3, 4]]))
     tensor(5)
     """
-    return diagonal(x, offset=offset).sum(-1, dtype=dtype)
+    return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -95,7 +96,27 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     tensor([[3, 4],
             [6, 8]])
     """
-    return nbgrad.outer(x1, x2)
+    return nbgrad.outer(*together(x1, x2))
+
+
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The product of matrices, of the dtype that theirs are promoted to.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.matmul(xp.asarray([[1, 2]]), xp.asarray([[3.0], [4.0]]))
+    tensor([[11.]])
+    """
+    return nbgrad.matmul(*together(x1, x2))
+
+
+def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """The solution of systems of linear equations.
+
+    >>> from nbgrad import array_api as xp
+    >>> xp.linalg.solve(xp.asarray([[2.0, 0.0], [0.0, 4.0]]), xp.asarray([2.0, 4.0]))
+    tensor([1., 1.])
+    """
+    return nbgrad.linalg.solve(*together(x1, x2))
 
 
 def qr(x: Tensor, /, *, mode: str = "reduced") -> Any:

@@ -8,6 +8,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ShapeError
+from .dtypes import together
 from .folds import axes_of
 
 __all__ = [
@@ -197,6 +198,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     tensor([[3., 3.],
             [3., 3.]])
     """
+    x1, x2 = together(x1, x2)
     return nbgrad.tensordot(x1, x2, axes)
 
 

@@ -20,9 +20,9 @@ from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_
 from ..graph.node import Node, name_of
 from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
 from ..modes.overrides import handle_function, has_function
-from ..tensors.layout import Layout
+from ..tensors.layout import Layout, sparse_marks
 from ..tensors.storage import LENT
-from ..tensors.tensor import Tensor, native, require_differentiable
+from ..tensors.tensor import Tensor, is_sparse, native, require_differentiable
 
 __all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
 
@@ -85,7 +85,7 @@ def backward(
             )
         refuse_in_transform("backward", "nbgrad.grad, or a transform inside of the transform")
     if inputs is not None:
-        inputs = as_inputs("backward", inputs)
+        inputs = tuple(map(values_if_sparse, as_inputs("backward", inputs)))
     seeds = make_seeds("backward", tensors, grad_tensors, create_graph)
     if create_graph:
         create_graph = True  # what native code asks for
@@ -189,6 +189,10 @@ def grad(
             raise RangeError("grad: materialize_grads=True needs allow_unused True or None.")
         allow_unused = True
     places = as_inputs("grad", inputs)
+    if sparse_marks and any(map(is_sparse, places)):
+        settings = retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+        found = grad_of_values(places, outputs, grad_outputs, settings, compiled)
+        return dict(zip(inputs, found)) if type(inputs) is dict else found
     if not only_inputs:
         warnings.warn("grad: only_inputs is ignored; gradients are always of inputs only.", FutureWarning, stacklevel=2)
     if is_grads_batched or unusual:
@@ -218,6 +222,22 @@ def grad(
         if g is None or (g._needs_grad_ and not create_graph):
             results[position] = result_of(places[position], g, create_graph, allow_unused, materialize_grads, position)
     return dict(zip(inputs, results)) if type(inputs) is dict else tuple(results)
+
+
+def grad_of_values(places: tuple, outputs: Any, grad_outputs: Any, settings: tuple, compiled: bool) -> tuple:
+    """``grad`` by inputs some of which are sparse, whose gradients are those of their values, at their places."""
+    found = grad(outputs, tuple(map(values_if_sparse, places)), grad_outputs, *settings, compiled=compiled)
+    return tuple(x.with_values(g) if is_sparse(x) and g is not None else g for x, g in zip(places, found))
+
+
+def values_if_sparse(x: Any) -> Any:
+    """The values of a sparse tensor, which have its place in the graph; anything else as it is."""
+    return x._given_ if is_sparse(x) else x
+
+
+def cotangent_if_sparse(root: Any, g: Any) -> Any:
+    """The cotangent of a sparse root's values; of another root as it is."""
+    return g if g is None or not is_sparse(root) else g.sparse_mask(root)._given_
 
 
 def other_way(outputs, places: tuple, is_grads_batched: bool) -> Callable | None:
@@ -325,6 +345,13 @@ def captures_of(inputs: tuple) -> GradientCaptures:
 
 def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Tensor | None]]:
     """``(edge, cotangent)`` of every root; ``recorded``: of a pass that is."""
+    if sparse_marks:
+        if isinstance(roots, Tensor):
+            roots, cotangents = values_if_sparse(roots), cotangent_if_sparse(roots, cotangents)
+        elif cotangents is not None:
+            roots, cotangents = as_sequence(op, "roots", roots), as_sequence(op, "the cotangents", cotangents)
+            cotangents = (*map(cotangent_if_sparse, roots, cotangents), *cotangents[len(roots) :])
+            roots = tuple(map(values_if_sparse, roots))
     if isinstance(roots, Tensor):
         if cotangents is None:
             return [(root_edge(op, roots), implicit_seed(op, roots.layout, recorded))]

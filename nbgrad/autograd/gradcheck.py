@@ -25,7 +25,7 @@ from ..batch.vmap import vmap
 from ..creation.numpy_exchange import from_numpy
 from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of, values_of
-from ..tensors.tensor import Tensor
+from ..tensors.tensor import Tensor, is_sparse
 from . import forward_ad
 from .entry import grad
 from .function import Function
@@ -113,7 +113,7 @@ def gradcheck(
         check_batched_grad, check_batched_forward_grad: compare batched passes with single ones.
         check_forward_ad: compare forward mode too. check_backward_ad: compare backward mode.
         fast_mode: compare one random projection of the Jacobian instead of all entries.
-        masked: no meaning without sparse tensors.
+        masked: of sparse inputs what is stored is varied in either case, and gradients are compared there.
 
     Returns:
         True, or False with ``raise_exception=False``.
@@ -133,7 +133,7 @@ def gradcheck(
         raise AssertionError("gradcheck: check_batched_grad is a check of the backward mode. Hint: check_backward_ad=True.")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("gradcheck: check_batched_forward_grad needs check_forward_ad=True.")
-    arguments = as_arguments(inputs)
+    func, arguments = by_values(func, as_arguments(inputs))
     usual = precision_of(arguments)
     eps, atol, rtol = (given if given is not None else own for given, own in zip((eps, atol, rtol), usual))
     settings = CheckSettings(
@@ -194,7 +194,7 @@ def gradgradcheck(
         raise AssertionError("gradgradcheck: nothing to check. Hint: leave check_fwd_over_rev or check_rev_over_rev on.")
     if check_undefined_grad and not check_rev_over_rev:
         check_undefined_grad = False
-    arguments = as_arguments(inputs)
+    func, arguments = by_values(func, as_arguments(inputs))
     if grad_outputs is None:
         results = differentiable(results_of(func, arguments))
         cotangents = tuple(random_cotangent(y, gen_non_contig_grad_outputs) for y in results)
@@ -238,6 +238,20 @@ def gradgradcheck(
 def as_arguments(inputs: Any) -> tuple:
     """One tensor (or whatever is no sequence), or a sequence of arguments, as a tuple."""
     return tuple(inputs) if isinstance(inputs, Iterable) and not isinstance(inputs, Tensor) else (inputs,)
+
+
+def by_values(func: Callable, arguments: tuple) -> tuple[Callable, tuple]:
+    """The function and its arguments with values in the place of sparse tensors that require grad, and dense results."""
+    if not any(is_sparse(x) and x.requires_grad for x in arguments):
+        return func, arguments
+    varied = {k: x for k, x in enumerate(arguments) if is_sparse(x) and x.requires_grad}
+
+    def of_values(*values: Any) -> Any:
+        found = func(*(varied[k].with_values(x) if k in varied else x for k, x in enumerate(values)))
+        return found.to_dense() if isinstance(found, Tensor) else tuple(y.to_dense() for y in found)
+
+    own = tuple(x._given_.detach().clone().requires_grad_() if k in varied else x for k, x in enumerate(arguments))
+    return of_values, own
 
 
 def results_of(func: Callable, arguments: tuple) -> tuple[Tensor, ...]:

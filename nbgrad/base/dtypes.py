@@ -1,6 +1,6 @@
 """Element types and torch's promotion rules.
 
-A ``DType`` is one of thirteen singletons. ``compute`` names the type in which kernels calculate: half types are
+A ``DType`` is one of fifteen singletons. ``compute`` names the type in which kernels calculate: half types are
 widened to float32 when they are loaded and narrowed when they are stored; bool is calculated as uint8.
 """
 
@@ -17,9 +17,13 @@ from .errors import ArgumentError, DTypeError
 __all__ = [
     "DType",
     "DTYPES",
+    "UNSIGNED",
     "WIDTHS",
     "bool_",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "int8",
     "int16",
     "int32",
@@ -75,7 +79,7 @@ class DType:
         self.name, self.numpy, self.itemsize, self.category = name, numpy, numpy.itemsize, category
         self.compute = compute or name
         self.is_floating_point, self.is_complex = category == FLOATING, category == COMPLEX
-        self.is_signed = name not in ("bool", "uint8")
+        self.is_signed = numpy.kind not in "bu"
         self.differentiable = category >= FLOATING
 
     def __repr__(self) -> str:
@@ -95,6 +99,9 @@ class DType:
 
 bool_ = DType("bool", np.dtype(np.bool_), BOOL, "uint8")
 uint8 = DType("uint8", np.dtype(np.uint8), INTEGER)
+uint16 = DType("uint16", np.dtype(np.uint16), INTEGER)
+uint32 = DType("uint32", np.dtype(np.uint32), INTEGER)
+uint64 = DType("uint64", np.dtype(np.uint64), INTEGER)
 int8 = DType("int8", np.dtype(np.int8), INTEGER)
 int16 = DType("int16", np.dtype(np.int16), INTEGER)
 int32 = DType("int32", np.dtype(np.int32), INTEGER)
@@ -106,7 +113,8 @@ float64 = DType("float64", np.dtype(np.float64), FLOATING)
 complex64 = DType("complex64", np.dtype(np.complex64), COMPLEX)
 complex128 = DType("complex128", np.dtype(np.complex128), COMPLEX)
 
-DTYPES = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
+UNSIGNED = (uint16, uint32, uint64)  # of which no release has kernels made before they are asked for
+DTYPES = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128, *UNSIGNED)
 _BY_NAME = {d.name: d for d in DTYPES}
 # Bytes of an element, of the dtypes that kernels compute in.
 WIDTHS = {d.name: d.itemsize for d in DTYPES if d.compute == d.name}
@@ -194,8 +202,13 @@ def dtype_of(spec: DTypeLike) -> DType:
 def promote_types(x: DType, y: DType) -> DType:
     """The smallest dtype that both convert to, by torch's lattice (uint8 with int8 is int16, half with bfloat16 float32).
 
-    >>> promote_types(int32, float16)
-    nbgrad.float16
+    Unsigned integers beside others, which torch refuses, go by the Array API standard.
+
+    Raises:
+        DTypeError: uint64 beside a signed integer, which no integer dtype holds both of.
+
+    >>> promote_types(int32, float16), promote_types(nbgrad.uint32, int32)
+    (nbgrad.float16, nbgrad.int64)
     """
     if x is y:
         return x
@@ -206,11 +219,18 @@ def promote_types(x: DType, y: DType) -> DType:
         return high
     if {x, y} == {float16, bfloat16}:
         return float32
-    if uint8 in (x, y) and int8 in (x, y):
-        return int16
+    if x.category == INTEGER and x.is_signed != y.is_signed:
+        return promoted_integer(*((x, y) if x.is_signed else (y, x)))
     if x.itemsize == y.itemsize:
         return x
     return x if x.itemsize > y.itemsize else y
+
+
+def promoted_integer(signed: DType, unsigned: DType) -> DType:
+    """The smallest signed dtype that holds what both hold."""
+    if unsigned is uint64:
+        raise DTypeError(f"promote_types: no integer dtype holds both {signed} and {unsigned}. Hint: convert one of them.")
+    return signed if signed.itemsize > unsigned.itemsize else {1: int16, 2: int32, 4: int64}[unsigned.itemsize]
 
 
 def can_cast(source: DType, target: DType) -> bool:
@@ -232,6 +252,11 @@ def category_default(category: int, like: DType) -> DType:
     if category == FLOATING:
         return _default
     return like.to_complex() if like.is_floating_point else _default.to_complex()
+
+
+def as_word(number: int) -> int:
+    """An int of uint64 as the int64 of the same bits, which native code takes in its place; other ints as they are."""
+    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def number_category(value) -> int:

@@ -13,6 +13,7 @@ from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, Sh
 from ..base.grad_mode import mode, special
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
+from ..dispatch.device_lowerings import are_on_gpu
 from ..dispatch.joint import joint
 from ..graph.edges import requires_grad
 from ..lowering.decompositions import require_matrices
@@ -195,7 +196,7 @@ def inv(A):
     Raises:
         LinAlgError: one is singular. ShapeError, DTypeError: no square matrices of single or double precision.
     """
-    return scalar.inverse_matrix(checked("linalg.inv", A, True))
+    return scalar.inverse_matrix(checked("linalg.inv", A, True), True)
 
 
 def require_regular(name: str, info) -> None:
@@ -212,14 +213,16 @@ def require_regular(name: str, info) -> None:
         )
 
 
-def regular(name: str, A, check_errors: bool) -> tuple:
-    """Square matrices with ones in the place of singular ones, and what order their first part without a pivot has."""
-    info = scalar.singular_order(checked(name, A, True).detach())
+def without_pivot(name: str, A, found, check_errors: bool):
+    """The order of the first part without a pivot of matrices with which something was found.
+
+    Raises:
+        LinAlgError: there is one, if ``check_errors``.
+    """
+    info = scalar.singular_order(A.detach(), found.detach())
     if check_errors:
         require_regular(name, info)
-    if not values_of(whole(info)).any():
-        return A, info
-    return scalar.where((info > 0).unsqueeze(-1).unsqueeze(-1), factories.eye(A.shape[-1], dtype=A.dtype, device=A.device), A), info
+    return info
 
 
 @at_once(lambda A, check_errors=False: ("inverse", (A,), {}, inverse_with_info))
@@ -229,21 +232,13 @@ def inv_ex(A, *, check_errors=False):
     Raises:
         LinAlgError: one is singular, if ``check_errors``.
     """
-    try:
-        return InverseWithInfo(inv(A), nothing_said(A))
-    except LinAlgError:
-        regular_A, info = regular("linalg.inv_ex", A, check_errors)
-    return InverseWithInfo(without_singular(scalar.inverse_matrix(regular_A), info, 2), info)
+    inverse = scalar.inverse_matrix(checked("linalg.inv_ex", A, True), False)
+    return InverseWithInfo(inverse, without_pivot("linalg.inv_ex", A, inverse, check_errors))
 
 
 def nothing_said(A):
     """The reports of matrices that are as they should be."""
     return factories.zeros(A.shape[:-2], dtype=int32, device=A.device)
-
-
-def without_singular(x, info, ndim: int):
-    """NaN in the place of what belongs to singular matrices, of so many dimensions."""
-    return scalar.where((info > 0).reshape((*info.shape, *(1,) * ndim)), math.nan, x)
 
 
 def same_batch(name: str, x, y) -> tuple:
@@ -268,18 +263,26 @@ def solve(A, B, *, left=True):
     Raises:
         LinAlgError: A is singular. ShapeError: they do not go together.
     """
-    checked("linalg.solve", A, True)
-    require_tensors("linalg.solve", B)
+    x, y, finish = system("linalg.solve", A, B, left)
+    return finish(scalar.solve_system(x, y, True))
+
+
+def system(name: str, A, B, left: bool) -> tuple:
+    """The x and y of ``x @ z = y``, and what makes of z the solution.
+
+    Raises:
+        ShapeError: they do not go together.
+    """
+    checked(name, A, True)
+    require_tensors(name, B)
     is_vector = are_vectors(A, B)
     if is_vector and not left:
-        raise ShapeError("linalg.solve: B is a vector, expected a matrix with left=False.")
-    y = B.unsqueeze(-1) if is_vector else checked("linalg.solve", B)
+        raise ShapeError(f"{name}: B is a vector, expected a matrix with left=False.")
+    y = B.unsqueeze(-1) if is_vector else checked(name, B)
     if y.shape[-2 if left else -1] != A.shape[-1]:
-        raise ShapeError(f"linalg.solve: A {list(A.shape)} and B {list(B.shape)} do not go together.")
-    x = A if left else A.mT
-    x, y = same_batch("linalg.solve", x, y if left else y.mT)
-    out = scalar.solve_system(x, y)
-    return out.squeeze_dim(-1) if is_vector else out if left else out.mT
+        raise ShapeError(f"{name}: A {list(A.shape)} and B {list(B.shape)} do not go together.")
+    x, y = same_batch(name, A if left else A.mT, y if left else y.mT)
+    return x, y, (lambda out: out.squeeze_dim(-1)) if is_vector else (lambda out: out if left else out.mT)
 
 
 @at_once(lambda A, B, left=True, check_errors=False: ("solve", (A, B), {}, result_with_info) if left and A.ndim == B.ndim else None)
@@ -289,11 +292,9 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     Raises:
         LinAlgError: a matrix is singular, if ``check_errors``.
     """
-    try:
-        return SolveWithInfo(solve(A, B, left=left), nothing_said(A))
-    except LinAlgError:
-        regular_A, info = regular("linalg.solve_ex", A, check_errors)
-    return SolveWithInfo(without_singular(solve(regular_A, B, left=left), info, 1 if are_vectors(A, B) else 2), info)
+    x, y, finish = system("linalg.solve_ex", A, B, left)
+    out = scalar.solve_system(x, y, False)
+    return SolveWithInfo(finish(out), without_pivot("linalg.solve_ex", A, out, check_errors))
 
 
 @at_once(
@@ -388,7 +389,11 @@ def tolerances(A, atol, rtol) -> tuple:
     )
 )
 def lstsq(A, B, rcond=None, *, driver=None):
-    """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
+    """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B.
+
+    ``driver`` "gels" takes A to be of full rank, and finds neither rank nor singular values. It is the default on a GPU, where it
+    does not make the program wait; "gelsy" is that on the CPU.
+    """
     checked("linalg.lstsq", A)
     require_tensors("linalg.lstsq", B)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
@@ -397,17 +402,27 @@ def lstsq(A, B, rcond=None, *, driver=None):
     y = B.unsqueeze(-1) if is_vector else checked("linalg.lstsq", B)
     if A.shape[-2] != y.shape[-2]:
         raise ShapeError(f"linalg.lstsq: A {list(A.shape)} and B {list(B.shape)} do not go together.")
-    x = pinv(A, rcond) @ y
-    driver = driver or "gelsy"
-    rank = matrix_rank(A.detach(), rtol=rcond)
+    driver = driver or ("gels" if are_on_gpu((A,)) else "gelsy")
     m, n = A.shape[-2:]
-    is_known = m > n and driver != "gelsy" and bool(whole(rank == n).all())
+    if driver == "gels":
+        x, rank, is_known = full_rank_solution(A, y), A.new_empty((0,), dtype=int64), m > n
+    else:
+        x, rank = pinv(A, rcond) @ y, matrix_rank(A.detach(), rtol=rcond)
+        is_known = m > n and driver != "gelsy" and bool(whole(rank == n).all())
     residuals = (scalar.abs(A @ x - y) ** 2).sum(-2) if is_known else A.new_empty((0,), dtype=A.dtype.to_real())
     values = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=A.dtype.to_real())
-    rank = rank if driver != "gels" else rank.new_empty((0,))
     if is_vector:
         x, residuals = x.squeeze_dim(-1), residuals.squeeze_dim(-1) if is_known else residuals
     return LstsqResult(x, residuals, rank, values)
+
+
+def full_rank_solution(A, y):
+    """The solution by QR of a matrix of full rank: of several the shortest."""
+    if A.shape[-2] >= A.shape[-1]:
+        q, r = qr(A)
+        return solve_triangular(r, h(q) @ y, upper=True)
+    q, r = qr(h(A))
+    return q @ solve_triangular(h(r), y, upper=False)
 
 
 # ---- decompositions ----------------------------------------------------------------------------------------------------
@@ -429,14 +444,9 @@ def cholesky(A, *, upper=False):
 def cholesky_ex(A, *, upper=False, check_errors=False):
     """(L, info); info is the order of the first part that is not positive definite, 0 if there is none."""
     checked("linalg.cholesky_ex", A, True)
-    if not check_errors:
-        try:
-            return WithInfo(cholesky(A, upper=upper), nothing_said(A))
-        except LinAlgError:
-            pass
     A = h(A).resolve_conj() if upper else A
-    low, info = scalar.cholesky_factor(A, bool(check_errors)), scalar.cholesky_info(A)
-    return WithInfo(h(low).resolve_conj() if upper else low, info)
+    low = scalar.cholesky_factor(A, bool(check_errors))
+    return WithInfo(h(low).resolve_conj() if upper else low, scalar.cholesky_info(A.detach(), low.detach()))
 
 
 @at_once(lambda L, upper=False: ("cholesky_inverse", (L,), {"upper": bool(upper)}, first))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, complex64, dtype_of
+from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of
 from ..base.errors import ArgumentError
 from ..tensors.memory_format import MemoryFormat
 from ..tensors.storage import CPU, Device, default_device, device as device_of
@@ -139,7 +139,7 @@ TORCH_TYPES = (
     ("complex64", "ComplexFloat", "cfloat"),
     ("complex128", "ComplexDouble", "cdouble"),
 )
-TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in TORCH_TYPES}
+TYPE_NAMES = {dtype_of(name): kind for name, kind, _ in TORCH_TYPES} | {x: x.name.replace("uint", "UInt") for x in UNSIGNED}
 DTYPES_OF_NAMES = {kind: dtype for dtype, kind in TYPE_NAMES.items()}
 METHODS = {method: dtype_of(name) for name, _, method in TORCH_TYPES}
 

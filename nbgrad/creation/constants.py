@@ -13,7 +13,7 @@ from functools import cache, lru_cache, partial, wraps
 from typing import Any, Callable, NamedTuple
 
 from ..base.bounded import MOST_PLANS, keep
-from ..base.dtypes import DType, get_default_dtype
+from ..base.dtypes import DType, as_word, get_default_dtype
 from ..base.grad_mode import special
 from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.build import Program, address
@@ -82,7 +82,7 @@ def fill_launch(op: str, layout: Layout, number: Any) -> Callable[[], Tensor]:
         plan.op = Factory(op)
         return partial(native.fresh, plan)
     kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
-    return partial(native.fresh, fill_plan(op, layout), kind(number))
+    return partial(native.fresh, fill_plan(op, layout), as_word(kind(number)) if kind is int else kind(number))
 
 
 def launch_of(op: str, out: Tensor, number: Any) -> Callable[[], Tensor] | None:

@@ -12,7 +12,19 @@ from typing import Any, Iterator
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, float64, get_default_dtype, int64, promote_types, result_dtype
+from ..base.dtypes import (
+    BOOL,
+    INTEGER,
+    DType,
+    DTypeLike,
+    dtype_of,
+    float64,
+    get_default_dtype,
+    int64,
+    promote_types,
+    result_dtype,
+    uint64,
+)
 from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
@@ -24,15 +36,16 @@ from ..modes.batched import wrap_batched
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..modes.numbers import FOLLOWED, Number, plain
+from ..modes.overrides import handle_function
 from ..modes.traced import is_watched
 from ..native.handle import from_blocks
 from ..native.plans import NUMBER_CODES, Plan, pack_record
 from ..tensors.arrays import values_of
 from ..tensors.batch_levels import is_batched, open_levels, whole
-from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
+from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides, sparse_marks
 from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, strides_of
 from ..tensors.storage import CPU, Device, default_device, note_made, wrap_array
-from ..tensors.tensor import Tensor, native, new_tensor, require_differentiable
+from ..tensors.tensor import Tensor, is_sparse, native, new_tensor, require_differentiable
 from .casting import convert, moved, on_device
 from .constants import fill_launch, filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
@@ -100,10 +113,14 @@ def allocated_there(op: str, layout: Layout, make: Any, *args) -> Tensor:
 
     try:
         if make is np.empty:
-            return new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
-        return fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
+            made = new_tensor(gpu.storage_of(layout.device, layout.numel * layout.descr.itemsize, op), layout)
+        else:
+            made = fill_launch(op, layout, make(1, *args, dtype=layout.descr)[0])()
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op}: {str(error).partition(': ')[2]}") from None
+    if traces:
+        note_made(made._storage_)
+    return made
 
 
 def empty_of(layout: Layout, pin_memory: bool = False) -> Tensor:
@@ -718,6 +735,8 @@ def tensor(
             return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad, pin_memory)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
+    if dtype is uint64 and array.dtype.kind == "f":
+        array = whole_numbers(data, array)
     if not isinstance(data, (np.ndarray, Tensor)):
         check_range(array, dtype)
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
@@ -786,9 +805,18 @@ def plain_array(data) -> np.ndarray:
         array = np.array(data)
     except ValueError:
         raise RangeError("tensor: the rows of the data have different lengths.") from None
-    if array.dtype.kind == "O" or array.dtype == np.uint64:
+    if array.dtype.kind == "O":
         raise RangeError("tensor: an integer does not fit int64, or the data are no numbers.")
     return array
+
+
+def whole_numbers(data: Any, array: np.ndarray) -> np.ndarray:
+    """The array of some data, or of their ints, of which NumPy makes floats where one is above int64 and another is not."""
+    if isinstance(data, (np.ndarray, Tensor)):
+        return array
+    exact = np.array(data, object)
+    fit = all(type(x) is int and 0 <= x < 1 << 64 for x in exact.flat)
+    return exact.astype(np.uint64) if fit else array
 
 
 def without_tensors(data):
@@ -854,7 +882,7 @@ def check_range(array: np.ndarray, dtype: DType) -> None:
         return
     if array.dtype.kind == "c" and not dtype.is_complex and dtype.category != BOOL:
         raise ArgumentError(f"tensor: complex data do not fit {dtype}.")
-    if dtype.category == INTEGER and array.dtype.kind in "if":
+    if dtype.category == INTEGER and array.dtype.kind in "iuf":
         fit_number("tensor", array.min().item(), dtype)
         fit_number("tensor", array.max().item(), dtype)
 
@@ -983,6 +1011,8 @@ def zeros_like(
     """
     if open_levels and is_batched(input):
         return of_batch(zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    if sparse_marks and is_sparse(input):
+        return handle_function(zeros_like, (input,), input, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf(
         "zeros_like", new_full(layout_like("zeros_like", input, dtype, device, memory_format), 0), requires_grad, pin_memory
     )
@@ -1027,6 +1057,8 @@ def empty_like(
     """
     if open_levels and is_batched(input):
         return of_batch(empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    if sparse_marks and is_sparse(input):
+        return handle_function(empty_like, (input,), input, dtype=dtype, device=device, requires_grad=requires_grad)
     return leaf("empty_like", empty_of(layout_like("empty_like", input, dtype, device, memory_format), pin_memory), requires_grad)
 
 

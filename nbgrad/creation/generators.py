@@ -48,12 +48,16 @@ __all__ = [
 WORD = 1 << 64
 
 
-def refuse_in_capture() -> None:
-    """Refuse what no replay of a graph would do to a generator again, where a GPU's work is captured by this thread."""
+def refuse_in_capture(what: str = "random") -> None:
+    """Refuse what no replay of a graph would do to a generator again, where a GPU's work is captured by this thread.
+
+    Args:
+        what: one of the ``REASONS`` of cuda_graphs.py.
+    """
     if captures:
         from ..tensors.cuda_graphs import guard
 
-        guard("random")
+        guard(what)
 
 
 class Generator:
@@ -253,8 +257,8 @@ def default_generator_on(device: Device) -> Generator:
     """The default generator of a GPU, which begins with the seed that the CPU's has."""
     found = _of_gpus.get(device)
     if found is None:
-        made = Generator(device)
-        made._seed = default_generator._seed
+        made = Generator.__new__(Generator)  # of nobody's program, whoever asks for it first
+        made._device, made._seed, made._calls, made._lock = device, default_generator._seed, 0, new_lock()
         found = _of_gpus.setdefault(device, made)
     return found
 

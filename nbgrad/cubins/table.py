@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..base.dtypes import BOOL, DTYPES
+from ..base.dtypes import BOOL, DTYPES, UNSIGNED
 from ..kernels.cuda.access import compute_dtype, conversion_dtype
 from ..kernels.cuda.accumulators import Accumulator, accumulator, folded_operations, folds
 from ..kernels.cuda.build import Recipe
@@ -89,11 +89,12 @@ def lanes_of(operation: Operation) -> int:
 
 def copies() -> Iterator[Entry]:
     """Conversion between any two dtypes, contiguous and strided; fills; accumulation of gradients; lazy bits resolved."""
-    for source, target in itertools.product((dtype.name for dtype in DTYPES), repeat=2):
+    made = [dtype for dtype in DTYPES if dtype not in UNSIGNED]
+    for source, target in itertools.product((dtype.name for dtype in made), repeat=2):
         copy = Operation(identity, (array(source),), (target,), conversion_dtype(source, target))
         yield entry(elementwise(copy.inputs, copy.outputs), copy)
         yield entry(strided(copy.inputs, copy.outputs, DIMS), copy, **index_source(32))
-    for dtype in DTYPES:
+    for dtype in made:
         compute = compute_dtype(dtype.name)
         fill = Operation(identity, (number("int64" if dtype.category == BOOL else dtype.name),), (dtype.name,), compute)
         yield entry(elementwise(fill.inputs, fill.outputs), fill)

@@ -68,6 +68,7 @@ __all__ = [
     "host_fallbacks",
     "init",
     "initial_seed",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_current_stream_capturing",
@@ -76,14 +77,17 @@ __all__ = [
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
     "memory_stats",
     "memory_summary",
     "nvtx",
     "reset_max_memory_allocated",
+    "reset_max_memory_cached",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -381,7 +385,12 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     reset_peaks(heap_of("reset_peak_memory_stats", device))
 
 
-reset_max_memory_allocated = reset_peak_memory_stats
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # torch's older names
+
+
+def ipc_collect() -> None:
+    """Nothing: other processes keep no memory of this one's GPU."""
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from .collate import collate, default_collate, default_collate_fn_map, default_convert
 from .datasets import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
+from .distributed import DistributedSampler
 from .info import WorkerInfo, get_worker_info
 from .loader import DataLoader
 from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
@@ -24,6 +25,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

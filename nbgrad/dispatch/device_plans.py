@@ -6,18 +6,19 @@ A plan is made without its kernels: they are compiled and loaded by the first la
 from __future__ import annotations
 
 import struct
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import numpy as np
 
 from ..base.dtypes import DType, bool_, dtype_of
 from ..base.errors import DeviceError, DTypeError
-from ..kernels.cuda.access import value_dtype
+from ..kernels.cuda.access import compute_dtype, value_dtype
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.driver import card, failure
-from ..kernels.cuda.steps import Call, Elements, Held, Lacking, Made, Number, Place, Step, Steps
-from ..kernels.cuda.templates import BLOCK
+from ..kernels.cuda.moves import identity
+from ..kernels.cuda.steps import Call, Elements, Held, Lacking, Made, Number, Place, Step, Steps, out
+from ..kernels.cuda.templates import BLOCK, elementwise, number
 from ..kernels.late import Code
 from ..native import heaps
 from ..native.plans import (
@@ -36,7 +37,7 @@ from ..tensors.layout import Layout
 from .formulas import Formula
 from .lowerings import GeneralPlan
 
-__all__ = ["device_plan", "elementwise_on_device"]
+__all__ = ["device_plan", "elementwise_on_device", "number_plan"]
 
 P = TypeVar("P", bound=Plan)
 
@@ -45,6 +46,16 @@ def device_plan(outs: tuple[Layout, ...], layouts: tuple[Layout | None, ...], st
     """The plan of a call that does ``steps``."""
     record = device_record(steps, outs, tuple([0] * len(layouts)))
     return GeneralPlan(record, tuple([out.template for out in outs]), layouts)
+
+
+@lru_cache(maxsize=64)
+def number_plan(layout: Layout) -> GeneralPlan:
+    """The launch that writes its one operand, a number of the layout's dtype, to a single element."""
+    dtype = layout.dtype.name
+    recipe = Recipe(elementwise((number(dtype),), (dtype,), (), 1), identity, compute_dtype(dtype))
+    step = Step(recipe, (1,), (out(),), (Number(0),), (1,))
+    record = device_record(Steps((step,)), (layout,), (NUMBER_CODES[dtype],))
+    return GeneralPlan(record, (layout.template,), (None,))
 
 
 def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]) -> LateRecord:

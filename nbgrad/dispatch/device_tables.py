@@ -31,10 +31,12 @@ class TableLaunch(NamedTuple):
     Attributes:
         write: ``write(*outputs, *numbers, *inputs)``.
         rows: which ones it does.
+        plan: of the launch.
     """
 
     write: Callable
     rows: tuple[int, ...]
+    plan: GeneralPlan
 
 
 class Form(NamedTuple):
@@ -81,7 +83,8 @@ def table_launches(
         most = min(most_rows(len(pointers_of(form, made)), form.numbers), (MOST_IN_TABLES - 1 - form.numbers) // len(dtypes))
         for first in range(0, len(members), most):
             some = members[first : first + most]
-            launches.append(TableLaunch(launch_of(form, made, [rows[k] for k in some], most), tuple(some)))
+            plan = plan_of(form, made, [rows[k] for k in some], most)
+            launches.append(TableLaunch(native.table_writer(plan), tuple(some), plan))
     return launches, sorted(alone)
 
 
@@ -105,8 +108,8 @@ def bound_of(form: Form, dtypes: list[str]) -> Bound:
     return bound(form.formula.name, form.formula, form.compute.name, tuple(kinds), outputs, form.outputs)
 
 
-def launch_of(form: Form, made: Bound, rows: list[tuple[Layout, ...]], most: int) -> Callable:
-    """``TableLaunch.write`` of rows of the same dtypes; ``most``: rows of the largest table."""
+def plan_of(form: Form, made: Bound, rows: list[tuple[Layout, ...]], most: int) -> GeneralPlan:
+    """The launch of rows of the same dtypes; ``most``: rows of the largest table."""
     operation, tensors = made.operation, form.outputs + form.inputs
     size = FEW_ROWS if len(rows) <= FEW_ROWS < most else most
     numbers = [place - tensors for place in made.places if place >= tensors]
@@ -127,8 +130,7 @@ def launch_of(form: Form, made: Bound, rows: list[tuple[Layout, ...]], most: int
 
     codes = (NUMBER_CODES[form.compute.compute],) * form.numbers + (0,) * len(ins)
     record = device_record(Steps((with_single(step, lanes),)), outs, codes)
-    plan = GeneralPlan(record, tuple([x.template for x in outs]), (*[None] * form.numbers, *ins))
-    return native.table_writer(plan)
+    return GeneralPlan(record, tuple([x.template for x in outs]), (*[None] * form.numbers, *ins))
 
 
 def pointers_of(form: Form, made: Bound) -> list[int]:

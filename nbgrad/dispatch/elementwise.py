@@ -34,8 +34,8 @@ from .operands import (
     bind,
     gradient_bits,
     gradient_mask,
-    misfit,
     on_several_devices,
+    refitted,
     stored_numbers,
     stores_with_care,
     unwrap_number,
@@ -73,7 +73,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
     try:
         out = fresh(plan, *operands)
     except OverflowError as error:
-        raise misfit(op, operands, error) from None
+        return refitted(op, operands, error, lambda *fitted: launched(op, fitted))
     if mode.enabled:
         mask = gradient_mask(op, operands)
         if mask:
@@ -178,7 +178,7 @@ class ElementwiseCall:
                 try:
                     return run(input, other)
                 except OverflowError as error:  # to try costs nothing
-                    raise misfit(op, (input, other), error) from None
+                    return refitted(op, (input, other), error, run)
                 except ArgumentError:
                     answer = answer_of_other(op.name, (input, other))
                     if answer is NotImplemented:
@@ -195,7 +195,7 @@ class ElementwiseCall:
                 try:
                     return run(*operands)
                 except OverflowError as error:
-                    raise misfit(op, operands, error) from None
+                    return refitted(op, operands, error, run)
 
             attach(call, __signature__=op.signature)
         attach(call, caller=self, run=run)  # ``run`` for functions that stand in its place, without its frame

@@ -7,7 +7,7 @@ one in its shape alone it gets a copy of that plan (``Pattern``), else a new pla
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, cast
+from typing import Any, Callable, cast
 
 from ..base.bounded import Plans
 from ..base.dtypes import DType, bool_, of_default_dtype
@@ -19,6 +19,7 @@ from ..tensors.tensor import native
 from .elementwise_rules import FEW, Subsets, record_functions
 from .formulas import Formula
 from .operands import check_kinds, dtype_of_kinds, kinds_of, layouts_in, require_divisor
+from .patterns import Patterns
 from .plans import elementwise_plan, result_layout
 
 
@@ -27,14 +28,16 @@ class ElementwisePlans(Plans):
 
     Attributes:
         patterns: by kind, plans to be copied for other shapes: all but a record of numbers is known of those.
+        derived: what makes the plans of all other kinds.
     """
 
-    __slots__ = ("op", "patterns")
+    __slots__ = ("op", "patterns", "derived")
     patterns: dict[Any, Pattern]
 
     def __init__(self, op: Elementwise):
         super().__init__(self.plan_of)
         self.op, self.patterns = op, of_default_dtype({})
+        self.derived = Patterns(lambda *kinds: make_plan(op, kinds), copies_of, op.name)
         of_default_dtype(self)
 
     def plan_of(self, key: Any) -> ElementwisePlan:
@@ -46,7 +49,7 @@ class ElementwisePlans(Plans):
         plan = self.copied(key)
         if plan is None:
             kinds = kinds_in(key, len(self.op.operands))
-            plan = make_plan(self.op, kinds)
+            plan = self.derived.plan_of(kinds)
             pattern = pattern_key(kinds[0], kinds[-1]) if len(kinds) <= 2 else None
             if pattern is not None and not plan.reduced and not plan.is_iterated():
                 plan.kinds = {}
@@ -72,6 +75,21 @@ class ElementwisePlans(Plans):
         if self.op.integer_divisor:
             require_divisor(self.op, plan.compute, operands)
         return plan
+
+
+def copies_of(plan: ElementwisePlan) -> Callable[[tuple, bytes, tuple, tuple], ElementwisePlan]:
+    """What builds plans that differ from one in their sizes alone: see ``Patterns``."""
+    shared = object.__new__(ElementwisePlan)
+    for slot in ("op", "compute", "records", "reduced"):
+        setattr(shared, slot, getattr(plan, slot))
+    shared.kinds = None
+    build, subsets = native.builder(shared, ("record", "outs", "layouts", "operands", "backs")), plan.backs
+
+    def copy(kinds: tuple, record: bytes, outs: tuple, layouts: tuple) -> ElementwisePlan:
+        backs = [None] * len(subsets) if type(subsets) is list else Subsets()
+        return build(record, outs, layouts, layouts_in(kinds), backs)
+
+    return copy
 
 
 def plan_key(kinds: tuple) -> Any:

@@ -27,6 +27,7 @@ from .formulas import Formula
 from .generated import late_function
 from .nodes import UNKNOWN, SavingRule, node_class, saved_output
 from .operands import no_derivative
+from .patterns import Patterns
 from .plans import elementwise_plan
 from .symbolic import apply, as_tensor_like, choose
 
@@ -64,6 +65,7 @@ class ElementwiseRule(SavingRule):
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
         # Whether steps of a half type would be rounded on the way.
+        self.patterns = Patterns(self.new_back_plan, lambda plan: lambda inputs, *parts: Plan(*parts), f"{op.name} backward")
         self.rounds = sum(not e.boolean and may_round(e.op) for e in postorder(self.computed)) > 1
 
     def beside(self, node: Node, name: str) -> Any:
@@ -92,7 +94,8 @@ class ElementwiseRule(SavingRule):
         kind = (self.mask, cotangent_kind(g.layout, plan.outs[0].layout)) if usual and plan.kinds is not None else None
         record = plan.kinds.get(kind) if kind is not None else None
         if record is None:
-            made = self.new_back_plan(plan, layouts)
+            out, operands = plan.outs[0].layout, plan.operands
+            made = self.patterns.plan_of((plan.compute, plan.reduced, out, len(operands), *operands, *layouts))
             if kind is not None and kind[1] is not None and len(made.record) == 8 * (8 + len(made.layouts)):
                 plan.kinds[kind] = made.record
         else:
@@ -104,23 +107,29 @@ class ElementwiseRule(SavingRule):
         # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
         return keep(backs, key, made, 64)
 
-    def new_back_plan(self, plan: ElementwisePlan, layouts: tuple) -> Plan:
-        """The plan of the fused backward kernel for a cotangent, and saved values, of these layouts."""
-        out = plan.outs[0].layout
+    def new_back_plan(self, compute: DType, reduced: bool, out: Layout, count: int, *layouts: Layout | None) -> Plan:
+        """The plan of the fused backward kernel.
+
+        Args:
+            compute, reduced, out: of the call's plan, which has so many operands (``count``).
+            layouts: of the operands, of the cotangent, and of the saved values.
+        """
+        operands, given = layouts[:count], layouts[count:]
         # A hook may have brought back a tensor of another shape than was saved: the kernel must not read beyond its end.
-        shapes = [layout.shape for layout in layouts if layout is not None and layout.shape != out.shape]
+        shapes = [layout.shape for layout in given if layout is not None and layout.shape != out.shape]
         common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
         if common != out.shape:
             raise ShapeError(f"{self.name} backward: the saved tensors broadcast to {list(common)}, expected {list(out.shape)}.")
         outs = []
         for result in self.computed:
-            operand = plan.operands[self.positions[index_of(self.results, result)]]
-            same = not plan.reduced and operand.shape == out.shape
+            operand = operands[self.positions[index_of(self.results, result)]]
+            assert operand is not None
+            same = not reduced and operand.shape == out.shape
             strides = operand.strides if same and operand.dense else None
-            outs.append(layout_of(plan.compute if plan.reduced else operand.dtype, out.shape, strides, out.device))
+            outs.append(layout_of(compute if reduced else operand.dtype, out.shape, strides, out.device))
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
-        return elementwise_plan(self.formula, plan.compute, layouts, tuple(outs), exact=self.op.exact)
+        return elementwise_plan(self.formula, compute, given, tuple(outs), exact=self.op.exact)
 
     def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
         for name, x in zip(self.saved_names, saved):

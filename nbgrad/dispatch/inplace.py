@@ -6,7 +6,7 @@ plan is launched, which operands need a gradient, what records the node.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any, Callable
 
 from ..base.bounded import Plans, keep
@@ -25,7 +25,7 @@ from ..tensors.layout import broadcast_shapes
 from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor, native
 from ..views import check_inplace
-from .elementwise_plans import finish_plan, forward_formula
+from .elementwise_plans import copies_of, finish_plan, forward_formula
 from .elementwise_rules import rule_of
 from .launches import into
 from .operands import (
@@ -38,8 +38,8 @@ from .operands import (
     gradient_mask,
     kinds_of,
     layouts_in,
-    misfit,
     on_several_devices,
+    refitted,
     require_divisor,
     stored_numbers,
     stores_with_care,
@@ -47,6 +47,7 @@ from .operands import (
     with_host_numbers,
     with_numbers,
 )
+from .patterns import Patterns
 from .plans import elementwise_plan
 from .writes import overwrite, require_fit, write
 
@@ -67,7 +68,7 @@ class InplaceCall:
 
     def __init__(self, op: Elementwise):
         self.op, self.name = op, op.public + "_"
-        self.plans = of_default_dtype(Plans(partial(inplace_plan, op)))
+        self.plans = of_default_dtype(Plans(Patterns(lambda *kinds: inplace_plan(op, kinds), copies_of, self.name).plan_of))
         self.stored: dict[tuple, Any] = of_default_dtype({})
         self.plain = self.plan_and_write
 
@@ -182,7 +183,7 @@ def inplace_call(op: Elementwise) -> Callable:
         try:
             return run(input, *others)
         except OverflowError as error:
-            raise misfit(op, others, error) from None
+            return refitted(op, (input, *others), error, run)
         except ArgumentError:
             answer = answer_of_other(op.name, (input, *others))
             if answer is NotImplemented:

@@ -7,7 +7,7 @@ decorator ``@lowering("name")``. There are two styles: ``plan(op, layouts, attri
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, update_wrapper
 from typing import Any, Callable
 
 from ..base.errors import KernelError
@@ -15,6 +15,7 @@ from ..native.plans import Plan, is_on_device
 from ..ops.core import General, Op
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
+from .patterns import Patterns
 
 __all__ = [
     "FOLD",
@@ -30,6 +31,8 @@ __all__ = [
     "GeneralPattern",
     "RunPlan",
     "complete",
+    "copies_of",
+    "for_sizes",
     "facts_of",
     "PreparedPlan",
 ]
@@ -165,6 +168,34 @@ class GeneralPattern:
         shared.outs, shared.op, shared.made, shared.sized = plan.outs, plan.op, None, plan.sized
         self.build = native.builder(shared, ("record", "layouts", "given"))
         self.sized, self.attributes = plan.sized, plan.given[1]
+
+
+def copies_of(plan: GeneralPlan) -> Callable[[tuple, bytes, tuple, tuple], GeneralPlan]:
+    """What builds plans that differ from one in their sizes alone: see ``Patterns`` in patterns.py."""
+    shared, (layouts, attributes) = object.__new__(GeneralPlan), plan.given
+    shared.op, shared.made, shared.sized = plan.op, None, None
+    build, count, names = native.builder(shared, ("record", "outs", "layouts", "given")), len(layouts), tuple(attributes)
+    return lambda inputs, *parts: build(*parts, (inputs[:count], dict(zip(names, inputs[count:]))))
+
+
+def for_sizes(*sizes: int) -> Callable[[Callable[..., GeneralPlan]], Callable[..., GeneralPlan]]:
+    """A decorator of functions of layouts that give a step's plan, for sizes that come again and again: see ``Patterns``.
+
+    Args:
+        sizes: places of arguments that are sizes, too.
+    """
+
+    def copies(plan: GeneralPlan) -> Callable[[tuple, bytes, tuple, tuple], GeneralPlan]:
+        shared = object.__new__(GeneralPlan)
+        shared.sized = None
+        build = native.builder(shared, ("record", "outs", "layouts"))
+        return lambda inputs, *parts: build(*parts)
+
+    def decorated(make: Callable[..., GeneralPlan]) -> Callable[..., GeneralPlan]:
+        patterns = Patterns(make, copies, make.__name__, sizes)
+        return update_wrapper(lambda *inputs: patterns.plan_of(inputs), make)
+
+    return decorated
 
 
 class RunPlan(Facts):

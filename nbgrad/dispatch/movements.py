@@ -32,6 +32,7 @@ from .arguments import (
 )
 from .calls import OperationCall
 from .nodes import node_builder, node_template
+from .patterns import Patterns
 from .rules import GeneralRule
 
 __all__ = ["Cotangents", "viewer", "movement_call", "several_views", "maker_of_several", "view_layout"]
@@ -85,6 +86,14 @@ class ViewPlan(MovementPlan):
             "outs": len(self.outs),
             "out_shapes": tuple(template.layout.shape for template in self.outs),
         }
+
+
+def copies_of(plan: ViewPlan) -> Callable[[tuple, Any, tuple, tuple], ViewPlan]:
+    """What builds plans that differ from one in their sizes alone: see ``Patterns`` in patterns.py."""
+    shared = object.__new__(ViewPlan)
+    shared.op, shared.record, shared.layouts, shared.rest, shared.pieces = plan.op, b"", (), None, None
+    build = native.builder(shared, ("offset", "outs", "layout", "args"))
+    return lambda inputs, offset, outs, layouts: build(offset, outs, inputs[0], inputs[1:])
 
 
 class ViewRule(GeneralRule):
@@ -169,6 +178,7 @@ def refuse_values(op: Movement, *values: Any) -> None:
     refuse_odd(op, zip(whole_names(op), values))
 
 
+PLACES = {"shape", "size", "start", "end", "index", "length", "offset", "sizes"}  # attributes that are sizes or places, or several
 SIZED = {"shape", "size", "sizes", "stride", "dims", "split_sizes"}  # attributes of movements that may be tuples
 
 
@@ -178,15 +188,18 @@ class MovementCall(OperationCall):
     Attributes:
         takes_sizes: some attributes may be tuples.
         plans: by the operand's layout and the attributes; by the layout alone where there are none.
+        derived: what makes them.
     """
 
-    __slots__ = ("takes_sizes",)
+    __slots__ = ("takes_sizes", "derived")
     op: Movement
     offers = ("plain", "plans", "find_plan", "view")
 
     def __init__(self, op: Movement):
         super().__init__(op)
         self.takes_sizes, self.plans = not SIZED.isdisjoint(self.attributes), Plans(self.plan_of)
+        sizes = [k for k, name in enumerate(self.attributes, 1) if name in PLACES]
+        self.derived = Patterns(lambda layout, *args: ViewPlan(op, layout, args), copies_of, op.name, sizes)
 
     def plan_of(self, key) -> ViewPlan | None:
         """A plan that the table lacks; None where ``find_plan`` must look at the arguments first."""
@@ -198,7 +211,8 @@ class MovementCall(OperationCall):
             if type(a) not in KEY_TYPES or sized and type(a) is tuple and Tensor in map(type, a):
                 return None
         try:
-            return ViewPlan(self.op, layout, args)
+            # Of one dimension it is made sooner than its kind is found (benchmarks/test_overhead.py: a shape never seen before).
+            return ViewPlan(self.op, layout, args) if layout.ndim < 2 else self.derived.plan_of((layout, *args))
         except Exception as error:
             refuse_wrong_kind(self.op, zip(self.attributes, args), error)
             raise

@@ -7,12 +7,12 @@ common dtype, ``exp`` also turns integers into floats. The value of a number nev
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import DType, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8
+from ..base.dtypes import DType, as_word, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8, uint64
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
@@ -234,7 +234,8 @@ def stored_number(name: str, value: Any, dtype: DType) -> Any:
     # A negative number wraps in an unsigned dtype, as in torch.
     if not finite or not (info.min or -info.max) <= int(value) <= info.max:
         raise NumberError(f"{name}: {value} cannot be stored in a {dtype.name} tensor; expected {info.min} to {info.max}.")
-    return int(value) if int(value) >= info.min else int(value) + info.max + 1
+    whole = int(value) if int(value) >= info.min else int(value) + info.max + 1
+    return as_word(whole)
 
 
 def stores_with_care(kinds: tuple) -> bool:
@@ -296,6 +297,19 @@ def answer_of_other(name: str, operands: tuple) -> Any:
     if reflected is None or isinstance(y, Tensor) or type(y).__module__ in ("builtins", "numpy"):
         return NotImplemented
     return reflected(y, x)
+
+
+def refitted(op: Elementwise, operands: tuple, error: OverflowError, call: Callable[..., Any]) -> Any:
+    """The call once more, where a number was too large for native code and uint64 holds it: as the int64 of the same bits.
+
+    Raises:
+        NumberError: nothing holds it.
+    """
+    of_tensors = {x.layout.dtype for x in operands if isinstance(x, Tensor)} - {bool_}
+    large = [type(x) is int and 1 << 63 <= x < 1 << 64 for x in operands]
+    if of_tensors != {uint64} or not any(large):
+        raise misfit(op, operands, error) from None
+    return call(*(as_word(x) if wide else x for x, wide in zip(operands, large)))
 
 
 def gradient_bits(op: Elementwise) -> list[int]:

@@ -34,8 +34,8 @@ from .operands import (
     gradient_mask,
     kinds_of,
     layouts_in,
-    misfit,
     on_several_devices,
+    refitted,
     require_divisor,
     unwrap_number,
     with_host_numbers,
@@ -146,7 +146,7 @@ def write_result(op: Elementwise, operands: tuple, out: Any) -> Tensor:
     try:
         return result_writer(op)(out, *operands)
     except OverflowError as error:
-        raise misfit(op, operands, error) from None
+        return refitted(op, operands, error, lambda *fitted: result_writer(op)(out, *fitted))
 
 
 @cache

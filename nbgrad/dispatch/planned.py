@@ -21,12 +21,14 @@ from .arguments import argument_text, called_again, hashable, other_names, other
 from .calls import OperationCall
 from .device_lowerings import are_on_gpu, lowered_on_gpu
 from .launches import fresh
-from .lowerings import GeneralPattern, GeneralPlan, complete
+from .lowerings import GeneralPattern, GeneralPlan, complete, copies_of
 from .operands import answer_of_other
+from .patterns import Patterns
 from .rules import record_result, record_run, recorder
 
 __all__ = ["PLANNED", "known_plan", "planned", "planned_call"]
 
+SIZES = ("shape", "size", "start", "end", "index", "length", "classes")  # attributes that are sizes or places, or tuples of them
 # What equals an int and is none: its plan must not be found.
 ODD_DIMS = {bool, float, complex}
 
@@ -39,9 +41,10 @@ class PlannedCall(OperationCall):
         keepdim, dim: the places of these arguments; 0 where there are none.
         runs: by layouts and attributes, functions of several steps, for which the text does not look.
         patterns: by kind, dimensions and attributes a plan to be copied for other shapes.
+        derived: what makes the plans of all other kinds.
     """
 
-    __slots__ = ("lower", "keepdim", "dim", "are_flags", "runs", "patterns")
+    __slots__ = ("lower", "keepdim", "dim", "are_flags", "runs", "patterns", "derived")
     op: General
     runs: dict[tuple, Callable]
     patterns: dict[tuple, GeneralPattern]
@@ -52,6 +55,8 @@ class PlannedCall(OperationCall):
         self.keepdim, self.dim = (self.names.index(name) if name in parameters else 0 for name in ("keepdim", "dim"))
         self.are_flags = [type(parameters[name].default) is bool for name in self.attributes]
         self.plans, self.runs, self.patterns = Plans(self.plan_of), {}, {}
+        sizes = [k for k, name in enumerate(self.names) if name in SIZES]
+        self.derived = Patterns(self.make, copies_of, op.name, sizes)
 
     def plan_of(self, key: tuple) -> GeneralPlan | None:
         """A plan that the table lacks; None where ``check`` must see the call first, or where it takes several steps."""
@@ -70,12 +75,26 @@ class PlannedCall(OperationCall):
         for value in key[count:]:
             if isinstance(value, Tensor):  # which may be another number in the next call
                 return None
-        plan = self.lowered(key, layouts)
+        lowered = lambda *key: self.lowered(key, layouts)
+        plan = self.derived.plan_of(key, lowered) if self.may_derive(key) else self.lowered(key, layouts)
         if not isinstance(plan, GeneralPlan):
             return None
         if count == 1 and first.kind is not None and plan.sized is not None:
             keep(self.patterns, (first.kind, first.ndim, *key[1:]), GeneralPattern(plan))
         return plan
+
+    def make(self, *inputs: Any) -> Any:
+        """What the lowering makes of layouts and attributes."""
+        return self.lower(self.op, inputs[: self.count], dict(zip(self.attributes, inputs[self.count :])))
+
+    def may_derive(self, key: tuple) -> bool:
+        """Whether functions of sizes may plan a call, whose arguments are of the kinds that their names promise."""
+        if self.keepdim and type(key[self.keepdim]) is not bool:
+            return False
+        for k in self.derived.sizes:
+            if type(key[k]) is tuple and set(map(type, key[k])) - {int}:
+                return False
+        return True
 
     def lowered(self, key: tuple, layouts: tuple) -> GeneralPlan | Callable:
         """What the lowering says of a call: its plan, or the function of several steps, which is kept.

@@ -47,6 +47,9 @@ from .rules import record_result, record_run, record_variadic
 __all__ = ["run_call", "composite_call", "recording_run"]
 
 
+AT_ONCE = 32  # kinds of calls of an operation that are prepared when they first come
+
+
 class PreparedCall(OperationCall):
     """The call of what takes several steps, with a table of prepared runs.
 
@@ -55,9 +58,11 @@ class PreparedCall(OperationCall):
         on_gpu: whether calls on a GPU are prepared as well.
         kinds: what each argument of the key is: ``"one"`` tensor, ``"several"`` tensors, or None for a value.
         plans: prepared runs by key; None for a kind of call for which there is nothing to prepare.
+        seen: keys of calls that came once, where many kinds of calls have come.
     """
 
-    __slots__ = ("make", "on_gpu", "kinds")
+    __slots__ = ("make", "on_gpu", "kinds", "seen")
+    seen: dict[tuple, bool]
     make: Callable | None
     on_gpu: bool
     kinds: tuple[str | None, ...]
@@ -65,7 +70,7 @@ class PreparedCall(OperationCall):
     def __init__(self, op: Op):
         super().__init__(op)
         self.make, _, self.on_gpu = PREPARED.get(op.name, (None, (), False))
-        self.plans = {}
+        self.plans, self.seen = {}, {}
 
     def key_of(self, values: tuple) -> tuple:
         """The key of a call: layouts, and values with their types."""
@@ -87,8 +92,11 @@ class PreparedCall(OperationCall):
         ]
         return ", ".join([*found, ""])
 
-    def prepare(self, values: tuple, names: Iterable[str], may_be_key: Callable[[Any], bool]) -> None:
+    def prepare(self, values: tuple, names: Iterable[str], may_be_key: Callable[[Any], bool], at_once: bool = False) -> None:
         """Prepare a run after a call that went well, unless its kind has one, and keep it.
+
+        Where many kinds have come (``AT_ONCE``), as of an operation whose operands have another shape in every call, a kind is
+        prepared when it comes for the second time, unless it is wanted ``at_once``.
 
         Args:
             values: the arguments that are in the key; the operands are first.
@@ -100,6 +108,9 @@ class PreparedCall(OperationCall):
             if are_on_gpu(key) and not self.on_gpu:  # what is prepared launches kernels of the CPU
                 return
             if key in self.plans or not all(map(may_be_key, key)):
+                return
+            if not at_once and len(self.plans) >= AT_ONCE and key not in self.seen:
+                keep(self.seen, key, True)
                 return
         except TypeError:  # a list
             return
@@ -194,7 +205,7 @@ class SteppedCall(PreparedCall):
         """The prepared run of these arguments, prepared now if need be; a call of them has gone well. None where there is none."""
         if self.make is None:
             return None
-        self.prepare(values, self.attributes, may_be_prepared)
+        self.prepare(values, self.attributes, may_be_prepared, at_once=True)
         plan = self.found(values)
         return None if plan is None else plan.run
 

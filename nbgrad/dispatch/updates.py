@@ -10,19 +10,29 @@ from functools import cache, lru_cache, partial
 from typing import Any, Callable, Sequence
 
 from ..base.dtypes import DType
-from ..base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, DTypeError, NotSupportedError, ShapeError
 from ..base.grad_mode import traces
 from ..modes.numbers import value_of
 from ..modes.traced import capture_of_thread
 from ..ops.expr import Expr, constant, scalar, symbol
-from ..tensors.layout import Layout
+from ..tensors.layout import Layout, sparse_marks
 from ..tensors.tensor import Tensor
 from ..views import check_inplace
 from .formulas import Formula
 from .launches import into
 from .plans import elementwise_plan
 
-__all__ = ["changing", "followed", "fused_update", "fused_updates", "in_tables", "is_exchanged", "step_at_end", "steps_ahead"]
+__all__ = [
+    "changing",
+    "followed",
+    "fused_update",
+    "fused_updates",
+    "in_tables",
+    "is_exchanged",
+    "step_at_end",
+    "steps_ahead",
+    "together_plan",
+]
 
 Row = tuple[Sequence[Tensor], Sequence[Tensor]]
 
@@ -71,7 +81,7 @@ def fused_update(
 
 def in_tables(x: Tensor) -> bool:
     """Whether many tensors like this one are updated, or folded, in few launches: on a GPU, where no graph is captured by calls."""
-    return x.layout.memory is not None and not traces
+    return x.layout.memory is not None and not traces and x.layout.special not in sparse_marks
 
 
 def fused_updates(
@@ -132,7 +142,7 @@ def run_together(
     if launches and share_memory(rows):
         launches, alone = [], range(len(rows))
     numbers = scalars.values()
-    for write, members in launches:
+    for write, members, _ in launches:
         outs = [x for k in members for x in tensors[k][:outputs]]
         for x in outs:
             if not x._storage_.writable or x.layout.expanded:
@@ -262,10 +272,13 @@ def check_layouts(layouts: tuple[Layout, ...], outputs: int, singles: int) -> No
     """Refuse tensors of an update that do not go together.
 
     Raises:
-        DeviceError: they are on several devices. ShapeError: they have several shapes.
+        DeviceError: they are on several devices. ShapeError: they have several shapes. NotSupportedError: one is sparse.
     """
     first = layouts[0]
     for k, layout in enumerate(layouts):
+        if layout.special in sparse_marks:
+            what = f"output {k}" if k < outputs else f"input {k - outputs}"
+            raise NotSupportedError(f"fused_update: {what} is a sparse tensor, expected a dense one. Hint: x.to_dense().")
         if layout.device is not first.device:
             what = f"output {k}" if k < outputs else f"input {k - outputs}"
             raise DeviceError(

@@ -58,6 +58,7 @@ from .transforms import (
     StickBreakingTransform,
     TanhTransform,
     Transform,
+    identity_transform as identity_transform,
 )
 
 __all__ = [

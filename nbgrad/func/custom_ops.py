@@ -23,6 +23,7 @@ __all__ = [
     "CustomOpDef",
     "custom_op",
     "get_ctx",
+    "impl_abstract",
     "opcheck",
     "register_autograd",
     "register_fake",
@@ -266,6 +267,9 @@ def register_fake(op: Any, func: Callable | None = None, /, **others: Any) -> Ca
     """``CustomOpDef.register_fake`` of the operation, or of the name, ``op``; a decorator without ``func``."""
     definition = definition_of(op)
     return definition.register_fake if func is None else definition.register_fake(func)
+
+
+impl_abstract = register_fake  # torch's older name
 
 
 def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, **others: Any) -> None:

@@ -45,8 +45,9 @@ __all__ = [
 # Where the cotangent of a view goes whose memory was written to since: views.py enters it, which knows how to replay views. Native
 # functions are linked before that.
 known["written_edge"] = lambda x: known["view_edge"](x)
-# A batched tensor answers by properties, where native code reads slots: of marked tensors the same functions ask as Python does.
-known.update(flows_by_name=recording.flows, edge_by_name=recording.own_edge)
+# A batched or sparse tensor answers by properties, where native code reads slots: of marked tensors the same functions ask as
+# Python does. Of a native function by itself the translator would make native code here, too.
+known.update(flows_by_name=lambda x: recording.flows(x), edge_by_name=lambda x: recording.own_edge(x))
 
 requires_grad = native.requires_grad
 edge_of = native.edge_of

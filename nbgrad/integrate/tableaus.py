@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["ADAPTIVE", "FIXED", "Tableau", "combined"]
+from . import dormand_prince8 as eighth
+
+__all__ = ["ADAMS", "ADAPTIVE", "FIXED", "Tableau", "combined"]
 
 
 class Tableau(NamedTuple):
@@ -19,6 +21,8 @@ class Tableau(NamedTuple):
         dense: of the same slopes, the coefficients of the powers 1, 2, ... of the part of the step, for states within; None: by
             Hermite's cubic.
         order: of the error, in the step.
+        other_error: of a second estimate, which the first is damped by: Hairer's for order 8.
+        extra: where further slopes are taken, and their weights; ``dense`` alone mentions them.
     """
 
     times: Sequence[float]
@@ -27,8 +31,11 @@ class Tableau(NamedTuple):
     error: Sequence[float] | None = None
     dense: Sequence[Sequence[float]] | None = None
     order: int = 0
+    other_error: Sequence[float] | None = None
+    extra: tuple[Sequence[float], Sequence[Sequence[float]]] | None = None
 
 
+ADAMS = ("explicit_adams", "implicit_adams")
 FIXED = {
     "euler": Tableau((0.0,), (), (1.0,)),
     "midpoint": Tableau((0.0, 1 / 2), ((1 / 2,),), (0.0, 1.0)),
@@ -39,6 +46,10 @@ FIXED = {
 }
 
 ADAPTIVE = {
+    # E. Fehlberg, "Low-order classical Runge-Kutta formulas with stepsize control", 1969.
+    "fehlberg2": Tableau(
+        (0.0, 1 / 2, 1.0), ((1 / 2,), (1 / 256, 255 / 256)), (1 / 512, 255 / 256, 1 / 512), (-1 / 512, 0.0, 1 / 512, 0.0), None, 2
+    ),
     "adaptive_heun": Tableau((0.0, 1.0), ((1.0,),), (1 / 2, 1 / 2), (1 / 2, -1 / 2, 0.0), None, 2),
     # P. Bogacki and L. F. Shampine, "A 3(2) pair of Runge-Kutta formulas", 1989.
     "bosh3": Tableau(
@@ -93,6 +104,16 @@ ADAPTIVE = {
             ),
         ),
         5,
+    ),
+    "dopri8": Tableau(
+        eighth.TIMES,
+        eighth.WEIGHTS,
+        eighth.RESULT,
+        eighth.ERROR,
+        eighth.DENSE,
+        8,
+        eighth.OTHER_ERROR,
+        (eighth.EXTRA_TIMES, eighth.EXTRA_WEIGHTS),
     ),
 }
 

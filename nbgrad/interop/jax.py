@@ -32,6 +32,11 @@ def jax_function(fn: Callable) -> Callable:
 
     Raises:
         ArgumentError: ``fn`` gives what is no tensor. ImportError: JAX is not installed.
+
+    >>> import jax
+    >>> square = jax_function(lambda x: (x * x).sum())
+    >>> jax.grad(square)(jax.numpy.ones(3)).tolist()
+    [2.0, 2.0, 2.0]
     """
     jax = import_module("jax")
 
@@ -91,6 +96,13 @@ def nbgrad_function(fn: Callable) -> Callable:
 
     Raises:
         ImportError: JAX is not installed.
+
+    >>> import jax
+    >>> sine = nbgrad_function(jax.numpy.sin)
+    >>> x = nbgrad.zeros(2, requires_grad=True)
+    >>> sine(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
     """
     jax = import_module("jax")
 

@@ -37,6 +37,12 @@ def to_torch(x: Tensor) -> Any:
 
     Raises:
         ArgumentError: no Tensor.
+
+    >>> x = nbgrad.zeros(2)
+    >>> y = to_torch(x)
+    >>> _ = y.fill_(3.0)
+    >>> x
+    tensor([3., 3.])
     """
     if not isinstance(x, Tensor):
         raise ArgumentError(f"to_torch: x must be a Tensor, got {type(x).__name__}.")
@@ -48,6 +54,10 @@ def from_torch(x: Any) -> Tensor:
 
     Raises:
         ArgumentError: no tensor of torch's.
+
+    >>> import torch
+    >>> from_torch(torch.ones(2, dtype=torch.float64))
+    tensor([1., 1.], dtype=nbgrad.float64)
     """
     if not isinstance(x, library().Tensor):
         raise ArgumentError(f"from_torch: x must be a tensor of torch's, got {type(x).__name__}.")
@@ -67,10 +77,12 @@ def torch_function(fn: Callable) -> Callable:
     Raises:
         ArgumentError: ``fn`` gives what is no tensor.
 
-    ```python
-    f = nbgrad.interop.torch.torch_function(lambda x: (x * x).sum())
-    f(torch.ones(3, requires_grad=True)).backward()
-    ```
+    >>> import torch
+    >>> f = torch_function(lambda x: (x * x).sum())
+    >>> x = torch.ones(3, requires_grad=True)
+    >>> f(x).backward()
+    >>> x.grad
+    tensor([2., 2., 2.])
     """
     torch = library()
     inner, outer = libraries()
@@ -104,6 +116,13 @@ def nbgrad_function(fn: Callable) -> Callable:
 
     Raises:
         ArgumentError: ``fn`` gives what is no tensor.
+
+    >>> import torch
+    >>> layer = nbgrad_function(torch.nn.Linear(2, 1, bias=False).requires_grad_(False))
+    >>> x = nbgrad.ones(1, 2, requires_grad=True)
+    >>> layer(x * 0).backward()
+    >>> x.grad
+    tensor([[0., 0.]])
     """
     outer, inner = libraries()
 

@@ -69,6 +69,24 @@ _NAMES = {
     ".parser": ("parse",),
     ".saving": ("save",),
     ".tracing": ("trace",),
+    "..utilities.scripting": (
+        *(
+            "Attribute",
+            "Final",
+            "ScriptModule",
+            "TracerWarning",
+            "annotate",
+            "optimized_execution",
+            "export",
+            "fork",
+            "freeze",
+            "ignore",
+            "interface",
+            "is_scripting",
+        ),
+        *("is_tracing", "isinstance", "optimize_for_inference", "script", "script_if_tracing", "script_method"),
+        *("set_fusion_strategy", "strict_fusion", "unused", "wait"),
+    ),
 }
 __getattr__, __dir__ = late_names(__name__, _NAMES)
 

@@ -18,6 +18,7 @@ from ..base import config
 from ..base.calls import CALLS
 from ..base.grad_mode import inference_mode
 from ..base.nested import map_leaves
+from ..creation.factories import new_full
 from ..dispatch.launches import need
 from ..forward.tangents import ALL_LEVELS, sight
 from ..modes.batched import Batched
@@ -28,6 +29,7 @@ from ..tensors.batch_levels import state as batches
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .capture import Trace
+from .devices import on_gpu
 from .graph import Graph
 from .ir import Block, Value, copy_block, plain_layout
 from .passes.eliminate_dead import eliminate_dead
@@ -43,10 +45,10 @@ __all__ = [
     "body_of",
     "example_from",
     "example_of",
+    "first_of",
     "fitted",
     "joined",
     "traced_body",
-    "values_in_first",
 ]
 
 
@@ -227,27 +229,50 @@ def traced_body(
 
 def example_of(x: Tensor) -> Tensor:
     """A leaf of the dtype and shape of a tensor of any kind, with its values; of a batched one those of the first element."""
-    return example_from(x, values_in_first(x), x.layout.shape)
+    return example_from(first_of(x), x.layout.shape)
 
 
-def values_in_first(x: Tensor) -> np.ndarray:
-    """The values of a tensor of any kind; of a batched one those of the first element. Read by nobody's calls."""
-    shape, depth = x.layout.shape, 0
+def first_of(x: Tensor, dim: int | None = None) -> Tensor:
+    """A tensor of any kind without what is known of it; of a batched one the first element.
+
+    Args:
+        dim: of which the first slice is taken.
+    """
+    dropped = []
     if type(x) is Batched:
-        depth, x = len(x._levels_), x._value_
+        dropped, x = [*range(len(x._levels_))], x._value_
     need((x,))
+    layout = x.layout.plain()
+    if dim is not None:
+        dropped.append(len(dropped) + dim)
+    kept = [d for d in range(layout.ndim) if d not in dropped]
+    some = all(layout.shape[d] for d in dropped)
+    shape = tuple([layout.shape[d] for d in kept]) if some else (0,)
+    strides = tuple([layout.strides[d] for d in kept]) if some else (1,)
+    part = layout_of(layout.dtype, shape, strides, layout.device, layout.conj, layout.neg)
+    made: Tensor = native.tensor(part.template, x._storage_, x._offset_, False, None)
+    return made
+
+
+def example_from(first: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A leaf of a shape with the values of a tensor, which that broadcasts; ones where there are none. A GPU is not waited for."""
+    layout = layout_of(first.layout.dtype, shape, None, first.layout.device)
+    if not first.layout.numel or on_gpu(layout):
+        made = example_there(first, layout)
+    else:
+        with unseen():
+            made = tensor_like(np.broadcast_to(values_of(first), shape), first, layout.dtype)
+    leaf: Tensor = native.tensor(layout.template, made._storage_, 0, bool(layout.dtype.differentiable), None)
+    return leaf
+
+
+def example_there(first: Tensor, layout: Layout) -> Tensor:
+    """Its memory on a GPU; of ones wherever it is."""
     with unseen():
-        array = values_of(native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None))
-    return array[(0,) * depth] if array.size else np.zeros(shape, array.dtype)
-
-
-def example_from(x: Tensor, array: np.ndarray, shape: tuple[int, ...]) -> Tensor:
-    """A leaf of the dtype of a tensor and of a shape, with these values; ones where there are none."""
-    layout = layout_of(x.layout.dtype, shape, None, x.layout.device)
-    if not array.size:
-        array = np.ones(shape, array.dtype)
-    made = tensor_like(np.broadcast_to(array, shape), x, layout.dtype)
-    return native.tensor(layout.template, made._storage_, 0, bool(layout.dtype.differentiable), None)
+        if not first.layout.numel:
+            return new_full(layout, 1)
+        made: Tensor = CALLS["clone_like"](CALLS["expand_shape"](first, layout.shape), layout)
+        return made
 
 
 # ---- what depends on what ----------------------------------------------------------------------------------------------

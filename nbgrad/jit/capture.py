@@ -34,9 +34,10 @@ from ..modes.interpreters import Call, register
 from ..modes.numbers import ITEMS, SMALL, Number, Whole
 from ..modes.traced import TRACED, mark, unmark
 from ..ops.core import Op
-from ..tensors.storage import Storage
+from ..tensors.storage import CPU, Storage
 from ..tensors.tensor import ASK, Tensor
 from .calls import holds_tensors, run_call, write_update
+from .devices import on_gpu
 from .draws import Draws
 from .effects import Effects, Postponed
 from .functions import run_backward
@@ -150,6 +151,8 @@ class Trace(Noticing):
         self.items = True
         kind, dtype = (Number, float64) if layout.dtype.is_floating_point else (Whole, int64)
         made = CALLS["clone"](CALLS["reshape"](x.detach(), ()))
+        if on_gpu(layout):  # which every run waits for, as the call does
+            made = CALLS["to_device"](made, CPU)
         return kind(None, made if layout.dtype is dtype else CALLS["to_dtype"](made, dtype), self, frozenset((ITEMS,)))
 
     def read(self, x: Tensor) -> Any:
@@ -179,9 +182,9 @@ class Trace(Noticing):
             if x.size <= MOST and is_followed(x):
                 self.ask("array", from_numpy(x))
 
-    def is_named(self, array: np.ndarray) -> bool:
-        """Whether an array lies on the memory of one that the program names."""
-        return any(np.may_share_memory(array, x) for x in self.named_arrays)
+    def is_named(self, array: Any) -> bool:
+        """Whether memory is an array on that of one that the program names."""
+        return isinstance(array, np.ndarray) and any(np.may_share_memory(array, x) for x in self.named_arrays)
 
     def ask(self, op: str, x: Tensor) -> None:
         """Python reads the elements of a tensor: see values.py."""
@@ -291,12 +294,12 @@ class Trace(Noticing):
     def take_back(self) -> None:
         """Put back what was there before the capture."""
         if self.effects is not None:
-            self.pending.part([storage.array for storage, _, _ in self.effects.saved.values()])
+            self.pending.part([storage for storage, _, _ in self.effects.saved.values()])
             self.effects.take_back()
 
     def settle(self) -> None:
         """The capture is over: compute what was put off and what the program has kept. Nothing else is held from here on."""
-        saved = [] if self.effects is None else [storage.array for storage, _, _ in self.effects.saved.values()]
+        saved = [] if self.effects is None else [storage for storage, _, _ in self.effects.saved.values()]
         for held in (self.variables.table, self.variables.copies, self.arrays, self.turns, self.given):
             held.clear()
         if self.effects is not None:

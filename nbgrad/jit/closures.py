@@ -65,7 +65,7 @@ class Closure:
         known = self.seen.setdefault(id(x), len(self.seen))
         if isinstance(x, Tensor):
             self.tensors.append(x)
-            return kind, known, x.layout.dtype, x.layout.shape
+            return kind, known, x.layout.dtype, x.layout.shape, x.layout.device
         if known < len(self.seen) - 1:
             return Closure, known
         if kind is FunctionType:

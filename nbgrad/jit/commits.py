@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Iterable, Sequence
 
-from ..lowering.copy import copy_plan
+from .devices import copying_plan
 from .ir import Value
 from .launches import launch
-from .steps import Launch, Place, Schedule, Window
+from .steps import DeviceLaunch, Launch, Place, Schedule, Window
+from .update_tables import join_updates
 from .updates import UPDATE, plan_of_update
 
 __all__ = ["add_commits"]
@@ -23,12 +24,13 @@ def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], retu
     seen = {schedule.owner(value) for value in returned}
     waiting = dict(commits)
     for at, step in enumerate(schedule.steps):
-        if isinstance(step, Launch) and step.nodes and step.nodes[0].op is UPDATE:
+        if isinstance(step, (Launch, DeviceLaunch)) and step.nodes and step.nodes[0].op is UPDATE:
             made = update_in_place(at, step, waiting, seen, schedule)
             if made is not None:
                 schedule.steps[at] = made
                 for target in made.writes:
                     del waiting[target]
+    join_updates(schedule)
     copies = []
     for target, value in waiting.items():
         window = schedule.window(value)
@@ -40,13 +42,15 @@ def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], retu
     schedule.steps.extend(copies)
 
 
-def copy(window: Window, value: Value, target: Value, schedule: Schedule) -> Launch:
+def copy(window: Window, value: Value, target: Value, schedule: Schedule) -> Launch | DeviceLaunch:
     """The launch that copies a value."""
     assert target.layout is not None
-    return launch(copy_plan(window.layout, target.layout), [value], [target], [], schedule)
+    return launch(copying_plan(window.layout, target.layout), [value], [target], [], schedule)
 
 
-def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: set[Value], schedule: Schedule) -> Launch | None:
+def update_in_place(
+    at: int, step: Launch | DeviceLaunch, commits: dict[Value, Value], seen: set[Value], schedule: Schedule
+) -> Launch | DeviceLaunch | None:
     """The launch that writes an update over what it updates; None where somebody would see that too early."""
     (node,) = step.nodes
     count = node.attributes["outputs"]
@@ -62,7 +66,9 @@ def update_in_place(at: int, step: Launch, commits: dict[Value, Value], seen: se
             return None
     late = [*targets, *node.outs]
     for later in schedule.steps[at + 1 :]:
-        if not isinstance(later, Launch) or any(isinstance(read, Place) and read.value in late for read in later.reads):
+        if not isinstance(later, (Launch, DeviceLaunch)) or any(
+            isinstance(read, Place) and read.value in late for read in later.reads
+        ):
             return None
     operands = [*node.ins, *node.attributes["numbers"]]
     rest = [schedule.owner(x) for x in operands[count:] if isinstance(x, Value)]

@@ -13,6 +13,7 @@ from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeErr
 from ..base.grad_mode import mode, special
 from ..base.nested import Tree
 from ..modes.numbers import ITEMS
+from ..tensors.storage import default_device, elsewhere
 from ..tensors.tensor import Tensor, native
 from .as_it_is import AsItIs
 from .capturing import Fixed
@@ -166,7 +167,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
             kinds = [NUMBERS[type(leaf)] if k in numbers else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)]
         except Foreign as error:
             return self._as_it_is_(error, args, kwargs)
-        loose = (shape, tuple(kinds), sharing(tensors), mode.enabled, get_default_dtype())
+        loose = (shape, tuple(kinds), sharing(tensors), mode.enabled, get_default_dtype(), default_device())
         fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
         key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
         if any(x.layout.special for x in tensors):
@@ -221,7 +222,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
             if captured is None:
                 return self._uncaptured_(key, args, kwargs)
         self._idle_ = 0
-        apart = loose[2] is None  # which memory arguments share, native code does not compare
+        apart = loose[2] is None and not elsewhere  # which memory arguments share, native code does not compare
         if apart and not variant.once and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():

@@ -9,7 +9,16 @@ from typing import Any
 from ..modes.traced import capture_of_thread, refuse_in_graph
 from .compile import compile
 
-__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling", "reset"]
+__all__ = [
+    "allow_in_graph",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "reset",
+]
 
 
 def is_compiling() -> bool:
@@ -26,6 +35,11 @@ def is_compiling() -> bool:
 
 
 is_dynamo_compiling = is_compiling  # torch's older name
+
+
+def is_exporting() -> bool:
+    """False: programs are captured where they run."""
+    return False
 
 
 def reset() -> None:

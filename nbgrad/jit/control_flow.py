@@ -280,7 +280,7 @@ def traced_branch(fn: Callable, operands: tuple) -> Found:
     leaves, tree = flatten(operands)
     tensors = [x for x in leaves if isinstance(x, Tensor)]
     others = [None if isinstance(x, Tensor) else x for x in leaves]
-    parts = tuple([(x.layout.dtype, x.layout.shape) for x in tensors])
+    parts = tuple([(x.layout.dtype, x.layout.shape, x.layout.device) for x in tensors])
 
     def run(*inputs: Tensor) -> Leaves:
         rest = iter(inputs)
@@ -305,7 +305,7 @@ def check_agreement(true_fn: Callable, false_fn: Callable, operands: tuple, fn: 
         As ``check_branches``.
     """
     codes = getattr(true_fn, "__code__", true_fn), getattr(false_fn, "__code__", false_fn)
-    layouts = [(x.layout.dtype, x.layout.shape) for x in flatten(operands)[0] if isinstance(x, Tensor)]
+    layouts = [(x.layout.dtype, x.layout.shape, x.layout.device) for x in flatten(operands)[0] if isinstance(x, Tensor)]
     key, kind = (*codes, *layouts), result.key()
     if agreed.get(key) == kind:
         return

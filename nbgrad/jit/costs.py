@@ -9,7 +9,7 @@ from typing import Iterator
 from ..kernels.cpu.store import loader
 from ..tensors.layout import Layout
 from .ir import Value
-from .steps import Guard, Host, Launch, Place, Step, Words
+from .steps import DeviceLaunch, Guard, Host, Launch, Place, Step, Words
 
 __all__ = ["Cost", "bytes_in", "bytes_moved", "measured", "read_by"]
 
@@ -56,7 +56,7 @@ def read_by(step: Step) -> list[Value]:
     """The values that a step reads from memory."""
     if isinstance(step, Host):
         return list(dict.fromkeys(step.node.values()))
-    nodes = step.nodes if isinstance(step, Launch) else ()
+    nodes = step.nodes if isinstance(step, (Launch, DeviceLaunch)) else ()
     if nodes:
         made = {value for node in nodes for value in node.outs}
         return [x for x in dict.fromkeys(value for node in nodes for value in node.values()) if x not in made]

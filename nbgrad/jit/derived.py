@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Callable, Sequence
 
-import numpy as np
-
 from ..base.calls import CALLS
 from ..batch.vmap import vmap
+from ..creation.factories import new_full
 from ..func.forward import jvp
 from ..func.reverse import vjp
 from ..tensors.tensor import Tensor
@@ -57,7 +56,7 @@ def batched(body: Body, flags: Sequence[bool], outs: Sequence[bool]) -> Callable
 def example_like(value: Value) -> Tensor:
     """Ones as an example of a value."""
     layout = plain_layout(value)
-    return example_from(layout.template, np.ones((), layout.dtype.numpy), layout.shape)
+    return example_from(new_full(layout, 1), layout.shape)
 
 
 def zeros_of(x: Tensor) -> Tensor:

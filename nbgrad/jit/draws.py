@@ -21,14 +21,16 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import DTYPES, int64, uint8
 from ..base.errors import GraphError
-from ..creation.generators import WORD, Generator, generator_of, signed
+from ..creation.generators import WORD, Generator, generator_of, refuse_in_capture, signed
 from ..graph.edges import next_seq
 from ..lowering.random import random_plan
 from ..modes.traced import capture_of_thread
 from ..native.plans import Plan
+from ..tensors.choices import captures
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import CPU, wrap_array
+from ..tensors.storage import CPU, device as device_of, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
+from .devices import generator_attributes, is_gpu
 from .ir import Block, Control, Node, Value
 from .steps import Words
 
@@ -68,16 +70,22 @@ class Drawn(GraphError):
         return made
 
 
+def generator_for(generator: Generator | None, device: str) -> Generator:
+    """A generator, or the default one of a device."""
+    return generator_of(None, device_of(device)) if generator is None else generator
+
+
 def reserved(
-    node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None, count: int = 1
+    node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None, count: int = 1, device: str = "cpu"
 ) -> tuple[Tensor, Tensor]:
     """Seed and number of the next call of a generator.
 
     Args:
         ahead: do not take it, and give that of a later one.
         count: how many calls are taken.
+        device: whose default generator it is, where none is named.
     """
-    trace, source = capture_of_thread(), generator_of(generator)
+    trace, source = capture_of_thread(), generator_for(generator, device)
     if trace is not None:
         words: tuple[Tensor, Tensor] = trace.draws.words(source, count)
         return words
@@ -107,9 +115,9 @@ RESERVE = Control("reserve", reserved, effect="random")
 DRAW = Control("draw", drawn)
 
 
-def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any) -> Plan:
+def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any, device: str = "cpu") -> Plan:
     """The launch of a draw."""
-    return random_plan(distribution, layout_of(BY_NAME[dtype], shape, None, CPU))
+    return random_plan(distribution, layout_of(BY_NAME[dtype], shape, None, device_of(device)))
 
 
 class Reserved:
@@ -120,8 +128,8 @@ class Reserved:
         last: what the thread has taken last.
     """
 
-    def __init__(self, generator: Generator | None, nodes: list[Node]):
-        self.generator = generator_of(generator)
+    def __init__(self, generator: Generator, nodes: list[Node]):
+        self.generator = generator
         calls = [(node.attributes.get("ahead"), node.attributes.get("count", 1)) for node in nodes]
         self.count = sum(count for ahead, count in calls if ahead is None)
         self.places, taken = [], 0
@@ -131,7 +139,13 @@ class Reserved:
         self.last = local()
 
     def __call__(self) -> tuple[int, ...]:
-        """Seed and number of each call, in the order of the nodes."""
+        """Seed and number of each call, in the order of the nodes.
+
+        Raises:
+            GraphError: they are a GPU's, whose work this thread captures: each replay would draw the same.
+        """
+        if captures and is_gpu(self.generator.device):
+            refuse_in_capture("draws")
         seed, first = self.generator.reserve(self.count)
         self.last.call = first
         seed = signed(seed)
@@ -144,9 +158,10 @@ class Reserved:
 
 def steps_of_reserve(nodes: Sequence[Node]) -> list[Words]:
     """One step for each generator of which nodes take calls."""
-    found: dict[Any, list[Node]] = {}
+    found: dict[Generator, list[Node]] = {}
     for node in nodes:
-        found.setdefault(node.attributes.get("generator"), []).append(node)
+        attributes = node.attributes
+        found.setdefault(generator_for(attributes.get("generator"), attributes.get("device", "cpu")), []).append(node)
     return [Words(Reserved(generator, each), tuple([x for node in each for x in node.outs])) for generator, each in found.items()]
 
 
@@ -254,7 +269,10 @@ class Draws:
         self.trace.depth += 1  # what is made here is no constant
         words = word_tensor(stream.seed), word_tensor(stream.start + stream.end)
         self.trace.depth -= 1
-        attributes: dict[str, Any] = {} if generator is generator_of(None) else {"generator": generator}
+        default = generator_of(None, generator.device)
+        attributes: dict[str, Any] = (
+            {"generator": generator} if generator is not default else generator_attributes(generator.device)
+        )
         node = self.trace.add(RESERVE, (), attributes if count == 1 else {**attributes, "count": count}, words)
         self.trace.follow(words, next_seq())
         stream.taken[stream.end] = words, count, node
@@ -263,6 +281,7 @@ class Draws:
     def numbers(self, distribution: str, layout: Layout, generator: Generator, a: Any, b: Any) -> Tensor:
         """The numbers of the program's next call, in a layout that a kernel can fill."""
         attributes = {"distribution": distribution, "dtype": layout.dtype.name, "shape": layout.shape, "a": a, "b": b}
+        attributes |= generator_attributes(layout.device)
         return drawn(None, None, *self.words(generator), **attributes)[0]
 
     def state(self, generator: Generator) -> Tensor:

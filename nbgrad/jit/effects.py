@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 from ..base.errors import GraphError
 from ..graph.edges import Edge, edge_of, is_leaf_edge, requires_grad
 from ..modes.numbers import FOLLOWED, Number, plain_number
+from ..modes.traced import unseen
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor, meta_of
 from ..views import is_view
+from .devices import copied, on_gpu, put_back
 from .ir import Value
 from .sources import GradientOf, Numbers, NumbersOf
 
@@ -248,9 +250,10 @@ class Effects:
 
     def keep(self, x: Tensor) -> None:
         """Remember what the memory of a tensor holds that was there before."""
-        array = x._storage_.array
-        if id(array) not in self.saved:
-            self.saved[id(array)] = x._storage_, array.copy(), x._storage_.version
+        storage = x._storage_
+        if id(storage.array) not in self.saved:
+            with unseen():
+                self.saved[id(storage.array)] = storage, copied(storage), storage.version
 
     def note_writes(self, variables: Iterable[Variable]) -> None:
         """See what the function has left in memory that was there before."""
@@ -265,8 +268,10 @@ class Effects:
         """Numbers as operands: those that change from call to call as values of the graph.
 
         Raises:
-            GraphError: an optimizer's are numbers of this call, which its options would keep.
+            GraphError: an optimizer's are numbers of this call, which its options would keep; one is a tensor on a GPU.
         """
+        if any(isinstance(x, Tensor) and on_gpu(x.layout) for x in numbers.values()):
+            self.trace.refuse("step: an option of the optimizer is a tensor on a GPU", "a number, or capture it in a CUDA graph")
         if not isinstance(numbers, Numbers):
             followed = [x.cast(dtype) if type(x) in FOLLOWED and x.is_followed() else plain_number(x) for x in numbers.values()]
             return tuple(map(self.trace.value, followed))
@@ -332,5 +337,5 @@ class Effects:
             if x is standin.original and (id(x) in self.cut or x._needs_grad_ is not standin.flag and is_leaf_edge(x._edge_)):
                 x._edge_, x._needs_grad_ = standin.history
         for storage, copy, version in self.saved.values():
-            storage.array[:] = copy
+            put_back(storage, copy)
             storage.version = version

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base.dtypes import DType
 from .costs import Cost, bytes_in, bytes_moved, read_by
+from .devices import is_gpu
 from .draws import RESERVE
 from .explanations import BackwardExplanation, Explanation, ProgramExplanation, StepExplanation, VariantExplanation
 from .ir import Node
 from .leaves import kind_text
 from .literals import type_text
-from .steps import Guard, Host, Launch, Repeat, Step
+from .steps import DeviceLaunch, Guard, Host, Launch, Repeat, Step
 from .text import Printer, text_of
 from .values import GUARD
 
@@ -83,8 +84,10 @@ def explanation_of(compiled: Compiled) -> Explanation:
 def explained(compiled: Compiled, key: Any, variant: Run) -> VariantExplanation:
     """A variant."""
     graph, names = variant.program.graph, names_of(variant.program)
-    _, kinds, sharing, enabled, dtype = key
+    _, kinds, sharing, enabled, dtype, device = key
     modes = [f"grad mode {'on' if enabled else 'off'}", f"default dtype {dtype.name}"]
+    if is_gpu(device):
+        modes.append(f"default device {device}")
     if sharing is not None:
         modes.append("arguments share memory as they did")
     held, count = named(variant)
@@ -136,9 +139,10 @@ def names_of(program: Program) -> Printer:
 
 def step_explained(step: Step, names: Printer) -> StepExplanation:
     """A step."""
-    nodes: Sequence[Node] = step.nodes if isinstance(step, Launch) else [step.node] if isinstance(step, Host) else []
+    nodes: Sequence[Node] = [step.node] if isinstance(step, Host) else []
     kind = KINDS.get(type(step), "numbers")
-    if isinstance(step, Launch):
+    if isinstance(step, (Launch, DeviceLaunch)):
+        nodes = step.nodes
         kind = "copy" if not nodes else "loop" if len(nodes) > 1 else "launch"
     writes = list(step.writes)
     return StepExplanation(

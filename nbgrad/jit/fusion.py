@@ -20,6 +20,7 @@ from ..native.plans import Plan
 from ..ops.core import Elementwise
 from ..ops.expr import Expr, constant, evaluate, operation, symbol
 from ..tensors.layout import Layout
+from ..tensors.storage import CPU, Device
 from .ir import Node, Value
 
 __all__ = ["Group", "Space", "formula_of", "plan_of_group", "space_of"]
@@ -29,11 +30,12 @@ MOST_POINTERS = 40
 
 
 class Space(NamedTuple):
-    """What calls of one loop have in common: the layout of their results, and the dtype of computation."""
+    """What calls of one loop have in common: the layout of their results, the dtype of computation, and the device."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: DType
+    device: Device = CPU
 
 
 def space_of(node: Node) -> Space | None:
@@ -57,7 +59,7 @@ def space_of(node: Node) -> Space | None:
     for name, x in zip(op.operands, kinds):
         if type(x) is Layout and x.dtype is not (bool_ if name in op.boolean else dtype):
             return None
-    return Space(out.shape, out.strides, dtype)
+    return Space(out.shape, out.strides, dtype, out.device)
 
 
 class Group:

@@ -22,6 +22,7 @@ from ..base.compat import Settings
 from ..base.plain import PLAIN
 from ..func.captures import all_names, global_names, has_loops
 from ..tensors.tensor import Tensor
+from .handles import is_module
 from .identities import comparisons
 from .imports import imported_by
 from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
@@ -335,6 +336,15 @@ class Guards(Names):
             self.note_class(kind)
             yield from self.parts_of_attributes(held, True)
 
+    def parts_of_all_modules(self) -> Iterator[Any]:
+        """The hooks that are called around every module."""
+        every: Any = sys.modules["nbgrad.nn.module"]
+        if id(every.Module) not in self.seen:
+            self.seen[id(every.Module)] = every.Module
+            hooks = every.Module._hooks_
+            self.names += (dict_of(every.Module), "_hooks_", hooks)
+            yield hooks
+
     def parts_of_object(self, value: Any) -> Iterator[Any]:
         """The attributes of an object, and the methods of its class that make it callable."""
         kind = type(value)
@@ -353,6 +363,8 @@ class Guards(Names):
             return
         if is_made(kind) and module != "nbgrad":
             yield from self.members.note_object(value)
+        if is_module(value):
+            yield from self.parts_of_all_modules()
         if module in MACHINERY and isinstance(held, dict):
             self.note_names(held, attributes=True)
             for name, member in tuple(held.items()):

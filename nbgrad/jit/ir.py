@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, Sequence
 
-from ..base.errors import GraphError
 from ..ops.core import Op
 from ..tensors.layout import Layout, layout_of
 
@@ -29,9 +28,6 @@ class Value:
         name: what users called it; printed graphs name what has none.
         data: of a constant the tensor, or a number that all of its elements are.
         line: ``file:line`` of the call that made it.
-
-    Raises:
-        GraphError: the tensor is on a GPU, where no graph runs.
     """
 
     __slots__ = ("layout", "requires_grad", "node", "nr", "name", "data", "line")
@@ -48,8 +44,6 @@ class Value:
     ):
         self.layout, self.requires_grad, self.node, self.nr, self.name = layout, requires_grad, node, nr, name
         self.data, self.line = data, line
-        if layout is not None and layout.memory is not None:
-            raise GraphError(f"graph: a tensor is on {layout.device}, and graphs run on the CPU. Hint: run the function as it is.")
 
     @property
     def is_constant(self) -> bool:

@@ -13,9 +13,9 @@ import numpy as np
 from ..base.dtypes import DTYPES, DType
 from ..creation.generators import WORD, Generator, generator_in_state
 from ..kernels.cpu.digest import hexdigest
-from ..tensors.arrays import array_of
+from ..tensors.arrays import array_from_gpu, array_of
 from ..tensors.layout import Layout, contiguous_strides, layout_of
-from ..tensors.storage import CPU, Device, device, wrap_array
+from ..tensors.storage import CPU, Device, Storage, device, wrap_array
 from ..tensors.tensor import Tensor, native
 from .ir import Value
 from .replay import tensor_of
@@ -107,9 +107,10 @@ class Type:
         if array.size != layout.numel:
             raise ValueError(f"{array.size} elements, expected {layout.numel}")
         count = sum((n - 1) * t for n, t in zip(layout.shape, layout.strides)) + 1 if layout.numel else 0
-        x = native.tensor(layout.template, wrap_array(np.zeros(count, layout.dtype.numpy)), 0, bool(self.flag), None)
-        array_of(x)[...] = array.reshape(layout.shape)
-        return Value(layout, self.flag, data=x)
+        memory = np.zeros(count, layout.dtype.numpy)
+        there = tuple([t * layout.dtype.itemsize for t in layout.strides])
+        np.ndarray(layout.shape, layout.dtype.numpy, memory, 0, there)[...] = array.reshape(layout.shape)
+        return Value(layout, self.flag, data=native.tensor(layout.template, stored(memory, layout), 0, bool(self.flag), None))
 
     def full(self, number: Any) -> Tensor:
         """A tensor all of whose elements are a number."""
@@ -235,8 +236,17 @@ def number_text(number: Any, dtype: DType) -> str:
 
 
 def bytes_of(x: Tensor) -> bytes:
-    """The bytes of the elements in row-major order, as they lie in memory."""
-    return np.ascontiguousarray(array_of(x)).tobytes()
+    """The bytes of the elements in row-major order, as they lie in memory. A GPU is waited for."""
+    return np.ascontiguousarray(array_of(x) if x.layout.device is CPU else array_from_gpu(x)).tobytes()
+
+
+def stored(memory: np.ndarray, layout: Layout) -> Storage:
+    """An array as memory of a layout's device."""
+    if layout.device is CPU:
+        return wrap_array(memory)
+    from ..tensors.gpu import stored as stored_there
+
+    return stored_there(memory, layout.device, "load")
 
 
 # ---- constants -----------------------------------------------------------------------------------------------------

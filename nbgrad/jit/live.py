@@ -30,9 +30,9 @@ from ..graph.node import AccumulateGrad, Node
 from ..graph.task import GraphTask
 from ..modes.traced import mark
 from ..native.handle import native
-from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor
 from .capture import Trace
+from .devices import copied
 from .ir import Value
 from .likeness import collected, speller
 from .program import Program
@@ -283,7 +283,7 @@ def lend(node: Node, values: list[Tensor], kept: list[tuple[Node, str, Any]]) ->
 def own_input(active: Trace, x: Tensor) -> Tensor:
     """An input of the graph like a tensor, on memory that it shares with no other input."""
     need((x,))
-    storage = wrap_array(x._storage_.array.copy())
+    storage = copied(x._storage_)
     alone = native.tensor(x.layout.plain().template, storage, x._offset_, bool(requires_grad(x)), None)
     value = Value(x.layout.plain(), False)
     active.graph.inputs.append(value)

@@ -12,6 +12,7 @@ from ..base.errors import GraphError
 from ..base.nested import Tree
 from ..graph.edges import requires_grad
 from ..tensors.layout import Layout
+from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .backward import Backward
@@ -69,6 +70,7 @@ def read_variant(file: File, record: dict[str, Any]) -> tuple[Any, LoadedVariant
         None if shared is None else tuple(shared),
         bool(record["enabled"]),
         dtype_of(record["dtype"]),
+        CPU,
     )
     return key, LoadedVariant(file, record, given)
 

@@ -201,7 +201,7 @@ def spelled(tree: Tree, kinds: Sequence[Any]) -> str:
 
 def mismatches(key: Any, variant: Run, kinds: Sequence[Any], tree: Tree, tensors: list[Tensor]) -> tuple[int, list[str]]:
     """What is other than a variant has it, in words; before that, how much."""
-    wanted, expected, shared, enabled, dtype = key
+    wanted, expected, shared, enabled, dtype, _ = key
     if wanted != key_of_tree(tree):
         names = ", ".join(f"{path}: {kind_text(kind)}" for path, kind in zip(variant.paths, expected))
         return 3 * (len(kinds) + len(expected)) + 3, [f"expected ({names}), got {spelled(tree, kinds)}"]

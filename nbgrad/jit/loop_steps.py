@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 from ..base.calls import CALLS
 from ..batch.vmap import vmap
 from ..tensors.tensor import Tensor
-from .bodies import Body, active_values, example_from, example_of, joined, traced_body, values_in_first
+from .bodies import Body, active_values, example_from, example_of, first_of, joined, traced_body
 from .checkpoints import ALL, Policy
 from .derived import batched, example_like, pulled, pushed
 from .ir import Block, Value
@@ -153,10 +153,8 @@ def trip_of(step: Step, operands: Sequence[Tensor]) -> tuple[list, list, list]:
 
 def example_slice(x: Tensor, size: int | None = None) -> Tensor:
     """The first slice as an example; with a size, of a batch of so many stacks."""
-    array, shape = values_in_first(x), x.layout.shape
-    if size is None:
-        return example_from(x, array[0] if array.size else array, shape[1:])
-    return example_from(x, array[:, 0] if array.size else array, (shape[0], *shape[2:]))
+    shape = x.layout.shape
+    return example_from(first_of(x, 0), shape[1:]) if size is None else example_from(first_of(x, 1), (shape[0], *shape[2:]))
 
 
 def cotangent_step(step: Step, flags: Sequence[bool], given: Sequence[bool], operands: Sequence[Tensor]) -> Step:
@@ -296,5 +294,5 @@ def paired(step: Step, test: Body) -> tuple[Step, Body]:
 def batch_example(x: Tensor, mapped: bool, flag: bool, size: int) -> Tensor:
     """An operand as an example, with a batch in front where it shall have one."""
     if flag and not mapped:
-        return example_from(x, values_in_first(x), (size, *x.layout.shape))
+        return example_from(first_of(x), (size, *x.layout.shape))
     return example_of(x)

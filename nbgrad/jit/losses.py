@@ -7,6 +7,7 @@ from typing import Any
 from ..base.calls import CALLS
 from ..dispatch.lowerings import GeneralPlan
 from ..lowering.losses import both_plan
+from .devices import on_gpu
 from .ir import Control, Node, Value
 from .launches import launch
 from .steps import Schedule, Step
@@ -25,6 +26,8 @@ def plan_of(ins: tuple, ignore_index: int) -> GeneralPlan | None:
     if not all(isinstance(value, Value) and value.layout is not None and not value.layout.special for value in ins):
         return None
     row_g, x, target = (value.layout for value in ins)
+    if on_gpu(x):
+        return None
     return both_plan(row_g, x, target, ignore_index)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import insort
 from typing import Iterable
 
+from ..tensors.storage import CPU, Device
 from .ir import Value
 from .steps import Host, Place, Schedule
 
-__all__ = ["ALIGNMENT", "Plan", "plan_memory"]
+__all__ = ["ALIGNMENT", "Plan", "device_of", "plan_memory"]
 
 ALIGNMENT = 64  # a line of the cache, and the widest vector
+ALIGNMENT_ON_GPU = 512  # as memory of its own has it: libraries choose algorithms by that
 
 
 class Plan:
@@ -18,13 +20,13 @@ class Plan:
 
     Attributes:
         offsets: of each value, in bytes.
-        size: of the block.
+        size: of the block; ``rooms``: of what there is on each GPU where steps write.
     """
 
-    __slots__ = ("offsets", "size")
+    __slots__ = ("offsets", "size", "rooms")
 
-    def __init__(self, offsets: dict[Value, int], size: int):
-        self.offsets, self.size = offsets, size
+    def __init__(self, offsets: dict[Value, int], size: int, rooms: dict[Device, int]):
+        self.offsets, self.size, self.rooms = offsets, size, rooms
 
 
 def plan_memory(schedule: Schedule, seen: Iterable[Value], start: int = 0) -> Plan:
@@ -37,18 +39,20 @@ def plan_memory(schedule: Schedule, seen: Iterable[Value], start: int = 0) -> Pl
         start: the first offset that is free.
     """
     outside, last = set(seen), last_reads(schedule)
-    gaps = Gaps(start)
+    spaces = {CPU: Gaps(start)}
     offsets: dict[Value, int] = {}
     for at, step in enumerate(schedule.steps):
         if isinstance(step, Host):
             outside.update(step.writes)
         for value in step.writes:
+            gaps = spaces.setdefault(device_of(value), Gaps(0, ALIGNMENT_ON_GPU))
             if value not in outside and value not in offsets:
-                offsets[value] = gaps.take(bytes_of(value))
+                offsets[value] = gaps.take(bytes_of(value, gaps.alignment))
         for value in {*step.writes, *(read for read in reads_of(step))}:
             if value in offsets and last.get(value, at) == at:
-                gaps.free(offsets[value], bytes_of(value))
-    return Plan(offsets, gaps.end)
+                gaps = spaces[device_of(value)]
+                gaps.free(offsets[value], bytes_of(value, gaps.alignment))
+    return Plan(offsets, spaces.pop(CPU).end, {device: gaps.end for device, gaps in spaces.items()})
 
 
 def reads_of(step) -> Iterable[Value]:
@@ -63,22 +67,27 @@ def last_reads(schedule: Schedule) -> dict[Value, int]:
     return {value: at for at, step in enumerate(schedule.steps) for value in reads_of(step)}
 
 
-def bytes_of(value: Value) -> int:
+def device_of(value: Value) -> Device:
+    """Where a value is."""
+    return CPU if value.layout is None else value.layout.device
+
+
+def bytes_of(value: Value, alignment: int) -> int:
     """What a value takes, with what follows up to the next line."""
     assert value.layout is not None
     size = value.layout.numel * value.layout.dtype.itemsize
-    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+    return -(-max(size, 1) // alignment) * alignment
 
 
 class Gaps:
-    """A block that grows, and the parts of it that are free: by size and by both ends.
+    """A block that grows, and the parts of it that are free: by size and by both ends. All sizes are multiples of ``alignment``.
 
     Attributes:
         end: bytes that were ever in use.
     """
 
-    def __init__(self, start: int):
-        self.end = -(-start // ALIGNMENT) * ALIGNMENT
+    def __init__(self, start: int, alignment: int = ALIGNMENT):
+        self.end, self.alignment = -(-start // alignment) * alignment, alignment
         self.by_size: list[tuple[int, int]] = []
         self.starts: dict[int, int] = {}
         self.ends: dict[int, int] = {}

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..base.errors import NbgradError
 from ..kernels.cpu.store import loader
-from ..tensors.arrays import array_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .literals import Type
@@ -65,9 +64,9 @@ def run(program: Any, kinds: Sequence[type] = ()) -> None:
 
 def numbers_in(layout: Layout) -> Tensor:
     """A tensor that no kernel has filled: with larger numbers on diagonals, so that decompositions of it exist."""
-    x: Tensor = Type(layout).value_of_array(np.full(layout.numel, 0.5).astype(layout.dtype.numpy)).data
-    array = array_of(x)
+    array = np.full(layout.shape, 0.5).astype(layout.dtype.numpy)
     if array.ndim > 1 and layout.dtype.differentiable:
         n = min(array.shape[-2:])
         array[..., range(n), range(n)] += n
+    x: Tensor = Type(layout).value_of_array(array).data
     return x

@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, NamedTuple, Sequence
 from weakref import ref
 
-import numpy as np
-
 from ..graph.saved import count_write
 from ..kernels.cpu.build import prepare
 from ..native.plans import LateRecord, Plan
-from ..tensors.storage import CPU, Storage
+from ..tensors.storage import Device, Storage
 from ..tensors.tensor import Tensor, native
+from .devices import copied, fresh_memory
 
 __all__ = ["Pending"]
 
@@ -27,7 +26,7 @@ LARGE = 1 << 63
 class Place(NamedTuple):
     """Where a tensor is."""
 
-    array: np.ndarray
+    array: Any
     offset: int
 
 
@@ -59,7 +58,7 @@ class Pending:
         self.unknown: set[int] = set()
         self.made: list[tuple[Callable[[], Storage | None], int]] = []
         self.changed: set[int] = set()
-        self.copies: dict[int, np.ndarray] = {}
+        self.copies: dict[int, Any] = {}
         self.outer: Pending | None = None
 
     def fresh(self, plan: Plan, operands: Sequence[Any]) -> Any:
@@ -139,39 +138,39 @@ class Pending:
         """A tensor at a place, on a storage of its own; a number as it is."""
         if type(x) is not Place:
             return x
-        storage = storage_of(self.copies.get(id(x.array), x.array))
+        storage = storage_of(self.copies.get(id(x.array), x.array), layout.device)
         return native.tensor(layout.template, storage, x.offset, False, None)
 
-    def part(self, arrays: Iterable[np.ndarray]) -> None:
-        """Arrays become what they were before the capture: launches to come use copies of those that have changed."""
-        for array in arrays:
-            if id(array) in self.changed and self.launches:
-                self.copies[id(array)] = array.copy()
+    def part(self, storages: Iterable[Storage]) -> None:
+        """Memory becomes what it was before the capture: launches to come use copies of what has changed."""
+        for storage in storages:
+            if id(storage.array) in self.changed and self.launches:
+                self.copies[id(storage.array)] = copied(storage).array
 
-    def settle(self, saved: Sequence[np.ndarray]) -> None:
+    def settle(self, saved: Sequence[Storage]) -> None:
         """The capture is over: compute what somebody still has.
 
         Args:
-            saved: arrays that are what they were before the capture, and that launches may write to.
+            saved: what is as it was before the capture, and what launches may write to.
         """
-        own = {id(array) for array in saved}
+        own = {id(storage.array) for storage in saved}
         alive = {array for storage, array in self.made if array in self.unknown and array not in own and storage() is not None}
         if alive:
-            for array in saved:
-                self.copies.setdefault(id(array), array.copy())
+            for storage in saved:
+                self.copies.setdefault(id(storage.array), copied(storage).array)
             self.run(alive)
         self.launches, self.unknown = [], set()
 
 
-def storage_of(array: np.ndarray) -> Storage:
+def storage_of(memory: Any, device: Device) -> Storage:
     """A storage of which no capture is told."""
     storage = Storage()
-    storage.array, storage.version, storage.device, storage.writable = array, 0, CPU, True
+    storage.array, storage.version, storage.device, storage.writable = memory, 0, device, True
     return storage
 
 
 def blank(template: Tensor) -> Tensor:
     """A result with memory that nobody has written to."""
     layout = template.layout
-    storage = storage_of(np.empty(layout.numel, layout.descr))
+    storage = storage_of(fresh_memory(layout), layout.device)
     return native.tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)

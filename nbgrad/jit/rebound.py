@@ -22,8 +22,8 @@ from ..base.plain import PLAIN
 from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.overrides import has_function
-from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
+from .devices import copied
 from .effects import Filling, Postponed, has_hooks, is_leaf
 from .identities import compares_objects
 from .members import MISSING
@@ -208,7 +208,7 @@ def twin_of(trace: Trace, x: Any, name: str, source: StateOf) -> Any:
     if type(x) is not Tensor:
         twin = trace.input(number_tensor(x), name)
         return (Number if type(x) is float else Whole)(x, twin, trace, frozenset((ITEMS,)))
-    storage = wrap_array(x._storage_.array.copy())
+    storage = copied(x._storage_)
     return trace.input(native.tensor(x.layout.template, storage, x._offset_, source.flag, None), name)
 
 

@@ -15,6 +15,7 @@ from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor, native
 from .bodies import Body, body_of
 from .checkpoints import policy_from
+from .devices import on_gpu
 from .graph import Graph
 from .ir import Block, Node, Value, plain_layout
 from .launches import launch
@@ -138,7 +139,7 @@ def repeated(body: Body) -> Repeated | None:
 
 def repeated_of(block: Block) -> Repeated | None:
     """See ``repeated``: every output is made a result of its own, in row-major order."""
-    if not block.outputs or any(value.layout is None for value in (*block.inputs, *block.outputs)):
+    if not block.outputs or any(value.layout is None or on_gpu(value.layout) for value in (*block.inputs, *block.outputs)):
         return None
     program = Program(Graph(block.inputs, block.nodes, block.outputs), block.outputs)
     nodes, outs, seen = list(block.nodes), list[Value](), set[Value]()
@@ -168,7 +169,7 @@ def repeat_steps(node: Node, made: Schedule) -> list[Any] | None:
     count, reverse, keeps = attributes["length"], attributes["reverse"], attributes["keeps"]
     policy = policy_from(attributes["checkpoint"]) if keeps else None
     step = Step(body_of(node.blocks[0]), attributes["carries"], attributes["slices"])
-    if not 0 < count <= MOST_IN_A_GRAPH:
+    if not 0 < count <= MOST_IN_A_GRAPH or any(map(on_gpu, (*step.body.inputs(), *step.body.layouts()))):
         return None
     steps: list[Any] = []
     operands = [in_memory(value, layout, made, steps) for value, layout in zip(node.ins, operand_layouts(step, count))]
@@ -231,5 +232,6 @@ def in_memory(value: Value, layout: Layout, made: Schedule, steps: list[Any]) ->
 def copied(value: Value, stack: Value, layout: Layout, k: int, made: Schedule) -> Launch:
     """The launch that copies a value into a stack."""
     step = launch(copy_plan(layout, layout), [value], [stack], [], made)
+    assert isinstance(step, Launch)  # of the processor's memory: see repeat_steps
     step.starts = (k * layout.numel * layout.dtype.itemsize,)
     return step

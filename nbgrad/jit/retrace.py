@@ -14,9 +14,9 @@ from ..base.grad_mode import enable_grad, no_grad
 from ..creation.factories import arange, new_full
 from ..dispatch.launches import need
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native
 from .capture import Trace
+from .devices import copied
 from .graph import Graph
 from .ir import Control, Node, Value, map_values, values_in
 from .passes.eliminate_dead import eliminate_dead
@@ -140,7 +140,7 @@ def traced(active: Trace, x: Any, flag: bool, name: str = "") -> Any:
             return x
         flagged = flag and x.layout.dtype.differentiable  # on memory of its own, also where arguments share theirs
         need((x,))
-        storage = wrap_array(x._storage_.array.copy())
+        storage = copied(x._storage_)
         return active.input(native.tensor(x.layout.plain().template, storage, x._offset_, flagged, None), name)
 
     return map_leaves(x, one)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any, Sequence
 
-import numpy as np
-
 from ..base.dtypes import uint8
+from ..creation.factories import new_full
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
@@ -94,7 +93,7 @@ def example_operands(step: Step) -> list[Tensor]:
     found = list(map(example_like, values))
     for k in range(n, m):
         layout: Layout = found[k].layout
-        found[k] = example_from(found[k], np.ones((), layout.dtype.numpy), (1, *layout.shape))
+        found[k] = example_from(new_full(layout, 1), (1, *layout.shape))
     return found
 
 

@@ -17,6 +17,7 @@ from ..kernels.templates.reduce import COLUMN_BLOCK
 from ..native.plans import Plan
 from ..ops.core import General
 from ..tensors.layout import Layout, contiguous_strides
+from .devices import on_gpu
 from .fusion import Group, Space
 from .ir import Node, Value
 from .launches import plan_of
@@ -62,6 +63,8 @@ def fold_of(node: Node) -> Folded | None:
     (x,), (out,) = node.ins, node.outs
     layout = x.layout if isinstance(x, Value) else None
     if layout is None or layout.special or layout.dtype not in (float32, float64) or layout.conj or layout.neg:
+        return None
+    if on_gpu(layout):
         return None
     space = Space(layout.shape, layout.strides, layout.dtype)
     if not rows_in(space):

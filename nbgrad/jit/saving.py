@@ -19,7 +19,6 @@ from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..kernels.cpu.digest import hexdigest
 from ..kernels.cpu.store import loader, platform_key
-from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor
 from .backward import Backward
 from .compile import Compiled
@@ -121,7 +120,7 @@ class Record:
         variant, parts = self.which, self.which.parts
         for reason in refusals(variant):
             raise reason
-        tree, kinds, sharing, enabled, dtype = key
+        tree, kinds, sharing, enabled, dtype, _ = key
         values = [x for x in parts.values if isinstance(x, Value)]
         results = [value for value in variant.program.results if value in variant.originals] if parts.live else []
         outputs = [*values, *parts.gradients, *(value for _, value in parts.writes), *parts.words, *results, *parts.saved]
@@ -276,5 +275,3 @@ def refusals_of(graph: Block) -> Iterator[GraphError]:
     for node in graph.all_nodes():
         if any(isinstance(x, Generator) for x in node.attributes.values()):
             yield cannot(f"a random generator of the program, at {node.line}", "draw from the default one, or outside")
-        if any(value.layout is not None and value.layout.device is not CPU for value in node.outs):
-            yield cannot(f"memory of a device, at {node.line}", "compile it for the processor")

@@ -13,6 +13,7 @@ from ..base.errors import NbgradError
 from ..dispatch.arguments import attribute_names
 from ..ops.core import Movement
 from ..tensors.layout import Layout, contiguous_strides
+from .devices import is_gpu, is_on_gpu
 from .draws import RESERVE, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
 from .histories import OVERWRITE, STOP
@@ -20,7 +21,7 @@ from .ir import Block, Control, Node, Value, values_in
 from .launches import launch, launch_of
 from .row_strips import row_strips_of
 from .rows import attempts, column_ending, is_number_of_row, numbers_of, row_fold
-from .steps import Host, Launch, Place, Schedule, Step, Window
+from .steps import Host, Place, Schedule, Step, Window
 from .strips import Ending, ending_of, strips_of
 from .values import GUARD, guards_of
 
@@ -56,6 +57,9 @@ def fill(made: Schedule, graph: Block, saved: tuple[Value, ...], apart: set[Spac
                 seen.add(root)
     loops: list[tuple[int, Step]] = []
     for group in groups:
+        if is_gpu(group.space.device):
+            loops += [(group.stage, step) for step in steps_of(group, seen, made)]
+            continue
         ended = [ending for home, ending in endings.values() if home is group]
         found: Any = None
         for kept in attempts(group, ended):
@@ -73,7 +77,7 @@ def fill(made: Schedule, graph: Block, saved: tuple[Value, ...], apart: set[Spac
         loops += [(group.stage, step) for step in steps_of(group, seen, made)] if found is None else found
     steps: list[tuple[int, Step]] = [(0, step) for step in steps_of_reserve([node for _, node in calls if node.op is RESERVE])]
     for stage, node in calls:
-        if node.op is GUARD:
+        if node.op is GUARD and not is_on_gpu(node):  # which is waited for: a call
             steps += [(stage, guard) for guard in guards_of(node, made.window(node.ins[0]))]
         elif node.op is not RESERVE and node not in endings:
             steps += [(stage, step) for step in steps_of_call(node, made)]
@@ -208,7 +212,7 @@ def endings_of(calls: list[tuple[int, Node]], groups: list[Group], made: Schedul
             if not isinstance(value, Value):
                 continue
             home = homes.get(made.owner(value))
-            if home is not None:
+            if home is not None and not is_gpu(home.space.device):
                 ending = ending_of(node, home, stage, made) or column_ending(node, home, stage, made)
                 if ending is not None:
                     found[node] = home, ending
@@ -224,7 +228,7 @@ def steps_of_call(node: Node, made: Schedule) -> list[Step]:
     return [launch_of(node, made) or host_of(node, made)]
 
 
-def steps_of(group: Group, seen: set[Value], made: Schedule) -> list[Launch | Host]:
+def steps_of(group: Group, seen: set[Value], made: Schedule) -> list[Step]:
     """A loop, as one launch; a call that is alone in it, or what no one kernel can do, by the operations' own kernels."""
     stored = [node.outs[0] for node in group.nodes if node.outs[0] in seen]
     if len(group.nodes) > 1 and stored:

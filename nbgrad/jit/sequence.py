@@ -11,20 +11,22 @@ from ..base.grad_mode import mode, special
 from ..kernels.cpu.build import prepare
 from ..native.objects import pack_words
 from ..native.plans import NUMBER_CODES
-from ..native.sequences import FILL, GUARD, HOST, LAUNCH, REPEAT
-from ..tensors.storage import Storage, wrap_array
+from ..native.sequences import DEVICE, FILL, GUARD, HOST, LAUNCH, REPEAT
+from ..tensors.layout import memory_on
+from ..tensors.storage import Device, Storage, wrap_array
 from ..tensors.tensor import Tensor, native
+from .devices import is_gpu
 from .ir import Value
-from .memory import plan_memory
+from .memory import Plan, device_of, plan_memory
 from .replay import run_node
 from .sources import number_tensor
-from .steps import Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
+from .steps import DeviceLaunch, Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
 from .values import Changed
 
 __all__ = ["Assembled", "Expected", "assemble"]
 
 CODES: dict[type, str] = {float: "float64", int: "int64"}
-BLOCK, RESULTS, OPERANDS, CONSTANTS, WORDS, RETURNED = range(6)  # whose addresses are numbered, in this order
+BLOCK, RESULTS, OPERANDS, CONSTANTS, WORDS, ROOMS, RETURNED = range(7)  # whose addresses are numbered, in this order
 
 
 class Assembled:
@@ -72,22 +74,38 @@ class Addresses:
 
     Attributes:
         owners: for each number whose it is, and which of theirs.
+        offsets: of the values in the block, and in the rooms on GPUs.
     """
 
-    def __init__(self, outs: Row[Value], inputs: Row[Value], constants: Row[Value], schedule: Schedule):
-        self.numbers: dict[Value | None, int] = {}
+    def __init__(self, outs: Row[Value], inputs: Row[Value], constants: Row[Value], schedule: Schedule, plan: Plan):
+        self.numbers: dict[Any, int] = {}
         self.owners: list[tuple[int, int]] = [(BLOCK, 0)]
         returned = [value for step in schedule.steps if isinstance(step, Host) for value in step.writes]
-        for kind, values in ((RESULTS, outs), (OPERANDS, inputs), (CONSTANTS, constants), (WORDS, [None]), (RETURNED, returned)):
+        seen: list[tuple[int, Row[Any]]] = [(RESULTS, outs), (OPERANDS, inputs), (CONSTANTS, constants), (WORDS, [None])]
+        for kind, values in (*seen, (ROOMS, [*plan.rooms]), (RETURNED, returned)):
             for k, value in enumerate(values):
                 self.numbers.setdefault(value, len(self.owners))
                 self.owners.append((kind, k))
-        self.offsets: dict[Value, int] = {}
+        self.offsets = plan.offsets
 
     def of(self, place: Place) -> tuple[int, int]:
         """Number of an address, and bytes from there."""
         number = self.numbers.get(place.value)
-        return (0, self.offsets[place.value] + place.offset) if number is None else (number, place.offset)
+        if number is not None:
+            return number, place.offset
+        device = device_of(place.value)
+        return self.numbers[device] if is_gpu(device) else 0, self.offsets[place.value] + place.offset
+
+    def of_reads(self, reads: Row[Place | bytes], begin: int) -> tuple[list[tuple[int, int]], bytes]:
+        """Those of what a launch reads; numbers lie one behind the other from ``begin`` on among the bytes of the words."""
+        pairs, numbers = list[tuple[int, int]](), b""
+        for read in reads:
+            if isinstance(read, Place):
+                pairs.append(self.of(read))
+            else:
+                pairs.append((self.numbers[None], begin + len(numbers)))
+                numbers += read
+        return pairs, numbers
 
 
 def assemble(
@@ -116,27 +134,27 @@ def assemble(
         failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
     prepare(find for step in schedule.steps if isinstance(step, Launch) for find in step.finders())
-    addresses = Addresses(outs, inputs, constants, schedule)
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
-    addresses.offsets = plan.offsets
+    addresses = Addresses(outs, inputs, constants, schedule, plan)
     table = 8 * len(addresses.owners)
-    words, hosts, tail = list[int](), list[Host | Words](), b""
+    words, hosts, tail = list[int](), list[Host | Words | DeviceLaunch](), b""
     size, gives_lock = 5 + sum(map(size_of, schedule.steps)), False
     for step in schedule.steps:
         if isinstance(step, Launch):
             starts = step.starts or (0,) * len(step.writes)
             pairs = [addresses.of(Place(value, begin)) for value, begin in zip(step.writes, starts)]
-            for read in step.reads:
-                if isinstance(read, Place):
-                    pairs.append(addresses.of(read))
-                else:
-                    pairs.append((addresses.numbers[None], 8 * size + len(tail)))
-                    tail += read
+            more, numbers = addresses.of_reads(step.reads, 8 * size + len(tail))
+            pairs, tail = pairs + more, tail + numbers
             at = size + len(tail) // 8
             words += [LAUNCH, size_of(step), int(step.address), step.units, step.grain, int(step.shared), at, len(pairs)]
             words += [word for pair in pairs for word in pair]
             tail += step.packed()
             gives_lock |= step.shared
+        elif isinstance(step, DeviceLaunch):
+            pairs, numbers = addresses.of_reads(step.reads, 8 * size + len(tail))
+            pairs, tail = [*[addresses.of(Place(value)) for value in step.writes], *pairs], tail + numbers
+            words += [DEVICE, size_of(step), len(hosts), len(pairs), *(word for pair in pairs for word in pair)]
+            hosts.append(step)
         elif isinstance(step, Repeat):
             words += repeat_words(step, addresses, size + len(tail) // 8)
             tail += step.code
@@ -149,11 +167,12 @@ def assemble(
             hosts.append(step)
             gives_lock = True
         else:
-            numbers = [addresses.numbers[value] for value in step.writes]
-            words += [HOST, size_of(step), len(hosts), len(numbers), *numbers]
+            places = [addresses.numbers[value] for value in step.writes]
+            words += [HOST, size_of(step), len(hosts), len(places), *places]
             hosts.append(step)
             gives_lock = True
     count, known = len(schedule.steps), len(addresses.owners)
+    gives_lock |= bool(plan.rooms)
     layouts, kinds = [value.layout for value in inputs], (*kinds, *[Tensor] * (len(inputs) - len(kinds)))
     code = pack_words(plan.size, count, known, int(gives_lock), len(inputs) if given is None else given, *words) + tail
     room = ALIGNED + table + plan.size
@@ -167,6 +186,8 @@ def assemble(
             [
                 step.source
                 if isinstance(step, Words)
+                else step.plan
+                if isinstance(step, DeviceLaunch)
                 else host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data), failed)
                 for step in hosts
             ]
@@ -181,9 +202,11 @@ def assemble(
         recorded,
         mode,
         stopped_of([step.source for step in hosts if isinstance(step, Words)]),
+        tuple([memory_on(device) for device in plan.rooms]),
+        tuple(plan.rooms.values()),
     )
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
-    return Assembled(call, run, count, plan.size, code, launches, known, room)
+    return Assembled(call, run, count, plan.size + sum(plan.rooms.values()), code, launches, known, room)
 
 
 ALIGNED = 64
@@ -193,8 +216,8 @@ def size_of(step: Step) -> int:
     """Words of a step."""
     if isinstance(step, Repeat):
         return 10 + 9 * len(step.moves)
-    if isinstance(step, Launch):
-        return 8 + 2 * (len(step.writes) + len(step.reads))
+    if isinstance(step, (Launch, DeviceLaunch)):
+        return (8 if isinstance(step, Launch) else 4) + 2 * (len(step.writes) + len(step.reads))
     return 6 if isinstance(step, Guard) else 4 + (2 if isinstance(step, Words) else 1) * len(step.writes)
 
 
@@ -228,7 +251,9 @@ def host_of(
         table: bytes in front of the shared values.
         counts: numbers of results, operands and constants, whose arrays lie in ``held`` first.
     """
-    node, arrays = step.node, sum(counts)
+    node, rooms = step.node, sum(counts)
+    devices = [device for device in addresses.numbers if isinstance(device, Device)]
+    arrays = rooms + len(devices)
     found = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
     places = [(value, *addresses.owners[number], offset, layout.template) for value, (number, offset), layout in found]
     targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
@@ -242,6 +267,9 @@ def host_of(
         for value, kind, k, offset, template in places:
             if kind == BLOCK:
                 given[value] = native.tensor(template, shared, begin + offset, False, None)
+                continue
+            if kind == ROOMS:
+                given[value] = native.tensor(template, storage_on(devices[k], held[rooms + k]), offset, False, None)
                 continue
             if kind == RETURNED:
                 owner: Any = [x for made in held[arrays:] for x in made]
@@ -262,17 +290,28 @@ def host_of(
         for x, value in zip(outs, node.outs):
             if x.layout is not value.layout and value.layout is not None and x.layout.shape != value.layout.shape:
                 return None  # which depends on values
-        made = zip(outs, step.writes, targets)
-        return tuple([placed(x, value, shared, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
+        made, own = zip(outs, step.writes, targets), {id(block), *map(id, held[rooms:arrays])}
+        return tuple([placed(x, value, own, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
 
     return host
 
 
-def placed(x: Tensor, value: Value, shared: Storage, target: Tensor | None) -> Tensor:
-    """A result in the layout that the graph knows, on memory that stays; written into ``target`` if there is one."""
+def storage_on(device: Device, memory: Any) -> Storage:
+    """A storage on a room, of which nobody is told."""
+    storage = Storage()
+    storage.array, storage.version, storage.device, storage.writable = memory, 0, device, True
+    return storage
+
+
+def placed(x: Tensor, value: Value, shared: set[int], target: Tensor | None) -> Tensor:
+    """A result in the layout that the graph knows, on memory that stays; written into ``target`` if there is one.
+
+    Args:
+        shared: identities of the memory that steps share.
+    """
     if target is not None:
         assert value.layout is not None
         return CALLS["copy_"](native.tensor(value.layout.template, target._storage_, target._offset_, False, None), x)
-    if x.layout is not value.layout or x._storage_ is shared:
+    if x.layout is not value.layout or id(x._storage_.array) in shared:
         return CALLS["clone_like"](x, value.layout)
     return x

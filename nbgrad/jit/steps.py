@@ -6,11 +6,11 @@ import struct
 from typing import Any, Callable, NamedTuple, Protocol, Sequence
 
 from ..kernels.late import Code
-from ..native.plans import NUMBER_CODES
+from ..native.plans import NUMBER_CODES, Plan
 from ..tensors.layout import Layout
 from .ir import Node, Value
 
-__all__ = ["Guard", "Host", "Launch", "Place", "Repeat", "Schedule", "Step", "Window", "Words", "number"]
+__all__ = ["DeviceLaunch", "Guard", "Host", "Launch", "Place", "Repeat", "Schedule", "Step", "Window", "Words", "number"]
 
 
 class Place(NamedTuple):
@@ -71,6 +71,22 @@ class Launch:
         if callable(self.parameters):
             self.parameters = self.parameters()
         return self.parameters
+
+
+class DeviceLaunch:
+    """The launches of a plan on a GPU.
+
+    Attributes:
+        plan: of an operation, or of a loop.
+        writes: values that it fills, each in its own layout.
+        reads: where its operands are; numbers lie in the host's memory: the bytes of one, or the place of a value.
+        nodes: what it computes.
+    """
+
+    __slots__ = ("plan", "writes", "reads", "nodes")
+
+    def __init__(self, plan: Plan, writes: tuple[Value, ...], reads: tuple[Place | bytes, ...], nodes: tuple[Node, ...]):
+        self.plan, self.writes, self.reads, self.nodes = plan, writes, reads, nodes
 
 
 class Repeated(Protocol):
@@ -160,7 +176,7 @@ class Guard:
         self.reads, self.mask, self.expected = (place,), mask, expected
 
 
-Step = Launch | Host | Words | Guard | Repeat
+Step = Launch | DeviceLaunch | Host | Words | Guard | Repeat
 
 
 class Schedule(NamedTuple):

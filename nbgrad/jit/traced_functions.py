@@ -8,6 +8,7 @@ from ..base.bounded import keep
 from ..base.dtypes import get_default_dtype
 from ..func.captures import captured
 from ..tensors.layout import layout_of
+from ..tensors.storage import default_device
 from ..tensors.tensor import Tensor
 from .bodies import Body, traced_body
 from .closures import Closure
@@ -103,7 +104,7 @@ def traced_function(fn: Callable, key: tuple, run: Callable[..., Leaves], exampl
         GraphError: it does what a graph cannot hold.
     """
     closure = Closure(fn)
-    whole = (*key, get_default_dtype(), closure.pattern)
+    whole = (*key, get_default_dtype(), default_device(), closure.pattern)
     found = known.get(whole)
     if found is None or not found.fits(closure):
         found = keep(known, whole, TracedFunction(fn, closure, run, examples()), MOST)

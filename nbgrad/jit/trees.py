@@ -37,8 +37,9 @@ class Leaves:
         return self.tree.unflatten([next(rest) if kind else None for kind in self.kinds])
 
     def key(self, front: int = 0) -> tuple:
-        """Structure, dtypes and shapes without so many dimensions in front: what may be looked up."""
-        return repr(self.tree), self.kinds, tuple([(x.layout.dtype, x.layout.shape[front:]) for x in self.tensors])
+        """Structure, dtypes, shapes without so many dimensions in front, and devices: what may be looked up."""
+        layouts = [x.layout for x in self.tensors]
+        return repr(self.tree), self.kinds, tuple([(x.dtype, x.shape[front:], x.device) for x in layouts])
 
     @property
     def structure(self) -> tuple[Tree, tuple[bool, ...]]:

@@ -17,6 +17,7 @@ from ..base.errors import GraphError
 from ..modes.traced import capture_of_thread
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
+from .devices import elements_there, on_gpu
 from .ir import Block, Control, Node
 from .steps import Guard, Place, Window
 
@@ -53,8 +54,10 @@ GUARD = Control("guard", guarded, effect="guard")
 
 
 def elements_of(x: Tensor) -> np.ndarray:
-    """The elements as they lie in memory, whatever marks a tensor has."""
+    """The elements as they lie in memory, whatever marks a tensor has; those of a GPU, which is waited for, in a copy."""
     layout = x.layout
+    if on_gpu(layout):
+        return elements_there(x)
     array = x._storage_.array.view(np.uint8)
     steps = tuple([t * layout.dtype.itemsize for t in layout.strides])
     return np.ndarray(layout.shape, layout.descr, array, x._offset_ if layout.numel else 0, steps)

@@ -13,8 +13,9 @@ from ..graph.edges import Node as GraphNode, requires_grad
 from ..modes.traced import is_traced
 from ..ops.core import OPS
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import Storage, wrap_array
+from ..tensors.storage import Storage
 from ..tensors.tensor import Tensor, native
+from .devices import copied, on_gpu
 from .graph import Graph
 from .histories import OVERWRITE, STOP, WRITTEN, history_of
 from .ir import Node, Value
@@ -290,7 +291,7 @@ class Variables:
         """A tensor of an argument's class: a leaf, or in its place of the graph, on a copy of its storage."""
         if id(x._storage_) not in self.copies:
             need((x,))
-            copy = wrap_array(x._storage_.array.copy())
+            copy = copied(x._storage_)
             self.copies[id(x._storage_)] = x._storage_, copy
             self.given.add(id(copy.array))
         storage = self.copies[id(x._storage_)][1]
@@ -316,13 +317,13 @@ def whole_storage(x: Tensor) -> Tensor:
     size = layout.dtype.itemsize
     if x._offset_ or not layout.dense or array.nbytes != layout.numel * size:
         layout = layout_of(layout.dtype, (array.nbytes // size,), None, layout.device)
-    return native.tensor(layout.template, wrap_array(array.copy()), 0, False, None)
+    return native.tensor(layout.template, copied(x._storage_), 0, False, None)
 
 
 def number_of(x: Tensor) -> Any:
-    """The number that all elements are, bit for bit; else the tensor."""
+    """The number that all elements are, bit for bit; else the tensor. A GPU is not waited for."""
     layout = x.layout
-    if not layout.numel or layout.dtype.numpy.kind not in "biuf":
+    if not layout.numel or layout.dtype.numpy.kind not in "biuf" or on_gpu(layout):
         return x
     elements = x._storage_.array.view(layout.dtype.numpy)
     bits = x._storage_.array.view(np.uint8).reshape(layout.numel, -1)

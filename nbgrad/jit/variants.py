@@ -11,6 +11,7 @@ from ..base.nested import Tree
 from ..base.plain import PLAIN
 from ..engine import walks
 from ..graph.edges import requires_grad
+from ..tensors.storage import elsewhere
 from ..tensors.tensor import Tensor
 from .acts import Acts
 from .before import Before
@@ -145,6 +146,8 @@ class Variant(Run):
         """
         self.guards.names += effects.names
         self.guards.members.note_collection(walks)  # to which anomaly mode adds one
+        if not elsewhere:
+            self.guards.members.note_collection(elsewhere)  # to which a default device adds one
         self.guards.settle()
         variables = effects.trace.variables
         self.known, self.arrays = list(variables.known.values()), set(variables.foreign)

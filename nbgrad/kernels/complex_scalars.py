@@ -182,7 +182,7 @@ def tanh(z):
     s, c = real_sinh(where(far, TANH_ONE, a)), real_cosh(where(far, TANH_ONE, a))
     sine, cosine = real_sin(y), real_cos(y)
     below = s * s + cosine * cosine
-    re = where(far, 1.0, where(a == 0.0, 0.0, s * c / below))
+    re = where(far, where(a == INF, 1.0, 1.0 + (y - y)), where(a == 0.0, 0.0, s * c / below))  # y - y: NaN of what is not finite
     im = sine * cosine * where(far, 4.0 * real_exp(-2.0 * a), 1.0 / below)
     im = where(a == INF, copysign(0.0, where(no_angle(y), y, sine * cosine)), where(y == 0.0, y, im))
     return complex(copysign(re, x), im)
@@ -280,7 +280,8 @@ def asin(z):
     infinite = isinf(z)
     below = where(infinite, fabs(direction(z.imag)), r.real * s.real - r.imag * s.imag)
     im = where(infinite, copysign(INF, z.imag), real_asinh(r.real * s.imag - r.imag * s.real))
-    return complex(atan2(where(infinite, direction(z.real), z.real), below), im)
+    re = where(z.real == 0.0, z.real, atan2(where(infinite, direction(z.real), z.real), below))  # beside NaN too, as C has it
+    return complex(re, im)
 
 
 def acos(z):
@@ -289,7 +290,8 @@ def acos(z):
     im = real_asinh(s.real * r.imag - s.imag * r.real)
     if_infinite = atan2(fabs(direction(z.imag)), direction(z.real))
     infinite = isinf(z)
-    return complex(where(infinite, if_infinite, 2.0 * atan2(r.real, s.real)), where(infinite, copysign(INF, -z.imag), im))
+    re = where(z.real == 0.0, 1.5707963267948966, where(infinite, if_infinite, 2.0 * atan2(r.real, s.real)))
+    return complex(re, where(infinite, copysign(INF, -z.imag), im))
 
 
 def acosh(z):
@@ -298,7 +300,7 @@ def acosh(z):
     re = real_asinh(r.real * s.real + r.imag * s.imag)
     infinite = isinf(z)
     im = where(infinite, atan2(direction(z.imag), direction(z.real)), 2.0 * atan2(r.imag, s.real))
-    return complex(where(infinite, INF, re), im)
+    return complex(where(infinite, INF, re), where(z.real == 0.0, copysign(1.5707963267948966, z.imag), im))
 
 
 def asinh(z):
@@ -312,7 +314,7 @@ def atanh(z):
     a = fabs(x)
     infinite = isinf(z)
     distance = hypot(1.0 - a, y)
-    re = where(infinite | (distance == INF), 0.0, 0.25 * real_log1p(4.0 * a / distance / distance))
+    re = where(infinite | (distance == INF) | (a == 0.0), 0.0, 0.25 * real_log1p(4.0 * a / distance / distance))
     im = 0.5 * atan2(2.0 * y, (1.0 - a) * (1.0 + a) - y * y)
     return complex(copysign(re, x), where(infinite & (y == y), copysign(1.5707963267948966, y), im))
 

@@ -80,6 +80,12 @@ def through_int(x):
     return int64(x)
 
 
+def through_unsigned(x):
+    """The same for 64 bits without sign: numbers from 2**63 on are converted without that bit."""
+    top = x >= TWO_POW_63
+    return int64(x - top * TWO_POW_63) ^ (int64(top) << 63)
+
+
 def widen_then_truth(x):
     """Whether a half is not zero: all bits but the sign."""
     return (x & 0x7FFF) != 0
@@ -139,7 +145,7 @@ def conversion_kernel(source: str, target: str, bits: str) -> int:
     )
     stored = tuple("uint16" if name in HALVES else name for name in (target, source))
     loop = elementwise_loop((stored[0],), ((stored[1], False),))
-    return address(Program(f"convert_{source}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
+    return address(Program(f"convert_{source}_{target}{bits}", loop, "float32", (*bindings, *_names(target))))
 
 
 def rounding(source: str, half: str, target: str, bits: str = "") -> Code | int:
@@ -162,10 +168,15 @@ def rounding_kernel(source: str, half: str, target: str, bits: str) -> int:
     )
     stored = tuple("uint16" if name in HALVES else name for name in (target, source))
     loop = elementwise_loop((stored[0],), ((stored[1], False),))
-    return address(Program(f"round_{source}_{half}_{target}{bits}", loop, "float32", (*bindings, *_CONSTANTS)))
+    return address(Program(f"round_{source}_{half}_{target}{bits}", loop, "float32", (*bindings, *_names(target))))
 
 
-_CONSTANTS = (("TWO_POW_MINUS_24", 2.0**-24), ("HALF", 0.5))
+_CONSTANTS = (("TWO_POW_MINUS_24", 2.0**-24), ("HALF", 0.5), ("TWO_POW_63", 2.0**63))
+
+
+def _names(target: str) -> tuple:
+    """What the functions of a conversion to that dtype mention."""
+    return ("whole", through_unsigned if target == "uint64" else through_int), *_CONSTANTS
 
 
 def _scalar(source: str, target: str):
@@ -184,20 +195,20 @@ def _scalar(source: str, target: str):
     if source.startswith("complex") and not target.startswith("complex"):
         return real_part if target.startswith("float") else _real_to_int
     if source.startswith("float") and target.startswith(("int", "uint")):
-        return through_int
+        return through_unsigned if target == "uint64" else through_int
     return same
 
 
 def _real_to_int(z):
-    return int64(z.real)
+    return whole(z.real)
 
 
 def _half_to_int(h):
-    return int64(half_to_float(h))
+    return whole(half_to_float(h))
 
 
 def _bfloat_to_int(h):
-    return int64(bfloat_to_float(h))
+    return whole(bfloat_to_float(h))
 
 
 def _any_to_half(x):

@@ -25,6 +25,8 @@ from __future__ import annotations
 import math
 from typing import Callable, NamedTuple
 
+import numpy as np
+
 __all__ = [
     "MONOIDS",
     "Monoid",
@@ -72,12 +74,15 @@ class Monoid(NamedTuple):
     order: str = ""
     indexed: bool = False
 
-    def start(self, dtype: str) -> int | float:
+    def start(self, dtype: str) -> int | float | np.uint64:
         """The identity, in an accumulator of that dtype.
 
         >>> MONOIDS["greatest"].start("float32"), MONOIDS["sum"].start("int64")
         (-inf, 0)
         """
+        if dtype == "uint64":  # as one: beside an int it would become a float
+            least_or_most = {"greatest": 0, "smallest": (1 << 64) - 1}
+            return np.uint64(least_or_most[self.order] if self.order else int(self.identity))
         if dtype != "int64":
             return float(self.identity)
         return int(self.identity) if self.whole is None else self.whole

@@ -43,10 +43,13 @@ INT_ARITHMETIC = {
 FLOAT_PRIMS = ("where", "fma", *ROUNDINGS, "fabs", "copysign", "ibits", "fbits", "to_int", "to_float", "widen", *INT_ARITHMETIC)
 PRIMS = (*FLOAT_PRIMS, "wrap")
 # What a kernel's arguments may point to.
-POINTER_TYPES = ("uint8", "int8", "uint16", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128")
+POINTER_TYPES = (
+    *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
 
 _INTEGERS: dict[str, np.dtype[Any]] = {"float32": np.dtype("int32"), "float64": np.dtype("int64")}
-_WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")
+_WHOLE = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 
 
 def numpy_prims(dtype) -> dict[str, Callable]:

@@ -35,6 +35,7 @@ def load() -> None:
         scatter,
         softmax,
         sort,
+        sparse,
         standardise,
     )
 

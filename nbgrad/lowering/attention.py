@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import struct
 from functools import cache
 
 from ..base.calls import CALLS
@@ -136,8 +135,7 @@ def plan(layouts, outs, batch, sizes, mask, attributes) -> GeneralPlan:
     g, second, third = (layouts[0], *outs[1:]) if backward else (query,) * 3
     kind = "" if mask is None else "bool" if mask.dtype is bool_ else "number"
     down = mask.strides[-2] * mask.dtype.itemsize if mask is not None and mask.shape[-2] > 1 else 0
-    head = struct.pack(
-        "10qd8q",
+    head = (
         gemm_address(query.dtype.name),
         *allocator(),
         length,
@@ -158,7 +156,7 @@ def plan(layouts, outs, batch, sizes, mask, attributes) -> GeneralPlan:
     units, each = (matrices, 3 * work) if backward else (matrices * blocks, work // blocks)
     flags = PARALLEL if units * each >= PARALLEL_FROM else 0
     code = kernel("attention_cotangents" if backward else "attention", query.dtype.name, kind)
-    words = head + struct.pack(f"{len(walk)}q", *walk)
+    words = (*head, *walk)
     record = pack_record(code, units, max(1, PARALLEL_FROM // each), len(outs), (0,) * len(layouts), flags, words)
     return GeneralPlan(record, tuple([out.template for out in outs]), layouts)
 

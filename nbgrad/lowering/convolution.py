@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import struct
 from functools import lru_cache
 from operator import add
 from typing import Any, NamedTuple
@@ -236,7 +235,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     flags = PARALLEL if geometry.work >= LARGE else 0
     code = kernel(which, first.dtype.name)
-    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, words)
     return GeneralPlan(record, (out.template, space.template), layouts)
 
 
@@ -268,7 +267,7 @@ def turning_plan(weight: Layout, groups: int) -> GeneralPlan | None:
     heads, channels, *size = weight.shape
     if heads == groups or channels == 1:
         return None
-    words = struct.pack("3q", channels, heads // groups, math.prod(size))
+    words = [channels, heads // groups, math.prod(size)]
     flags = PARALLEL if weight.numel >= LARGE else 0
     record = pack_record(turning(weight.dtype.name), groups * channels, 1, 1, (0,), flags, words)
     return GeneralPlan(record, (weight.like(shape=weight.shape).template,), (weight,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -66,7 +65,7 @@ def repeat_kernel(compute: str) -> int:
 def repeat_plan(x: Layout, rows: int, count: int, width: int, shape: tuple) -> GeneralPlan:
     """The launch that makes ``[rows, count, width]`` of ``[rows, width]``, in the shape of the result."""
     kernel = repeat_kernel(_BY_SIZE[x.dtype.itemsize].compute)
-    record = pack_record(kernel, 1, 1, 1, (0,), 0, struct.pack("3q", count, width, rows))
+    record = pack_record(kernel, 1, 1, 1, (0,), 0, (count, width, rows))
     return GeneralPlan(record, (x.like(None, shape).template,), (x,))
 
 

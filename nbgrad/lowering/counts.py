@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
@@ -58,8 +57,7 @@ def counting_kernel(name: str, memory: str) -> int:
 
 def counting_plan(name: str, memory: str, outs: tuple[Layout, ...], operands: tuple[Layout, ...], *words: Any) -> GeneralPlan:
     """The launch of one of the loops; its words are int64, or float64."""
-    packed = b"".join(struct.pack("d" if type(word) is float else "q", word) for word in words)
-    record = pack_record(counting_kernel(name, memory), 1, 1, len(outs), (0,) * len(operands), 0, packed)
+    record = pack_record(counting_kernel(name, memory), 1, 1, len(outs), (0,) * len(operands), 0, words)
     return GeneralPlan(record, tuple(out.template for out in outs), operands)
 
 
@@ -117,7 +115,7 @@ def insertion_plan(sequence: Layout, x: Layout, right: bool) -> GeneralPlan | No
     if memory_of(sequence, x) is None or not sequence.numel or sequence.ndim > 1 and sequence.shape[:-1] != x.shape[:-1]:
         return None
     lines = math.prod(sequence.shape[:-1])
-    words = struct.pack("3q", x.numel // lines, sequence.shape[-1], int(right))
+    words = (x.numel // lines, sequence.shape[-1], int(right))
     record = pack_record(
         insertion_kernel(sequence.dtype.name),
         lines,

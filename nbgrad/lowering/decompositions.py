@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, Callable, Iterator, NamedTuple
 
@@ -150,10 +151,10 @@ def factor_of(x: np.ndarray) -> np.ndarray | None:
     return None if np.isnan(out).any() else out
 
 
-def info_array(x: np.ndarray) -> np.ndarray:
+def info_array(x: np.ndarray, found: np.ndarray | None = None) -> np.ndarray:
     """For every matrix the order of the first leading part that is not positive definite."""
     info = np.zeros(x.shape[:-2], np.int32)
-    if factor_of(x) is None:
+    if not is_found(found) and factor_of(x) is None:
         for place in np.ndindex(info.shape):
             info[place] = next((k for k in range(1, x.shape[-1] + 1) if factor_of(x[place][:k, :k]) is None), 0)
     return info
@@ -223,6 +224,25 @@ def shared_array(m: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.triu(np.triu(turned, 1) @ m) + np.tril(m @ np.tril(turned), -1)
 
 
+def is_found(found: np.ndarray | None) -> bool:
+    """Whether a factor, an inverse or a solution is known, and is one: no matrix of the batch had none."""
+    return found is not None and bool(np.isfinite(found).all())
+
+
+def of_regular(solve: Callable, strict: bool, x: np.ndarray, *right: np.ndarray) -> np.ndarray:
+    """``solve(x, *right)`` of a batch; if not strict, NaN in the place of what singular matrices lack."""
+    try:
+        return np.asarray(solve(x, *right))
+    except np.linalg.LinAlgError:
+        if strict:
+            raise
+    out = np.full((right or (x,))[0].shape, np.nan, x.dtype)
+    for place in np.ndindex(x.shape[:-2]):
+        with suppress(np.linalg.LinAlgError):
+            out[place] = solve(x[place], *(y[place] for y in right))
+    return out
+
+
 def solved_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Solve a system; of larger matrices by elimination and two triangular systems, which BLAS solves faster than gesv does.
 
@@ -288,9 +308,11 @@ def elimination_in_order(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def singular_array(x: np.ndarray) -> np.ndarray:
+def singular_array(x: np.ndarray, found: np.ndarray) -> np.ndarray:
     """For every matrix the order of the first leading part without a pivot; 0 if it has an inverse."""
     info = np.zeros(x.shape[:-2], np.int32)
+    if is_found(found):
+        return info
     for place in map(tuple, np.argwhere(np.linalg.slogdet(x)[0] == 0)):
         order = order_of(exchanges(x[place]), x.shape[-1])
         zero = np.diagonal(elimination(x[place][order])) == 0
@@ -407,7 +429,7 @@ def run_routine(routine: LapackWork, op, tensors, attributes):
     """An operation by LAPACK: launched, or by NumPy."""
     for x in tensors:
         require_matrices(op.public, x, routine.square and x is tensors[0])
-    plan = launch_of(routine, op.name, tuple([x.layout for x in tensors]), attributes)
+    plan = launch_of(routine, tuple([x.layout for x in tensors]), attributes)
     if plan is not None:
         out = native.fresh(plan, *tensors)
         if went_well(out):
@@ -423,11 +445,12 @@ def run_routine(routine: LapackWork, op, tensors, attributes):
     return tensor_of(found, tensors[0])
 
 
-def launch_of(routine: LapackWork, name: str, layouts: tuple, attributes: dict):
+def launch_of(routine: LapackWork, layouts: tuple, attributes: dict):
     """The launch of an operation; None where NumPy does its work."""
     if not routine.native or not {bool, int, float}.issuperset(map(type, attributes.values())):
         return None
-    return known_launch(routine.native, layouts, () if name == "cholesky_factor" else tuple(attributes.items()))
+    given = tuple([(key, value) for key, value in attributes.items() if key != "strict"])  # which what is launched does not know
+    return known_launch(routine.native, layouts, given)
 
 
 @lru_cache(maxsize=MOST_PLANS)
@@ -460,7 +483,7 @@ def prepare_routine(routine: LapackWork, op, layouts, attributes):
     """The quick call of an operation by LAPACK."""
     if any(layout.conj or layout.neg for layout in layouts):
         return None
-    plan = launch_of(routine, op.name, layouts, attributes)
+    plan = launch_of(routine, layouts, attributes)
     if plan is not None:
         return launched(plan, len(layouts))
     function, iterates = routine.array, routine.iterates
@@ -481,9 +504,9 @@ def prepare_routine(routine: LapackWork, op, layouts, attributes):
     return quick
 
 
-lapack("inverse_matrix", inverse_array, "inverse", square=True)
+lapack("inverse_matrix", lambda x, strict: of_regular(inverse_array, strict, x), "inverse", square=True)
 lapack("singular_order", singular_array, square=True)
-lapack("solve_system", solved_array, "solve", square=True)
+lapack("solve_system", lambda x, y, strict: of_regular(solved_array, strict, x, y), "solve", square=True)
 lapack("solve_triangle", triangular_array, "triangle", square=True)
 lapack("determinant", np.linalg.det, "determinant", square=True)
 lapack("cofactors", cofactors_array, "cofactors")

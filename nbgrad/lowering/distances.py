@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import lru_cache
 
 from ..base.bounded import MOST_PLANS
@@ -42,9 +41,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...]) -> GeneralPlan | None:
     kernel, bindings = distance_kernel("distances" if name == "distances" else "pull", x.dtype.name)
     code = address(Program(name, kernel, x.dtype.name, bindings, name != "distances"))
     units = math.prod(batch)
-    record = pack_record(
-        code, units, units, 2, (0,) * len(layouts), PARALLEL if m * n * k >= LARGE else 0, struct.pack("5q", m, n, k, down, across)
-    )
+    record = pack_record(code, units, units, 2, (0,) * len(layouts), PARALLEL if m * n * k >= LARGE else 0, (m, n, k, down, across))
     return GeneralPlan(record, (out.template, memory.template), layouts)
 
 

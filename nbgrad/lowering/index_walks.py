@@ -16,7 +16,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, float32, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..base.grad_mode import traces
-from ..dispatch.lowerings import GeneralPlan
+from ..dispatch.lowerings import GeneralPlan, for_sizes
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
@@ -32,7 +32,7 @@ from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
 from .join import PARALLEL_FROM
 
-__all__ = ["array_of", "int64_index", "positions_tensor", "read", "write_along"]
+__all__ = ["array_of", "check_index_dtype", "int64_index", "positions_tensor", "read", "write_along"]
 
 
 _walks: dict[tuple, Any] = {}
@@ -149,7 +149,7 @@ def check_range(op: str, index: Tensor, dim: int | None, limit: int, wraps: bool
 
 def range_plan(layout: Layout, limit: int, wraps: bool) -> GeneralPlan:
     """The launch that looks for an index out of range."""
-    count, words = layout.numel, struct.pack("3q", layout.numel, -limit if wraps else 0, limit)
+    count, words = layout.numel, (layout.numel, -limit if wraps else 0, limit)
     kernel = address(Program("outside", outside, None))
     record = pack_record(kernel, blocks(count), 1, 1, (0,), flags_of(count), words)
     return GeneralPlan(record, (status_layout(count).template,), (layout,))
@@ -174,7 +174,7 @@ class IndexWalk:
         self.shape, self.index_strides, self.strides = shape, index_strides, strides
         self.step, self.limit, self.wraps, self.dim = step, limit, wraps, dim
 
-    def words(self, strides: list[tuple]) -> bytes:
+    def words(self, strides: list[tuple]) -> list[int]:
         """The record, for operands of these strides over the walk."""
         shape, steps = collapse(self.shape, strides)
         numel = 1
@@ -183,7 +183,7 @@ class IndexWalk:
         words = [numel, len(shape), self.limit, self.step, int(self.wraps), *shape]
         for each in steps:
             words += each
-        return struct.pack(f"{len(words)}q", *words)
+        return words
 
 
 def numel_of(shape: tuple) -> int:
@@ -212,16 +212,22 @@ def read(op: str, x: Tensor, index: Tensor, walk_of: Callable, *where) -> Tensor
     key = (walk_of, layout, index.layout, *where)
     known = _walks.get(key)
     if known is None:
-        walk = walk_of(op, layout, index.layout, *where)
-        if not walk.limit or not numel_of(walk.shape):
+        if not layout.numel or not index.layout.numel:
+            walk = walk_of(op, layout, index.layout, *where)
             check_range(op, index, walk.dim, walk.limit, walk.wraps)
             return zeros(layout.like(shape=walk.shape))
-        known = remembered(key, lambda: (read_plan(layout, index.layout, walk), walk))
-    plan, walk = known
-    result, status = native.fresh(plan, x, index)
+        known = remembered(key, lambda: read_launch(op, walk_of, layout, index.layout, *where))
+    result, status = native.fresh(known, x, index)
     if found_bad(status):
+        walk = walk_of(op, layout, index.layout, *where)
         raise range_error(op, index, walk.dim, walk.limit, walk.wraps)
     return result
+
+
+@for_sizes()
+def read_launch(op: str, walk_of: Callable, layout: Layout, index: Layout, *where) -> GeneralPlan:
+    """The launch of a read along a walk that has elements."""
+    return read_plan(layout, index, walk_of(op, layout, index, *where))
 
 
 def read_plan(layout: Layout, index: Layout, walk: IndexWalk) -> GeneralPlan:
@@ -259,17 +265,18 @@ def write_along(op: str, x: Tensor, index: Tensor, values: Tensor, reduction: st
         values = CALLS["contiguous_copy"](CALLS["to_dtype"](values, layout.dtype))
         own = values.layout
     key = (reduction, walk_of, layout, index.layout, own, *where)
-    known = _walks.get(key)
-    walk = walk_of(op, layout, index.layout, *where) if known is None else known[1]
-    if not fresh or not walk.limit:
+    known, some = _walks.get(key), layout.numel and index.layout.numel
+    if not fresh or not some:
+        walk = walk_of(op, layout, index.layout, *where)
         check_range(op, index, walk.dim, walk.limit, walk.wraps)
     if known is None:
-        if not numel_of(walk.shape):
+        if not some:
             return
-        known = remembered(key, lambda: (write_plan(layout, index.layout, own, walk, reduction), walk))
+        known = remembered(key, lambda: write_launch(op, walk_of, reduction, layout, index.layout, own, *where))
     status = new_tensor(wrap_array(np.zeros(1, np.int64)), ONE_STATUS)
-    native.into(known[0], x, status, index, values)
+    native.into(known, x, status, index, values)
     if fresh and found_bad(status):
+        walk = walk_of(op, layout, index.layout, *where)
         raise range_error(op, index, walk.dim, walk.limit, walk.wraps)
 
 
@@ -283,6 +290,12 @@ def widened(x: Tensor, reduction: str) -> Tensor | None:
 def copy_back(x: Tensor, wide: Tensor) -> None:
     """Write what was computed in a copy into ``x``."""
     native.into(remembered(("copy", wide.layout, x.layout), lambda: copy_plan(wide.layout, x.layout)), x, wide)
+
+
+@for_sizes()
+def write_launch(op: str, walk_of: Callable, reduction: str, layout: Layout, index: Layout, values: Layout, *where) -> GeneralPlan:
+    """The launch of a write along a walk that has elements."""
+    return write_plan(layout, index, values, walk_of(op, layout, index, *where), reduction)
 
 
 def write_plan(layout: Layout, index: Layout, values: Layout, walk: IndexWalk, reduction: str) -> GeneralPlan:
@@ -325,7 +338,7 @@ def checked(plan: GeneralPlan) -> Callable:
 def prepared_read(layout: Layout, index, walk_of: Callable, *where) -> Callable | None:
     """``launch(x, index)`` of a read of those layouts that went well before."""
     known = _walks.get((walk_of, layout, index, *where)) if is_index(index) else None
-    return None if known is None or layout.conj or layout.neg else checked(known[0])
+    return None if known is None or layout.conj or layout.neg else checked(known)
 
 
 def prepared_write(
@@ -512,8 +525,7 @@ def offsets_plan(layout: Layout, dims: tuple[int, ...], first: Layout) -> Genera
     for d in dims:
         words += [layout.shape[d], layout.strides[d]]
     kernel, count = address(Program("linear", linear(len(dims)), None)), len(dims)
-    params = struct.pack(f"{len(words)}q", *words)
-    record = pack_record(kernel, blocks(first.numel), 1, 2, (0,) * count, flags_of(first.numel), params)
+    record = pack_record(kernel, blocks(first.numel), 1, 2, (0,) * count, flags_of(first.numel), words)
     return GeneralPlan(record, (first.template, status_layout(first.numel).template), (first,) * count)
 
 

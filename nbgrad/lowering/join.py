@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from functools import lru_cache
 from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import result_dtype
 from ..base.errors import ArgumentError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, for_sizes, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
-from ..native.plans import PARALLEL, complete, pack_record
+from ..native.plans import PARALLEL, pack_record, taken_apart
 from ..ops import shapes
 from ..tensors.layout import Layout, contiguous_strides, layout_of
 from ..tensors.memory_format import strides_of
@@ -54,26 +53,25 @@ class Part:
 
 def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None = None) -> GeneralPlan:
     """The launch that fills ``out`` from parts; ``zero``: they do not cover it. ``whole``: all are parts of one operand."""
-    itemsize, entries, params = out.dtype.itemsize, [], b""
+    itemsize, entries, params = out.dtype.itemsize, list[Any](), list[Any]()
     first = 8 * (2 + 6 * len(parts))
     for k, part in enumerate(parts):
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
-        record = complete(plan.record)
-        (kernel,) = struct.unpack_from("q", record)
+        kernel, words = taken_apart(plan.record)
         entries += [
             kernel,
             plan.outs[0].layout.numel,
             part.offset * itemsize,
-            first + len(params),
+            first + 8 * len(params),
             k if whole is None else 0,
             part.first * part.layout.dtype.itemsize,
         ]
-        params += record[8 * 9 :]
-    head = struct.pack(f"{2 + len(entries)}q", out.numel * itemsize if zero else 0, len(parts), *entries)
+        params += words
+    head = (out.numel * itemsize if zero else 0, len(parts), *entries)
     # One unit of work: the flag only lets other Python threads run during a large copy.
     flags = PARALLEL if out.numel >= PARALLEL_FROM else 0
     layouts = tuple(part.layout for part in parts) if whole is None else (whole,)
-    record = pack_record(place_address(), 1, 1, 1, (0,) * len(layouts), flags, head + params)
+    record = pack_record(place_address(), 1, 1, 1, (0,) * len(layouts), flags, (*head, *params))
     return GeneralPlan(record, (out.template,), layouts)
 
 
@@ -111,7 +109,7 @@ def block_plan(out: Layout, g: Layout, offset: int) -> GeneralPlan:
 
 def zeros_plan(out: Layout, operand: Layout) -> GeneralPlan:
     """The launch for an operand without elements: zeros."""
-    head = struct.pack("2q", out.numel * out.dtype.itemsize, 0)
+    head = (out.numel * out.dtype.itemsize, 0)
     return GeneralPlan(pack_record(place_address(), 1, 1, 1, (0,), 0, head), (out.template,), (operand,))
 
 
@@ -138,7 +136,7 @@ def fold_plan(g: Layout, strides: tuple, first: int, out: Layout) -> GeneralPlan
     """The launch that sums ``g``, laid over the elements of a dense result with ``strides`` from element ``first`` on."""
     shape, steps, own = g.shape or (1,), strides or (0,), g.strides or (0,)
     words = (out.numel, g.numel, len(shape), first, *shape, *steps, *own)
-    record = pack_record(fold_kernel(g.dtype.compute), 1, 1, 1, (0,), 0, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(fold_kernel(g.dtype.compute), 1, 1, 1, (0,), 0, words)
     return GeneralPlan(record, (out.template,), (g,))
 
 
@@ -316,10 +314,20 @@ MOST_CAT_PLANS = 1024
 def cat_plan(op, layouts: tuple, dim: int) -> tuple:
     """The launch of ``cat`` and the positions of the operands that it reads; or None and the result without
     elements."""
+    if all(layout.numel for layout in layouts):
+        whole = cat_launch(op, layouts, dim)
+        return whole, tuple(range(len(layouts))), whole.outs[0].layout
     out, parts = cat_parts(op, layouts, dim)
     used = tuple(k for k, part in enumerate(parts) if part is not None)
     plan = place_plan(out, [part for part in parts if part is not None], zero=False) if used else None
     return plan, used, out
+
+
+@for_sizes()
+def cat_launch(op, layouts: tuple, dim: int) -> GeneralPlan:
+    """The launch of ``cat`` of operands that all have elements."""
+    out, parts = cat_parts(op, layouts, dim)
+    return place_plan(out, [part for part in parts if part is not None], zero=False)
 
 
 def cat_parts(op, layouts: tuple, dim: int) -> tuple[Layout, list[Part | None]]:
@@ -414,6 +422,7 @@ def stack_shape(layouts: tuple, dim: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=MOST_CAT_PLANS)
+@for_sizes()
 def stack_plan(layouts: tuple, dim: int) -> GeneralPlan:
     """The launch of ``stack``: every operand has its place along the new dimension."""
     return place_plan(*stacked_parts(layouts, dim), zero=False)
@@ -653,7 +662,7 @@ def triangle_plan(layout: Layout, diagonal: int, upper: bool) -> GeneralPlan:
     """The launch that copies a triangle of row-major matrices."""
     *_, rows, columns = layout.shape
     kernel = triangle_kernel(as_bits(layout).dtype.name)
-    words, units = struct.pack("4q", rows, columns, diagonal, int(upper)), layout.numel // columns
+    words, units = (rows, columns, diagonal, int(upper)), layout.numel // columns
     flags = PARALLEL if layout.numel >= PARALLEL_FROM else 0
     record = pack_record(kernel, units, max(1, GRAIN // columns), 1, (0,), flags, words)
     return GeneralPlan(record, (layout.template,), (layout,))

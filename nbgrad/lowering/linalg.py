@@ -11,7 +11,6 @@ other loops, and where another layout lets batches be folded into one product of
 
 from __future__ import annotations
 
-import struct
 from typing import Any, Callable, NamedTuple
 
 from ..base.calls import CALLS
@@ -217,9 +216,7 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bi
     grain = max(1, PARALLEL_FROM // max(1, m * n * k // blocks))
     operands = layouts if bias is None or len(layouts) == 3 else (*layouts, bias)
     code = kernel(name, blas != 0 and not is_tiny(last, m if by_columns else n, k))
-    record = pack_record(
-        code, units if out.numel else 0, grain, 1, (0,) * len(operands), flags, struct.pack(f"{len(words)}q", *words)
-    )
+    record = pack_record(code, units if out.numel else 0, grain, 1, (0,) * len(operands), flags, words)
     return GeneralPlan(record, (out.template,), operands)
 
 
@@ -267,7 +264,7 @@ def vector_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...]) -> 
         units *= extent
     out = layout_of(dtype, shape, None, layouts[0].device)
     flags = PARALLEL if units * block * matrix.columns >= DOTTED else 0
-    record = pack_record(code, units if out.numel else 0, 1, 1, (0,) * len(layouts), flags, struct.pack(f"{len(words)}q", *words))
+    record = pack_record(code, units if out.numel else 0, 1, 1, (0,) * len(layouts), flags, words)
     return GeneralPlan(record, (out.template,), layouts)
 
 

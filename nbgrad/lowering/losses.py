@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from ..base.calls import CALLS
 from ..base.dtypes import float32, int64, uint8
 from ..base.errors import DTypeError, ShapeError
@@ -59,7 +57,7 @@ def rows_plan(name: str, layouts, x: Layout, outs: tuple[Layout, ...], ignore_in
     """The launch of a loop over rows."""
     rows, classes = x.shape
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
-    params = struct.pack("5q", rows, classes, ignore_index, step, 0)
+    params = (rows, classes, ignore_index, step, 0)
     grain, codes = max(1, SHARE // max(classes, 1)), (0,) * len(layouts)
     record = pack_record(kernel(name, x.dtype.name), rows, grain, len(outs), codes, flags, params)
     return GeneralPlan(record, tuple([out.template for out in outs]), layouts)
@@ -98,7 +96,7 @@ def _nll_backward(op, layouts, attributes):
         return arranged_call
     rows, classes = g.shape[0], attributes["classes"]
     flags = PARALLEL if rows * classes >= PARALLEL_FROM else 0
-    params = struct.pack("5q", rows, classes, attributes["ignore_index"], 1, 0)
+    params = (rows, classes, attributes["ignore_index"], 1, 0)
     record = pack_record(kernel(op.name, g.dtype.name), rows, max(1, SHARE // max(classes, 1)), 1, (0, 0), flags, params)
     return GeneralPlan(record, (g.like(None, (rows, classes)).template,), layouts)
 
@@ -108,7 +106,7 @@ def _valid_mean(op, layouts, attributes):
     losses, target = layouts
     if not run_as_they_lie(losses, target):
         return arranged_call
-    params = struct.pack("5q", losses.numel, attributes["classes"], attributes["ignore_index"], 0, int(attributes["divide"]))
+    params = (losses.numel, attributes["classes"], attributes["ignore_index"], 0, int(attributes["divide"]))
     record = pack_record(kernel(op.name, losses.dtype.name), 1, 1, 2, (0, 0), 0, params)
     return GeneralPlan(record, (losses.like(None, ()).template, losses.like(uint8, ()).template), layouts)
 
@@ -118,7 +116,7 @@ def _valid_share(op, layouts, attributes):
     g, target = layouts
     if not run_as_they_lie(g, target):
         return arranged_call
-    params = struct.pack("5q", target.numel, 0, attributes["ignore_index"], 0, int(attributes["divide"]))
+    params = (target.numel, 0, attributes["ignore_index"], 0, int(attributes["divide"]))
     record = pack_record(kernel(op.name, g.dtype.name), 1, 1, 1, (0, 0), 0, params)
     return GeneralPlan(record, (g.like(None, target.shape).template,), layouts)
 

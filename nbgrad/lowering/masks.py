@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import lru_cache
 from typing import Callable
 
@@ -37,7 +36,7 @@ def positions_kernel(memory: str) -> int:
 
 def positions_plan(x: Layout, shape: tuple, count: int, apart: bool) -> GeneralPlan:
     """The launch that writes ``count`` positions of an operand seen in a shape: a row each, or ``apart`` a vector a dimension."""
-    words = struct.pack(f"{4 + len(shape)}q", math.prod(shape[:-1]), shape[-1], len(shape), count, int(apart), *shape[:-1])
+    words = (math.prod(shape[:-1]), shape[-1], len(shape), count, int(apart), *shape[:-1])
     outs = (
         (layout_of(int64, (count,), None, x.device).template,) * len(shape)
         if apart
@@ -114,7 +113,7 @@ def masked_launch(name: str, out: Layout, operands: tuple[Layout, ...], mask: La
     """``launch(*operands)`` -> the result; None where the mask has more true elements than there is room for."""
     if any(x.conj or x.neg or not x.contiguous for x in operands) or mask.dtype is not bool_ or not (room and mask.numel):
         return None
-    words = struct.pack("2q", mask.numel, room)
+    words = (mask.numel, room)
     record = pack_record(masked_kernel(name, as_bits(out).dtype.name), 1, 1, 2, (0,) * len(operands), 0, words)
     return checked(GeneralPlan(record, (out.template, ONE_STATUS.template), operands))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import lru_cache
 from typing import Any, Callable, NamedTuple
 
@@ -142,7 +141,7 @@ def _pool(op, layouts, attributes):
     units = first.numel // math.prod(first.shape[first.ndim - len(windows.long) :])
     claim, shared_from = thread_shares(COST)
     flags = PARALLEL if units * each >= shared_from else 0
-    code, params = kernel(op.name, first.dtype.name, not windows.kernel), struct.pack(f"{len(words)}q", *words)
+    code, params = kernel(op.name, first.dtype.name, not windows.kernel), words
     record = pack_record(code, units, max(1, claim // each), 1, (0,) * len(layouts), flags, params)
     return GeneralPlan(record, (out.template,), layouts)
 

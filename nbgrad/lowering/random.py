@@ -3,7 +3,6 @@ kernels/templates/philox.py."""
 
 from __future__ import annotations
 
-import struct
 from functools import lru_cache
 from typing import Any
 
@@ -60,13 +59,7 @@ def random_plan(distribution: str, layout: Layout, captured: bool = False) -> Ge
 
         return random_on_gpu(distribution, layout, codes, captured)
     record = pack_record(
-        kernel(distribution, dtype),
-        blocks,
-        GRAIN,
-        1,
-        codes,
-        PARALLEL if blocks >= PARALLEL_FROM else 0,
-        struct.pack("q", layout.numel),
+        kernel(distribution, dtype), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM else 0, (layout.numel,)
     )
     return GeneralPlan(record, (layout.template,), (None,) * 4)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -166,8 +165,7 @@ class Launch(NamedTuple):
         work = sizes.batch * sizes.units * sizes.rows
         flags = PARALLEL if work * sizes.steps >= PARALLEL_FROM else 0
         blocks = math.ceil(sizes.batch / block) if work else 0
-        packed = struct.pack(f"{len(words)}q", *words)
-        record = pack_record(steps_kernel(), blocks, 1, len(self.outs), (0,) * len(layouts), flags, packed)
+        record = pack_record(steps_kernel(), blocks, 1, len(self.outs), (0,) * len(layouts), flags, words)
         return GeneralPlan(record, tuple([out.template for out in self.outs]), layouts)
 
 

@@ -190,12 +190,13 @@ def launch_record(fold: Fold, walk: FoldWalk, over: int) -> bytes:
         words = (walk.length, walk.outer_step * size, walk.segments, walk.segment_step * size, 1 << 62, walk.times, fold.over(over))
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 4 // max(work, 1))
-    return pack_record(code, units, grain, 1, (0,), parallel, struct.pack("7q", *words))
+    return pack_record(code, units, grain, 1, (0,), parallel, words)
 
 
 def whole_record(fold: Fold, numel: int) -> bytes:
     """The record for reducing all of a dense operand to one element, of any shape."""
-    return whole_head(fold, numel >= PARALLEL_FROM) + WALK_WORDS.pack(numel, 0, 1, 0, 1 << 62, 1, fold.over(numel))
+    flags, words = PARALLEL if numel >= PARALLEL_FROM else 0, (numel, 0, 1, 0, 1 << 62, 1, fold.over(numel))
+    return pack_record(kernel(fold, False), 1, 1, 1, (0,), flags, words)
 
 
 @cache
@@ -203,7 +204,7 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
     """``whole_record`` of a fold by the number of elements; None for so many that threads should share them, and for none: an
     extremum of nothing is refused.
     """
-    head, pack, over = whole_head(fold, False), WALK_WORDS.pack, fold.over
+    head, pack, over = pack_record(kernel(fold, False), 1, 1, 1, (0,), 0), WALK_WORDS.pack, fold.over
 
     def record(numel: int) -> bytes | None:
         if 0 < numel < PARALLEL_FROM:
@@ -211,12 +212,6 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
         return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
 
     return record
-
-
-@cache
-def whole_head(fold: Fold, large: bool) -> bytes:
-    """What those records have in common."""
-    return pack_record(kernel(fold, False), 1, 1, 1, (0,), PARALLEL if large else 0)
 
 
 WALK_WORDS = struct.Struct("7q")
@@ -461,7 +456,7 @@ def split_launch(
     units, work = (outer * tiles if length and width else 0), length * min(width, TILE) * segments
     parallel = PARALLEL if units * work >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // 8 // max(work, 1))
-    words = struct.pack(f"{3 + len(own)}q", length, width, tiles, *own)
+    words = (length, width, tiles, *own)
     return pack_record(code, units, grain, outs, (0,) * operands, parallel, words)
 
 

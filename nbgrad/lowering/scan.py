@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 
 import numpy as np
 
@@ -188,7 +187,7 @@ def running_logsumexp_plan(x: Layout, dim: int) -> GeneralPlan:
         1,
         (0,),
         PARALLEL if x.numel >= 4096 else 0,
-        struct.pack("2q", length, max(width, 1)),
+        (length, max(width, 1)),
     )
     return GeneralPlan(record, (x.like().template,), (x,))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import Callable
 
 from ..base.calls import CALLS
@@ -44,7 +43,7 @@ def family_plan(name: str, layouts: tuple[Layout, ...], dims: tuple[int, int, in
     parallel = PARALLEL if units * work >= shared_from else 0
     grain = max(1, share // work)
     code = kernel(name, layouts[0].dtype.name, by_columns)
-    words = struct.pack("3q", length, width, tiles)
+    words = (length, width, tiles)
     record = pack_record(code, units, grain, 1, (0,) * len(layouts), parallel, words)
     return GeneralPlan(record, (out.template,), layouts)
 

@@ -7,7 +7,6 @@ is recorded as the pick of elements at those indices. Prepared, it is one launch
 from __future__ import annotations
 
 import math
-import struct
 from functools import partial
 from typing import Callable
 
@@ -111,7 +110,7 @@ def order_plan(
         2,
         (0,),
         flags,
-        struct.pack("3qd", length, width, first, share),
+        (length, width, first, float(share)),
     )
     return GeneralPlan(record, (x.like(None, shape).template, x.like(int64, places).template), (x,))
 
@@ -293,7 +292,7 @@ def best_plan(layout: Layout, k: int, largest: bool) -> GeneralPlan:
         1,
         (0,),
         PARALLEL if layout.numel >= shared_from else 0,
-        struct.pack("2q", length, k),
+        (length, int(k)),
     )
     out = layout_of(int64, (*layout.shape[:-1], int(k)), None, layout.device)
     return GeneralPlan(record, (out.template,), (layout,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -104,7 +103,7 @@ def plan(rows: Rows, split: Split, layouts: tuple[Layout, ...], outs: tuple[Layo
     x, numel = layouts[0], split.rows * split.length
     units = math.ceil(split.samples / share) * split.groups if share else split.rows
     claim, shared_from = thread_shares(COST * x.dtype.itemsize)
-    words = struct.pack("6qd", split.length, split.groups, split.channels, split.inner, share, split.samples, eps)
+    words = (split.length, split.groups, split.channels, split.inner, share, split.samples, float(eps))
     grain = max(1, claim // max(split.length * (share or 1), 1))
     flags = PARALLEL if numel >= shared_from else 0
     record = pack_record(kernel(rows, x.dtype.name), units if numel else 0, grain, len(outs), (0,) * len(layouts), flags, words)

@@ -21,7 +21,7 @@ from ..dispatch.inplace_views import inplace_view, inplace_views
 from ..dispatch.joint import joint
 from ..dispatch.lowerings import PREPARED, lowering_of
 from ..dispatch.movements import movement_call
-from ..dispatch.operands import NUMBERS, bind, misfit
+from ..dispatch.operands import NUMBERS, bind, refitted
 from ..dispatch.out import write_out, write_result
 from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
@@ -153,7 +153,7 @@ def direct(op: Elementwise, general_form: Callable[[tuple, dict], Any], with_opt
                     try:
                         return run(x, y)
                     except OverflowError as error:
-                        raise misfit(op, (x, y), error) from None
+                        return refitted(op, (x, y), error, run)
                 if with_options is not None and "out" not in named:
                     return with_options(x, y, *more, **named)
             return general_form(passed_operands(x, y, *more), named)

@@ -9,6 +9,7 @@ from ..base.dtypes import DType
 from ..base.size import Size
 from ..tensors import memory_format
 from ..tensors.storage import Device
+from ..tensors.untyped import UntypedStorage
 from . import files, low_rank, plain_functions, settings, tensor_info
 from .typed_constructors import CONSTRUCTOR_NAMES, constructor
 
@@ -23,6 +24,7 @@ def public_names() -> dict[str, Any]:
         for name in module.__all__
     }
     names |= {"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "newaxis": None}
+    names |= {"UntypedStorage": UntypedStorage, "layout": type(memory_format.strided)}
     names |= {"Size": Size, "device": Device, "dtype": DType, "memory_format": memory_format.MemoryFormat}
     names |= {
         name: getattr(memory_format, name)

@@ -6,6 +6,7 @@ Nothing here has a derivative of its own: what can be recorded is written in ope
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, Callable
 
@@ -13,6 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
+from ..creation.casting import moved, on_device
 from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
 from ..dispatch.inplace_views import inplace_view
@@ -90,9 +92,9 @@ def is_shared(x: Tensor) -> bool:
     return shared_owner(x._storage_.array) is not None
 
 
-def to_dense(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself, which is dense."""
-    return x
+def to_dense(x: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is dense; in another dtype if one is given."""
+    return x if dtype is None else x.to(dtype)
 
 
 def sparse_dim(x: Tensor) -> int:
@@ -173,6 +175,23 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     return CALLS["sum_to"](x if x.layout.dtype.differentiable else CALLS["to_dtype"](x, int64), shape)
 
 
+def to_device(x: Tensor, device: Any, non_blocking: bool = False, *, stream: Any = None) -> Tensor:
+    """The tensor on a device; itself where it is there.
+
+    Args:
+        non_blocking: a copy between pinned memory and a GPU need not be done when this returns.
+        stream: a ``cuda.Stream`` to copy on, instead of the current one.
+
+    Source: the Array API standard; torch has ``to``.
+
+    >>> import nbgrad
+    >>> nbgrad.ones(2).to_device("cpu")
+    tensor([1., 1.])
+    """
+    with import_module("nbgrad.cuda").stream(stream) if stream is not None else nullcontext():
+        return moved("to_device", x, on_device("to_device", device), non_blocking)
+
+
 def __array_namespace__(x: Tensor, *, api_version: str | None = None) -> Any:
     """The functions of the Array API standard: ``nbgrad.array_api``.
 
@@ -246,9 +265,9 @@ METHODS: dict[str, Callable] = {
     "dense_dim": Tensor.dim,
     "sparse_dim": sparse_dim,
     "__array_namespace__": __array_namespace__,
-    "to_sparse": late_method("to_sparse"),
-    "to_sparse_coo": late_method("to_sparse"),
-    "to_sparse_csr": late_method("to_sparse_csr"),
+    "to_device": to_device,
+    **{name: late_method(name) for name in ("sparse_mask", "to_sparse", "to_sparse_coo")},
+    **{name: late_method(name) for name in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr")},
 }
 
 

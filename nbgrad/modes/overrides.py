@@ -413,7 +413,7 @@ class FunctionMode(Presence):
         _state.modes.remove(self)
 
 
-TorchFunctionMode = FunctionMode
+TorchFunctionMode = BaseTorchFunctionMode = FunctionMode
 
 
 # ---- what a Tensor has beside its operations -----------------------------------------------------------------------

@@ -69,7 +69,9 @@ __all__ = [
     "class_bytes",
     "device_array",
     "launch_steps",
+    "note_tensor",
     "note_use",
+    "note_uses",
     "take",
 ]
 
@@ -328,26 +330,30 @@ def use(memory: int, lists: int, bit: int) -> None:
             put_int64(block + SHARED, get_int64(block + SHARED) | bit)
 
 
-def use_plainly(heap: Heap, tensors: tuple, written: bool) -> None:
-    """``note_uses`` in Python."""
+def use_plainly(heap: Heap, x: Any, written: bool) -> None:
+    """``note_tensor`` in Python."""
     facts: Any = heap.words
-    for x in tensors:
-        if getattr(x, "_storage_", None) is not None and x.layout.memory is not None:
-            x._storage_.array.use(facts[LISTS], facts[MINE])
-            if facts[CAPTURING]:
-                heap.seen(x, written)
+    if getattr(x, "_storage_", None) is not None and x.layout.memory is heap:
+        x._storage_.array.use(facts[LISTS], facts[MINE])
+        if facts[CAPTURING]:
+            heap.seen(x, written)
 
 
 @native(cold=True, python=use_plainly)
-def note_uses(heap: Heap, tensors: Row, written: bool) -> None:
-    """Note that the current stream uses the memory of tensors, or writes to it."""
+def note_tensor(heap: Heap, x, written: bool) -> None:
+    """Note that the current stream of a GPU uses the memory of what is a tensor there, or writes to it."""
     facts = words_of(heap.words)
-    lists, mine, capturing = facts[LISTS], facts[MINE], facts[CAPTURING]
+    if isinstance(x, Tensor) and x.layout.memory is heap:
+        use(address_of_object(x._storage_.array), facts[LISTS], facts[MINE])
+        if facts[CAPTURING] != 0:
+            heap.seen(x, written)
+
+
+@native(cold=True)
+def note_uses(heap: Heap, tensors: Row, written: bool) -> None:
+    """The same of several."""
     for x in tensors:
-        if isinstance(x, Tensor) and x.layout.memory is not None:
-            use(address_of_object(x._storage_.array), lists, mine)
-            if capturing != 0:
-                heap.seen(x, written)
+        note_tensor(heap, x, written)
 
 
 # ---- launches ------------------------------------------------------------------------------------------------------------

@@ -57,7 +57,19 @@ if TYPE_CHECKING:
     from ..tensors.storage import CPU, Storage
     from ..tensors.tensor import Tensor
 
-__all__ = ["CHANGED", "TableWriter", "alias", "data", "fresh", "into", "next_seq", "of_thread", "seq_to_come", "tensor"]
+__all__ = [
+    "CHANGED",
+    "TableWriter",
+    "alias",
+    "data",
+    "fresh",
+    "into",
+    "launch_there",
+    "next_seq",
+    "of_thread",
+    "seq_to_come",
+    "tensor",
+]
 
 CHANGED = "launch: an operand changed its type or layout during the call. Hint: another thread assigned its data."
 MISCOUNTED = "launch: the plan expects other operand count"
@@ -189,6 +201,23 @@ def launch(plan: Plan, pointers: Words, outs: Row, operands: Row) -> None:
             refuse(plan, code)
         else:
             find_kernel(plan, pointers, outs)
+
+
+@native
+def launch_there(plan: Plan, pointers: Words, others: Row) -> None:
+    """Run the kernels of a plan of a GPU, whose pointers are filled in.
+
+    Args:
+        others: none: what they use is noted by whoever calls.
+    """
+    for _turn in range(3):  # as in ``launch``
+        if words_of(plan.record)[5] == ON_DEVICE:
+            code = launch_steps(plan, pointers, others, others)
+            if code == 0:
+                return
+            refuse(plan, code)
+        else:
+            find_kernel(plan, pointers, others)
 
 
 @native(cold=True)

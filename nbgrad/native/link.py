@@ -225,15 +225,18 @@ class Functions:
         recorded: Callable | None,
         mode: Any,
         stopped: Callable,
+        heaps: tuple,
+        rooms: tuple[int, ...],
     ) -> tuple[Callable, Callable]:
         """``call`` and ``run``: see ``Sequence``.
 
         Args:
             code: NOTE [Sequence words] of sequences.py.
-            size: bytes of a block.
+            size: bytes of a block; ``rooms``: of those on the GPUs of ``heaps``.
         """
         own = outs, layouts, kinds, constants, hosts, pack_words(size), np.dtype(np.uint8)
-        owner = Sequence(code, *own, names, cells, objects, pack_words(*flags), special, slow, recorded, mode, stopped)
+        there = heaps, pack_words(*rooms)
+        owner = Sequence(code, *own, names, cells, objects, pack_words(*flags), special, slow, recorded, mode, stopped, *there)
         return self.method(owner), self.method(owner, "run")
 
     def requester(self, heap: Any) -> Callable:

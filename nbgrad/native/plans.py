@@ -17,6 +17,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.errors import KernelError
+from ..base.open_sizes import OPEN, is_open
 from ..kernels.late import Code
 
 if TYPE_CHECKING:
@@ -33,12 +34,15 @@ __all__ = [
     "ElementwisePlan",
     "LateRecord",
     "MovementPlan",
+    "OpenRecord",
     "Plan",
     "behind",
     "complete",
     "is_on_device",
     "known",
     "pack_record",
+    "taken_apart",
+    "word_format",
 ]
 
 MOST_OPERANDS = 128  # pointers of a launch: to its parameters, results and operands
@@ -54,6 +58,9 @@ NUMBER_CODES = {
     "int16": 3,
     "int8": 3,
     "uint8": 3,
+    "uint16": 3,
+    "uint32": 3,
+    "uint64": 3,
     "complex64": 4,
     "complex128": 5,
 }
@@ -175,7 +182,7 @@ def is_on_device(record: bytes) -> bool:
     return record.lacks[1] == ON_DEVICE if type(record) is LateRecord else type(record) is DeviceRecord
 
 
-def is_late(address: int | Code) -> bool:
+def is_late(address: int | float | Code) -> bool:
     """Whether an address is yet to be found."""
     return type(address) is Code and address.found is None
 
@@ -190,9 +197,31 @@ def known(record: bytes) -> bytes:
     return record.packed or record if type(record) is LateRecord else record
 
 
+def taken_apart(record: bytes) -> tuple[Any, tuple[Any, ...]]:
+    """The kernel of a record, found now, and the kernel's own parameters."""
+    if isinstance(record, OpenRecord):
+        return record.given[0], tuple(record.given[6])
+    words = struct.unpack(f"{len(record) // 8}q", complete(record))
+    return words[0], words[8 + words[4] :]
+
+
 def behind(record: bytes, at: int) -> bytes | Callable[[], bytes]:
     """A record's parameters, which begin there; a function that gives them if they lack addresses."""
     return (lambda: complete(record)[at:]) if type(record) is LateRecord and record.holes else bytes(record[at:])
+
+
+class OpenRecord:
+    """A record of sizes that are open: what is to be packed, as ``pack_record`` was given it. There are no bytes to be read."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, *given: Any):
+        self.given = given
+
+
+def word_format(words: Sequence[Any]) -> str:
+    """How ``struct`` packs words of eight bytes."""
+    return "".join(["d" if type(x) is float else "q" for x in words]) if float in map(type, words) else f"{len(words)}q"
 
 
 def pack_record(
@@ -202,7 +231,7 @@ def pack_record(
     outs: int,
     codes: tuple[int, ...],
     flags: int,
-    params: bytes | Sequence[int | Code] = b"",
+    params: bytes | Sequence[int | float | Code] = b"",
     shared_from: int = 0,
     most: int = MOST_OPERANDS,
 ) -> bytes:
@@ -210,7 +239,7 @@ def pack_record(
 
     Args:
         address: of the kernel; where it is a ``Code`` that nobody has found yet, the record is late.
-        params: the kernel's own; as words if there are addresses among them.
+        params: the kernel's own, as words; a float is one of double precision. As bytes where they depend on no size.
         most: results and operands together are fewer.
 
     Raises:
@@ -220,9 +249,12 @@ def pack_record(
         raise KernelError(
             f"launch: {outs} results and {len(codes)} operands, expected fewer than {most} together. Hint: compute it in steps."
         )
-    words: Sequence[int | Code] = () if isinstance(params, bytes) else params
+    words: Sequence[int | float | Code] = () if isinstance(params, bytes) else params
+    if OPEN and any(map(is_open, (units, grain, flags, shared_from, *words))):
+        words = words or struct.unpack(f"{len(params) // 8}q", params)  # type: ignore[arg-type]
+        return OpenRecord(address, units, grain, outs, codes, flags, words, shared_from)  # type: ignore[return-value]
     tail = params if isinstance(params, bytes) else b""
-    pack = struct.Struct(f"{8 + len(codes) + len(words)}q").pack
+    pack = struct.Struct(f"{8 + len(codes)}q{word_format(words)}").pack
     given = units, grain, outs, len(codes)
     if not (is_late(address) or words and any(map(is_late, words))):
         return pack(address, *given, flags, shared_from, 0, *codes, *words) + tail

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Builder", "Recorder", "Viewer", "edge_of", "flows", "number_node", "requires_grad"]
 
-# ``flows`` and ``own_edge`` as Python runs them, which graph/edges.py enters: what they ask of a tensor its class may answer.
+# ``flows`` and ``own_edge`` as Python runs them, which graph/edges.py enters: what they ask of a tensor its class may answer. The
+# functions entered are plain ones, since of native ones machine code would be made here, which reads slots.
 flows_by_name: Any = None
 edge_by_name: Any = None
 

@@ -8,16 +8,18 @@ call has, then the steps, one behind the other. A step begins with what it is an
   HOST    which of ``hosts``, number of results; then for each the number of its address.
   FILL    which of ``hosts``, which gives so many integers; for each the number of an address and bytes from there.
   GUARD   address number and bytes of what was computed, which bits count, what they are expected to be.
+  DEVICE  which of ``hosts``, a plan of a GPU's, number of pointers; for each the number of an address and bytes from there.
   REPEAT  place of the words of a body, trips of the loop, the first and the one behind the last that are run here, then what
           NOTE [Moves] of repeats.py says: the number of addresses, bytes to where they are kept, number and bytes of the memory
           for that; for each address the moves.
 Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
-shared memory, then those of the results, of the operands, of the constants, of the words, and of what hosts return.
+shared memory, then those of the results, of the operands, of the constants, of the words, of the rooms, and of what hosts return.
 
 NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A
 sequence keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or by a call within
 the call, a new one is made. The block's first part holds the addresses, and numbers that are operands. A small one lies on the
-stack.
+stack. On each GPU there is a *room* for such values, which a run asks its heap for, and gives back at its end: the stream takes it
+again when what this run has launched is done.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .calls import recording
+from .heaps import MINE, Heap, device_array, note_tensor, note_uses
 from .language import Row, Words, bound, entry, native
-from .launches import CHANGED, array_of, data, make, put_number
+from .launches import CHANGED, array_of, data, launch_there, make, put_number
 from .places import note_write
+from .plans import Plan
 from .primitives import (
     address_of,
     address_of_bytes,
@@ -48,9 +52,9 @@ if TYPE_CHECKING:
     from ..graph.node import Node
     from ..tensors.tensor import Meta, Tensor
 
-__all__ = ["FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "are_bare", "count_writes", "may_write"]
+__all__ = ["DEVICE", "FILL", "GUARD", "HOST", "LAUNCH", "Sequence", "are_bare", "count_writes", "may_write"]
 
-LAUNCH, HOST, GUARD, FILL, REPEAT = 0, 1, 2, 3, 4
+LAUNCH, HOST, GUARD, FILL, REPEAT, DEVICE = 0, 1, 2, 3, 4, 5
 
 
 @bound
@@ -67,7 +71,7 @@ class Sequence:
         constants: tensors that the steps read beside the operands.
         constant_layouts: their layouts.
         hosts: ``host(block, results, held, operands) -> tuple of tensors``, steps in Python; behind the arrays in ``held`` lie the
-            results of the hosts before. ``host() -> tuple of integers`` of FILL.
+            rooms, and the results of the hosts before. ``host() -> tuple of integers`` of FILL; the plan of DEVICE.
         block: under 0 the memory that the steps share, while nobody uses it.
         size: how much of it there must be, as bytes of an int64; ``descr`` is NumPy's dtype of bytes.
         names: a dict or list of the program, a key, and the object that is expected there; the next three; and so on.
@@ -81,6 +85,7 @@ class Sequence:
         recorded: None, or ``recorded(*operands)``, called in the place of the steps.
         mode: the thread's modes.
         stopped: ``stopped()`` where a guard has stopped the steps.
+        heaps: those of the GPUs where steps are done; ``rooms``: bytes of the room on each, as int64 words.
     """
 
     MOST_OPERANDS = 1 << 20
@@ -104,6 +109,8 @@ class Sequence:
         "recorded",
         "mode",
         "stopped",
+        "heaps",
+        "rooms",
     )
     words: bytes
     outs: tuple
@@ -124,6 +131,8 @@ class Sequence:
     recorded: Any
     mode: Any
     stopped: Callable
+    heaps: tuple
+    rooms: bytes
 
     def __init__(
         self,
@@ -144,6 +153,8 @@ class Sequence:
         recorded,
         mode,
         end,
+        heaps,
+        rooms,
     ):
         self.words, self.outs, self.layouts, self.kinds, self.constants, self.hosts = words, outs, layouts, kinds, constants, hosts
         self.constant_layouts = tuple([x.layout for x in constants])
@@ -151,6 +162,7 @@ class Sequence:
         self.names, self.cells, self.objects, self.flags = names, cells, objects, flags
         self.special, self.slow, self.recorded, self.mode = special, slow, recorded, mode
         self.stopped = end
+        self.heaps, self.rooms = heaps, rooms
 
     def __call__(self, *operands):
         code = words_of(self.words)
@@ -308,6 +320,16 @@ def count_writes(targets: tuple, times: tuple) -> None:
         storage = target._storage_
         note_write(storage)
         storage.version = int(storage.version) + int(times[k])
+        if target.layout.memory is not None:
+            note_written(target)
+
+
+@native(cold=True)
+def note_written(target: Tensor) -> None:
+    """Note that the steps have written to a tensor on a GPU: replays of a graph do so again."""
+    heap = cast(Heap, target.layout.memory)
+    if words_of(heap.words)[MINE] != 0:
+        note_tensor(heap, target, True)
 
 
 @native
@@ -323,6 +345,8 @@ def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row)
     held: list | None = None
     if code[3] != 0:  # other threads may exchange what the tensors have while the lock is away
         held = arrays_of(outs, operands, sequence.constants)
+        if len(sequence.heaps) != 0:
+            take_rooms(sequence, table, number, outs, operands, held)
     given: tuple | None = None
     pointers, at, start = words(128), 5, address_of_bytes(sequence.words)
     for _step in range(code[1]):
@@ -344,6 +368,8 @@ def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row)
                 put_int64(table + 8 * code[at + 4 + k], data(value))
         elif kind == 4:
             repeat_step(code, at, table, start)
+        elif kind == 5:
+            device_step(sequence, code, at, table, operands[:0])
         elif kind == 3:
             source: Callable = sequence.hosts[code[at + 2]]
             numbers = cast(tuple, source())
@@ -358,6 +384,38 @@ def run_steps(sequence: Sequence, block, begin: int, outs: tuple, operands: Row)
                 return False
         at = at + size
     return number >= 0
+
+
+@native(cold=True)
+def device_step(sequence: Sequence, code: Words, at: int, table: int, others: Row) -> None:
+    """A step that is a plan of a GPU's; ``others``: as of ``launch_there``."""
+    pointers, pair = words(512), at + 4  # of tables, too
+    for k in range(code[at + 3]):
+        pointers[1 + k] = get_int64(table + 8 * code[pair]) + code[pair + 1]
+        pair = pair + 2
+    launch_there(cast(Plan, sequence.hosts[code[at + 2]]), pointers, others)
+
+
+@native(cold=True)
+def take_rooms(sequence: Sequence, table: int, number: int, outs: tuple, operands: Row, held) -> None:
+    """Ask for the rooms on GPUs, whose addresses stand behind that of the words; note what the current streams use.
+
+    Args:
+        number: of the words' address.
+        held: a list that holds the rooms while the run goes on.
+    """
+    rooms: list = held
+    for k in range(len(sequence.heaps)):
+        heap = cast(Heap, sequence.heaps[k])
+        memory = device_array(heap, words_of(sequence.rooms)[k])
+        rooms.append(memory)
+        put_int64(table + 8 * (number + 1 + k), array_data(memory))
+        if words_of(heap.words)[MINE] != 0:
+            note_uses(heap, operands, False)
+            for x in outs:
+                note_tensor(heap, x, True)
+            for x in sequence.constants:
+                note_tensor(heap, x, False)
 
 
 @native

@@ -89,6 +89,7 @@ from .loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
     _Loss as _Loss,  # of which programs make their own
+    _WeightedLoss as _WeightedLoss,
 )
 from .module import Module
 from .multihead import MultiheadAttention

@@ -36,7 +36,7 @@ def embedding_bag(
         offsets: shape ``(bags,)``, from 0 on and rising; with ``include_last_offset`` one more, the end.
         max_norm, norm_type, scale_grad_by_freq: as of ``embedding``.
         mode: "sum", "mean" or "max"; of an empty bag 0.
-        sparse: without effect: the gradient is dense, with the same numbers.
+        sparse: the gradient of ``weight`` is sparse, as of ``embedding``; not of mode "max".
         per_sample_weights: what rows are multiplied by, of the shape of ``input``; for "sum".
         padding_idx: a row that does not count.
 
@@ -65,7 +65,10 @@ def embedding_bag(
         if per_sample_weights.shape != input.shape:
             shapes = f"{list(per_sample_weights.shape)}, input {list(input.shape)}"
             raise ShapeError(f"embedding_bag: per_sample_weights are {shapes}, expected one shape.")
-    rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq)
+    if sparse and mode == "max":
+        raise NotSupportedError("embedding_bag: mode 'max' has no sparse gradient. Hint: sparse=False.")
+    left_out = padding_idx if sparse else None  # a dense gradient has zeros there anyway
+    rows = embedding(input, weight, left_out, max_norm, norm_type, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     counts = None

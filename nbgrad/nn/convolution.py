@@ -235,6 +235,9 @@ class _ConvTranspose(_ConvNd):
         return more
 
 
+_ConvTransposeNd = _ConvTranspose  # torch's name
+
+
 class ConvTranspose1d(_ConvTranspose):
     """The transpose of ``Conv1d``: see ``functional.conv_transpose1d``, and ``ConvTranspose2d``.
 

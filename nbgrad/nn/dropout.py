@@ -116,6 +116,9 @@ class Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
+_DropoutNd = Dropout  # torch's name for what all of them are
+
+
 class Dropout1d(Dropout):
     """While training, zero each channel of (N, C, L) or (C, L) with probability ``p`` and scale the others by ``1 / (1 - p)``.
 

@@ -1,6 +1,7 @@
 """Hooks of a Module, called before and after ``forward`` and with the gradients of its inputs and outputs.
 
-``Module._hooks_`` is None in a module without hooks, which never comes here.
+``Module._hooks_`` is None in a module without hooks, which never comes here. Where there are hooks of all modules (``EVERYWHERE``)
+the class has them under that name, for modules that have none of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..base.errors import ArgumentError, GradError
 from ..graph.edges import RemovableHandle
 from ..graph.node import Hooks
 
-__all__ = ["ForwardHook", "ModuleHooks"]
+__all__ = ["EVERYWHERE", "ForwardHook", "HookTable", "ModuleHooks"]
 
 
 class ForwardHook(NamedTuple):
@@ -52,27 +53,33 @@ class ModuleHooks:
         hooks.update(others)
         return handle
 
+    def all_of(self, kind: str) -> list[tuple[int, Any]]:
+        """The hooks of a kind: those of all modules, then the module's own."""
+        own = getattr(self, kind).items()
+        return [*own] if self is EVERYWHERE else [*getattr(EVERYWHERE, kind).items(), *own]
+
     def call(self, module: Any, args: tuple, kwargs: dict) -> Any:
         """``module.forward`` among the hooks. Those that are always to be called are, whatever is raised."""
         done: set[int] = set()
         result = None
         try:
             args, kwargs = self.prepared(module, args, kwargs)
-            watch = BackwardWatch(module, self) if self.before_backward or self.after_backward else None
+            watched = self.all_of("before_backward") or self.all_of("after_backward")
+            watch = BackwardWatch(module, self) if watched else None
             result = module.forward(*(args if watch is None else watch.inputs(args)), **kwargs)
-            for key, hook in list(self.after_forward.items()):
+            for key, hook in self.all_of("after_forward"):
                 done.add(key)
                 result = replaced(result, call_after(hook, module, args, kwargs, result))
             return result if watch is None else watch.outputs(result)
         except Exception:
-            for key, hook in list(self.after_forward.items()):
+            for key, hook in self.all_of("after_forward"):
                 if hook.always and key not in done:
                     call_after(hook, module, args, kwargs, result)
             raise
 
     def prepared(self, module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments of ``forward`` after the hooks that come before it."""
-        for hook in list(self.before_forward.values()):
+        for _, hook in self.all_of("before_forward"):
             if hook.with_kwargs:
                 new = hook.function(module, args, kwargs)
                 if new is not None:
@@ -83,6 +90,22 @@ class ModuleHooks:
                 new = hook.function(module, args)
                 args = args if new is None else new if isinstance(new, tuple) else (new,)
         return args, kwargs
+
+
+EVERYWHERE = ModuleHooks()
+
+
+class HookTable:
+    """An attribute of Module: the hooks of one kind, by the numbers of their handles, to be looked at, cleared or set anew."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __get__(self, module: Any, owner: Any = None) -> Any:
+        return self if module is None else getattr(module._own_hooks(), self.kind)
+
+    def __set__(self, module: Any, hooks: dict) -> None:
+        setattr(module._own_hooks(), self.kind, Hooks(hooks))
 
 
 def call_after(hook: ForwardHook, module: Any, args: tuple, kwargs: dict, result: Any) -> Any:
@@ -150,11 +173,11 @@ class BackwardWatch:
     def before(self, places: list[int], count: int, grads: tuple) -> tuple:
         """Call the pre-hooks with the gradients of the outputs; what they return goes into the module."""
         known = spread(places, grads, count)
-        for hook in list(self.hooks.before_backward.values()):
+        for _, hook in self.hooks.all_of("before_backward"):
             new = hook(self.module, known)
             known = known if new is None else checked("backward pre-hook", "grad_output", new, known)
         self.grad_outputs = known
-        if not self.inner and self.hooks.after_backward:
+        if not self.inner and self.hooks.all_of("after_backward"):
             self.without_inputs()
         return tuple(known[k] for k in places)
 
@@ -166,7 +189,7 @@ class BackwardWatch:
             stacklevel=2,
         )
         nothing = (None,) * self.count
-        for hook in list(self.hooks.after_backward.values()):
+        for _, hook in self.hooks.all_of("after_backward"):
             new = hook(self.module, nothing, self.grad_outputs)
             if new is not None and any(g is not None for g in (new if isinstance(new, tuple) else (new,))):
                 raise GradError("backward hook: no input requires grad, expected None, or None for each of them.")
@@ -176,7 +199,7 @@ class BackwardWatch:
         if self.grad_outputs is None:  # a pass of second order, or one from a place inside of the module
             return None
         known = spread(places, grads, self.count)
-        for hook in list(self.hooks.after_backward.values()):
+        for _, hook in self.hooks.all_of("after_backward"):
             new = hook(self.module, known, self.grad_outputs)
             known = known if new is None else checked("backward hook", "grad_input", new, known)
         self.grad_outputs = None

@@ -202,15 +202,22 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return in_features * field, out_features * field
 
 
+_calculate_fan_in_and_fan_out = fans  # torch's names, here and below
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    if mode not in ("fan_in", "fan_out"):
+        raise RangeError(f'init: mode is {mode!r}, expected "fan_in" or "fan_out".')
+    return fans(tensor)[mode == "fan_out"]
+
+
 def _xavier_std(tensor: Tensor, gain: float) -> float:
     fan_in, fan_out = fans(tensor)
     return gain * math.sqrt(2 / (fan_in + fan_out)) if fan_in + fan_out else 0.0
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    if mode not in ("fan_in", "fan_out"):
-        raise RangeError(f'init: mode is {mode!r}, expected "fan_in" or "fan_out".')
-    fan = fans(tensor)[mode == "fan_out"]
+    fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
 

@@ -76,12 +76,28 @@ class LazyModuleMixin(Module):
         self.__dict__["_initialize_hook"] = handle
 
     def _know(self: Any, **shapes: tuple[int, ...]) -> None:
-        """Give the parameters that wait these shapes, and all their first values."""
+        """Give the parameters that wait these shapes, and all their first values; none waits after a state was loaded."""
+        if not self.has_uninitialized_params():
+            return
         for name, shape in shapes.items():
             parameter = getattr(self, name)
             if isinstance(parameter, UninitializedParameter):
                 parameter.materialize(shape)
         self.reset_parameters()
+
+    def _prepare_for(self, state: Any, prefix: str, version: int | None) -> None:
+        """Parameters that wait for a shape take that of the state."""
+        super()._prepare_for(state, prefix, version)
+        for name, parameter in self._own("parameter"):
+            if isinstance(parameter, UninitializedParameter) and prefix + name in state:
+                parameter.materialize(nbgrad.asarray(state[prefix + name]).shape)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Parameters that wait for a shape are in the state as they are."""
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, parameter in self._own("parameter"):
+            if isinstance(parameter, UninitializedParameter):
+                destination[prefix + name] = parameter
 
     def has_uninitialized_params(self) -> bool:
         """Whether the shape of a parameter is still to be known.
@@ -103,7 +119,7 @@ class LazyModuleMixin(Module):
             raise ArgumentError(f"{type(module).__name__}: initialize_parameters left a parameter without a shape.")
         module.__dict__.pop("_initialize_hook").remove()
         if not any(vars(module._hooks_).values()):
-            module.__dict__["_hooks_"] = None  # calls go their short way
+            del module.__dict__["_hooks_"]  # calls go their short way
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
 
@@ -130,8 +146,6 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input: Tensor) -> None:
         """By the last size of the input."""
-        if not self.has_uninitialized_params():
-            return
         self.in_features = input.shape[-1]
         self._know(weight=(self.out_features, self.in_features), bias=(self.out_features,))
 
@@ -164,11 +178,27 @@ class _LazyNorm(LazyModuleMixin):
         module: Any = self
         if module.num_features:
             return
-        module.num_features = input.shape[0 if input.ndim < min(module.ranks) else 1]
+        self._have_channels(input.shape[0 if input.ndim < min(module.ranks) else 1])
+        if self.has_uninitialized_params():
+            self._know(weight=(module.num_features,), bias=(module.num_features,))
+        else:
+            module.reset_running_stats()
+
+    def _have_channels(self, count: int) -> None:
+        """Say how many channels there are, and have room for their statistics."""
+        module: Any = self
+        module.num_features = count
         for name in ("running_mean", "running_var"):
             if getattr(self, name) is not None:
-                setattr(self, name, getattr(self, name).new_zeros((module.num_features,)))
-        self._know(weight=(module.num_features,), bias=(module.num_features,))
+                setattr(self, name, getattr(self, name).new_zeros((count,)))
+
+    def _prepare_for(self, state: Any, prefix: str, version: int | None) -> None:
+        """The state says how many channels there are."""
+        module: Any = self
+        given = [nbgrad.asarray(state[prefix + name]) for name in ("weight", "running_mean") if prefix + name in state]
+        if given and not module.num_features:
+            self._have_channels(len(given[0]))
+        super()._prepare_for(state, prefix, version)
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):

@@ -28,8 +28,6 @@ class _Lazy(LazyModuleMixin):
     def initialize_parameters(self, input: Tensor, *rest: Any, **named: Any) -> None:
         """By the channels of the input."""
         module: Any = self
-        if not self.has_uninitialized_params():
-            return
         channels = input.shape[0 if input.ndim == module.count + 1 else 1]
         if channels % module.groups or module.out_channels % module.groups:
             raise RangeError(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import DimError, DTypeError
+from ..autograd.function import Function
+from ..base.errors import DimError, DTypeError, NotSupportedError
+from ..base.grad_mode import special, traces
 from ..ops.kinds import constant_number
 
 __all__ = ["embedding"]
@@ -29,13 +33,15 @@ def embedding(
         max_norm: rows that are looked up and longer than this are first scaled down to it, in place.
         norm_type: p of that norm.
         scale_grad_by_freq: divide the gradient of each row by how often it was looked up.
-        sparse: without effect: the gradient has all rows, of which the others are zeros; see ``optim.SparseAdam``.
+        sparse: the gradient of ``weight`` is a sparse tensor of the rows that were looked up, in their order; a row that comes
+            twice is there twice. See ``optim.SparseAdam``, ``SGD`` and ``Adagrad``, which take it.
 
     Returns:
         Tensor of shape ``(*input.shape, size)``.
 
     Raises:
-        DTypeError: the input is not of whole numbers. DimError: a number that is no row.
+        DTypeError: the input is not of whole numbers. DimError: a number that is no row. NotSupportedError: ``scale_grad_by_freq``
+        of a sparse gradient.
 
     >>> import nbgrad
     >>> embedding(nbgrad.tensor([1, 0]), nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
@@ -50,6 +56,11 @@ def embedding(
     if max_norm is not None:
         length, p = constant_number("embedding", "max_norm", max_norm), constant_number("embedding", "norm_type", norm_type)
         shorten(weight, flat, length, p)
+    if sparse and gives_sparse_gradient(weight):
+        if scale_grad_by_freq:
+            raise NotSupportedError("embedding: scale_grad_by_freq of a sparse gradient. Hint: sparse=False.")
+        out = SparseLookup.apply(weight, flat, padding_idx)
+        return out if single else out.reshape((*input.shape, weight.shape[1]))
     out = weight.index_select(0, flat)
     if scale_grad_by_freq:
         ones = weight.new_ones(flat.shape[0])
@@ -71,3 +82,30 @@ def shorten(weight: Tensor, rows: Tensor, max_norm: float, p: float) -> None:
     with nbgrad.no_grad():
         rows = nbgrad.unique(rows)
         weight.index_copy_(0, rows, nbgrad.renorm(weight.detach().index_select(0, rows), p, 0, max_norm))
+
+
+def gives_sparse_gradient(weight: Tensor) -> bool:
+    """Whether a look-up that is asked for a sparse gradient records one: not in graphs and transforms, which know dense ones."""
+    return weight.requires_grad and nbgrad.is_grad_enabled() and not traces and not special
+
+
+class SparseLookup(Function):
+    """Rows of a table, whose gradient is a sparse tensor of the rows that were looked up."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, rows: Tensor, padding_idx: int | None) -> Tensor:
+        """The rows."""
+        ctx.rows, ctx.shape = rows, tuple(weight.shape)
+        ctx.kept = None if padding_idx is None else (rows != padding_idx % weight.shape[0]).nonzero().squeeze(1)
+        return weight.index_select(0, rows)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        """Their cotangents at their numbers; without those of the padding row."""
+        from ..sparse.tensors import made, sparse_coo
+
+        rows = ctx.rows
+        if ctx.kept is not None:
+            rows, g = rows.index_select(0, ctx.kept), g.index_select(0, ctx.kept)
+        at = rows.reshape(1, -1).to(nbgrad.int64)
+        return made(sparse_coo, (at,), g, ctx.shape, at.shape[1] < 2), None, None

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError, NamingError, ShapeError
+from ..base.errors import ArgumentError, NamingError, RangeError
 from ..graph.edges import RemovableHandle
 from .buffers import Buffer
-from .hooks import ForwardHook, ModuleHooks
+from .conversions import Convertible
+from .hooks import ForwardHook, HookTable, ModuleHooks
+from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, Members, first_seen, join, registered, when_registered
+from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 
 __all__ = ["IncompatibleKeys", "Module"]
 
-# The kinds of registered attribute. A transient buffer moves with the module but is not in its state_dict.
-PARAMETER, BUFFER, TRANSIENT, MODULE = "parameter", "buffer", "transient buffer", "module"
-BUFFERS = (BUFFER, TRANSIENT)
 
-
-class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` found on one side only; both lists are empty after a strict load."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-
-class Module:
+class Module(Stateful, Convertible):
     """A function with parameters. Subclass it, assign parameters and modules as attributes, and define ``forward``.
 
     NOTE [Registration]: the value of a registered attribute lives in the instance's ``__dict__`` like any other, and
@@ -76,6 +63,22 @@ class Module:
         if self._hooks_ is not None:
             return self._hooks_.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
+
+    _call_impl = __call__  # torch's name
+
+    def compile(self, **options: Any) -> None:
+        """Compile ``forward`` where it is, so that every call of this module is compiled; hooks are called around it.
+
+        Args:
+            options: those of ``nbgrad.compile``, which gives a compiled module beside this one.
+
+        >>> import nbgrad
+        >>> layer = nbgrad.nn.Linear(2, 1, bias=False)
+        >>> layer.compile()
+        >>> layer(nbgrad.zeros(3, 2)).tolist()
+        [[0.0], [0.0], [0.0]]
+        """
+        self.__dict__["forward"] = nbgrad.compile(self.forward, **options)
 
     # Hooks
 
@@ -123,9 +126,13 @@ class Module:
 
     def _own_hooks(self) -> ModuleHooks:
         """The module's hooks, made on first use."""
-        if self._hooks_ is None:
+        if self.__dict__.get("_hooks_") is None:  # the class has those of all modules
             self.__dict__["_hooks_"] = ModuleHooks()
         return self._hooks_  # type: ignore[return-value]
+
+    register_backward_hook = register_full_backward_hook
+    _forward_pre_hooks, _forward_hooks = HookTable("before_forward"), HookTable("after_forward")  # torch's names
+    _backward_pre_hooks, _backward_hooks = HookTable("before_backward"), HookTable("after_backward")
 
     # Registration
 
@@ -135,22 +142,41 @@ class Module:
         if kind is None and isinstance(value, Buffer):
             kind = BUFFER if vars(value)["persistent"] else TRANSIENT
         if kind:
+            if when_registered[kind]:
+                value = registered(self, name, value, kind)
             self._kinds_[name] = kind
         elif name in self._kinds_:
-            _check_kind(f"{type(self).__name__}.{name}", self._kinds_[name], value)
+            self._replace_own(name, value)
+            return
         object.__setattr__(self, name, value)
+
+    def _replace_own(self, name: str, value: Any) -> None:
+        """Let ``value``, or None, be the attribute ``name``, which is registered and stays of its kind."""
+        kind = self._kinds_[name]
+        check_kind(f"{type(self).__name__}.{name}", kind, value)
+        object.__setattr__(self, name, registered(self, name, value, kind) if when_registered[kind] else value)
+
+    if not TYPE_CHECKING:  # a checker would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for names that are not there, by subclasses as well that look elsewhere then."""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes of a copy or a pickle. Here, so that no ``__getattr__`` is asked for it, and for ``super()``."""
+        self.__dict__.update(state)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
         self._kinds_.pop(name, None)
 
-    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """Make ``parameter`` the attribute ``name``; None declares a parameter that the module does without.
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Make ``param`` the attribute ``name``; None declares a parameter that the module does without.
 
         Raises:
             ArgumentError: not a Parameter. NamingError: ``name`` is taken or is no name; a KeyError too.
         """
-        self._register(name, parameter, PARAMETER)
+        self._register(name, param, PARAMETER)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Make ``tensor`` the attribute ``name``: state that is no parameter, converted by ``to`` and, if
@@ -183,7 +209,9 @@ class Module:
                 f"{owner}: the attribute {name!r} exists and is {'a ' + present if present else f'no {kind}'}. "
                 f"Hint: choose another name, or delete the attribute before registering a {kind}."
             )
-        _check_kind(f"{owner}.{name}", kind, value)
+        check_kind(f"{owner}.{name}", kind, value)
+        if when_registered[kind]:
+            value = registered(self, name, value, kind)
         self._kinds_[name] = kind
         object.__setattr__(self, name, value)
 
@@ -206,22 +234,44 @@ class Module:
     def _modules(self) -> Members:
         return Members(self, MODULE)
 
+    @property
+    def _non_persistent_buffers_set(self) -> set[str]:
+        return {name for name, kind in self._kinds_.items() if kind == TRANSIENT}
+
     def _get_name(self) -> str:
         return type(self).__name__
 
-    def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """The module itself and all below it, with dotted names; a shared module once unless told otherwise."""
-        return _first_seen(self._walk(prefix), remove_duplicate)
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """The module itself and all below it, with dotted names; a shared module once unless told otherwise.
+
+        Args:
+            memo: modules that are passed over; those that were given out are added.
+        """
+        memo = set() if memo is None else memo
+        for name, module in self._walk(prefix):
+            if not (remove_duplicate and module in memo):
+                memo.add(module)
+                yield name, module
 
     def _walk(self, prefix: str) -> Iterator[tuple[str, Module]]:
         yield prefix, self
         for name, module in self._own(MODULE):
-            yield from module._walk(_join(prefix, name))
+            yield from module._walk(join(prefix, name))
 
     def _named(self, prefix: str, recurse: bool, remove_duplicate: bool, *kinds: str) -> Iterator[tuple[str, Any]]:
-        modules = self.named_modules(prefix) if recurse else [(prefix, self)]
-        members = ((_join(path, name), value) for path, module in modules for name, value in module._own(*kinds))
-        return _first_seen(members, remove_duplicate)
+        return self._named_members(lambda module: module._own(*kinds), prefix, recurse, remove_duplicate)
+
+    def _named_members(
+        self, get_members_fn: Callable, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """What ``get_members_fn(module)`` gives, pairs of names and objects, of each module, with dotted names; no None."""
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        found = (
+            (join(path, name), value) for path, module in modules for name, value in get_members_fn(module) if value is not None
+        )
+        return first_seen(found, remove_duplicate)
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -235,7 +285,7 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules directly below, with their names."""
-        return _first_seen(self._own(MODULE), True)
+        return first_seen(self._own(MODULE), True)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Every parameter once: what an optimizer takes."""
@@ -249,9 +299,9 @@ class Module:
         """The modules directly below, each once."""
         return (module for _, module in self.named_children())
 
-    def modules(self) -> Iterator[Module]:
-        """The module itself and all below it, each once."""
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """The module itself and all below it, each once unless told otherwise."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def get_submodule(self, target: str) -> Module:
         """The module below with the dotted name ``target``; the module itself for "".
@@ -267,6 +317,30 @@ class Module:
         for name in target.split(".") if target else []:
             module = module._member(name, target, MODULE)
         return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put ``module`` in the place of the module below with the dotted name ``target``, which need not be there.
+
+        Args:
+            strict: it must be there.
+
+        Raises:
+            RangeError: an empty name. AttributeError: the module that it is to be a part of is not there, or itself if ``strict``.
+
+        >>> from nbgrad import nn
+        >>> model = nn.Sequential(nn.Sequential(nn.Tanh()))
+        >>> model.set_submodule("0.0", nn.ReLU())
+        >>> model[0][0]
+        ReLU()
+        """
+        if not target:
+            raise RangeError("set_submodule: target is empty, expected the dotted name of a module below.")
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if strict:
+            owner._member(name, target, MODULE)
+        check_kind(f"{type(owner).__name__}.{name}", MODULE, module)
+        setattr(owner, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter with the dotted name ``target``.
@@ -304,144 +378,6 @@ class Module:
         fn(self)
         return self
 
-    # State
-
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name.
-
-        Args:
-            destination: a dictionary to put them into, and to return.
-            prefix: stands before every name as it is: "net." with its dot.
-
-        Returns:
-            Detached tensors that share memory with the module's; the tensors themselves if ``keep_vars``.
-        """
-        state = {} if destination is None else destination
-        state.update({prefix + name: tensor if keep_vars else tensor.detach() for name, tensor in self._named_state()})
-        return state
-
-    def _named_state(self) -> Iterator[tuple[str, Tensor]]:
-        """Module by module, parameters before buffers; every name of a shared tensor."""
-        for path, module in self._walk(""):
-            for kind in (PARAMETER, BUFFER):
-                for name, tensor in module._own(kind):
-                    yield _join(path, name), tensor
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
-        """Copy ``state_dict`` into the parameters and persistent buffers, in place. An error leaves all as it was.
-
-        Args:
-            state_dict: by dotted name, tensors or NumPy arrays of the same shapes; dtypes are converted.
-            strict: refuse missing and unexpected names. Shapes must fit in either case.
-            assign: let the tensors of ``state_dict`` take the place of the module's, with dtypes of their own, rather than be
-                copied. What they replace is no longer trained: make optimizers afterwards.
-
-        Returns:
-            The names that are missing from ``state_dict``, and those that this module does not have.
-
-        Raises:
-            ShapeError: a name or a shape does not fit; the message lists all that do not.
-        """
-        if not isinstance(state_dict, Mapping):
-            raise ArgumentError(f"load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
-        own = dict(self._named_state())
-        given = {name: nbgrad.asarray(state_dict[name]) for name in own if name in state_dict}
-        keys = IncompatibleKeys([name for name in own if name not in given], [name for name in state_dict if name not in own])
-        problems = list(_misfits(own, given))
-        if strict:
-            problems = [
-                *(f"missing: {name} {tuple(own[name].shape)}" for name in keys.missing_keys),
-                *(f"unexpected: {name}" for name in keys.unexpected_keys),
-                *problems,
-            ]
-        if problems:
-            raise ShapeError(
-                f"load_state_dict: the state does not fit {type(self).__name__}:\n    "
-                + "\n    ".join(problems)
-                + "\nHint: strict=False permits missing and unexpected names, never another shape."
-            )
-        with nbgrad.no_grad():
-            for name, value in given.items():
-                if assign:
-                    self._assign(name, own[name], value)
-                else:
-                    own[name].copy_(value)
-        return keys
-
-    def _assign(self, name: str, old: Tensor, new: Tensor) -> None:
-        """Put ``new`` in the place of ``old``, the attribute with the dotted name ``name``."""
-        if isinstance(old, Parameter):
-            new = new if isinstance(new, Parameter) else Parameter(new)
-            new.requires_grad_(old.requires_grad)
-        path, _, own_name = name.rpartition(".")
-        setattr(self.get_submodule(path), own_name, new)
-
-    def to(self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Any:
-        """Convert parameters, their gradients and buffers, in place: the Parameter objects stay the same.
-
-        Args:
-            targets: a dtype, a device, both, or a tensor that has them.
-            non_blocking: accepted.
-            dtype: a floating or complex dtype; what is integer or boolean keeps its own.
-            device: where the tensors shall be.
-
-        Returns:
-            self.
-
-        Raises:
-            ArgumentError: ``dtype`` is neither floating nor complex.
-        """
-        for target in targets:
-            if isinstance(target, type(nbgrad.float32)):
-                dtype = target
-            elif isinstance(target, Tensor):
-                dtype, device = target.dtype, target.device
-            elif target is not None and not isinstance(target, bool):
-                device = target
-        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise ArgumentError(f"to: expected a floating or complex dtype, got {dtype}.")
-        return self._convert(lambda tensor: _converted(tensor, dtype, device))
-
-    def float(self) -> Any:
-        """``to(float32)``."""
-        return self.to(nbgrad.float32)
-
-    def double(self) -> Any:
-        """``to(float64)``."""
-        return self.to(nbgrad.float64)
-
-    def half(self) -> Any:
-        """``to(float16)``."""
-        return self.to(nbgrad.float16)
-
-    def bfloat16(self) -> Any:
-        """``to(bfloat16)``."""
-        return self.to(nbgrad.bfloat16)
-
-    def type(self, dst_type: Any) -> Any:
-        """``to(dst_type)``, a dtype."""
-        return self.to(dtype=dst_type)
-
-    def cpu(self) -> Any:
-        """``to("cpu")``."""
-        return self.to(device="cpu")
-
-    def cuda(self, device: Any = None) -> Any:
-        """``to("cuda")``, or to the GPU with that number."""
-        return self.to(device="cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
-
-    def _convert(self, fn: Callable[[Tensor], Tensor]) -> Any:
-        for parameter in self.parameters():
-            data, grad = fn(parameter.data), parameter.grad
-            grad = None if grad is None else fn(grad.detach())
-            # The gradient must fit its parameter at every moment, so there is none in between.
-            parameter.grad = None
-            parameter.data, parameter.grad = data, grad
-        for module in self.modules():
-            for name, buffer in module._own(*BUFFERS):
-                module.__dict__[name] = fn(buffer)
-        return self
-
     # Modes
 
     def train(self, mode: bool = True) -> Any:
@@ -452,8 +388,9 @@ class Module:
         """
         if not isinstance(mode, bool):
             raise ArgumentError(f"train: expected a bool, got {type(mode).__name__}.")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for module in self.children():
+            module.train(mode)  # which a class may define otherwise, to keep what is frozen as it is
         return self
 
     def eval(self) -> Any:
@@ -464,12 +401,6 @@ class Module:
         """Set ``requires_grad`` of every parameter; returns self."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
-        return self
-
-    def share_memory(self) -> Any:
-        """Move parameters and buffers to memory that other processes can see (``Tensor.share_memory_``); returns self."""
-        for x in (*self.parameters(), *self.buffers()):
-            x.share_memory_()
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -503,40 +434,7 @@ def runs(texts: list[str]) -> Iterator[str]:
         start += count
 
 
-class Members(MutableMapping):
-    """The attributes of a module that are of some kinds, by name, also those that are None; writing to it writes to the module."""
-
-    def __init__(self, owner: Module, *kinds: str) -> None:
-        self.owner, self.kinds = owner, kinds
-
-    def __getitem__(self, name: str) -> Any:
-        if self.owner._kinds_.get(name) not in self.kinds:
-            raise KeyError(name)
-        return self.owner.__dict__[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        present = self.owner._kinds_.get(name)
-        if present in self.kinds:
-            _check_kind(f"{type(self.owner).__name__}.{name}", present, value)
-            object.__setattr__(self.owner, name, value)
-        else:
-            self.owner._register(name, value, self.kinds[0])
-
-    def __delitem__(self, name: str) -> None:
-        self[name]
-        delattr(self.owner, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([name for name, kind in self.owner._kinds_.items() if kind in self.kinds])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
-def _check_kind(target: str, kind: str, value: Any) -> None:
+def check_kind(target: str, kind: str, value: Any) -> None:
     """Refuse a value that an attribute registered as ``kind`` cannot take; None is always permitted.
 
     Raises:
@@ -554,31 +452,3 @@ def unusual(module: Module, **usual: Any) -> list[str]:
     """``name=value`` of the settings that the module has and that are not the usual ones, for ``extra_repr``."""
     found = {name: getattr(module, name, value) for name, value in usual.items()}
     return [f"{name}={value}" for name, value in found.items() if value != usual[name]]
-
-
-def _join(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
-
-
-def _first_seen(members: Any, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-    """``(name, object)`` pairs, without those whose object came before."""
-    seen: set[int] = set()
-    for name, member in members:
-        if not (remove_duplicate and id(member) in seen):
-            seen.add(id(member))
-            yield name, member
-
-
-def _misfits(own: dict[str, Tensor], given: dict[str, Tensor]) -> Iterator[str]:
-    """One line for every name whose shapes differ."""
-    for name, value in given.items():
-        if value.shape != own[name].shape:
-            yield f"shape: {name} is {tuple(own[name].shape)} here and {tuple(value.shape)} in the state"
-
-
-def _converted(tensor: Tensor, dtype: Any, device: Any) -> Tensor:
-    """``tensor`` with another device and, if it holds floating or complex numbers, another dtype."""
-    options = {} if device is None else {"device": device}
-    if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
-        options["dtype"] = dtype
-    return tensor.to(**options) if options else tensor

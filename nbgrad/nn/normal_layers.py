@@ -30,6 +30,7 @@ class _BatchNorm(Module):
         running_mean, running_var, num_batches_tracked: buffers, used after ``eval()``; None without ``track_running_stats``.
     """
 
+    _version = 2  # the first one did not count batches
     ranks: Sequence[int] = ()
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -74,6 +75,11 @@ class _BatchNorm(Module):
             self.num_batches_tracked.add_(1)
         return out
 
+    def _prepare_for(self, state: Any, prefix: str, version: int | None) -> None:
+        """States of the first version, and those that do not say, may have counted no batches."""
+        if self.num_batches_tracked is not None and (version is None or version < 2):
+            state.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+
     def reset_running_stats(self) -> None:
         """Forget the batches that were seen."""
         if self.running_mean is not None and self.running_var is not None:
@@ -92,6 +98,9 @@ class _BatchNorm(Module):
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
+
+
+_NormBase = _BatchNorm  # torch's name
 
 
 class BatchNorm1d(_BatchNorm):

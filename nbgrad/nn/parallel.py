@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..base.errors import ShapeError
+from ..base.errors import NotSupportedError, ShapeError
 from .module import Module
 from .normal_layers import _BatchNorm
 
-__all__ = ["DataParallel", "SyncBatchNorm"]
+__all__ = ["DataParallel", "DistributedDataParallel", "SyncBatchNorm"]
 
 
 class DataParallel(Module):
@@ -32,6 +32,19 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What the module gives."""
         return self.module(*inputs, **kwargs)
+
+
+class DistributedDataParallel(Module):
+    """Not there: a class that nothing is an instance of, for programs that ask.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotSupportedError(
+            "DistributedDataParallel: there are no process groups. Hint: ask nbgrad.distributed.is_available()."
+        )
 
 
 class SyncBatchNorm(_BatchNorm):

@@ -166,6 +166,9 @@ def copies(layer: Module, count: int) -> ModuleList:
     return ModuleList([deepcopy(layer) for _ in range(count)])
 
 
+_get_clones, _get_activation_fn = copies, activation_of  # torch's names
+
+
 class TransformerEncoder(Module):
     """Copies of a layer, one after the other.
 

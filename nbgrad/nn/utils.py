@@ -17,6 +17,7 @@ from ..dispatch.updates import fused_updates, in_tables
 from ..methods.namespaces import module_below
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
@@ -103,6 +104,9 @@ def clip_grad_norm_(
             )
         _scale(grads, max_norm, norm)
     return norm
+
+
+clip_grad_norm = clip_grad_norm_  # torch's older name
 
 
 def _total_norm(grads: list[Any], p: float) -> Any:

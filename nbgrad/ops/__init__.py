@@ -22,6 +22,7 @@ from . import (  # noqa: F401
     recurrent,
     reduce,
     scatter,
+    sparse,
     special,
     spectra,
     standardise,

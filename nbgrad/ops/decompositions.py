@@ -101,35 +101,47 @@ def require_gauge(name: str, imaginary, what: str) -> None:
         )
 
 
+def found_in(out, strict: bool):
+    """Results, with 0 for what singular matrices lack, on which nothing depends."""
+    return out if strict else scalar.where(scalar.eq(out, out), out, 0)
+
+
+def inverse_cotangent(g, adjoint):
+    """-x^-H g x^-H."""
+    return -(adjoint @ g @ adjoint)
+
+
 # ---- inverses and determinants -----------------------------------------------------------------------------------------
 
 general(
     "inverse_matrix",
-    lambda x: x,
-    {"x": lambda g, out: -(h(out) @ g @ h(out))},
+    lambda x, strict: x,
+    {"x": lambda g, out, strict: inverse_cotangent(g, h(found_in(out, strict)))},
     **INTERNAL,
     node="LinalgInvExBackward0",
     public="linalg.inv",
-    doc="The inverse.",
+    doc="The inverse; NaN of a singular matrix, unless strict.",
 )
 general(
     "singular_order",
-    lambda x: x,
+    lambda x, found: x,
     None,
+    operands=("x", "found"),
     **INTERNAL,
     public="linalg.inv_ex",
-    doc="The order of the first leading part without a pivot, 0 if the matrix has an inverse.",
+    doc="The order of the first leading part without a pivot; 0 if the matrix has an inverse, as where what was found by it is "
+    "finite.",
 )
 general(
     "solve_system",
-    lambda x, y: x,
-    {"y": lambda g, x: scalar.solve_system(h(x), g)},
-    after={"x": ("y", lambda w, out: -(w @ h(out)))},
+    lambda x, y, strict: x,
+    {"y": lambda g, x, strict: found_in(scalar.solve_system(h(x), g, False), strict)},
+    after={"x": ("y", lambda w, out, strict: -(w @ h(found_in(out, strict))))},
     operands=("x", "y"),
     **INTERNAL,
     node="LinalgSolveExBackward0",
     public="linalg.solve",
-    doc="The z with x @ z = y.",
+    doc="The z with x @ z = y; NaN of a singular matrix, unless strict.",
 )
 
 
@@ -217,7 +229,7 @@ def phase_cotangent(g, x, out):
     along = real_part(g.select(-1, 1))
     if x.dtype.is_complex:
         along = along + (scalar.conj_physical(g.select(-1, 0)) * out.select(-1, 0)).imag * -1j
-    return along.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x))
+    return along.unsqueeze(-1).unsqueeze(-1) * h(scalar.inverse_matrix(x, False))
 
 
 general(
@@ -300,11 +312,12 @@ general(
 )
 general(
     "cholesky_info",
-    lambda x: x,
+    lambda x, found: x,
     None,
+    operands=("x", "found"),
     **INTERNAL,
     public="linalg.cholesky_ex",
-    doc="The order of the first leading part that is not positive definite, 0 if all are.",
+    doc="The order of the first leading part that is not positive definite, 0 if all are, as they are where the factor is finite.",
 )
 
 
@@ -570,7 +583,7 @@ def eig_cotangent(g, out, x_shape, x_dtype):
     inner = inner - h(v) @ (v * real_part(inner.diagonal(0, -2, -1)).unsqueeze(-2))
     w = scalar.conj_physical(w)
     inner = on_diagonal(g_w) + without_diagonal(inner / eigenvalue_gaps(w, w))
-    return in_kind(scalar.solve_system(h(v), inner @ h(v)), x_dtype)
+    return in_kind(scalar.solve_system(h(v), inner @ h(v), True), x_dtype)
 
 
 general(
@@ -587,7 +600,7 @@ general(
 def eigvals_cotangent(g, x, x_shape, x_dtype, known=None):
     """V^-H diag(g) V^H."""
     v = eigh_parts(known_or(known, lambda: scalar.eig_row(x)), x_shape[-1])[0]
-    return in_kind(scalar.solve_system(h(v), g.unsqueeze(-1) * h(v)), x_dtype)
+    return in_kind(scalar.solve_system(h(v), g.unsqueeze(-1) * h(v), True), x_dtype)
 
 
 general(

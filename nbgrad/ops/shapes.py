@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 from operator import index
+from typing import Any
 
 from ..base.errors import ArgumentError, DimError, RangeError, ShapeError
+from ..base.open_sizes import OPEN, OpenSize
 
 __all__ = [
     "sizes",
@@ -53,7 +55,7 @@ def sizes(args: tuple) -> tuple:
     return args
 
 
-def as_int(value) -> int:
+def as_int(value) -> Any:
     """A dimension, a size or a number of elements; a truth value is none of them: ``sum(True)`` meant something else.
 
     Raises:
@@ -61,7 +63,7 @@ def as_int(value) -> int:
     """
     if value is True or value is False:
         raise TypeError
-    return index(value)
+    return value if type(value) is OpenSize else index(value)
 
 
 def wrap(op: str, dim: int, ndim: int) -> int:
@@ -263,11 +265,29 @@ def sliced(x, dim, start, end, step):
     stride = strides[dim]
     if start is None and step is None and type(end) is int and 0 <= end <= shape[0] and len(shape) == 1:
         return (end,), strides, 0  # the first ones of a row
-    start, stop, step = slice(start, end, step).indices(shape[dim])
+    start, stop, step = (open_bounds if OPEN else slice_bounds)(start, end, step, shape[dim])
     length = -(-(stop - start) // step) if stop > start else 0
     if len(shape) == 1:
         return (length,), (stride * step,), start * stride
     return ((*shape[:dim], length, *shape[dim + 1 :]), (*strides[:dim], stride * step, *strides[dim + 1 :]), start * stride)
+
+
+def slice_bounds(start, end, step, size):
+    """``(start, stop, step)`` of a slice of so many elements, by Python's rules."""
+    return slice(start, end, step).indices(size)
+
+
+def open_bounds(start, end, step, size):
+    """The same for a positive step, of numbers that may be open: ``slice`` takes none."""
+
+    def bound(at, usual):
+        if at is None:
+            return usual
+        at = as_int(at)
+        at = at + size if at < 0 else at
+        return 0 if at < 0 else size if at > size else at
+
+    return bound(start, 0), bound(end, size), 1 if step is None else as_int(step)
 
 
 def selected(x, dim, index):

@@ -12,6 +12,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, NotSupportedError, RangeError, ShapeError, require_callable
 from ..nn.utils import listed
+from .constraints import constraints_of
 from .ruled import in_a_row, out_of_a_row
 
 __all__ = ["scipy_minimize"]
@@ -28,6 +29,7 @@ def scipy_minimize(
     method: str | None = None,
     *,
     bounds: Any = None,
+    constraints: Any = None,
     tol: float | None = None,
     callback: Callable | None = None,
     options: dict[str, Any] | None = None,
@@ -43,6 +45,10 @@ def scipy_minimize(
         method: of ``scipy.optimize.minimize``, as ``"L-BFGS-B"``, ``"Newton-CG"``, ``"Nelder-Mead"``; None: SciPy's choice.
         bounds: a pair of the least and the greatest value, numbers or tensors that broadcast, None for no bound; or one such pair,
             or None, for each parameter; or SciPy's ``Bounds`` of all elements in a row.
+        constraints: one or several, for ``"trust-constr"``, ``"SLSQP"`` and ``"COBYLA"``: SciPy's ``NonlinearConstraint(fun, least,
+            greatest)`` or dicts ``{"type": "eq", "fun": fun}`` (``"ineq"``: 0 or more), where ``fun()`` gives a tensor, or several,
+            computed from ``params``; Jacobians and Hessians are backward passes. A ``LinearConstraint``, and one whose ``fun``
+            takes an argument, is SciPy's own, of all elements in a row.
         tol, callback, options: as of ``scipy.optimize.minimize``.
 
     Returns:
@@ -50,8 +56,8 @@ def scipy_minimize(
 
     Raises:
         NotSupportedError: SciPy is not installed. ArgumentError: ``fn`` is no function or gives no tensor; a parameter is none that
-            requires grad. ShapeError: the loss has several elements; bounds do not broadcast. RangeError: a least value above the
-            greatest.
+            requires grad; a constraint is none. ShapeError: the loss has several elements; bounds do not broadcast.
+            RangeError: a least value above the greatest.
         What ``fn`` raises; the parameters are where they were then.
 
     Source: ``scipy.optimize.minimize``.
@@ -61,11 +67,16 @@ def scipy_minimize(
     >>> result = nbgrad.optim.scipy_minimize(lambda: ((x - 1) ** 2).sum(), x, "Newton-CG")
     >>> result.success, x.detach()
     (True, tensor([1., 1.]))
+
+    >>> ball = {"type": "ineq", "fun": lambda: 1 - x.square().sum()}
+    >>> nbgrad.optim.scipy_minimize(lambda: ((x - 1) ** 2).sum(), x, constraints=ball).success, x.detach()
+    (True, tensor([0.7071, 0.7071]))
     """
     optimize = scipys()
     require_callable("scipy_minimize", fn)
     problem = Problem(fn, [params] if isinstance(params, Tensor) else listed("scipy_minimize", params))
     name = method.lower() if isinstance(method, str) else "bfgs" if method is None else ""
+    limits = {} if constraints is None else {"constraints": constraints_of(problem, constraints, optimize, name == "trust-constr")}
     given: dict[str, Any] = {"jac": True} if name in WITH_GRADIENT or not isinstance(method, str) else {}
     if name in WITH_PRODUCT:
         given["hessp"] = problem.product
@@ -82,6 +93,7 @@ def scipy_minimize(
             callback=callback,
             options=options,
             **given,
+            **limits,
         )
     except BaseException:
         problem.move(start)
@@ -107,7 +119,8 @@ class Problem:
     """A function of parameters, as one of all their elements in a row.
 
     Attributes:
-        at: where ``gradients`` were computed, with their history.
+        moves: how often the parameters were moved; the last time to ``place``, by writes that made them ``versions``.
+        at: after which move ``gradients`` were computed, with their history.
     """
 
     def __init__(self, fn: Callable[[], Tensor], params: Sequence[Any]) -> None:
@@ -117,21 +130,30 @@ class Problem:
             if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
                 raise ArgumentError(f"scipy_minimize: params[{position}] is {described(p)}, expected a leaf that requires grad.")
         self.fn, self.params = fn, list(params)
-        self.at: np.ndarray | None = None
+        self.at, self.moves = -1, 0
+        self.place: np.ndarray | None = None
+        self.versions: list[int] = []
         self.gradients: list[Tensor] = []
 
     # ---- between parameters and vectors ----------------------------------------------------------------------------------
 
     def vector(self) -> np.ndarray:
         """All elements of the parameters in a row."""
-        return flat([p.detach() for p in self.params])
+        return self.flat([p.detach() for p in self.params])
 
     def move(self, vector: np.ndarray) -> None:
-        """Put the parameters there; a history of where they were is of no use then."""
-        self.at = None
+        """Put the parameters there, unless they are: a history of where they were is of no use then."""
+        if self.place is not None and np.array_equal(self.place, vector) and self.versions == [p._version for p in self.params]:
+            return
         with nbgrad.no_grad():
             for p, part in zip(self.params, out_of_a_row(nbgrad.tensor(vector, device="cpu"), self.params)):
                 p.copy_(part)
+        self.moves, self.place, self.versions = self.moves + 1, vector.copy(), [p._version for p in self.params]
+
+    @staticmethod
+    def flat(tensors: Iterable[Tensor]) -> np.ndarray:
+        """All elements in a row, as SciPy takes them."""
+        return np.concatenate([in_a_row(x.detach()).cpu().to(nbgrad.float64).numpy() for x in tensors])
 
     # ---- what SciPy asks for -----------------------------------------------------------------------------------------------
 
@@ -154,7 +176,7 @@ class Problem:
         """The loss, and its gradient."""
         with nbgrad.enable_grad():
             loss = self.evaluated(vector)
-            return loss.item(), flat(self.derivatives(loss))
+            return loss.item(), self.flat(self.derivatives(loss))
 
     def derivatives(self, of: Tensor, along: Tensor | None = None, **options: Any) -> list[Tensor]:
         """Derivatives by all parameters; zeros by those that ``of`` does not depend on."""
@@ -162,18 +184,23 @@ class Problem:
             return [nbgrad.zeros_like(p) for p in self.params]
         return [*nbgrad.grad(of, self.params, along, allow_unused=True, materialize_grads=True, **options)]
 
-    def differentiated(self, vector: np.ndarray) -> Tensor:
-        """The gradient there, all parameters in a row, with its history."""
-        if self.at is None or not np.array_equal(self.at, vector):
-            self.gradients, self.at = self.derivatives(self.evaluated(vector), create_graph=True), vector.copy()
-        return nbgrad.cat([in_a_row(g) for g in self.gradients])
+    def differentiated(self, vector: np.ndarray) -> list[Tensor]:
+        """The gradients there, with their history."""
+        self.move(vector)
+        if self.at != self.moves:
+            self.gradients, self.at = self.derivatives(self.evaluated(vector), create_graph=True), self.moves
+        return self.gradients
+
+    def along(self, gradients: list[Tensor], direction: np.ndarray) -> np.ndarray:
+        """The derivative of the gradients' product with a direction."""
+        gradient = nbgrad.cat([in_a_row(g) for g in gradients])
+        along = nbgrad.tensor(direction, dtype=gradient.dtype, device=gradient.device)
+        return self.flat(self.derivatives(gradient, along, retain_graph=True))
 
     def product(self, vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """The Hessian there times a direction: the derivative of the gradient's product with it."""
         with nbgrad.enable_grad():
-            gradient = self.differentiated(vector)
-            along = nbgrad.tensor(direction, dtype=gradient.dtype, device=gradient.device)
-            return flat(self.derivatives(gradient, along, retain_graph=True))
+            return self.along(self.differentiated(vector), direction)
 
     def hessian(self, vector: np.ndarray) -> np.ndarray:
         """The Hessian there, a row after the other."""
@@ -215,11 +242,6 @@ class Problem:
 def is_pair(given: Any) -> bool:
     """Whether bounds are two values, and not one pair for each parameter."""
     return isinstance(given, (tuple, list)) and len(given) == 2 and not any(isinstance(end, (tuple, list)) for end in given)
-
-
-def flat(tensors: Iterable[Tensor]) -> np.ndarray:
-    """All elements in a row, as SciPy takes them."""
-    return np.concatenate([in_a_row(x.detach()).cpu().to(nbgrad.float64).numpy() for x in tensors])
 
 
 def described(x: Any) -> str:

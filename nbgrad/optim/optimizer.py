@@ -26,11 +26,39 @@ from ..base.grad_mode import traces
 from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
+from ..tensors.layout import sparse_marks
+from ..tensors.tensor import is_sparse
+from .hooks import REGISTERED, Hooked, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-__all__ = ["Optimizer", "options_in", "refuse_both", "refuse_complex", "refuse_differentiable", "require", "together"]
+__all__ = [
+    "Optimizer",
+    "ParamsT",
+    "options_in",
+    "refuse_both",
+    "refuse_complex",
+    "refuse_differentiable",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+    "require",
+    "required",
+    "together",
+]
+
+# What an optimizer takes: parameters, groups of them, or names and parameters.
+ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 
-class Optimizer:
+class _Required:
+    """What stands in the defaults of an optimizer for an option that every group must have."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()  # torch's name
+
+
+class Optimizer(Hooked):
     """Updates parameters by their gradients. A subclass defines ``update``.
 
     Args:
@@ -42,6 +70,7 @@ class Optimizer:
         param_groups: a list of dictionaries: "params", their names as "param_names" where they were given, and every option.
             Options may be changed between steps.
         state: what the optimizer keeps, a dictionary for each parameter.
+        takes_sparse: whether ``update`` knows sparse gradients.
         varying: the options that enter a step as numbers alone, so that a captured step may run again with others; None where
             steps are not to be captured.
 
@@ -52,6 +81,7 @@ class Optimizer:
     """
 
     varying: tuple[str, ...] | None = None
+    takes_sparse = False
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -96,8 +126,24 @@ class Optimizer:
                 loss = closure()
         with nbgrad.no_grad():
             for group in self.param_groups:
-                self.update([p for p in group["params"] if p.grad is not None], group)
+                params = [p for p in group["params"] if p.grad is not None]
+                if sparse_marks and not self.takes_sparse:
+                    self._refuse_sparse(params)
+                self.update(params, group)
         return loss
+
+    def _refuse_sparse(self, params: list[Tensor]) -> None:
+        """Refuse sparse gradients.
+
+        Raises:
+            NotSupportedError: there is one.
+        """
+        for p in params:
+            if is_sparse(p.grad):
+                raise NotSupportedError(
+                    f"{self._name}: the gradient of a parameter of shape {list(p.shape)} is sparse, expected dense ones. "
+                    "Hint: SparseAdam, SGD and Adagrad take it; or make it dense, with sparse=False."
+                )
 
     def freezes(self, group: dict[str, Any]) -> str:
         """What a step would be to all replays of a CUDA graph that it is captured in, and must not: "" if nothing.
@@ -145,8 +191,14 @@ class Optimizer:
         if varying is None:
             capture.refuse(f"{self._name}.step: its class has no varying", "name the options that update hands to fused_update")
             return
+        if self._calls_hooks():
+            capture.refuse(
+                f"{self._name}.step: hooks are called around it", "step outside of the compiled function, or without hooks"
+            )
+            return
         held = vars(self)
         names: list[Any] = [held, "state", self.state, held, "param_groups", self.param_groups]
+        names += REGISTERED, "count", REGISTERED["count"]
         tensors: list[Tensor] = []
         for k, group in enumerate(self.param_groups):
             names += self.param_groups, k, group
@@ -173,19 +225,26 @@ class Optimizer:
         """Forget the gradients; with ``set_to_none=False``, detach them and fill them with zeros."""
         zero_grads(chain.from_iterable(group["params"] for group in self.param_groups), set_to_none)
 
-    def add_param_group(self, group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Optimise more parameters.
 
         Args:
-            group: "params", a tensor or an iterable of them, and any options; the defaults fill in the others.
+            param_group: "params", a tensor or an iterable of them, and any options; the defaults fill in the others.
 
         Raises:
             As the constructor.
         """
-        if not isinstance(group, dict) or "params" not in group:
-            raise ArgumentError(f'{self._name}: a parameter group is {group!r}, expected a dict with "params".')
-        names, params = self._separated(group["params"])
-        group = {**self.defaults, **group, **({"param_names": names} if names else {}), "params": self._checked(params)}
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise ArgumentError(f'{self._name}: a parameter group is {param_group!r}, expected a dict with "params".')
+        names, params = self._separated(param_group["params"])
+        group: dict[str, Any] = {
+            **self.defaults,
+            **param_group,
+            **({"param_names": names} if names else {}),
+            "params": self._checked(params),
+        }
+        if missing := [name for name, value in group.items() if value is required]:
+            raise RangeError(f"{self._name}: a parameter group has no {missing[0]!r}, which every group must have.")
         self.check(group)
         self.param_groups.append(group)
 
@@ -235,11 +294,13 @@ class Optimizer:
             ``{"state": {position: {name: value}}, "param_groups": [{..., "params": [position]}]}``; tensors are the
             optimizer's own, not copies.
         """
+        self._before_saving()
         positions = {id(p): i for i, p in enumerate(self._params())}
-        return {
+        state = {
             "state": {positions[id(p)]: dict(state) for p, state in self.state.items() if state},
             "param_groups": [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups],
         }
+        return self._after_saving(state)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue from a ``state_dict`` of an optimizer with groups of the same sizes; it is copied.
@@ -254,6 +315,7 @@ class Optimizer:
         """
         if not isinstance(state_dict, Mapping):
             raise ArgumentError(f"{self._name}: load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
+        state_dict = self._before_loading(state_dict)
         for name in ("state", "param_groups"):
             if name not in state_dict:
                 raise NamingError(
@@ -275,11 +337,16 @@ class Optimizer:
             params[position]: {name: _restored(name, value, params[position]) for name, value in values.items()}
             for position, values in state_dict["state"].items()
         }
-        self.state = defaultdict(dict, state)
-        self.param_groups = [
+        groups = [
             {**ours, **deepcopy(_options(theirs))}
             for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)
         ]
+        self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
+        self._after_loading()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a copy, a pickle or a loaded state has; extended by classes that fill in options which older ones lack."""
+        self.__dict__.update(state)
 
     def _params(self) -> Iterable[Tensor]:
         return chain.from_iterable(group["params"] for group in self.param_groups)

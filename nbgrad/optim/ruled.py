@@ -15,7 +15,7 @@ from ..modes.traced import Unfit, capture_of_thread
 from . import rules
 from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
 
-__all__ = ["Limits", "Ruled", "at_least_0", "below_1", "in_a_row", "out_of_a_row", "taker"]
+__all__ = ["Limits", "Ruled", "at_least_0", "below_1", "in_a_row", "out_of_a_row", "taker", "update_at_places"]
 
 # For an option: whether a value is allowed, and what is expected in words; ``[]`` behind its name: of each of its two numbers.
 Limits = Mapping[str, tuple[Callable[[Any], bool], str]]
@@ -43,7 +43,7 @@ def as_pairs(x: Tensor) -> Tensor:
 
 def in_a_row(x: Tensor) -> Tensor:
     """All elements as a vector, complex numbers as pairs."""
-    return (as_pairs(x) if x.is_complex() else x).reshape(-1)
+    return (as_pairs(x) if x.is_complex() else x.to_dense()).reshape(-1)
 
 
 def out_of_a_row(row: Tensor, params: Iterable[Tensor]) -> list[Tensor]:
@@ -68,6 +68,18 @@ def as_float(state: dict[str, Any], name: str) -> float:
     if type(state[name]) is not float:
         state[name] = float(state[name])
     return state[name]
+
+
+def update_at_places(rule: rules.Rule, row: Row, scalars: dict[str, Any]) -> None:
+    """A rule on the elements that a sparse gradient has something for: the others of the parameter and its state stay."""
+    written, (gradient,) = row
+    g: Any = gradient
+    g = g.coalesce()
+    at: Any = tuple(g.indices())
+    parts = [x[at] for x in written]
+    fused_updates(rule, [(parts, [g.values()])], scalars)
+    for x, part in zip(written, parts):
+        x.index_put_(at, part)
 
 
 def taker(kept: Iterable[str]) -> Callable[[dict[str, Any]], tuple]:

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import Tensor, zeros_like
+from ..base.errors import NotSupportedError
 from ..dispatch.updates import changing, fused_updates
+from ..tensors.layout import sparse_marks
+from ..tensors.tensor import is_sparse
 from . import rules
 from .optimizer import Optimizer, options_in, refuse_both, refuse_differentiable, require, require_numbers, together
 
@@ -28,7 +31,7 @@ class SGD(Optimizer):
             update of a tensor is one kernel.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+        RangeError: an option out of range. NotSupportedError: ``differentiable``; weight decay of a sparse gradient.
 
     Source: torch's SGD; the formulas are in ``rules``.
 
@@ -69,6 +72,7 @@ class SGD(Optimizer):
             require(group["dampening"] == 0, "SGD", "dampening", group["dampening"], "0 with nesterov")
 
     varying = ("lr", "weight_decay", "dampening")
+    takes_sparse = True
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
         """Whether there is a running sum, where one is kept."""
@@ -76,12 +80,43 @@ class SGD(Optimizer):
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
+        if sparse_marks:
+            params = self._update_sparse(params, group)
         if group["momentum"]:
             self._update_with_momentum(params, group)
             return
         scalars = changing(lambda: self._scalars(group), group)
         rows: list[Any] = [((p,), (p.grad,)) for p in params]
         fused_updates(rules.sgd, rows, scalars, together(group))
+
+    def _update_sparse(self, params: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+        """One step of those whose gradient is sparse; the running sum is then sparse too, with all rows that there were.
+
+        Returns:
+            The others.
+
+        Raises:
+            NotSupportedError: weight decay, which is of all rows.
+        """
+        others = list[Tensor]()
+        for p in params:
+            g: Any = p.grad
+            if not is_sparse(g):
+                others.append(p)
+                continue
+            if group["weight_decay"]:
+                raise NotSupportedError("SGD: weight_decay of a parameter whose gradient is sparse. Hint: weight_decay=0.")
+            g = -g if group["maximize"] else g
+            if group["momentum"]:
+                state = self.state[p]
+                if "momentum_buffer" not in state:
+                    state["momentum_buffer"] = g.clone()
+                else:
+                    state["momentum_buffer"].mul_(group["momentum"]).add_(g, alpha=1 - group["dampening"])
+                v = state["momentum_buffer"]
+                g = g + v * group["momentum"] if group["nesterov"] else v
+            p.add_(g, alpha=-group["lr"])
+        return others
 
     def _scalars(self, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of every rule."""

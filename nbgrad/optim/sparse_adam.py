@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..dispatch.updates import Row, fused_updates
+from ..tensors.tensor import is_sparse
 from . import rules
 from .adam import LIMITS, Numbers, means
 from .optimizer import options_in
-from .ruled import Ruled
+from .ruled import Ruled, update_at_places
 
 __all__ = ["SparseAdam"]
 
@@ -17,7 +18,7 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Ruled):
     """Adam that leaves rows without a gradient alone: neither they nor their moments move.
 
-    Gradients are tensors of all rows here, those of ``nn.Embedding(sparse=True)`` too: a row has no gradient where it is all zeros.
+    Gradients are sparse, as those of ``nn.Embedding(sparse=True)``; in a dense one, a row has no gradient where it is all zeros.
 
     Args:
         params: parameters or groups, as for every ``Optimizer``; real ones.
@@ -39,7 +40,7 @@ class SparseAdam(Ruled):
             [0.5000]])
     """
 
-    takes_complex = False
+    takes_complex, takes_sparse = False, True
     limits = {
         "lr": (lambda lr: lr > 0, "a positive number"),
         "eps": (lambda eps: eps > 0, "a positive number"),
@@ -68,6 +69,9 @@ class SparseAdam(Ruled):
         """Update the rows that have a gradient, and put them back."""
         scalars = numbers(self.scalars)
         for written, (g,) in rows:
+            if is_sparse(g):
+                update_at_places(rules.adam, (written, (g,)), scalars)
+                continue
             used = g.reshape(g.shape[0] if g.dim() else 1, -1).ne(0).any(1).nonzero().reshape(-1)
             tables = [x if x.dim() else x.reshape(1) for x in (*written, g)]
             *parts, gradient = [x.index_select(0, used) for x in tables]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..base.errors import NotSupportedError
+from ..dispatch.updates import Row
+from ..tensors.layout import sparse_marks
+from ..tensors.tensor import is_sparse
 from . import rules
 from .optimizer import options_in, refuse_both
-from .ruled import Ruled, at_least_0
+from .ruled import Ruled, at_least_0, update_at_places
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]
 
@@ -82,7 +86,7 @@ class Adagrad(Ruled):
 
     Args:
         params: parameters or groups, as for every ``Optimizer``.
-        lr: learning rate.
+        lr: learning rate. A sparse gradient moves the rows that it has, and no others.
         lr_decay: the learning rate is divided by ``1 + lr_decay * (number of steps before)``.
         weight_decay: adds ``weight_decay * p`` to the gradient.
         initial_accumulator_value: what the sum begins with.
@@ -105,6 +109,7 @@ class Adagrad(Ruled):
     """
 
     varying = ("lr", "lr_decay", "eps", "weight_decay", "maximize")
+    takes_sparse = True
     limits = dict.fromkeys(("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"), at_least_0)
 
     def __init__(
@@ -132,6 +137,21 @@ class Adagrad(Ruled):
 
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.adagrad
+
+    def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
+        """Update parameters; of those with sparse gradients what these have something for.
+
+        Raises:
+            NotSupportedError: weight decay of such a one.
+        """
+        sparse = [row for row in rows if sparse_marks and is_sparse(row[1][0])]
+        if sparse and group["weight_decay"]:
+            raise NotSupportedError("Adagrad: weight_decay of a parameter whose gradient is sparse. Hint: weight_decay=0.")
+        for row in sparse:
+            update_at_places(rules.adagrad, row, numbers(self.scalars))
+        dense = [row for row in rows if not is_sparse(row[1][0])] if sparse else rows
+        if dense:
+            super().apply(group, dense, numbers)
 
     def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
         return {**common(group), "lr": group["lr"] / (1.0 + (step - 1.0) * group["lr_decay"])}

@@ -1,17 +1,29 @@
-"""How sparse tensors are made: of places and values, and of dense tensors."""
+"""How sparse tensors are made of places and values."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import nbgrad
 
 from .. import Tensor
+from ..base.calls import CALLS
 from ..base.dtypes import INTEGER
-from ..base.errors import DimError, DTypeError, ShapeError
-from .tensors import SparseTensor, keys, require_matrix, sparse_csr
+from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
+from .layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from .tensors import SparseTensor, made
 
-__all__ = ["sparse_coo_tensor", "sparse_csr_tensor", "to_sparse", "to_sparse_csr"]
+__all__ = [
+    "check_sparse_tensor_invariants",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+]
 
 
 def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
@@ -27,9 +39,12 @@ def whole(name: str, what: str, numbers: Any, device: Any) -> Tensor:
 
 
 def settled_values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    """Values as a tensor: one that is given keeps its history."""
+    """Values as a tensor of their own on the same memory: one that is given keeps its history."""
     found = nbgrad.as_tensor(values, dtype=dtype, device=device)
-    return found.detach().clone().requires_grad_() if requires_grad and not found.requires_grad else found
+    if found.requires_grad:
+        return CALLS["alias"](found)
+    own = found.detach()
+    return own.requires_grad_() if requires_grad else own
 
 
 def require_within(name: str, what: str, numbers: Tensor, size: int) -> None:
@@ -43,7 +58,7 @@ def require_within(name: str, what: str, numbers: Tensor, size: int) -> None:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
@@ -75,9 +90,9 @@ def sparse_coo_tensor(
     """
     name = "sparse_coo_tensor"
     if values is None:
-        shape = tuple(indices)
+        shape = tuple(indices if size is None else size)
         at = nbgrad.empty(len(shape), 0, dtype=nbgrad.int64, device=device)
-        return SparseTensor(at, nbgrad.empty(0, dtype=dtype, device=device, requires_grad=requires_grad), shape, True)
+        return made(sparse_coo, (at,), nbgrad.empty(0, dtype=dtype, device=device, requires_grad=requires_grad), shape, True)
     given = settled_values(values, dtype, device, requires_grad)
     at = whole(name, "indices", indices, given.device)
     at = at.reshape(1, -1) if at.ndim == 1 and at.numel() else at
@@ -93,96 +108,157 @@ def sparse_coo_tensor(
         )
     for k, row in enumerate(at):
         require_within(name, f"indices[{k}]", row, size[k])
-    return SparseTensor(at, given, size, bool(is_coalesced) or at.shape[1] < 2)
+    return made(sparse_coo, (at,), given, size, bool(is_coalesced) or at.shape[1] < 2)
 
 
-def sparse_csr_tensor(
-    crow_indices: Any,
-    col_indices: Any,
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
     values: Any,
     size: Any = None,
     *,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> SparseTensor:
-    """A matrix by its rows.
+    """A matrix by its rows or columns, of numbers or of blocks.
 
     Args:
-        crow_indices: where in ``values`` each row begins, and where the last ends: shape ``(rows + 1,)``.
-        col_indices, values: the columns and values, row by row; within a row in any order, values of one place add up.
-        size: the shape; unless given, it ends with the last column.
-        dtype, device, pin_memory, check_invariants: see ``sparse_coo_tensor``.
+        compressed_indices: where in ``values`` each row begins, and where the last ends: shape ``(rows + 1,)``; of ``sparse_csc``
+            and ``sparse_bsc`` each column. Rows and columns of blocks where values are blocks.
+        plain_indices: the column, or the row, of each value.
+        values: numbers, shape ``(n,)``; of ``sparse_bsr`` and ``sparse_bsc`` blocks, shape ``(n, height, width)``. Those
+            of a row may be in any order; values of one place add up.
+        size: the shape; unless given, it ends with the last place.
+        layout: how it is stored: one of ``nbgrad.sparse_csr``, ``sparse_csc``, ``sparse_bsr``, ``sparse_bsc``.
+        dtype, device, requires_grad, pin_memory, check_invariants: see ``sparse_coo_tensor``.
 
     Raises:
         ShapeError: lengths that do not fit. DimError: places outside, or beginnings that fall.
-        DTypeError: places that are no integers.
+        DTypeError: places that are no integers. ArgumentError: another layout.
+
+    >>> import nbgrad
+    >>> nbgrad.sparse_compressed_tensor([0, 1, 3], [1, 0, 1], [5.0, 6.0, 7.0], layout=nbgrad.sparse_csr).to_dense()
+    tensor([[0., 5.],
+            [6., 7.]])
+    """
+    if not isinstance(layout, SparseLayout) or layout.compressed is None:
+        raise ArgumentError(f"sparse_compressed_tensor: layout is {layout!r}, expected one like nbgrad.sparse_csr.")
+    name = f"{layout.__name__}_tensor"
+    given = settled_values(values, dtype, device, requires_grad)
+    begins, others = (whole(name, *each, given.device) for each in zip(layout.names, (compressed_indices, plain_indices)))
+    first, second = layout.names
+    if (
+        begins.ndim != 1
+        or others.ndim != 1
+        or given.ndim != 1 + 2 * layout.blocked
+        or others.shape != given.shape[:1]
+        or not len(begins)
+    ):
+        shapes = f"{first} are {list(begins.shape)}, {second} {list(others.shape)}, values {list(given.shape)}"
+        raise ShapeError(f"{name}: {shapes}, expected vectors, with a number for each {'block' if layout.blocked else 'value'}.")
+    steps = begins.diff()
+    if int(begins[0]) or int(begins[-1]) != given.shape[0] or (steps.numel() and int(steps.min()) < 0):
+        raise DimError(f"{name}: {first} are {begins.tolist()[:8]}, expected to rise from 0 to {given.shape[0]}.")
+    block = tuple(given.shape[1:]) if layout.blocked else (1, 1)
+    line, other = (0, 1) if layout.compressed == 0 else (1, 0)
+    lines = (begins.shape[0] - 1) * block[line]
+    if size is None:
+        count = (int(others.max()) + 1 if others.numel() else 0) * block[other]
+        size = (lines, count) if line == 0 else (count, lines)
+    if len(size) != 2 or size[line] != lines or size[other] % block[other]:
+        what = f"{lines} {('rows', 'columns')[line]}, as {first} say, and whole blocks"
+        raise ShapeError(f"{name}: size is {list(size)}, expected {what}.")
+    require_within(name, second, others, size[other] // block[other])
+    return made(layout, (begins, others), given, tuple(size))
+
+
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
+    """A matrix by its rows: ``sparse_compressed_tensor`` of the layout ``sparse_csr``.
 
     >>> import nbgrad
     >>> nbgrad.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [5.0, 6.0, 7.0]).to_dense()
     tensor([[0., 5.],
             [6., 7.]])
     """
-    name = "sparse_csr_tensor"
-    given = settled_values(values, dtype, device, requires_grad)
-    crow, columns = whole(name, "crow_indices", crow_indices, given.device), whole(name, "col_indices", col_indices, given.device)
-    if crow.ndim != 1 or columns.ndim != 1 or columns.shape != given.shape or not crow.numel():
-        shapes = f"crow_indices are {list(crow.shape)}, col_indices {list(columns.shape)}, values {list(given.shape)}"
-        raise ShapeError(f"{name}: {shapes}, expected vectors, with a column for each value.")
-    steps = crow.diff()
-    if int(crow[0]) or int(crow[-1]) != given.shape[0] or (steps.numel() and int(steps.min()) < 0):
-        raise DimError(f"{name}: crow_indices are {crow.tolist()[:8]}, expected to rise from 0 to {given.shape[0]}.")
-    if size is None:
-        size = (crow.shape[0] - 1, int(columns.max()) + 1 if columns.numel() else 0)
-    if len(size) != 2 or size[0] != crow.shape[0] - 1:
-        raise ShapeError(f"{name}: size is {list(size)}, expected {crow.shape[0] - 1} rows, as crow_indices say, and columns.")
-    require_within(name, "col_indices", columns, size[1])
-    rows = nbgrad.arange(size[0], device=given.device).repeat_interleave(steps)  # type: ignore[arg-type]
-    at = nbgrad.stack((rows, columns))
-    return SparseTensor(at, given, size, bool((keys(at, size).diff() > 0).all()), crow)
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, **{**options, "layout": sparse_csr})
 
 
-def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> SparseTensor:
-    """The elements that are not zero, and where they are.
-
-    Args:
-        sparse_dim: how many dimensions places tell; all unless given. Of fewer, a value is whatever is not all zero.
-        layout: ``nbgrad.sparse_csr`` for compressed rows.
-
-    Returns:
-        A ``SparseTensor`` whose values have the tensor's history.
-
-    Raises:
-        DimError: ``sparse_dim`` is not from 1 to the tensor's dimensions. ShapeError: compressed rows of what is no matrix.
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
+    """A matrix by its columns: ``sparse_compressed_tensor`` of the layout ``sparse_csc``.
 
     >>> import nbgrad
-    >>> nbgrad.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse().indices()
-    tensor([[0, 1],
-            [1, 0]])
+    >>> nbgrad.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [5.0, 6.0, 7.0]).to_dense()
+    tensor([[0., 6.],
+            [5., 7.]])
     """
-    if layout is sparse_csr:
-        return to_sparse_csr(x)
-    count = x.dim() if sparse_dim is None else sparse_dim
-    if not 0 < count <= x.dim():
-        raise DimError(f"to_sparse: sparse_dim is {count}, expected 1 to {x.dim()}.")
-    there = x.detach() != 0
-    if count < x.dim():
-        there = there.flatten(count).any(-1)
-    at = there.nonzero().t().contiguous()
-    return SparseTensor(at, x[tuple(at)], x.shape, True)
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **{**options, "layout": sparse_csc})
 
 
-def to_sparse_csr(x: Tensor, dense_dim: int | None = None) -> SparseTensor:
-    """The elements of a matrix that are not zero, by rows.
-
-    Raises:
-        ShapeError: it is no matrix.
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
+    """A matrix by rows of blocks: ``sparse_compressed_tensor`` of the layout ``sparse_bsr``.
 
     >>> import nbgrad
-    >>> nbgrad.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csr().crow_indices()
-    tensor([0, 1, 3])
+    >>> nbgrad.sparse_bsr_tensor([0, 1], [1], [[[5.0, 6.0]]]).to_dense()
+    tensor([[0., 0., 5., 6.]])
     """
-    require_matrix("to_sparse_csr", x)
-    return to_sparse(x).to_sparse_csr()
+    return sparse_compressed_tensor(crow_indices, col_indices, values, size, **{**options, "layout": sparse_bsr})
+
+
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> SparseTensor:
+    """A matrix by columns of blocks: ``sparse_compressed_tensor`` of the layout ``sparse_bsc``.
+
+    >>> import nbgrad
+    >>> nbgrad.sparse_bsc_tensor([0, 1], [1], [[[5.0, 6.0]]]).to_dense()
+    tensor([[0., 0.],
+            [5., 6.]])
+    """
+    return sparse_compressed_tensor(ccol_indices, row_indices, values, size, **{**options, "layout": sparse_bsc})
+
+
+class check_sparse_tensor_invariants:  # torch's name
+    """Whether places are looked at when a sparse tensor is made, as torch has it. They always are: only the answer changes.
+
+    >>> import nbgrad
+    >>> with nbgrad.sparse.check_sparse_tensor_invariants():
+    ...     nbgrad.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    _enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.wanted = enable
+
+    @classmethod
+    def is_enabled(cls) -> bool:
+        """What was said last."""
+        return cls._enabled
+
+    @classmethod
+    def enable(cls) -> None:
+        """Say that places are looked at."""
+        cls._enabled = True
+
+    @classmethod
+    def disable(cls) -> None:
+        """Say that they are not."""
+        cls._enabled = False
+
+    def __enter__(self) -> None:
+        self.before = self._enabled
+        type(self)._enabled = self.wanted
+
+    def __exit__(self, *error: object) -> None:
+        type(self)._enabled = self.before
+
+    def __call__(self, function: Callable) -> Callable:
+        @wraps(function)
+        def within(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.wanted):
+                return function(*args, **kwargs)
+
+        return within

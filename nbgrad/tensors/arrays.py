@@ -12,7 +12,7 @@ from .layout import layout_of
 from .storage import wrap_array
 from .tensor import Tensor, new_tensor
 
-__all__ = ["array_from_gpu", "array_of", "limits_of", "tensor_of", "typed", "values_of"]
+__all__ = ["array_from_gpu", "array_of", "limits_of", "strided_array", "tensor_of", "typed", "values_of"]
 
 
 def array_of(x: Tensor) -> np.ndarray:

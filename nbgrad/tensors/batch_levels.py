@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator, TypeGuard
 
 from ..base.errors import GraphError, NotSupportedError
 from ..base.grad_mode import capture_of_thread, traces, transforming, unusual
-from .layout import Layout
+from .layout import Layout, sparse_marks
 
 if TYPE_CHECKING:
     from ..modes.batched import Batched
@@ -52,8 +52,10 @@ def require_values(op: str, layout: Layout) -> None:
     """Refuse to read the elements of a batched tensor, or of one that a capture follows.
 
     Raises:
-        BatchingError: it is batched. GraphError: a graph would hold what they are now.
+        BatchingError: it is batched. GraphError: a graph would hold what they are now. NotSupportedError: it is sparse.
     """
+    if layout.special in sparse_marks:
+        raise NotSupportedError(f"{op}: a sparse tensor's elements do not lie one after the other. Hint: x.to_dense().")
     if layout.special and layout.is_traced():
         raise GraphError(
             f"{op}: it would read values of a tensor while a graph is captured, which knows only what is computed from them. "

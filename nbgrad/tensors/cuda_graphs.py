@@ -37,6 +37,7 @@ REASONS = {
     "read": ("a value is read on the host", "leave item(), cpu() and print, and operations without a kernel for a GPU, outside"),
     "copy": ("memory of the host is copied that is not pinned", "copy it before, into a tensor that the captured work reads"),
     "random": ("a generator is given a seed or a state", "seed it before the capture, and between replays"),
+    "draws": ("a compiled function draws random numbers", "capture the function itself, which was run once before"),
     "wait": ("the program waits for the GPU", "synchronize before and after the capture"),
     "kernel": ("a kernel is used for the first time, and has to be loaded", "run the same work once before the capture"),
 }

@@ -11,10 +11,11 @@ import struct
 from functools import cache
 from math import prod
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ..base.dtypes import DType
 from ..base.errors import ShapeError
+from ..base.open_sizes import OPEN, Derivation, derivation_of, is_open, number_of, spelled
 from .storage import CPU, Device, located
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 __all__ = [
     "TRACED",
     "Layout",
+    "derived_layout",
+    "form_of",
     "layout_of",
+    "open_input",
     "marked_layout",
+    "sparse_marks",
     "contiguous_strides",
     "like_strides",
     "common_strides",
@@ -44,6 +49,10 @@ class Mark:
 
 TRACED = Mark()
 
+# What marks the layouts of sparse tensors, which have no elements in memory: NOTE [Sparse layouts]. Nothing before nbgrad.sparse is
+# imported, as it is when the first such tensor is made.
+sparse_marks: set = set()
+
 
 class Layout:
     """dtype, device, shape and strides of a tensor, with what follows from them.
@@ -57,6 +66,7 @@ class Layout:
         expanded: whether several positions share an element.
         conj, neg: lazy conjugation and negation.
         kind: all but the sizes of an ordinary contiguous tensor, for plans that are copied from shape to shape; else None.
+        form: ``form_of``, once somebody has asked.
         special: False, or what marks it: the tensor needs an interpreter (lazy bits, a subclass with overrides, batched, traced);
             such layouts have no plans.
         beneath: the layout that was marked, which may be a marked one itself; None of those that no mark was put on.
@@ -77,6 +87,7 @@ class Layout:
         "conj",
         "neg",
         "kind",
+        "form",
         "special",
         "beneath",
         "memory",
@@ -97,6 +108,7 @@ class Layout:
     conj: bool
     neg: bool
     kind: LayoutKind | None
+    form: LayoutForm | None
     special: Any
     beneath: Layout | None
     memory: Any
@@ -105,6 +117,8 @@ class Layout:
     template: Tensor
 
     def __repr__(self) -> str:
+        if self.special in sparse_marks:
+            return repr(self.special)
         return f"Layout({self.dtype.name}, {list(self.shape)}, strides={list(self.strides)}, {self.device})"
 
     def __reduce__(self):
@@ -186,6 +200,8 @@ def layout_of(
 ) -> Layout:
     """The Layout of these properties; ``strides`` in elements, None for row-major."""
     key = (dtype, shape, contiguous_strides(shape) if strides is None else strides, device, conj, neg)
+    if OPEN and any(map(is_open, (*shape, *key[2]))):
+        return open_layout(key)
     found = _layouts.get(key)
     return found if found is not None else _new_layout(key)
 
@@ -204,23 +220,28 @@ def memory_on(device: Device) -> Any:
     return heap_of(device)
 
 
-def _new_layout(key) -> Layout:
+def derived_layout(key: tuple, known: tuple[int, bool, bool, bool]) -> Layout:
+    """``layout_of`` for functions that are derived, which know the ``geometry``."""
+    found = _layouts.get(key)
+    return found if found is not None else _new_layout(key, known)
+
+
+def _new_layout(key, known: tuple[int, bool, bool, bool] | None = None) -> Layout:
     """Make a layout; of one dimension without loops, as new shapes mostly are."""
     layout = Layout()
     layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
     dtype, shape, strides, device, conj, neg = key
     ndim, special = len(shape), conj or neg
-    layout.ndim, layout.special, layout.beneath, layout.descr = ndim, special, None, dtype.numpy
+    layout.ndim, layout.special, layout.beneath, layout.descr, layout.form = ndim, special, None, dtype.numpy, None
     layout.memory = None if device is CPU else memory_on(device)
-    if ndim == 1:
+    if known is not None:
+        numel, contiguous, dense, expanded = known
+    elif ndim == 1:
         numel, step = shape[0], strides[0]
         contiguous = dense = step == 1 or numel <= 1
         expanded = step == 0 and not contiguous
     else:
-        numel = prod(shape)
-        contiguous = strides == contiguous_strides(shape) or _is_contiguous(shape, strides)
-        expanded = not contiguous and 0 in strides and any(t == 0 and s > 1 for s, t in zip(shape, strides))
-        dense = contiguous or (not expanded and _is_dense(shape, strides))
+        numel, contiguous, dense, expanded = geometry(shape, strides)
     if not 0 <= numel <= MOST_ELEMENTS:
         raise ShapeError(f"a tensor of shape {list(shape)} cannot exist: sizes must be >= 0 and give fewer than 2**62 elements.")
     layout.contiguous, layout.dense, layout.expanded = contiguous, dense, expanded
@@ -228,6 +249,87 @@ def _new_layout(key) -> Layout:
     layout.kind = layout_kind(dtype, device, ndim > 0) if contiguous and not special else None
     layout.template = new_template(layout)
     return _remember(key, layout)
+
+
+def geometry(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, bool, bool, bool]:
+    """Number of elements; whether they are contiguous, dense, expanded: see ``Layout``."""
+    contiguous = strides == contiguous_strides(shape) or _is_contiguous(shape, strides)
+    expanded = not contiguous and 0 in strides and any(t == 0 and s > 1 for s, t in zip(shape, strides))
+    return prod(shape), contiguous, contiguous or (not expanded and _is_dense(shape, strides)), expanded
+
+
+def open_layout(key) -> Layout:
+    """A layout of sizes that are open: one for the same texts of a derivation, and in no table. See NOTE [Open sizes]."""
+    layout = Layout()
+    layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
+    layouts = derivation_of((*layout.shape, *layout.strides)).layouts
+    known = layouts.get(text := layout_text(layout))
+    if known is not None:
+        return known
+    numel, layout.contiguous, layout.dense, layout.expanded = geometry(layout.shape, layout.strides)
+    layout.ndim, layout.special, layout.beneath, layout.kind = len(layout.shape), layout.conj or layout.neg, None, None
+    layout.memory = None if layout.device is CPU else memory_on(layout.device)
+    layout.numel = number_of(numel)  # a template asks nothing that the plan may depend on
+    layout.template, layout.numel = new_template(layout), numel
+    return layouts.setdefault(text, layout)
+
+
+# What a layout of other sizes has in common with the one that a function is derived from.
+SAME_IF_OPEN = ("dtype", "device", "ndim", "contiguous", "dense", "expanded", "conj", "neg", "special", "beneath", "memory")
+
+
+def open_input(derivation: Derivation, name: str, layout: Layout) -> Layout:
+    """A layout with its sizes open, and its strides where they do not follow from them.
+
+    Args:
+        name: of the layout in the text of the function.
+    """
+    shape = derivation.opened(f"{name}.shape", layout.shape, 0)
+    row_major = form_of(layout).row_major
+    strides = contiguous_strides(shape) if row_major else derivation.opened(f"{name}.strides", layout.strides, None)
+    opened = Layout()
+    for slot in SAME_IF_OPEN:
+        setattr(opened, slot, getattr(layout, slot))
+    opened.shape, opened.strides, opened.kind, opened.form = shape, strides, layout.kind, layout.form
+    opened.numel = layout.numel  # a template asks nothing that the plan may depend on
+    opened.template, opened.numel = new_template(opened), prod(shape)
+    return derivation.layouts.setdefault(layout_text(opened), opened)
+
+
+def layout_text(layout: Layout) -> tuple:
+    """What tells an open layout from others of its derivation."""
+    sizes = tuple(map(spelled, (*layout.shape, *layout.strides)))
+    return layout.dtype, layout.device, layout.conj, layout.neg, *sizes
+
+
+class LayoutForm(NamedTuple):
+    """What layouts of a form have in common: all but sizes, and strides unless they are those of the sizes."""
+
+    dtype: DType
+    device: Device
+    ndim: int
+    contiguous: bool
+    dense: bool
+    expanded: bool
+    special: Any
+    row_major: bool
+
+
+@cache
+def form_where(*properties: Any) -> LayoutForm:
+    """The one form of these properties, so that it is found by its address."""
+    return LayoutForm(*properties)
+
+
+def form_of(layout: Layout) -> LayoutForm:
+    """The form of a layout."""
+    form = layout.form
+    if form is None:
+        row_major = layout.contiguous and layout.strides == contiguous_strides(layout.shape)
+        form = layout.form = form_where(
+            layout.dtype, layout.device, layout.ndim, layout.contiguous, layout.dense, layout.expanded, layout.special, row_major
+        )
+    return form
 
 
 class LayoutKind:
@@ -258,7 +360,7 @@ def _marked(layout: Layout, mark: Any) -> Layout:
     new = Layout()
     for slot in Layout.__slots__[:-1]:
         setattr(new, slot, getattr(layout, slot))
-    new.kind, new.special, new.beneath, new.template = None, mark, layout, new_template(new)
+    new.kind, new.form, new.special, new.beneath, new.template = None, None, mark, layout, new_template(new)
     return new
 
 

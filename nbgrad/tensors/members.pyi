@@ -851,6 +851,7 @@ class Members(Operators):
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None) -> Extremum:
         """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
     def sparse_dim(self) -> _int: """0: the tensor is dense."""
+    def sparse_mask(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.sparse_mask``."""
     def split(self, split_size_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
     def split_with_sizes(self, split_sizes: Ints, dim: _int = 0) -> tuple[Tensor, ...]: """Pieces of the given sizes."""
@@ -906,9 +907,13 @@ class Members(Operators):
     def to(self, *args: Any, dtype: DType | None = None, device: Device | str | None = None, other: Tensor | None = None,
            non_blocking: _bool = False, copy: _bool = False, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor in another dtype or on another device: ``to(dtype)``, ``to(device, dtype)`` or ``to(other)``."""
-    def to_dense(self, *args: Any, **kwargs: Any) -> Tensor: """The tensor itself, which is dense."""
+    def to_dense(self, dtype: DType | None = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor itself, which is dense; in another dtype if one is given."""
     def to_sparse(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
-    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse``."""
+    def to_sparse_bsc(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_bsc``."""
+    def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_bsr``."""
+    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_coo``."""
+    def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csc``."""
     def to_sparse_csr(self, *args: Any, **kwargs: Any) -> Any: """See ``nbgrad.sparse.to_sparse_csr``."""
     def tolist(self) -> Any: """The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: Ints | None = None) -> Extremum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import ArgumentError, ShapeError
-from .layout import Layout, contiguous_strides
+from .layout import Layout, contiguous_strides, sparse_marks
 
 __all__ = [
     "MemoryFormat",
@@ -45,10 +45,15 @@ channels_last, channels_last_3d = MemoryFormat("channels_last"), MemoryFormat("c
 
 
 class Strided:
-    """How all tensors are laid out: elements at strides. For arguments ``layout=``, which know no other value."""
+    """How dense tensors are laid out: elements at strides. For arguments ``layout=``; equals ``x.layout`` of a dense tensor."""
 
     def __repr__(self) -> str:
         return "nbgrad.strided"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, Layout) and other.special not in sparse_marks
+
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> str:
         return "strided"

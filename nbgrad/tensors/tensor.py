@@ -47,6 +47,7 @@ __all__ = [
     "Meta",
     "META_TEMPLATE",
     "ASK",
+    "is_sparse",
     "meta_of",
     "native",
     "new_meta",
@@ -133,6 +134,11 @@ def new_meta() -> Meta:
     meta.base = meta.chain = meta.creation = meta.version = meta.node = None
     meta.retains = False
     return meta
+
+
+def is_sparse(x: Any) -> bool:
+    """Whether it is a tensor in a sparse layout."""
+    return isinstance(x, Tensor) and x.layout.special in layouts.sparse_marks
 
 
 def meta_of(x: Tensor) -> Meta:
@@ -316,6 +322,8 @@ class Parameter(Tensor):
             )
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
+        if is_sparse(data):
+            return data.as_parameter(requires_grad)  # type: ignore[attr-defined]
         self = object.__new__(cls)
         self._storage_, self._offset_ = data._storage_, data._offset_
         put_layout(self, data.layout)

@@ -1,3 +1,3 @@
 # Written by `make docs` (tools/stubs.py) from the operations and the running package: change those, not this file.
 
-from . import _pytree as _pytree, checkpoint as checkpoint, data as data, hooks as hooks
+from . import _pytree as _pytree, benchmark as benchmark, checkpoint as checkpoint, data as data, dlpack as dlpack, hooks as hooks, model_zoo as model_zoo, tensorboard as tensorboard

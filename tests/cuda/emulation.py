@@ -52,10 +52,14 @@ def played_driver():
     return install().driver
 
 
-def in_a_child(file: str, *options: str, **environment: str) -> None:
-    """Run a file of tests on emulated GPUs, and assert that they pass."""
+def in_a_child(*arguments: str, **environment: str) -> None:
+    """Run files of tests on emulated GPUs, and assert that they pass.
+
+    Args:
+        arguments: files, and pytest's options.
+    """
     found = subprocess.run(
-        [*PYTEST, "-W", "error", file, *options],
+        [*PYTEST, "-W", "error", *arguments],
         env={**os.environ, "NBGRAD_CUDA": "emulated", **environment},
         cwd=Path(__file__).parents[2],
         capture_output=True,

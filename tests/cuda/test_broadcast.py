@@ -9,14 +9,7 @@ import nbgrad
 from nbgrad.kernels.cuda.templates import strided
 from nbgrad.kernels.cuda.turned import turned
 
-from .emulation import GPUS, in_a_child, on_gpus
-
-
-@pytest.mark.skipif(GPUS > 0, reason="this process has GPUs")
-@pytest.mark.usefixtures("compiler")
-def test_broadcasts_in_a_child():
-    """The tests of whole calls pass on emulated GPUs."""
-    in_a_child(__file__, "-k", "spread or turned or over")
+from .emulation import on_gpus
 
 
 def numbers(*shape):

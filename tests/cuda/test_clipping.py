@@ -12,17 +12,9 @@ from nbgrad import cuda
 from nbgrad.base.errors import GradError
 from nbgrad.nn import utils
 
-from .emulation import both_builds, in_a_child, launches, on_gpus, played_driver, two_gpus, without_gpus
+from .emulation import launches, on_gpus, played_driver, two_gpus
 
 SHAPES = [(3, 5), (), (1,), (0, 2), (33_000,), (2, 3, 4), (16_384,), (5000,)]
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-@both_builds
-def test_clipping_in_a_child(native):
-    """The tests of this file pass on emulated GPUs, with native code and without."""
-    in_a_child(__file__, NBGRAD_NATIVE=native)
 
 
 def parameters(shapes, device, dtype=nbgrad.float32):

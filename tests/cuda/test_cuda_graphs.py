@@ -10,26 +10,14 @@ from nbgrad import cuda, nn
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, GraphError, RangeError
 
-from .emulation import GPUS, in_a_child, played_driver, without_gpus
+from .emulation import on_gpus, played_driver
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-def test_on_the_emulated_device():
-    """The tests of this file, in a process of their own: it has another libcuda."""
-    in_a_child(__file__)
+pytestmark = [on_gpus, pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")]
 
 
 @pytest.fixture(autouse=True)
-def unharmed(request):
+def unharmed():
     """No capture is left, the device is as it was."""
-    if not GPUS:
-        if request.function is not test_on_the_emulated_device:
-            pytest.skip("runs in the child of test_on_the_emulated_device")
-        yield
-        return
     from nbgrad.tensors.choices import captures
 
     if config.EMULATED:

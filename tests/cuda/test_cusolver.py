@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from nbgrad import linalg
 from nbgrad.base import config
 from nbgrad.base.errors import GraphError, KernelError, LinAlgError, ShapeError
 from nbgrad.kernels.cuda import cublas, cusolver, libraries
+from nbgrad.lowering.cuda import spectra
 
 from .emulation import in_a_child, on_gpus, played, slow_too, two_gpus, without_gpus
 
@@ -20,9 +24,15 @@ if config.EMULATED:
 
     emulated_blas.play()
     PLAYED = emulated.play()
+    PLAYED.blas.called = PLAYED.called  # in the order in which both are
 
-SLOW = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("float32", "complex128")]
-DTYPES = ("float64", "complex64", *SLOW)
+
+def slow(*values):
+    """Parameters that are for slow runs."""
+    return [pytest.param(each, marks=pytest.mark.slow) for each in values]
+
+
+DTYPES = ("float64", "complex128", *slow("float32", "complex64"))
 CLOSE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-11, "complex128": 1e-11}
 
 
@@ -85,12 +95,9 @@ def close(found, expected, tolerance=None):
     assert off.max(initial=0) <= tolerance * max(1, np.abs(expected).max(initial=0)), off.max()
 
 
-SHAPES = [(1, 1), (5, 5), (40, 40), (3, 5, 5), (2, 2, 4, 4)]
-
-
 @on_gpus
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(5, 5), (2, 2, 4, 4), *slow((1, 1), (40, 40), (3, 40, 40))])
 def test_square_matrices(dtype, shape):
     """Factors, inverses, determinants and solutions are NumPy's."""
     (p, a), (x, b), (y, c) = positive(shape, dtype), matrices(shape, dtype, 1), matrices((*shape[:-1], 3), dtype, 2)
@@ -109,6 +116,26 @@ def test_square_matrices(dtype, shape):
     w, v = np.linalg.eig(b / 8)
     exponential = v * np.exp(w)[..., None, :] @ np.linalg.inv(v)
     close(linalg.matrix_exp(x / 8), exponential if b.dtype.kind == "c" else exponential.real)
+
+
+EMPTY = (
+    linalg.inv,
+    linalg.det,
+    linalg.cholesky,
+    linalg.eigvalsh,
+    linalg.svdvals,
+    lambda x: linalg.qr(x)[1],
+    lambda x: linalg.solve(x, x),
+)
+
+
+@on_gpus
+@pytest.mark.parametrize("shape", [(0, 3, 3), (2, 0, 0)])
+def test_of_nothing(shape):
+    """An empty batch, and matrices without elements, have the CPU's results, for which the host does no work of the GPU's."""
+    x = nbgrad.zeros(shape, dtype=nbgrad.float64)
+    for call in EMPTY:
+        close(call(x.cuda()), call(x).numpy())
 
 
 @on_gpus
@@ -143,9 +170,9 @@ def test_triangular_systems(dtype, upper, unit, left):
 
 @on_gpus
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (2, 6, 3), (1, 3)])
+@pytest.mark.parametrize("shape", [(7, 4), (4, 7), (2, 6, 3), *slow((5, 5), (1, 3), (2, 40, 20))])
 def test_decompositions_give_the_matrix_back(dtype, shape):
-    """QR, SVD and LU, of tall and of wide matrices; their factors are what they should be."""
+    """QR and SVD, of tall and of wide matrices; their factors are what they should be, and solve least squares."""
     x, a = matrices(shape, dtype)
     k = min(shape[-2:])
     q, r = linalg.qr(x)
@@ -161,11 +188,13 @@ def test_decompositions_give_the_matrix_back(dtype, shape):
             close(each, np.broadcast_to(np.eye(each.shape[-1]), tuple(each.shape)).astype(a.dtype))
     close(linalg.svdvals(x), np.linalg.svd(a, compute_uv=False))
     close(linalg.pinv(x), np.linalg.pinv(a))
+    y, b = matrices((*shape[:-1], 2), dtype, 1)
+    close(linalg.lstsq(x, y).solution, np.linalg.pinv(a) @ b)
 
 
 @on_gpus
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(5, 5), (7, 4), (4, 7), (2, 6, 3)])
+@pytest.mark.parametrize("shape", [(7, 4), (2, 4, 7), (2, 3, 3), *slow((5, 5), (2, 40, 40))])
 def test_elimination(dtype, shape):
     """P, L and U give the matrix back, and solve systems with it and its adjoint."""
     x, a = matrices(shape, dtype)
@@ -245,36 +274,128 @@ GRADIENTS = {
     "slogdet": lambda x: linalg.slogdet(x)[1].sum(),
     "eigenvalues": lambda x: linalg.eigvalsh(x + x.mH).square().sum(),
     "projector": lambda x: (lambda v: (v[..., :1] @ v[..., :1].mH).abs().square().sum())(linalg.eigh(x + x.mH)[1]),
+    "cofactors": lambda x: nbgrad.grad(linalg.det(x).abs().sum(), x, create_graph=True)[0].abs().square().sum(),
+    "of singular matrices": lambda x: linalg.det(nbgrad.cat([x[..., :1, :], x[..., :-1, :]], -2)).real.sum(),
+    "any eigenvalues": lambda x: linalg.eigvals(x).abs().square().sum(),
+    "elimination": lambda x: linalg.lu_solve(*linalg.lu_factor(x), x[..., :2]).abs().sum(),
     "singular values": lambda x: linalg.svdvals(x).square().sum(),
     "qr": lambda x: linalg.qr(x)[1].abs().sum(),
     "triangular": lambda x: linalg.solve_triangular(x, x * 2, upper=True).abs().sum(),
 }
 
 
+# Whose derivatives may be found to depend on phases, or are of decompositions themselves.
+READ = ("projector", "any eigenvalues", "cofactors")
+
+
+@contextmanager
+def waits_refused():
+    """What would make the program wait for the GPU is an error."""
+    before = nbgrad.cuda.get_sync_debug_mode()
+    nbgrad.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        nbgrad.cuda.set_sync_debug_mode(before)
+
+
 @on_gpus
 @pytest.mark.parametrize("name", GRADIENTS)
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("dtype", ["complex128", *slow("float64")])
 def test_gradients(name, dtype):
-    """They are made of the same operations, and are the CPU's."""
+    """They are made of the same operations, and are the CPU's; nothing is read for them, but where errors may be found."""
     x = matrices((2, 4, 4), dtype, 3)[0].cpu() + 2 * nbgrad.eye(4).to(getattr(nbgrad, dtype))
     here, there = x.clone().requires_grad_(), x.cuda().requires_grad_()
     for leaf in (here, there):
-        GRADIENTS[name](leaf).backward()
+        loss = GRADIENTS[name](leaf)
+        with waits_refused() if leaf is there and name not in READ else nullcontext():
+            loss.backward()
     close(there.grad, here.grad.resolve_conj().numpy(), 1e-8)
 
 
+@on_gpus
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_eigenvalues(dtype):
+    """Complex ones, with vectors of length 1, of real matrices in pairs; and elimination in the order of the rows."""
+    x, a = matrices((2, 5, 5), dtype)
+    w, v = linalg.eig(x)
+    expected = np.linalg.eigvals(a)
+    for values in (w, linalg.eigvals(x)):
+        close(nbgrad.asarray(np.sort_complex(np.round(wide(values), 3))).cuda(), np.sort_complex(np.round(expected, 3)), 2e-3)
+    close(x.to(w.dtype) @ v, wide(v) * wide(w)[:, None, :], 1e-4 if CLOSE[dtype] > 1e-6 else None)
+    close(v.abs().square().sum(-2), np.ones((2, 5)), 1e-5)
+    dominant = x + 8 * nbgrad.eye(5, dtype=x.dtype, device="cuda")
+    _, low, up = linalg.lu(dominant, pivot=False)
+    close(low @ up, a + 8 * np.eye(5))
+
+
+WORK = {
+    "cholesky": (lambda x: linalg.cholesky(x @ x.mH), "potrfBatched", "potrf"),
+    "triangular": (lambda x: linalg.solve_triangular(x, x, upper=True), "trsmBatched", "trsm"),
+    "inverse": (linalg.inv, "matinvBatched", "getrf getrs"),
+    "solve": (lambda x: linalg.solve(x, x), "getrfBatched getrsBatched", "getrf getrs"),
+    "determinant": (linalg.det, "getrfBatched", "getrf"),
+    "factors": (linalg.lu_factor, "getrfBatched", "getrf"),
+    "qr": (linalg.qr, "geqrfBatched trsmBatched", "geqrf orgqr"),
+    "hermitian": (linalg.eigh, "syevBatched", "syevd"),
+    "hermitian, complex64": (lambda x: linalg.eigh(x.to(nbgrad.complex64)), "syevBatched", "syevd"),
+    "singular": (linalg.svd, "gesvdjBatched", "gesvd"),
+    "eigenvalues": (linalg.eigvals, "geev geev", "geev"),
+    "larger inverses": (lambda x: linalg.inv(large(x)), "getrfBatched getrsBatched", "getrf getrs"),
+    "larger singular values": (lambda x: linalg.svdvals(large(x)), "gesvd gesvd", "gesvd"),
+}
+
+
+def large(x):
+    """A matrix of order 33 with that in its corner."""
+    one = nbgrad.eye(33, dtype=x.dtype, device=x.device).repeat(*x.shape[:-2], 1, 1)
+    one[..., :3, :3] = x
+    return one
+
+
+@on_gpus
 @played
-def test_batches_by_one_call():
-    """Cholesky factors, and triangular systems, of many matrices; of one it is the function of one."""
-    for batch, names in (((3,), ["potrfBatched", "trsmBatched", "trsmBatched"]), ((1,), ["potrf", "trsm", "trsm"])):
-        x, _ = matrices((*batch, 3, 3))
-        y, _ = matrices((*batch, 3, 2), seed=1)
-        spd = x @ x.mT + nbgrad.eye(3, dtype=x.dtype, device=x.device)
+@pytest.mark.parametrize("name", WORK)
+def test_batches_by_one_call(name):
+    """Where the libraries have a function of many matrices that can be trusted with them; of one it is the function of one."""
+    call, many, one = WORK[name]
+    for count, names in ((2, many), (1, one)):
+        x, _ = matrices((count, 3, 3))
         PLAYED.called.clear()
-        PLAYED.triangles.called.clear()
-        solved = nbgrad.cholesky_solve(y, linalg.cholesky(spd))
-        assert (spd @ solved).allclose(y)
-        assert PLAYED.called + PLAYED.triangles.called == names
+        call(x)
+        assert sorted(PLAYED.called) == sorted(names.split())
+
+
+@on_gpus
+@played
+def test_batches_that_a_call_does_not_take(monkeypatch):
+    """More matrices than the library takes are divided; those that rotations do not decompose are decomposed one by one."""
+    x, a = matrices((5, 3, 3))
+    monkeypatch.setattr(spectra, "SIDE_BY_SIDE", 2)
+    PLAYED.called.clear()
+    close(linalg.eigvalsh(x), np.linalg.eigvalsh(a))
+    assert PLAYED.called == ["syevBatched"] * 3
+    monkeypatch.setattr(PLAYED, "unfinished", 4)
+    PLAYED.called.clear()
+    close(linalg.svdvals(x), np.linalg.svd(a, compute_uv=False))
+    assert PLAYED.called == ["gesvdjBatched"] * 3 + ["gesvd"] * 5
+
+
+UNSTOPPED = {
+    "determinants": lambda x: (linalg.det(x), linalg.slogdet(x)),
+    "reports": lambda x: (linalg.inv_ex(x), linalg.solve_ex(x, x), linalg.cholesky_ex(x), linalg.lu_factor_ex(x)),
+    "factors": lambda x: linalg.lu_solve(*linalg.lu_factor_ex(x)[:2], x),
+    "qr": lambda x: (linalg.qr(x), linalg.qr(x[0]), linalg.lstsq(x[..., :2], x)),
+}
+
+
+@on_gpus
+@pytest.mark.parametrize("name", UNSTOPPED)
+def test_what_does_not_wait(name):
+    """Determinants, functions that report, QR, and least squares by it: nothing is read, whatever the matrices are."""
+    x = matrices((2, 3, 3))[0]
+    with waits_refused():
+        UNSTOPPED[name](x)
 
 
 @on_gpus
@@ -341,6 +462,58 @@ def test_without_the_library_the_host_does_it():
 
 @on_gpus
 @played
+@pytest.mark.usefixtures("host_too")
+def test_an_older_library_lacks_functions(monkeypatch):
+    """Hermitian matrices of a batch are then decomposed one by one, and others on the host."""
+    old = emulated.PlayedSolver(11400)
+    for name in cusolver.LATER:
+        del old.library.functions[name]
+    monkeypatch.setitem(libraries.PLAYED, "cusolver", old.library)
+    cusolver.solvers.cache_clear()
+    cusolver.handles_of.cache_clear()
+    x, a = positive((2, 3, 3))
+    close(linalg.eigvalsh(x), np.linalg.eigvalsh(a))
+    assert old.called == ["syevd", "syevd"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        close(linalg.eigvals(x).real.sort().values, np.linalg.eigvalsh(a))
+    assert nbgrad.cuda.host_fallbacks()["eigenvalues"]
+    monkeypatch.undo()
+    cusolver.solvers.cache_clear()
+    cusolver.handles_of.cache_clear()
+
+
+# The C types of parameters that are no addresses, by their letter.
+C_TYPES = {"int": "i", "cusolver_int_t": "i", "int64_t": "q", "size_t": "n", "signed char": "b"}
+
+
+def letter_of(parameter):
+    """That of a parameter as a header declares it."""
+    kind = " ".join(parameter.replace("const ", "").split()[:-1])
+    if "*" in parameter or "[" in parameter or kind.endswith(("Handle_t", "Params_t", "Info_t", "Stream_t")):
+        return "p"
+    return C_TYPES.get(kind, "i")  # what is left are enumerations
+
+
+@pytest.mark.parametrize("name", ["cusolver", "cublas"])
+def test_functions_have_their_real_parameters(name):
+    """As many as the library's header declares, of the kinds that it declares."""
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+    folder = pathfinder.find_nvidia_header_directory(name)
+    if folder is None:
+        pytest.skip(f"the headers of {name} are not installed")
+    text, checked = (Path(folder) / {"cusolver": "cusolverDn.h", "cublas": "cublas_api.h"}[name]).read_text(), 0
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    for function, kinds in {"cusolver": cusolver.FUNCTIONS, "cublas": cusolver.BLAS_FUNCTIONS}[name].items():
+        found = re.search(rf"\b{function}\s*\(([^)]*)\)", text)
+        if found is not None:
+            checked += 1
+            assert kinds.partition(">")[0] == "".join(map(letter_of, found[1].split(","))), function
+    assert checked > 20
+
+
+@on_gpus
+@played
 def test_the_played_libraries_are_strict():
     """Leading dimensions, dtypes and workspaces that the documentation does not allow are refused."""
     call, handles = PLAYED.library.functions, cusolver.handles_of(0)
@@ -353,6 +526,6 @@ def test_the_played_libraries_are_strict():
     assert call["cusolverDnXpotrf"](*first, 1, 4, 1, a, 4, 1, work, 16, work, 64, work) == 3
     assert call["cusolverDnXpotrf"](handles.solver, 5, 1, 4, 1, a, 4, 1, work, 4096, work, 64, work) == 3
     one = cublas.constants("float64")[2]
-    triangles = PLAYED.triangles.library.functions["cublasDtrsm_v2_64"]
+    triangles = PLAYED.blas.library.functions["cublasDtrsm_v2_64"]
     assert triangles(handles.blas, 1, 1, 0, 0, 2, 3, one, a, 2, a, 2) == 7
     nbgrad.cuda.synchronize()

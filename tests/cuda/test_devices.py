@@ -17,17 +17,9 @@ import pytest
 import nbgrad
 from nbgrad.dispatch.device_lowerings import fallbacks
 
-from .emulation import both_builds, in_a_child, on_gpus, two_gpus, without_gpus
+from .emulation import on_gpus, two_gpus
 
 GPU, OTHER, HOST = nbgrad.device("cuda:0"), nbgrad.device("cuda:1"), nbgrad.device("cpu")
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-@both_builds
-def test_devices_in_a_child(native):
-    """The tests of this file pass on emulated GPUs, with native code and without."""
-    in_a_child(__file__, NBGRAD_NATIVE=native)
 
 
 # ---- without a GPU -------------------------------------------------------------------------------------------------

@@ -11,18 +11,10 @@ import nbgrad
 from nbgrad import cuda, nn, optim
 from nbgrad.nn import functional, utils
 
-from .emulation import both_builds, in_a_child, on_gpus, played_driver, slow_too, without_gpus
+from .emulation import on_gpus, played_driver
 
 FEW, MANY = 30, 1000
 LAUNCHES, FORWARD = 59, 15  # of a step, and of its forward: fewer are welcome
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-@both_builds
-def test_steps_in_a_child(native, request):
-    """The tests of this file pass on emulated GPUs, with native code and without."""
-    in_a_child(__file__, *slow_too(request), NBGRAD_NATIVE=native)
 
 
 class Block(nn.Module):

@@ -10,16 +10,9 @@ import pytest
 import nbgrad
 from nbgrad.utils.data import DataLoader, Dataset, TensorDataset
 
-from .emulation import in_a_child, on_gpus, without_gpus
+from .emulation import on_gpus
 
 Pair = namedtuple("Pair", "x y")
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-def test_loading_in_a_child():
-    """The tests of this file pass on emulated GPUs."""
-    in_a_child(__file__)
 
 
 class Samples(Dataset):

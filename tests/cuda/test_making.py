@@ -64,6 +64,24 @@ def test_sequences_are_made_on_the_gpu():
     assert [x.requires_grad for x in made] == [False] * 3 and nbgrad.eye(2, device="cuda", requires_grad=True).requires_grad
 
 
+@on_gpus
+def test_integers_without_sign():
+    """Of 64 bits, whose highest an int64 would show as a sign: they are made, computed and ordered as on the CPU."""
+    large = 2**64 - 1
+    compare(nbgrad.full, (2,), large, dtype="uint64")
+    x = nbgrad.tensor([5, large, 0, 2**63, 2**63 - 1], dtype=nbgrad.uint64)
+    for call in (
+        lambda x: x // 3 + (x > 7),
+        lambda x: x.amax(),
+        lambda x: x.argmin(),
+        lambda x: x.argsort(),
+        lambda x: x.double(),
+        lambda x: (x.double() / 2).to(nbgrad.uint64),
+        lambda x: x.reshape(1, 5) @ x,
+    ):
+        assert_same(call(x.cuda()), call(x))
+
+
 FACTORIES = {
     "zeros": lambda **how: nbgrad.zeros(3, **how),
     "ones": lambda **how: nbgrad.ones(3, 2, **how),

@@ -15,17 +15,9 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 
-from .emulation import GPUS, both_builds, in_a_child, on_gpus, played_driver, two_gpus, without_gpus
+from .emulation import GPUS, on_gpus, played_driver, two_gpus, without_gpus
 
 ROOT = Path(__file__).parents[2]
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-@both_builds
-def test_memory_in_a_child(native):
-    """The tests of this file pass on emulated GPUs, with native code and without."""
-    in_a_child(__file__, NBGRAD_NATIVE=native)
 
 
 # Threads that all ask for the GPU first, and whose turns change at nearly every step.

@@ -9,14 +9,7 @@ import nbgrad
 from nbgrad import nn
 from nbgrad.nn.utils import rnn
 
-from .emulation import in_a_child, launches, on_gpus, without_gpus
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-def test_recurrent_layers_in_a_child():
-    """The tests of this file pass on emulated GPUs."""
-    in_a_child(__file__)
+from .emulation import launches, on_gpus
 
 
 def assert_near(found, expected):

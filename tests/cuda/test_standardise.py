@@ -14,18 +14,11 @@ from nbgrad.kernels.templates.standardise import Rows
 from nbgrad.nn import functional as F
 from tests.cuda.lowered import launches, memory_of, on_cuda, run_all
 
-from .emulation import GPUS, in_a_child, on_gpus
+from .emulation import on_gpus
 
 SLOW = pytest.mark.slow
 LENGTHS = [1, 2, 7, 33, 64, 768, pytest.param(1031, marks=SLOW), pytest.param(4096, marks=SLOW), pytest.param(5001, marks=SLOW)]
 ROUNDING = {"float32": 2.0**-21, "float64": 2.0**-49, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-
-
-@pytest.mark.skipif(GPUS > 0, reason="this process has GPUs")
-@pytest.mark.usefixtures("compiler")
-def test_norms_in_a_child():
-    """The tests of whole calls pass on emulated GPUs."""
-    in_a_child(__file__, "-k", "call")
 
 
 def numbers(shape, dtype="float32", seed=0, offset=0.0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -11,14 +10,7 @@ import nbgrad
 from nbgrad import debug, engine
 from nbgrad.base import grad_mode
 
-from .emulation import in_a_child, on_gpus, without_gpus
-
-
-@without_gpus
-def test_stops_in_a_child():
-    """All of them on emulated GPUs; so are factories, distinct values and profiles."""
-    others = (Path(__file__).parent / f"test_{name}.py" for name in ("making", "distinct", "profile_on_gpu"))
-    in_a_child(__file__, *map(str, others))
+from .emulation import on_gpus
 
 
 @pytest.fixture

@@ -19,30 +19,19 @@ from nbgrad import cuda
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, DeviceError, GradError, NotSupportedError, RangeError
 from tests.cuda import stream_programs
-from tests.cuda.emulation import GPUS, in_a_child, played, played_driver, slow_too, two_gpus, without_gpus
+from tests.cuda.emulation import GPUS, on_gpus, played, played_driver, two_gpus
 
 PROGRAMS, MANY = 60, 10_000
-pytestmark = pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-def test_on_the_emulated_device(request):
-    """The tests of this file, in a process of their own: it has another libcuda."""
-    in_a_child(__file__, *slow_too(request))
+LIVING: list[object] = []  # other libraries' streams: memory that was freed on one is waited for there as long as the process lives
+pytestmark = [on_gpus, pytest.mark.filterwarnings("ignore:.*it runs on the CPU:UserWarning")]
 
 
 driver = played_driver
 
 
 @pytest.fixture(autouse=True)
-def unharmed(request):
+def unharmed():
     """Default streams before and after; a device without a fault."""
-    if not GPUS:
-        if request.function is not test_on_the_emulated_device:
-            pytest.skip("runs in the child of test_on_the_emulated_device")
-        yield
-        return
     if config.EMULATED:
         driver().recover()
     nbgrad.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
@@ -245,6 +234,7 @@ def test_streams_of_other_libraries():
     core = Device(1)
     core.set_current()
     theirs = core.create_stream()
+    LIVING.append(theirs)
     ours = cuda.ExternalStream(theirs, 1)
     assert ours.cuda_stream == int(theirs.handle) and ours.device_index == 1
     assert ours == cuda.get_stream_from_external(int(theirs.handle), 1)

@@ -10,7 +10,7 @@ from nbgrad import cuda, optim
 from nbgrad.base.errors import DeviceError, GraphError, NotSupportedError, RangeError
 from nbgrad.dispatch.updates import fused_update
 
-from .emulation import both_builds, in_a_child, launches, on_gpus, slow_too, two_gpus, without_gpus
+from .emulation import launches, on_gpus, two_gpus
 
 SHAPES = [(3, 5), (), (1,), (1025,), (0, 2), (2, 3, 4), (4096,), (5000,)]
 SGD = [
@@ -23,14 +23,6 @@ ADAM = [{}, {"amsgrad": True, "weight_decay": 0.1}, {"maximize": True, "betas": 
 CASES = [(optim.SGD, options) for options in SGD]
 CASES += [(kind, options) for kind in (optim.Adam, optim.AdamW) for options in ADAM]
 IDS = [" ".join([kind.__name__, *map(str, options.items())]) for kind, options in CASES]
-
-
-@without_gpus
-@pytest.mark.usefixtures("compiler")
-@both_builds
-def test_updates_in_a_child(native, request):
-    """The tests of this file pass on emulated GPUs, with native code and without."""
-    in_a_child(__file__, *slow_too(request), NBGRAD_NATIVE=native)
 
 
 def parameters(shapes, device, dtype=nbgrad.float32, seed=0):

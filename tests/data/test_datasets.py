@@ -15,6 +15,7 @@ from nbgrad.utils.data import (
     ChainDataset,
     ConcatDataset,
     Dataset,
+    DistributedSampler,
     IterableDataset,
     RandomSampler,
     Sampler,
@@ -261,3 +262,32 @@ def test_convert():
     assert type(found["p"]) is Point and found["p"].x.item() == 1
     x = nbgrad.ones(1)
     assert default_convert(x) is x and default_convert("abc") == "abc"
+
+
+@pytest.mark.parametrize(
+    ("count", "processes", "drop_last", "expected"),
+    [
+        (5, 2, False, [[0, 2, 4], [1, 3, 0]]),
+        (5, 2, True, [[0, 2], [1, 3]]),
+        (2, 5, False, [[0], [1], [0], [1], [0]]),
+        (0, 2, False, [[], []]),
+    ],
+)
+def test_parts_of_several_processes(count, processes, drop_last, expected):
+    """Each takes every so many-th index; what is left over is dropped, or the first ones are repeated."""
+    parts = [DistributedSampler(range(count), processes, rank, shuffle=False, drop_last=drop_last) for rank in range(processes)]
+    assert [list(part) for part in parts] == expected and [len(part) for part in parts] == list(map(len, expected))
+
+
+def test_all_processes_draw_the_same_order():
+    """By seed and epoch: their parts are of one order, another one in another epoch, whatever else is drawn."""
+    parts = [DistributedSampler(range(8), 2, rank, seed=3) for rank in range(2)]
+    first = [list(part) for part in parts]
+    assert sorted(first[0] + first[1]) == list(range(8)) and [list(part) for part in parts] == first
+    for part in parts:
+        part.set_epoch(1)
+    second = [list(part) for part in parts]
+    assert sorted(second[0] + second[1]) == list(range(8)) and second != first
+    assert sorted(DistributedSampler(range(3))) == [0, 1, 2]
+    with pytest.raises(ValueError, match="rank is 2, expected 0 to 1"):
+        DistributedSampler(range(3), 2, 2)

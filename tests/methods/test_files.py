@@ -229,8 +229,8 @@ HOSTILE = {
     "has no such storage": (tensor_pickle().replace(b"S'0'", b"S'1'"), "no member 'data/1'"),
     "leaves its folder": (tensor_pickle().replace(b"S'0'", b"S'../../x'"), "no member 'data/../../x'"),
     "has a dtype that nbgrad lacks": (
-        tensor_pickle().replace(b"_v2", b"_v3").replace(b"Nt", b"Nctorch\nuint16\nt"),
-        "tensor of uint16, which nbgrad lacks",
+        tensor_pickle().replace(b"_v2", b"_v3").replace(b"Nt", b"Nctorch\nfloat8_e5m2\nt"),
+        "tensor of float8_e5m2, which nbgrad lacks",
     ),
 }
 

@@ -8,6 +8,15 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
+from nbgrad.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from tests.helpers import float32_leaf
 
 
@@ -199,3 +208,66 @@ def test_results_in_a_list_have_gradients():
     module.register_full_backward_hook(lambda m, gi, go: (gi[0] * 10,))
     module(x)[0].backward()
     assert x.grad.tolist() == [2.0]
+
+
+def test_hooks_of_all_modules_come_before_a_modules_own():
+    """Forwards and backwards, in modules with hooks and without; removed, they leave nothing."""
+    model, seen = nn.Sequential(nn.Tanh(), nn.Identity()), []
+    model[0].register_forward_hook(lambda m, args, out: seen.append("own"))
+    with (
+        register_module_forward_pre_hook(lambda m, args: seen.append(f"before {type(m).__name__}")),
+        register_module_forward_hook(lambda m, args, kwargs, out: seen.append("after"), with_kwargs=True),
+        register_module_full_backward_pre_hook(lambda m, go: seen.append("back")),
+        register_module_full_backward_hook(lambda m, gi, go: seen.append(f"back through {type(m).__name__}")),
+    ):
+        y = model(float32_leaf([1.0]))
+        forwards = [*seen]
+        seen.clear()
+        y.backward()
+    assert forwards == ["before Sequential", "before Tanh", "after", "own", "before Identity", "after", "after"]
+    assert seen == ["back", "back", "back through Identity", "back", "back through Tanh", "back through Sequential"]
+    seen.clear()
+    model(float32_leaf([1.0])).backward()
+    assert seen == ["own"]
+
+
+def test_hooks_of_all_modules_in_compiled_functions():
+    """A compiled function follows those that come and go after it was captured."""
+    layer, x = nn.Linear(2, 1), nbgrad.ones(1, 2)
+    compiled = nbgrad.compile(lambda x: layer(x))
+    before = compiled(x).item()
+    with register_module_forward_hook(lambda m, args, out: out * 0 + 5):
+        assert compiled(x).item() == 5.0
+    assert compiled(x).item() == before
+
+
+def test_hooks_of_what_modules_register():
+    """They are told the name, and what they return becomes the attribute; assigned or registered, at first or anew."""
+    seen = []
+
+    def note(module, name, value):
+        seen.append(name)
+
+    with (
+        register_module_parameter_registration_hook(lambda m, name, value: nn.Parameter(value.detach() * 0)),
+        register_module_buffer_registration_hook(note),
+        register_module_module_registration_hook(note),
+    ):
+        layer = nn.BatchNorm1d(1)
+        model = nn.Sequential(layer)
+        model.other = nn.Tanh()
+        layer.running_mean = nbgrad.ones(1)
+    nn.BatchNorm1d(1)
+    assert layer.weight.tolist() == [0.0] and layer.running_mean.tolist() == [1.0]
+    assert seen == ["running_mean", "running_var", "num_batches_tracked", "0", "other", "running_mean"]
+
+
+def test_tables_of_hooks():
+    """Under torch's names: they can be looked at, cleared and set anew."""
+    layer = nn.Identity()
+    layer.register_forward_hook(lambda m, args, out: out * 10)
+    layer.register_forward_pre_hook(lambda m, args: args[0] + 1)
+    assert len(layer._forward_hooks) == len(layer._forward_pre_hooks) == 1 and not layer._backward_hooks
+    layer._forward_hooks.clear()
+    layer._forward_pre_hooks = {}
+    assert layer(nbgrad.ones(1)).tolist() == [1.0]

@@ -344,3 +344,91 @@ def test_tables_of_members_can_be_written_to():
         layer._parameters["count"]
     with pytest.raises(ArgumentError, match="expected a Parameter or None, got Tensor"):
         layer._parameters["direction"] = nbgrad.ones(2)
+
+
+def test_parts_are_asked_in_their_own_way():
+    """``train`` and conversions call the methods of the modules below, which a class may define: what is frozen stays so."""
+
+    class Frozen(nn.Linear):
+        def train(self, mode=True):
+            return super().train(False)
+
+        def _apply(self, fn, recurse=True):
+            self.scale = fn(self.scale)
+            return super()._apply(fn, recurse)
+
+    part = Frozen(2, 1)
+    part.scale = nbgrad.ones(1)
+    model = nn.Sequential(part, nn.Tanh()).train().double()
+    assert model.training and model[1].training and not part.training
+    assert part.scale.dtype == part.weight.dtype == nbgrad.float64
+
+
+def test_formats_and_empty_memory():
+    """``to(memory_format=)`` is for what has four or five dimensions; ``to_empty`` keeps shapes, dtypes and objects."""
+    layer = nn.Conv2d(2, 3, 3)
+    weight = layer.weight
+    layer.to(memory_format=nbgrad.channels_last)
+    assert layer.weight is weight and weight.is_contiguous(memory_format=nbgrad.channels_last) and layer.bias.is_contiguous()
+    model = nn.Sequential(layer)
+    assert model.to_empty(device="cpu") is model and layer.weight is weight and tuple(weight.shape) == (3, 2, 3, 3)
+    layer.bias.data.fill_(4.0)
+    assert model.to_empty(device="cpu", recurse=False)[0].bias.tolist() == [4.0] * 3
+
+
+def test_another_module_in_a_place_below():
+    """By the dotted name, which need not be there unless that is asked for; its owner must be."""
+    model = nn.Sequential(nn.Sequential(nn.Tanh()))
+    model.set_submodule("0.0", nn.ReLU(), strict=True)
+    model.set_submodule("0.last", nn.Tanh())
+    assert [name for name, _ in model[0].named_children()] == ["0", "last"] and isinstance(model[0][0], nn.ReLU)
+    for target, strict in (("0.other", True), ("7.0", False)):
+        with pytest.raises(AttributeError):
+            model.set_submodule(target, nn.Tanh(), strict)
+    with pytest.raises(ValueError, match="target is empty"):
+        model.set_submodule("", nn.Tanh())
+    with pytest.raises(ArgumentError, match="expected a Module"):
+        model.set_submodule("0.0", nbgrad.ones(1))
+
+
+def test_modules_that_were_given_out():
+    """``named_modules`` passes over those in ``memo``, and adds what it gives."""
+    model = nn.Sequential(nn.Tanh(), nn.ReLU())
+    memo = {model[0]}
+    assert [name for name, _ in model.named_modules(memo, "net")] == ["net", "net.1"] and memo == {*model.modules()}
+    shared = nn.Sequential(model[0], model[0])
+    assert len([*shared.modules()]) == 2 and len([*shared.modules(remove_duplicate=False)]) == 3
+
+
+def test_attributes_that_are_looked_for_elsewhere():
+    """A class may ask for what it has not in a module that it wraps, as ``super().__getattr__`` fails."""
+
+    class Wrapped(nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.module = module
+
+        def __getattr__(self, name):
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                return getattr(self.module, name)
+
+    wrapped = copy.deepcopy(Wrapped(nn.Linear(2, 3)))
+    assert wrapped.out_features == 3 and wrapped.weight is wrapped.module.weight
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'depth'"):
+        wrapped.depth
+
+
+def test_compiled_where_it_is():
+    """``compile`` makes every call of the module a compiled one, hooks around it; a copy computes with its own weights."""
+    model, x = nn.Sequential(nn.Linear(2, 1)), nbgrad.ones(1, 2)
+    expected = model(x).item()
+    model.compile(fullgraph=True)
+    model.register_forward_hook(lambda m, args, out: out * 2)
+    clone = copy.deepcopy(model)
+    with nbgrad.no_grad():
+        clone[0].weight.zero_()
+        clone[0].bias.fill_(3.0)
+    assert (model(x).item(), clone(x).item()) == (2 * expected, 6.0)
+    assert model(x).grad_fn.name() != "AddmmBackward0" and list(model.state_dict()) == ["0.weight", "0.bias"]

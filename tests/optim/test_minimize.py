@@ -102,3 +102,81 @@ def test_errors(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(NotSupportedError, match="SciPy is not installed"):
         optim.scipy_minimize(lambda: x.sum(), x)
+
+
+def hill(x):
+    """A loss of three numbers, for tensors and arrays."""
+    return ((x[1:] - x[:-1] ** 2) ** 2).sum() + ((1 - x) ** 2).sum()
+
+
+def hill_slope(x):
+    """Its derivative."""
+    bent = np.append(x[1:] - x[:-1] ** 2, 0)
+    return np.append(0, 2 * bent[:-1]) - 4 * x * bent - 2 * (1 - x)
+
+
+def round_ball(x):
+    """Two functions that constraints limit."""
+    return x[0] ** 2 + x[1] ** 2 + x[2] ** 2, x[0] * x[1]
+
+
+def ball_slopes(x):
+    """Their derivatives."""
+    return np.array([2 * x, [x[1], x[0], 0]])
+
+
+def ball_bend(x, v):
+    """The second derivatives of a sum of both."""
+    return 2 * v[0] * np.eye(3) + v[1] * np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("method", "form"),
+    [
+        ("SLSQP", "dict"),
+        ("SLSQP", "constraint"),
+        ("trust-constr", "constraint"),
+        ("trust-constr", "linear"),
+        ("COBYLA", "constraint"),
+    ],
+)
+def test_constraints_lead_where_scipys_own_functions_do(method, form):
+    """With Jacobians and Hessians of ours, of one or two tensors, in as many steps as with those by hand."""
+    start, x = [0.1, 0.4, 0.3], parameter(0.1, 0.4, 0.3)
+    tensors = lambda: round_ball(x)
+    arrays = lambda v: np.array(round_ball(v))
+    slopes = {} if method == "COBYLA" else {"jac": hill_slope}
+    if form == "linear":
+        ours = by_hand = optimize.LinearConstraint([[1, 1, 1], [1, -1, 0]], [-np.inf, -0.25], [1.5, 0.25])
+    elif form == "dict":
+        ours = [{"type": "ineq", "fun": lambda: 1 - tensors()[0]}, {"type": "ineq", "fun": lambda: tensors()[1] - 0.1}]
+        by_hand = [
+            {"type": "ineq", "fun": lambda v: 1 - arrays(v)[0], "jac": lambda v: -ball_slopes(v)[0]},
+            {"type": "ineq", "fun": lambda v: arrays(v)[1] - 0.1, "jac": lambda v: ball_slopes(v)[1]},
+        ]
+    else:
+        second = {"hess": ball_bend} if method == "trust-constr" else {}
+        low, high = [0.2, 0.1], nbgrad.tensor([1.0, 0.3])
+        ours = optimize.NonlinearConstraint(tensors, low, high)
+        by_hand = optimize.NonlinearConstraint(arrays, low, high.tolist(), jac=ball_slopes, **second)
+    options = {"maxiter": 20 if method == "trust-constr" else 60}
+    if method == "trust-constr":
+        slopes["hess"] = lambda v: nbgrad.func.hessian(hill)(nbgrad.tensor(v)).numpy()
+    found = optim.scipy_minimize(lambda: hill(x), x, method, constraints=ours, options=options)
+    expected = optimize.minimize(hill, start, method=method, constraints=by_hand, options=options, **slopes)
+    np.testing.assert_allclose(x.detach().numpy(), expected.x, atol=1e-6)
+    assert found.fun == pytest.approx(expected.fun, abs=1e-8) and found.nfev == expected.nfev
+    if method == "trust-constr":
+        assert found.nit == expected.nit
+
+
+def test_constraints_of_several_parameters_and_of_none():
+    """Limits of tensors of any shape, beside bounds; a loss that is in the way of a constraint; what is no constraint."""
+    x, y = parameter(2.0, 1.0), nbgrad.tensor([[1.5]], dtype=nbgrad.float64, requires_grad=True)
+    ours = optimize.NonlinearConstraint(lambda: (x * y, y), 0.0, 0.75)
+    result = optim.scipy_minimize(lambda: bowl(x, y), [x, y], "SLSQP", constraints=[ours], bounds=[(0.0, 1.0), None], tol=1e-10)
+    assert result.success and (x <= 1 + 1e-8).all() and (x * y).max() < 0.75 + 1e-8 and y.item() < 0.75 + 1e-8
+    with pytest.raises(ArgumentError, match="constraints: a str came"):
+        optim.scipy_minimize(lambda: bowl(x, y), [x, y], constraints="ball")
+    with pytest.raises(ArgumentError, match="a constraint returned a float"):
+        optim.scipy_minimize(lambda: bowl(x, y), [x, y], constraints={"type": "eq", "fun": lambda: 1.0})

@@ -24,6 +24,8 @@ P = A @ A.T + np.eye(3) / 32  # eigenvalues that print alike, whatever the last 
 S = A + np.eye(3)  # singular values likewise
 TALL = np.array([[1.0, 2.0], [-0.5, 1.5], [2.0, 0.25]])
 RIGHT = np.array([[1.0, -2.0], [0.5, 1.5], [-1.0, 0.25]])
+SINGULAR = np.stack([A, np.diag([1.0, 0.0, 1.0]), 0 * A])
+INDEFINITE = np.stack([P, np.diag([1.0, -1.0, 1.0])])
 STEPS = np.array([1, 2, 3])
 ONES = np.array([[[2.0]], [[3.0]]])
 VECTOR = np.array([1.0, -0.5, 2.0])
@@ -101,9 +103,25 @@ def solution_by_factors(x, y, pivots, adjoint):
 
 # ---- the work --------------------------------------------------------------------------------------------------------
 
-row("inverse_matrix", np.linalg.inv, REAL, case(A), case(B), case(Z), unlike=HALF, saves="out")
-row("singular_order", lambda x: np.array([0, 2, 1]), REAL, case(np.stack([A, np.diag([1.0, 0.0, 1.0]), 0 * A])), unlike=NONE)
-row("solve_system", np.linalg.solve, REAL, case(A, RIGHT), case(Z, np.array([[1.0 + 2j], [0.5], [1j]])), unlike=HALF)
+row(
+    "inverse_matrix",
+    lambda x, strict: np.linalg.inv(x),
+    REAL,
+    case(A, True),
+    case(B, False),
+    case(Z, True),
+    unlike=HALF,
+    saves="out",
+)
+row("singular_order", lambda x, found: np.array([0, 2, 1]), REAL, case(SINGULAR, SINGULAR * np.nan), unlike=NONE)
+row(
+    "solve_system",
+    lambda x, y, strict: np.linalg.solve(x, y),
+    REAL,
+    case(A, RIGHT, True),
+    case(Z, np.array([[1.0 + 2j], [0.5], [1j]]), False),
+    unlike=HALF,
+)
 row(
     "solve_triangle",
     lambda x, y, upper, unit: np.linalg.solve(tri(x, upper, unit), y),
@@ -135,7 +153,7 @@ row(
     unlike=SYMMETRIC,
     errors=[fails(nbgrad.LinAlgError, "^linalg.cholesky: ", -P, True)],
 )
-row("cholesky_info", lambda x: np.array([0, 2]), REAL, case(np.stack([P, np.diag([1.0, -1.0, 1.0])])), unlike=NONE)
+row("cholesky_info", lambda x, found: np.array([0, 2]), REAL, case(INDEFINITE, INDEFINITE * np.nan), unlike=NONE)
 row("lu_factors", elimination, REAL, case(A), unlike=HALF)
 for _name, _public in (
     ("qr_row", "linalg_qr"),
@@ -222,7 +240,10 @@ ROWS = {
     "det": (np.linalg.det, case(A), case(B)),
     "slogdet": (phase, case(A), case(B)),
     "pinv": (np.linalg.pinv, case(TALL), case(TALL.T.copy())),
-    "lstsq": (lambda x, y: (np.linalg.lstsq(x, y, rcond=None)[0], np.zeros(0), np.array(2), np.zeros(0)), case(TALL, RIGHT)),
+    "lstsq": (
+        lambda x, y, driver: (np.linalg.lstsq(x, y, rcond=None)[0], np.zeros(0), np.array(2), np.zeros(0)),
+        case(TALL, RIGHT, driver="gelsy"),  # since a GPU's own one is another
+    ),
     "cholesky": (symmetric(np.linalg.cholesky), case(P), case(ONES)),
     "cholesky_ex": (symmetric(lambda x: (np.linalg.cholesky(x), np.zeros(x.shape[:-2]))), case(P), case(ONES)),
     "lu": (factors, case(A)),

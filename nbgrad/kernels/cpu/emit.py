@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["Emitter", "emit_all", "full_width", "host_machine", "widest_vectors"]
 
 
-def host_machine() -> llvm.TargetMachine:
-    """A new target machine for this processor."""
+def host_machine(opt: int = 3) -> llvm.TargetMachine:
+    """A new target machine for this processor; ``opt``: the level at which it chooses instructions and registers."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten() + full_width(), opt=3, jit=True
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten() + full_width(), opt=opt, jit=True
     )
 
 
@@ -65,10 +65,14 @@ def unlocked(name: str) -> Callable:
 
 
 class Emitter:
-    """What one thread makes object code with."""
+    """What one thread makes object code with.
 
-    def __init__(self) -> None:
-        self.context, self.machine = llvm.create_context(), host_machine()
+    Args:
+        opt: the level of its target machine.
+    """
+
+    def __init__(self, opt: int = 3) -> None:
+        self.context, self.machine = llvm.create_context(), host_machine(opt)
 
     def emit(self, text: str, opt: int = 3, optimise: Callable[[Any, Any], None] | None = None) -> bytes:
         """Object code of LLVM IR text.

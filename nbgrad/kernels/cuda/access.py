@@ -7,6 +7,7 @@ never see a half, a byte of truth or a narrow integer:
     in memory                        in the kernel
     float16, bfloat16, float32       float32 (float64 if the kernel computes in float64)
     uint8, int8, ..., int64          int64, narrowed (it wraps) where the source says ``wrap``, and when it is stored
+    uint64                           itself
     bool                             a truth value; as a number, name the same bytes ``uint8``
     float64, complex64, complex128   itself
 """
@@ -79,6 +80,8 @@ def compute_dtype(dtype: str) -> str:
     ('float32', 'int64', 'complex64')
     """
     found = dtype_of(dtype)
+    if dtype == "uint64":
+        return dtype
     if found.category < dtype_of("float32").category:
         return "int64"  # the one integer type that Numba's arithmetic has anyway
     return found.compute

@@ -210,7 +210,7 @@ def term_function(op: General, dtype: str) -> Function:
 
 @cache
 def accumulator(op: General, dtype: str) -> Accumulator:
-    """The accumulators of a reduction of elements in compute dtype ``dtype``: float32, float64, int64, complex64 or complex128.
+    """The accumulators of a reduction of elements in compute dtype ``dtype``, which is none of half types, nor a narrow integer.
 
     Where something becomes of the total, the count of elements is a value. An empty row gives the identity.
 
@@ -224,7 +224,7 @@ def accumulator(op: General, dtype: str) -> Accumulator:
         )
     monoid, term = MONOIDS[op.monoid], op.term_expression()
     combine = monoid.combine
-    if monoid.order and not monoid.indexed and dtype != "int64":
+    if monoid.order and not monoid.indexed and dtype_of(dtype).is_floating_point:
         combine = {"greatest": greater_float, "smallest": smaller_float}[monoid.order]
     near = term is None or term.boolean or op.near
     dtype = dtype if near else "float64"  # where terms are computed, as squares are

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ...base import config
@@ -80,18 +80,24 @@ def prototype(kinds: str) -> Any:
 
 
 def found_library(
-    name: str, kinds: Mapping[str, str], status: Status, version: Callable[[Library], int], oldest: int, extra: str
+    name: str,
+    kinds: Mapping[str, str],
+    status: Status,
+    version: Callable[[Library], int],
+    oldest: int,
+    extra: str,
+    later: Collection[str] = (),
 ) -> Library | None:
     """A library of this machine, loaded; None where there is none, or one that is too old, which a warning says.
 
     Args:
         kinds, status: as of ``Library``; ``version``: gives its version, ``oldest``: the least one.
-        extra: which of nbgrad's extras installs it.
+        extra: which of nbgrad's extras installs it; ``later``: functions that it may lack.
     """
     library = PLAYED.get(name) if config.EMULATED else loaded(name, kinds, status)
     if library is None:
         return None
-    found = version(library) if len(library.functions) == len(kinds) else 0  # a function that it lacks came later
+    found = version(library) if library.functions.keys() | set(later) >= kinds.keys() else 0  # one that it lacks came later
     if found >= oldest:
         return library
     warnings.warn(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from ...base.dtypes import COMPLEX, dtype_of
+from ...base.dtypes import COMPLEX, INTEGER, dtype_of
 from .access import Access, compute_dtype
 from .templates import BLOCK, WARP, WARPS, Template, compile_template, indent, strided_parameters, unravel
 
@@ -150,7 +150,7 @@ def multiply(
     ``**index_source(64)``.
     """
     complex_, compute = dtype_of(dtype).category == COMPLEX, compute_dtype(dtype)
-    exact, kind = compute == "int64", shared_kind(dtype)
+    exact, kind = dtype_of(compute).category == INTEGER, shared_kind(dtype)
     rows, columns = shape.tile
     target = compute if parts else dtype
     load, store = Access("load", dtype), Access("store", target, exact=parts)

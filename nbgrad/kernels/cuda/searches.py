@@ -39,13 +39,13 @@ def ranked(dtype: str) -> Function:
 def rank_dtype(dtype: str) -> str:
     """The dtype of ranks in memory."""
     compute = compute_dtype(dtype)
-    return KEY_TYPES[compute] if compute in KEY_TYPES else "int64" if itemsize(dtype) == 8 else "int32"
+    return KEY_TYPES[compute] if compute in KEY_TYPES else "int64" if itemsize(dtype) == 8 or dtype == "uint32" else "int32"
 
 
 def rank_source(dtype: str, largest: bool) -> dict[str, Any]:
     """The names that ``ranked`` mentions; ``largest``: greater numbers have greater ranks."""
     compute = compute_dtype(dtype)
-    name = compute if compute in KEY_TYPES else "int64"
+    name = compute if compute in KEY_TYPES or compute == "uint64" else "int64"
     _, _, rank = rank_of(name, largest)
     return {"rank": rank, "int64": kinds.int64, "missing": missing_of(name), **dict(KEY_CONSTANTS.get(name, ()))}
 

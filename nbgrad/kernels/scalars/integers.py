@@ -90,4 +90,5 @@ def shift_left(x, y):
 
 def shift_right(x, y):
     """x // 2**y; what is left behind the last bit, 0 or -1, where y is negative or more than there are bits."""
-    return wrap(x >> where((y < 0) | (y > 63), 63, y))
+    far = (y < 0) | (y > 63)
+    return wrap((x >> where(far, 63, y)) >> where(far, 1, 0))  # of 64 bits without sign a 63rd step leaves one

@@ -16,9 +16,7 @@ __all__ = [
     "KEY_TYPES",
     "float_of_max",
     "float_of_min",
-    "int_key_max",
-    "int_key_min",
-    "int_of_min",
+    "integer_keys",
     "joined_zeros",
     "key_bindings",
     "key_max",
@@ -91,6 +89,33 @@ def int_of_min(key):
     return ~key
 
 
+def wide_key_max(x):
+    """An integer of 64 bits without sign: with its top bit turned it sorts as one with a sign."""
+    return int64(x) ^ -(1 << 63)
+
+
+def wide_key_min(x):
+    """The same, inverted."""
+    return ~(int64(x) ^ -(1 << 63))
+
+
+def wide_of_max(key):
+    """The integer behind a ``wide_key_max``."""
+    return key ^ -(1 << 63)
+
+
+def wide_of_min(key):
+    """The integer behind a ``wide_key_min``."""
+    return ~key ^ -(1 << 63)
+
+
+def integer_keys(dtype: str, largest: bool) -> tuple:
+    """The key of an integer, and the integer behind a key."""
+    if dtype == "uint64":  # all others are numbers of int64
+        return (wide_key_max, wide_of_max) if largest else (wide_key_min, wide_of_min)
+    return (int_key_max, own_key) if largest else (int_key_min, int_of_min)
+
+
 def larger_key(x, y):
     """The greater of two keys."""
     return where(y > x, y, x)
@@ -101,5 +126,5 @@ def key_bindings(dtype: str, largest: bool) -> tuple:
     if dtype in KEY_TYPES:
         key, decode = (key_max, float_of_max) if largest else (key_min, float_of_min)
         return ("key", key), ("decode", decode), ("least", least_key), *KEY_CONSTANTS[dtype]
-    key, decode = (int_key_max, own_key) if largest else (int_key_min, int_of_min)
+    key, decode = integer_keys(dtype, largest)
     return ("key", key), ("decode", decode), ("least", least_key), ("LEAST", -(1 << 63))

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .keys import KEY_TYPES, int_key_max, int_key_min, key_max, key_min
+from .keys import KEY_TYPES, integer_keys, key_max, key_min
 from .reduce import TILE, compile_kernel
 
 __all__ = ["MOST_BEST", "MOST_SORTED", "best_loop", "order_loop", "rank_of", "running_loop"]
@@ -236,7 +236,7 @@ def rank_of(dtype: str, largest: bool, nan_first: bool = False) -> tuple[str, st
     if dtype in KEY_TYPES:
         smallest = rank_smallest_nan if nan_first else rank_smallest
         return KEY_TYPES[dtype], KEY_TYPES[dtype], rank_largest if largest else smallest
-    return "uint8" if dtype == "bool" else dtype, "int64", int_key_max if largest else int_key_min
+    return "uint8" if dtype == "bool" else dtype, "int64", integer_keys(dtype, largest)[0]
 
 
 def missing_number(rank):

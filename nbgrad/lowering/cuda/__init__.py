@@ -6,7 +6,9 @@ scan                   scans, elements picked from a dimension and put into it
 softmax, losses        rows and columns that are folded, then mapped
 linalg, blas_products  products of matrices, by kernels of ours or by cuBLASLt
 exchanges              rows in the order that pivots give
-solvers, spectra       decompositions and systems, eigenvalues and singular values, by cuSOLVER where it is
+solvers, elimination,
+determinants           systems, inverses and determinants, by cuSOLVER and cuBLAS where they are
+reflections, spectra   QR, eigenvalues and singular values, by the same
 standardise            rows with mean 0 and variance 1, their weights and biases, and all cotangents
 """
 
@@ -16,6 +18,8 @@ from . import (
     complex as _complex,
     copy as _copy,
     counts as _counts,
+    determinants as _determinants,
+    elimination as _elimination,
     exchanges as _exchanges,
     index_writers as _index_writers,
     indexing as _indexing,
@@ -24,6 +28,7 @@ from . import (
     losses as _losses,
     masks as _masks,
     reduce as _reduce,
+    reflections as _reflections,
     scan as _scan,
     scatter as _scatter,
     softmax as _softmax,
@@ -38,6 +43,8 @@ _modules = (
     _complex,
     _copy,
     _counts,
+    _determinants,
+    _elimination,
     _exchanges,
     _index_writers,
     _indexing,
@@ -46,6 +53,7 @@ _modules = (
     _losses,
     _masks,
     _reduce,
+    _reflections,
     _scan,
     _scatter,
     _softmax,

@@ -25,7 +25,7 @@ from ...kernels.cuda.templates import Template, collapse, index_source, strided_
 from ...ops import shapes
 from ...ops.core import OPS
 from ...tensors.layout import Layout, broadcast_shapes, layout_of
-from ..index_walks import IndexWalk, points_walk, range_text
+from ..index_walks import IndexWalk, check_index_dtype, points_walk, range_text
 from .orders import Keys, sort_steps
 
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]
@@ -73,11 +73,13 @@ def point_walk(op: str, layout: Layout, indices: tuple, first: int) -> Walk:
     """The walk of ``x[...]`` with index tensors; ``first``: the operand that the first of them is.
 
     Raises:
-        DimError: more indices than dimensions. ShapeError: they do not broadcast.
+        DimError: more indices than dimensions. ShapeError: they do not broadcast. DTypeError: no indices.
     """
     if len(indices) > layout.ndim:
         raise DimError(f"{op}: {len(indices)} indices for {layout.ndim} dimensions.")
     dims = tuple([d for d, index in enumerate(indices) if index is not None])
+    for d in dims:
+        check_index_dtype(op, indices[d], False)
     shape = broadcast_shapes(op, [indices[d].shape for d in dims])
     whole = points_walk(op, layout, layout_of(indices[dims[0]].dtype, shape, None, layout.device), dims)
     lead = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0

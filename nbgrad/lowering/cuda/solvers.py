@@ -1,4 +1,4 @@
-"""Decompositions, inverses and systems on a GPU by cuSOLVER, where it is installed; else, and for those not here, on the host.
+"""What decompositions by cuSOLVER share, Cholesky factors and triangular systems. Without the library the host does their work.
 
 NOTE [By columns]: cuSOLVER takes matrices by columns. What lies by rows is, by columns, the transpose: of a Hermitian matrix the
 conjugate; of a matrix to be inverted the one whose inverse lies by rows again; of a system one to be solved for the transpose.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...base.calls import CALLS
-from ...base.dtypes import DType, complex128, float64, int32, int64
+from ...base.dtypes import DType, int32, int64
 from ...base.errors import LinAlgError
 from ...creation import factories
 from ...dispatch.device_lowerings import on_host
@@ -27,9 +27,9 @@ from ...tensors.gpu import storage_of, used_by_current
 from ...tensors.heaps import heap_on
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor, new_tensor
-from ..decompositions import WELL_CONDITIONED, exponential_of, no_factor, require_matrices
+from ..decompositions import no_factor, require_matrices
 
-__all__: list[str] = []
+__all__ = ["Matrices", "address_of", "by_columns", "copied", "identity_like", "numbers", "packed", "same_batch", "solver", "turned"]
 
 
 class Matrices:
@@ -64,17 +64,24 @@ class Matrices:
 
     def each(self, call: Callable[..., None], *tensors: Tensor) -> None:
         """``call(*addresses)`` for every matrix: of its parts of contiguous tensors, and of what is found wrong with it."""
-        count, places = self.count, []
+        self.parts(1, lambda count, *places: call(*places), *tensors)
+
+    def parts(self, most: int, call: Callable[..., None], *tensors: Tensor) -> None:
+        """``each`` for at most so many matrices that lie side by side: ``call(count, *addresses)``, until all have been there."""
+        places = []
         for x in (*tensors, self.info):
             used_by_current(self.found, x._storage_)
-            places.append((address_of(x), x.layout.numel // max(count, 1) * x.layout.dtype.itemsize))
-        for k in range(count):
-            call(*(first + k * size for first, size in places))
+            places.append((address_of(x), x.layout.numel // max(self.count, 1) * x.layout.dtype.itemsize))
+        for k in range(0, self.count, most):
+            call(min(most, self.count - k), *(first + k * size for first, size in places))
 
     def places(self, x: Tensor) -> Tensor:
-        """The addresses of a contiguous tensor's matrices, on the GPU."""
+        """The addresses of the parts of a contiguous tensor, on the GPU, one for each matrix of the batch.
+
+        Their memory is free when the tensor is: what is done on the stream later comes behind the call.
+        """
         used_by_current(self.found, x._storage_)
-        size = math.prod(x.layout.shape[-2:]) * x.layout.dtype.itemsize
+        size = x.layout.numel // self.count * x.layout.dtype.itemsize
         first = address_of(x)
         return factories.arange(first, first + self.count * size, size, dtype=int64, device=self.layout.device)
 
@@ -136,7 +143,9 @@ def solver(*names: str, square: bool = True, fits: Callable[..., bool] | None = 
             for x in tensors:
                 require_matrices(op.public, x, square and x is tensors[0])
             layouts = [x.layout for x in tensors]
-            if not all(x.numel for x in layouts) or solvers() is None or not (fits is None or fits(*layouts)):
+            if not all(x.numel for x in layouts):
+                return of_nothing(op, layouts, attributes)
+            if solvers() is None or not (fits is None or fits(*layouts)):
                 return on_host(op, tensors, attributes)
             return function(op, attributes, *tensors)
 
@@ -144,6 +153,14 @@ def solver(*names: str, square: bool = True, fits: Callable[..., bool] | None = 
         return function
 
     return register
+
+
+def of_nothing(op: Any, layouts: list[Layout], attributes: dict[str, Any]) -> Tensor:
+    """The result where an operand has no element: it depends on no value, so that the GPU is not asked for one."""
+    ones = (factories.eye(*x.shape[-2:], dtype=x.dtype) for x in layouts)
+    given = [CALLS["expand"](one, x.shape) for one, x in zip(ones, layouts)]
+    out: Tensor = CALLS["to_device"].plain(CALLS[op.name].plain(*given, **attributes), layouts[0].device)
+    return out
 
 
 def same_batch(x: Layout, y: Layout) -> bool:
@@ -158,7 +175,7 @@ def factored(op: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     """The lower factors, and the order of the first part without one. By columns the matrix is its conjugate: of that U^H U."""
     here, low, n = Matrices(op, x), copied(x), x.layout.shape[-1]
     if here.count > 1:
-        places = here.places(low)  # which keep their memory until the call is on the stream
+        places = here.places(low)
         here.session.cholesky_of_many(n, address_of(places), address_of(here.info), here.count)
     else:
         here.each(lambda a, info: here.session.cholesky(n, a, info), low)
@@ -181,7 +198,7 @@ def _cholesky_factor(op, attributes, x):
 
 
 @solver("cholesky_info")
-def _cholesky_info(op, attributes, x):
+def _cholesky_info(op, attributes, x, found):
     return factored(op, x)[1]
 
 
@@ -204,148 +221,7 @@ def identity_like(x: Tensor) -> Tensor:
     return copied(CALLS["expand"](one, x.layout.shape))
 
 
-# ---- elimination -------------------------------------------------------------------------------------------------------
-
-
-class Elimination(Matrices):
-    """L and U of matrices that are given by columns, there.
-
-    Attributes:
-        factors: of both, by columns.
-        pivots: the row, from 1 on, that each step exchanged with its own.
-        info: the first step without a pivot, or 0.
-    """
-
-    def __init__(self, op: Any, by_column: Tensor):
-        super().__init__(op, by_column)
-        n, m = by_column.layout.shape[-2:]
-        self.factors, self.pivots = by_column, self.new((*self.batch, min(m, n)), int64)
-        self.each(lambda a, pivots, info: self.session.eliminate(m, n, a, pivots, info), self.factors, self.pivots)
-
-    def require_regular(self) -> None:
-        """Refuse singular matrices.
-
-        Raises:
-            LinAlgError: there is one.
-        """
-        if numbers(self.info).any():
-            raise LinAlgError(f"{self.op.public}: Singular matrix.")
-
-    def substitute(self, turn: str, right: Tensor) -> Tensor:
-        """Solve systems, in the place of their right sides, which are given by columns."""
-        count, n = right.layout.shape[-2:]
-        said, self.info = self.info, self.zeros(int32)
-        self.each(
-            lambda a, pivots, b, info: self.session.substitute(turn, n, count, a, pivots, b, info), self.factors, self.pivots, right
-        )
-        self.info = said
-        return right
-
-    def parity(self) -> Tensor:
-        """The determinants of the exchanges."""
-        steps = factories.arange(1, self.pivots.layout.shape[-1] + 1, device=self.layout.device)
-        odd = (self.pivots != steps).to(int64).sum(-1) % 2
-        return (1 - 2 * odd).to(self.layout.dtype)
-
-    def diagonal(self) -> Tensor:
-        """That of U."""
-        return CALLS["diagonal"](self.factors, 0, -2, -1)
-
-
-@solver("inverse_matrix")
-def _inverse_matrix(op, attributes, x):
-    found = Elimination(op, copied(x))
-    found.require_regular()
-    return found.substitute("N", identity_like(x))
-
-
-@solver("singular_order")
-def _singular_order(op, attributes, x):
-    return Elimination(op, by_columns(x)).info
-
-
-@solver("solve_system", fits=same_batch)
-def _solve_system(op, attributes, x, y):
-    found = Elimination(op, copied(x))
-    found.require_regular()
-    return copied(turned(found.substitute("T", by_columns(y))))
-
-
-@solver("determinant")
-def _determinant(op, attributes, x):
-    found = Elimination(op, copied(x))
-    return found.diagonal().prod(-1) * found.parity()
-
-
-@solver("sign_and_size")
-def _sign_and_size(op, attributes, x):
-    found = Elimination(op, copied(x))
-    diagonal = found.diagonal()
-    sign = CALLS["sgn"](diagonal).prod(-1) * found.parity()
-    size = CALLS["abs"](diagonal).log().sum(-1).to(x.layout.dtype)
-    return CALLS["stack"]([sign, size], -1)
-
-
-@solver("cofactors")
-def _cofactors(op, attributes, x):
-    """The conjugated cofactors of well conditioned matrices are conj(det(x) x^-1), transposed; others go to the host."""
-    found = Elimination(op, copied(x))
-    if x.layout.shape[-1] and not numbers(found.info).any():
-        inverse = found.substitute("N", identity_like(x))
-        size = (found.diagonal().prod(-1) * found.parity())[..., None, None]
-        one, other = (CALLS["abs"](each).sum(-2).amax(-1) for each in (x, inverse))
-        regular = (one * other < WELL_CONDITIONED[x.layout.dtype.name]) & (CALLS["abs"](size)[..., 0, 0] > 0)
-        if numbers(regular & CALLS["isfinite"](size)[..., 0, 0]).all():
-            return copied(turned(size * inverse).conj())
-    return on_host(op, (x,), attributes)
-
-
-@solver("matrix_exponential")
-def _matrix_exponential(op, attributes, x):
-    dtype = x.layout.dtype
-    x = x.to(complex128 if dtype.is_complex else float64)
-    size = float(numbers(CALLS["abs"](x).sum(-2).max()))
-    return exponential_of(x, identity_like(x), size, CALLS["solve_system"]).to(dtype)
-
-
-@solver("lu_row", square=False)
-def _lu_row(op, attributes, x):
-    found, dtype = Elimination(op, by_columns(x)), x.layout.dtype
-    return packed(turned(found.factors), found.pivots.to(dtype), found.info[..., None].to(dtype))
-
-
-def _solve_by_factors(op, tensors, attributes):
-    """Systems by factors in one matrix, and pivots from 1 on."""
-    x, y = tensors
-    pivots, adjoint = attributes["pivots"], attributes["adjoint"]
-    fits = same_batch(x.layout, y.layout) and pivots.layout.shape == x.layout.shape[:-1] and x.layout.numel and y.layout.numel
-    if solvers() is None or not fits:
-        return on_host(op, tensors, attributes)
-    found = object.__new__(Elimination)
-    Matrices.__init__(found, op, x)
-    found.factors, found.pivots = by_columns(x), copied(pivots.to(int64))
-    return copied(turned(found.substitute("C" if adjoint else "N", by_columns(y))))
-
-
-lowering("solve_by_factors", style="run", device="cuda")(_solve_by_factors)
-
-
-@solver("pull_to_matrix", square=False)
-def _pull_to_matrix(op, attributes, g, x):
-    adjoint, solve = copied(turned(x).conj()), CALLS["solve_triangle"]
-    low = g.tril(-1)
-    inner = (adjoint.triu(1) @ low + low).tril(-1) + (g.triu() @ adjoint.tril()).triu()
-    left = solve(adjoint, inner, True, True)
-    return copied(turned(solve(x, copied(turned(left).conj()), True, False)).conj())
-
-
-@solver("share_of_factors", square=False)
-def _share_of_factors(op, attributes, m, x):
-    adjoint = copied(turned(x).conj())
-    return (adjoint.triu(1) @ m).triu() + (m @ adjoint.tril()).tril(-1)
-
-
-# ---- triangles, reflections --------------------------------------------------------------------------------------------
+# ---- triangles ---------------------------------------------------------------------------------------------------------
 
 
 @solver("solve_triangle", fits=same_batch)
@@ -359,28 +235,3 @@ def _solve_triangle(op, attributes, x, y):
     else:
         here.each(lambda a, b, info: here.session.triangular(upper, unit, count, n, a, b), triangles, out)
     return out
-
-
-@solver("qr_row", square=False, fits=lambda x: x.shape[-2] >= x.shape[-1])
-def _qr_row(op, attributes, x):
-    return reflected(op, x, x.layout.shape[-1])
-
-
-@solver("complete_qr_row", square=False)
-def _complete_qr_row(op, attributes, x):
-    return reflected(op, x, x.layout.shape[-2])
-
-
-def reflected(op: Any, x: Tensor, columns: int) -> Tensor:
-    """Q with so many columns, and R with as many rows."""
-    here, found, (m, n) = Matrices(op, x), by_columns(x), x.layout.shape[-2:]
-    k = min(m, n)
-    tau = here.new((*here.batch, k))
-    here.each(lambda a, t, info: here.session.reflect(m, n, a, t, info), found, tau)
-    r = turned(found)[..., :columns, :].triu()
-    q = found
-    if columns != n:
-        q = CALLS["fill_"](here.new((*here.batch, columns, m)), 0)
-        q[..., :k, :] = found[..., :k, :]
-    here.each(lambda a, t, info: here.session.orthogonal(m, columns, k, a, t, info), q, tau)
-    return packed(turned(q), r)

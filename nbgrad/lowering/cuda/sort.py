@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...base.dtypes import int64
+from ...base.dtypes import int64, uint64
 from ...base.errors import DimError, DTypeError, RangeError
 from ...dispatch.device_copies import Move, move_step
 from ...dispatch.device_fills import zeros_step
@@ -97,7 +97,7 @@ def is_selected(x: Layout, dim: int, count: int) -> bool:
 
 def key_bits(x: Layout) -> tuple[int, bool]:
     """Bits of the ranks of elements, and whether the highest is a sign."""
-    return HALF_BITS.get(x.dtype.name, 8 * x.dtype.itemsize), x.dtype.name not in ("bool", "uint8")
+    return HALF_BITS.get(x.dtype.name, 8 * x.dtype.itemsize), x.dtype.is_signed or x.dtype is uint64  # whose ranks are
 
 
 def rank_step(x: Layout, dim: int, descending: bool, key: str, ranks: Place) -> Step:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from ...base.dtypes import DTYPES, DType, uint8
 from ...base.errors import NotSupportedError
 from ...tensors import memory_format
 from ...tensors.storage import Storage
-from ...tensors.tensor import Parameter, Tensor
+from ...tensors.tensor import Parameter, Tensor, is_sparse
 from .archive import damaged
 from .makers import MAKERS, Maker, checked_layout, kind_of, leaf_of, maker, tensor_on
 from .names import STORAGES
@@ -36,13 +37,16 @@ for dtype in DTYPES:
     MAKERS["torch", dtype.name] = dtype
 
 
+SPARSE_LAYOUTS = [f"torch.sparse_{name}" for name in ("coo", "csr", "csc", "bsr", "bsc")]
+
+
 class Lacking(NamedTuple):
     """A dtype that nbgrad lacks."""
 
     name: str
 
 
-OTHERS = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+OTHERS = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
 for other in (*OTHERS, "complex32", "qint8", "quint8", "qint32"):
     MAKERS["torch", other] = Lacking(other)
 
@@ -98,18 +102,35 @@ def as_kind(kind: type, x: Any, needs_grad: bool, state: Any) -> Any:
     """A tensor as one of a type, with attributes; torch writes them beside slots that have none."""
     if not isinstance(x, Tensor) or not issubclass(kind, Tensor):
         raise TypeError("no tensor")
+    if is_sparse(x):
+        if kind is not Parameter:
+            raise TypeError("no parameter")
+        return Parameter(x, needs_grad)
     state = state[0] if isinstance(state, tuple) and len(state) == 2 else state
     return leaf_of(kind, x._storage_, x.layout, x._offset_, needs_grad, state)
 
 
 @maker("torch.serialization._get_layout")
 def memory_layout(name: str) -> Any:
-    """``torch.strided``; sparse ones are not read."""
-    if name != "torch.strided":
+    """``torch.strided``, ``torch.sparse_coo`` and its like."""
+    if name == "torch.strided":
+        return memory_format.strided
+    if name not in SPARSE_LAYOUTS:
         raise NotSupportedError(
-            f"load: the file has a tensor of layout {name}, expected strided ones. Hint: x.to_dense() before saving."
+            f"load: the file has a tensor of layout {name}, expected a strided or sparse one. Hint: x.to_dense() before saving."
         )
-    return memory_format.strided
+    return getattr(import_module("nbgrad.sparse"), name.removeprefix("torch."))
+
+
+@maker("torch._utils._rebuild_sparse_tensor")
+def rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """A sparse tensor of places, which are looked at, values and a shape."""
+    sparse = import_module("nbgrad.sparse")
+    if layout is sparse.sparse_coo:
+        places, values, size, *told = data
+        return sparse.sparse_coo_tensor(places, values, tuple(size), is_coalesced=bool(told and told[0]))
+    begins, others, values, size = data
+    return sparse.sparse_compressed_tensor(begins, others, values, tuple(size), layout=layout)
 
 
 def storage_id(pid: Any, parts: int) -> tuple:

@@ -17,7 +17,7 @@ from ...graph.edges import requires_grad
 from ...kernels.cpu.disk import replacing
 from ...tensors.batch_levels import leave_graph
 from ...tensors.storage import Device, Storage
-from ...tensors.tensor import Parameter, Tensor
+from ...tensors.tensor import Parameter, Tensor, is_sparse
 from ..pickled_hooks import warn_if_has_hooks
 from .archive import ArchiveWriter
 from .memory import address_of, bytes_of
@@ -70,6 +70,11 @@ class Writer(pickle._Pickler):
             leave_graph("save", x)
         warn_if_has_hooks(x)
         kind, attributes, needs_grad = type(x), vars(x), bool(requires_grad(x))
+        if is_sparse(x):
+            data = rebuilt_sparse(x)
+            if not isinstance(x, Parameter):
+                return data
+            return named("torch._utils", "_rebuild_parameter"), (Made(*data), needs_grad, OrderedDict())
         if kind is Parameter:
             data = self.rebuilt(x, False)
             name = "_rebuild_parameter_with_state" if attributes else "_rebuild_parameter"
@@ -96,7 +101,7 @@ class Writer(pickle._Pickler):
         key = (storage.device, address_of(storage), nbytes) if nbytes else id(storage)
         found = self.entries.get(key)
         if found is None:
-            fits = nbytes % dtype.itemsize == 0
+            fits = nbytes % dtype.itemsize == 0 and dtype in STORAGES  # torch has no storages of the other dtypes
             found = self.entries[key] = Entry(len(self.entries), dtype if fits else uint8, storage)
         return found
 
@@ -106,6 +111,13 @@ class Made(NamedTuple):
 
     function: Name
     args: tuple
+
+
+def rebuilt_sparse(x: Any) -> tuple[Name, tuple]:
+    """torch's function that makes a sparse tensor, and its arguments: layout, places, values and shape."""
+    layout = Made(named("torch.serialization", "_get_layout"), (f"torch.{x._format_.__name__}",))
+    told = (x.is_coalesced(),) if x.is_sparse else ()
+    return named("torch._utils", "_rebuild_sparse_tensor"), (layout, (*x._places_, x._given_.detach(), x.shape, *told))
 
 
 def save_name(writer: Any, name: Name) -> None:

@@ -14,7 +14,10 @@
     library.py   a shared library that Python writes
     played.py    NVIDIA's libraries as functions of Python's, for tests
     cublas.py    cuBLASLt
-    cusolver.py  cuSOLVER, and of cuBLAS the triangular systems
+    handles.py   what the next two share
+    cusolver.py  cuSOLVER
+    solver_blas.py
+                 what decompositions use of cuBLAS
     driver/      CUDA's driver, as that library: what cuda.core and our launches call
 
 It is for proving kernels and host code where there is no GPU. What it cannot show is said in ``docs/cuda.md``.

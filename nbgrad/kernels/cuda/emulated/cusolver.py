@@ -1,9 +1,8 @@
-"""cuSOLVER, and the triangular systems of cuBLAS, played: by NumPy, as LAPACK says, on matrices that lie by columns.
+"""cuSOLVER, played: by NumPy, as LAPACK says, on matrices that lie by columns. Tests play it, and cuBLAS, by ``play()``.
 
-It refuses numbers, dtypes and leading dimensions that the documentation does not allow, workspaces that are too small, and memory
-that is freed, foreign, not written to, or that nothing orders behind who wrote it. Tests play it by ``play()``.
+It refuses numbers, dtypes and leading dimensions that the documentation does not allow, and workspaces that are too small.
 
-Source: cuSOLVER Library and cuBLAS Library User Guide; LAPACK Users' Guide.
+Source: cuSOLVER Library User Guide; LAPACK Users' Guide.
 """
 
 from __future__ import annotations
@@ -15,67 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from ..cusolver import FUNCTIONS, SMALL, STATUS
 from ..libraries import PLAYED
-from .driver import install
 from .driver.entries import Refused
 from .guard import opened
-from .played import Played
+from .handles import KINDS_OF, LETTERS, Handles, eliminated, substituted
+from .solver_blas import PlayedBlas
 
-__all__ = ["PlayedSolver", "PlayedTriangles", "play"]
+__all__ = ["PlayedSolver", "play"]
 
-INVALID = {"cusolver": 3, "cublas": 7}
-KINDS_OF = {0: "float32", 1: "float64", 4: "complex64", 5: "complex128"}
 REALS = {0: 0, 1: 1, 4: 0, 5: 1}
 WORK, HERE = 512, 64  # bytes that functions ask for
-HANDLE, PARAMETERS = 0x5000, 0x6000
-
-
-class Handles(Played):
-    """What both libraries share: a handle for each device, which has a stream."""
-
-    def __init__(self, name: str, entries: dict, status: Any):
-        super().__init__(name, entries, status)
-        self.streams: dict[int, int | None] = {}
-        self.called: list[str] = []
-
-    def create(self, out: int) -> None:
-        handle = HANDLE + install().driver.current()
-        self.streams[handle] = None
-        ctypes.c_uint64.from_address(out).value = handle
-
-    def set_stream(self, handle: int, stream: int | None) -> None:
-        self.require(handle in self.streams, f"{handle} is no handle")
-        self.streams[handle] = stream
-
-    def require(self, right: bool, reason: str) -> None:
-        if not right:
-            raise Refused(INVALID[self.library.name], reason)
-
-    def queue(self, handle: int, name: str, work: Callable[[int], None]) -> None:
-        """Queue ``work(device)`` on the handle's stream."""
-        driver = install().driver
-        self.require(handle in self.streams, f"{handle} is no handle")
-        queued = driver.stream(self.streams[handle])
-        self.require(driver.current() == queued.device == handle - HANDLE, "a stream or a context of another device")
-        self.called.append(name)
-        driver.enqueue(queued, partial(work, queued.device))
-
-    def read(self, address: int, kind: int, rows: int, columns: int, lead: int, device: int) -> np.ndarray:
-        """A matrix, as an array of its own."""
-        with opened():
-            return self.memory(address, KINDS_OF[kind], (rows, columns, lead, 0), 1, device)[0].copy()
-
-    def addresses(self, place: int, count: int, device: int) -> list[int]:
-        """Those of matrices, in memory of the device."""
-        with opened():
-            return self.memory(place, "int64", (count, 1, count, 0), 1, device)[0][:, 0].tolist()
-
-    def write(self, address: int, name: Any, x: np.ndarray, lead: int, device: int) -> None:
-        """Write a matrix; a vector is a column."""
-        x = x.reshape(len(x), -1)
-        if x.size:
-            with opened():
-                self.memory(address, name, (*x.shape, lead, 0), 1, device, True)[0][...] = x
+PARAMETERS, ROTATIONS = 0x6000, 0x7000
+MOST = 32_767  # of matrices side by side: of more syevBatched has been seen to refuse
 
 
 class PlayedSolver(Handles):
@@ -83,14 +34,13 @@ class PlayedSolver(Handles):
 
     Attributes:
         failing: the status with which functions fail, or 0.
-        triangles: cuBLAS.
+        unfinished: what gesvdjBatched says of its matrices.
+        blas: cuBLAS.
     """
 
     def __init__(self, version: int = 12004):
-        self.version, self.failing, self.triangles = version, 0, PlayedTriangles()
-        entries = {name: (kinds, partial(call_of, name)) for name, kinds in SIGNATURES.items()}
-        from ..cusolver import STATUS
-
+        self.version, self.failing, self.unfinished, self.blas = version, 0, 0, PlayedBlas()
+        entries = {name: (kinds, partial(call_of, name)) for name, kinds in FUNCTIONS.items()}
         super().__init__("cusolver", entries, STATUS)
 
     def get_version(self, out: int) -> None:
@@ -99,22 +49,25 @@ class PlayedSolver(Handles):
     def create_parameters(self, out: int) -> None:
         ctypes.c_uint64.from_address(out).value = PARAMETERS
 
+    def create_rotations(self, out: int) -> None:
+        ctypes.c_uint64.from_address(out).value = ROTATIONS
+
     # ---- the 64-bit functions ----------------------------------------------------------------------------------------------
 
     def answer(self, name: str, arguments: tuple) -> None:
         """How many bytes a function needs."""
-        self.checked(name, arguments[:-2])
-        ctypes.c_size_t.from_address(arguments[-2]).value = WORK
-        ctypes.c_size_t.from_address(arguments[-1]).value = HERE
+        *given, there, here = arguments[:-1] if name in COUNTED else arguments
+        self.checked(name, tuple(given))
+        ctypes.c_size_t.from_address(there).value = WORK
+        ctypes.c_size_t.from_address(here).value = HERE
 
     def checked(self, name: str, arguments: tuple) -> tuple:
         """The arguments of a function, without handle and parameters."""
         handle, parameters, *rest = arguments
         self.require(handle in self.streams and parameters == PARAMETERS, "no handle, or no parameters")
-        at = {"potrf": 2, "getrf": 2, "geqrf": 2, "syevd": 3, "gesvd": 4}[name]
+        rows, at = SIZES[name]
         kind, a, lead = rest[at : at + 3]
-        rows = rest[1] if name == "potrf" else rest[2] if name in ("syevd", "gesvd") else rest[0]
-        self.require(kind in KINDS_OF and a and lead >= max(rows, 1), f"{name}: elements {kind} at {a}, columns {lead} apart")
+        self.require(kind in KINDS_OF and a and lead >= max(rest[rows], 1), f"{name}: elements {kind} at {a}, columns {lead} apart")
         self.require(rest[-1] == kind, f"{name} of {kind} computed in {rest[-1]}")
         return tuple(rest)
 
@@ -122,14 +75,15 @@ class PlayedSolver(Handles):
         """One of them."""
         if self.failing:
             raise Refused(self.failing, "on demand")
-        *given, there, there_bytes, here, here_bytes, info = arguments
-        rest = self.checked(name, tuple(given))
+        count = arguments[-1:] if name in COUNTED else ()
+        *given, there, there_bytes, here, here_bytes, info = arguments[: len(arguments) - len(count)]
+        rest = (*self.checked(name, tuple(given)), *count)
         self.require(there and there_bytes >= WORK and here and here_bytes >= HERE and info, f"{name}: too little to work in")
 
         def work(device: int) -> None:
             self.write(there, "uint8", np.full(WORK, 0xFB, np.uint8), WORK, device)
-            found = getattr(self, f"do_{name}")(device, *rest)
-            self.write(info, "int32", np.array([found], np.int32), 1, device)
+            found = np.atleast_1d(getattr(self, f"do_{name}")(device, *rest)).astype(np.int32)
+            self.write(info, "int32", found, len(found), device)
 
         self.queue(arguments[0], name, work)
 
@@ -164,18 +118,10 @@ class PlayedSolver(Handles):
         self.queue(handle, "potrfBatched", work)
 
     def do_getrf(self, device, m, n, kind, a, lead, pivots, compute) -> int:
-        x, order, exchanged = self.read(a, kind, m, n, lead, device), 0, []
-        for k in range(min(m, n)):
-            best = k + int(np.argmax(np.abs(x[k:, k].real) + np.abs(x[k:, k].imag)))
-            exchanged.append(best + 1)
-            x[[k, best]] = x[[best, k]]
-            if x[k, k] == 0:
-                order = order or k + 1
-                continue
-            x[k + 1 :, k] /= x[k, k]
-            x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])
+        x, exchanged, order = eliminated(self.read(a, kind, m, n, lead, device), bool(pivots))
         self.write(a, KINDS_OF[kind], x, lead, device)
-        self.write(pivots, "int64", np.array(exchanged, np.int64), max(len(exchanged), 1), device)
+        if pivots:
+            self.write(pivots, "int64", exchanged, max(len(exchanged), 1), device)
         return order
 
     def getrs(self, handle, parameters, turn, n, count, kind, a, lead, pivots, of_b, b, lead_b, info) -> None:
@@ -186,13 +132,7 @@ class PlayedSolver(Handles):
             x, y = self.read(a, kind, n, n, lead, device), self.read(b, kind, n, count, lead_b, device)
             with opened():
                 steps = self.memory(pivots, "int64", (n, 1, n, 0), 1, device)[0, :, 0].tolist()
-            order = list(range(n))
-            for k, other in enumerate(steps):
-                order[k], order[other - 1] = order[other - 1], order[k]
-            whole = np.empty_like(x)
-            whole[order] = (np.tril(x, -1) + np.eye(n)).astype(x.dtype) @ np.triu(x)
-            whole = whole if turn == 0 else whole.T if turn == 1 else whole.conj().T
-            self.write(b, KINDS_OF[kind], np.linalg.solve(whole, y), lead_b, device)
+            self.write(b, KINDS_OF[kind], substituted(x, steps, turn, y), lead_b, device)
             self.write(info, "int32", np.zeros(1, np.int32), 1, device)
 
         self.queue(handle, "getrs", work)
@@ -206,15 +146,40 @@ class PlayedSolver(Handles):
     def do_syevd(self, device, job, fill, n, kind, a, lead, of_w, w, compute) -> int:
         self.require(of_w == REALS[kind] and fill in (0, 1), "syevd: eigenvalues are real")
         x = self.read(a, kind, n, n, lead, device)
+        if not np.isfinite(np.triu(x) if fill == 1 else np.tril(x)).all():
+            return 1
         values, vectors = np.linalg.eigh(x, "U" if fill == 1 else "L")
         self.write(a, KINDS_OF[kind], vectors if job else np.full_like(x, np.nan), lead, device)
         self.write(w, KINDS_OF[of_w], values, n, device)
         return 0
 
+    def do_syevBatched(self, device, job, fill, n, kind, a, lead, of_w, w, compute, count) -> list[int]:
+        self.require(0 < count <= MOST, "syevBatched: too many matrices")
+        apart, apart_w = lead * n * np.dtype(KINDS_OF[kind]).itemsize, n * np.dtype(KINDS_OF[of_w]).itemsize
+        return [
+            self.do_syevd(device, job, fill, n, kind, a + k * apart, lead, of_w, w + k * apart_w, compute) for k in range(count)
+        ]
+
+    def do_geev(self, device, job_u, job, n, kind, a, lead, of_w, w, of_u, u, lead_u, of_v, v, lead_v, compute) -> int:
+        self.require(job_u == 0 and of_w == of_v == kind and lead_v >= n, "geev: left vectors, or dtypes")
+        values, vectors = np.linalg.eig(self.read(a, kind, n, n, lead, device))
+        if REALS[kind] == kind:  # pairs: real parts in the first column, imaginary ones in the second
+            first = np.flatnonzero(values.imag > 0)
+            values, parts = np.concatenate([values.real, values.imag]), vectors.real.copy()
+            parts[:, first + 1] = vectors.imag[:, first]
+            vectors = parts
+        self.write(w, KINDS_OF[kind], values, len(values), device)
+        if job:
+            self.write(v, KINDS_OF[kind], vectors, lead_v, device)
+        return 0
+
     def do_gesvd(self, device, job_u, job_v, m, n, kind, a, lead, of_s, s, of_u, u, lead_u, of_v, v, lead_v, compute) -> int:
         self.require(m >= n and of_s == REALS[kind] and of_u == of_v == kind and job_u == job_v, "gesvd: a wide matrix, or dtypes")
         self.require(lead_u >= m and lead_v >= n, "gesvd: columns that overlap")
-        left, values, right = np.linalg.svd(self.read(a, kind, m, n, lead, device), full_matrices=chr(job_u) == "A")
+        x = self.read(a, kind, m, n, lead, device)
+        if not np.isfinite(x).all():
+            return 1
+        left, values, right = np.linalg.svd(x, full_matrices=chr(job_u) == "A")
         self.write(a, KINDS_OF[kind], np.full((m, n), np.nan, left.dtype), lead, device)
         self.write(s, KINDS_OF[of_s], values, n, device)
         if chr(job_u) != "N":
@@ -243,89 +208,49 @@ class PlayedSolver(Handles):
 
         self.queue(handle, "orgqr", work)
 
+    # ---- singular values by rotations ------------------------------------------------------------------------------------------
 
-class PlayedTriangles(Handles):
-    """What is used of cuBLAS."""
+    def rotated_bytes(self, kind, handle, job, m, n, a, lead, s, u, lead_u, v, lead_v, out, rotations, count) -> None:
+        self.require(handle in self.streams and rotations == ROTATIONS, "no handle, or no parameters")
+        self.require(0 < max(m, n) <= SMALL and min(lead, lead_u) >= m and lead_v >= n and count > 0, "gesvdjBatched: sizes")
+        ctypes.c_int.from_address(out).value = WORK // 4
 
-    def __init__(self) -> None:
-        entries = {
-            "cublasCreate_v2": ("p", PlayedTriangles.create),
-            "cublasSetStream_v2": ("pp", PlayedTriangles.set_stream),
-            "cublasGetProperty": ("ip", PlayedTriangles.get_property),
-            "cublasGetStatusName": ("i>s", lambda self, number: ctypes.addressof(FAILED)),
-            **{f"cublas{letter}trsm_v2_64": ("piiiiqqppqpq", partial(solve, kind)) for letter, kind in LETTERS.items()},
-            **{f"cublas{letter}trsmBatched": ("piiiiiippipii", partial(solve_many, kind)) for letter, kind in LETTERS.items()},
-        }
-        super().__init__("cublas", entries, "cublasGetStatusName")
-
-    def get_property(self, which: int, out: int) -> None:
-        self.require(which == 0, "what is not played")
-        ctypes.c_int.from_address(out).value = 13
-
-    def solve(self, kind, handle, side, fill, turn, unit, m, n, alpha, a, lead, b, lead_b) -> None:
-        """Z A = alpha B of a triangle of A (n, n)."""
-        self.queue(handle, "trsm", self.solution(kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, lambda device: [(a, b)]))
-
-    def solve_many(self, kind, handle, side, fill, turn, unit, m, n, alpha, a, lead, b, lead_b, count) -> None:
-        """The same of many, whose addresses are there."""
-        self.require(count > 0 and a and b, "trsmBatched: no matrices")
-
-        def places(device: int) -> list[tuple[int, int]]:
-            return list(zip(self.addresses(a, count, device), self.addresses(b, count, device)))
-
-        self.queue(handle, "trsmBatched", self.solution(kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, places))
-
-    def solution(self, kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, places: Callable) -> Callable[[int], None]:
-        """What solves systems, ``places(device)`` of A and B."""
-        self.require(side == 1 and turn == 0 and fill in (0, 1) and lead >= n and lead_b >= m, "trsm: what is not played")
-        factor = np.frombuffer(ctypes.string_at(alpha, np.dtype(KINDS_OF[kind]).itemsize), KINDS_OF[kind])[0]
-
-        def solve(device: int, a: int, b: int) -> None:
-            x, y = self.read(a, kind, n, n, lead, device), self.read(b, kind, m, n, lead_b, device)
-            x, out = (np.triu(x) if fill == 1 else np.tril(x)), factor * y
-            with np.errstate(all="ignore"):
-                for k in range(n) if fill == 1 else reversed(range(n)):
-                    rest = slice(0, k) if fill == 1 else slice(k + 1, n)
-                    out[:, k] -= out[:, rest] @ x[rest, k]
-                    if not unit:
-                        out[:, k] /= x[k, k]
-            self.write(b, KINDS_OF[kind], out, lead_b, device)
+    def rotated(self, kind, handle, job, m, n, a, lead, s, u, lead_u, v, lead_v, there, size, info, rotations, count) -> None:
+        self.require(0 < max(m, n) <= SMALL and min(lead, lead_u) >= m and lead_v >= n and count > 0, "gesvdjBatched: sizes")
+        self.require(size >= WORK // 4 and info and rotations == ROTATIONS and s and u and v, "gesvdjBatched: what it works in")
+        one = np.dtype(KINDS_OF[kind]).itemsize
 
         def work(device: int) -> None:
-            for a, b in places(device):
-                solve(device, a, b)
+            self.write(there, KINDS_OF[kind], np.zeros(WORK // 4), WORK // 4, device)
+            for k in range(count):
+                x = self.read(a + k * lead * n * one, kind, m, n, lead, device)
+                left, values, right = np.linalg.svd(x if np.isfinite(x).all() else np.zeros_like(x))
+                self.write(s + k * len(values) * values.itemsize, KINDS_OF[REALS[kind]], values, len(values), device)
+                if job:
+                    self.write(u + k * lead_u * m * one, KINDS_OF[kind], left, lead_u, device)
+                    self.write(v + k * lead_v * n * one, KINDS_OF[kind], right.conj().T, lead_v, device)
+            self.write(info, "int32", np.full(count, self.unfinished, np.int32), count, device)
 
-        return work
+        self.queue(handle, "gesvdjBatched", work)
 
 
-LETTERS = {"S": 0, "D": 1, "C": 4, "Z": 5}
-FAILED = ctypes.create_string_buffer(b"CUBLAS_STATUS_INVALID_VALUE")
-SIGNATURES = {
-    "cusolverGetVersion": "p",
-    "cusolverDnCreate": "p",
-    "cusolverDnSetStream": "pp",
-    "cusolverDnCreateParams": "p",
-    "cusolverDnXpotrf_bufferSize": "ppiqipqipp",
-    "cusolverDnXpotrf": "ppiqipqipnpnp",
-    "cusolverDnXgetrf_bufferSize": "ppqqipqipp",
-    "cusolverDnXgetrf": "ppqqipqpipnpnp",
-    "cusolverDnXgetrs": "ppiqqipqpipqp",
-    "cusolverDnXgeqrf_bufferSize": "ppqqipqipipp",
-    "cusolverDnXgeqrf": "ppqqipqipipnpnp",
-    "cusolverDnXsyevd_bufferSize": "ppiiqipqipipp",
-    "cusolverDnXsyevd": "ppiiqipqipipnpnp",
-    "cusolverDnXgesvd_bufferSize": "ppbbqqipqipipqipqipp",
-    "cusolverDnXgesvd": "ppbbqqipqipipqipqipnpnp",
-    **{f"cusolverDn{x}_bufferSize": "piiipipp" for x in ("Sorgqr", "Dorgqr", "Cungqr", "Zungqr")},
-    **{f"cusolverDn{x}": "piiipippip" for x in ("Sorgqr", "Dorgqr", "Cungqr", "Zungqr")},
-    **{f"cusolverDn{letter}potrfBatched": "piipipi" for letter in LETTERS},
-}
+COUNTED = ("syevBatched",)
+# Where the rows, and the dtype of a matrix, stand among the arguments of a function.
+SIZES = {"potrf": (1, 2), "getrf": (0, 2), "geqrf": (0, 2), "syevd": (2, 3), "syevBatched": (2, 3), "gesvd": (2, 4), "geev": (2, 3)}
 COLD: dict[str, Callable[..., None]] = {
     "cusolverGetVersion": PlayedSolver.get_version,
     "cusolverDnCreate": PlayedSolver.create,
     "cusolverDnSetStream": PlayedSolver.set_stream,
     "cusolverDnCreateParams": PlayedSolver.create_parameters,
+    "cusolverDnCreateGesvdjInfo": PlayedSolver.create_rotations,
     "cusolverDnXgetrs": PlayedSolver.getrs,
+}
+LETTERED: dict[str, Callable[..., None]] = {
+    "potrfBatched": PlayedSolver.potrf_of_many,
+    "gesvdjBatched": PlayedSolver.rotated,
+    "gesvdjBatched_bufferSize": PlayedSolver.rotated_bytes,
+    **dict.fromkeys(("orgqr", "ungqr"), PlayedSolver.orthogonal),
+    **dict.fromkeys(("orgqr_bufferSize", "ungqr_bufferSize"), PlayedSolver.orthogonal_bytes),
 }
 
 
@@ -334,23 +259,11 @@ def call_of(name: str, self: PlayedSolver, *arguments: Any) -> None:
     found = COLD.get(name)
     if found is not None:
         return found(self, *arguments)
-    short, _, asks = name.removeprefix("cusolverDn").partition("_")
-    if short.startswith("X"):
-        return self.answer(short[1:], arguments) if asks else self.x(short[1:], arguments)
-    kind = LETTERS[short[0]]
-    if short.endswith("Batched"):
-        return self.potrf_of_many(kind, *arguments)
-    return self.orthogonal_bytes(kind, *arguments) if asks else self.orthogonal(kind, *arguments)
-
-
-def solve(kind: int, self: PlayedTriangles, *arguments: Any) -> None:
-    """A triangular system of elements of a kind."""
-    self.solve(kind, *arguments)
-
-
-def solve_many(kind: int, self: PlayedTriangles, *arguments: Any) -> None:
-    """Triangular systems of many matrices."""
-    self.solve_many(kind, *arguments)
+    letter, short = name.removeprefix("cusolverDn")[:1], name.removeprefix("cusolverDn")[1:]
+    if letter in LETTERS:
+        return LETTERED[short](self, LETTERS[letter], *arguments)
+    short, _, asks = short.partition("_")
+    return self.answer(short, arguments) if asks else self.x(short, arguments)
 
 
 def play(version: int = 12004) -> PlayedSolver:
@@ -358,7 +271,7 @@ def play(version: int = 12004) -> PlayedSolver:
     from .. import cusolver
 
     played = PlayedSolver(version)
-    PLAYED["cusolver"], PLAYED["cublas"] = played.library, played.triangles.library
+    PLAYED["cusolver"], PLAYED["cublas"] = played.library, played.blas.library
     cusolver.solvers.cache_clear()
     cusolver.handles_of.cache_clear()
     return played

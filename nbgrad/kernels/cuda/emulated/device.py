@@ -16,6 +16,8 @@ import numpy as np
 from ....base.dtypes import dtype_of
 from ....base.errors import KernelError
 from ...cpu.build import loader
+from ...cpu.emit import Emitter
+from ...cpu.store import content_key
 from ..access import Function, itemsize, value_dtype
 from ..build import Recipe, kernel_name, text_for
 from ..steps import Elements, Number, Place, Steps
@@ -236,7 +238,14 @@ def compiled(template: Template, scalar: Function, dtype: str, source: Mapping, 
     text = text_for(names, ThreadEntry(template, dtype), layout, template, scalar, dtype, source)
     widths = (8,) * len(template.pointers) + (itemsize(value_dtype(dtype)),) * template.values + (8,) * template.integers
     widths += (8 * template.table,) * (template.table > 0)
-    return Kernel(name, loader().module(text, [name], opt=1)[name], needs.used, needs.meets, widths)
+    found = loader().load(content_key("emulated", text), lambda: (quick_emitter().emit(text, opt=0), [name]))
+    return Kernel(name, found[name], needs.used, needs.meets, widths)
+
+
+@cache
+def quick_emitter() -> Emitter:
+    """Of code that runs a few times on a few elements: it is made in a sixth of the time of optimised code."""
+    return Emitter(opt=0)
 
 
 _compiled: dict[tuple, Kernel] = {}

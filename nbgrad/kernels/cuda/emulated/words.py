@@ -60,7 +60,7 @@ FIBER_WORDS = 8
 MATCHES = -1
 
 AT_BARRIER, AT_SHUFFLE, ENDED = 1, 2, 3
-STACK = 1 << 15  # bytes
+STACK = 1 << 16  # bytes; code that is not optimised keeps each value there
 
 # ---- of an allocation --------------------------------------------------------------------------------------------------
 

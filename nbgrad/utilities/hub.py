@@ -1,0 +1,186 @@
+"""Files from the net: ``nbgrad.hub`` and ``nbgrad.utils.model_zoo``, as ``torch.hub``.
+
+They are kept where torch keeps them, so what torch downloaded is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import urllib.parse
+import urllib.request
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import nbgrad
+
+from ..base.errors import ArgumentError, FileError, NamingError, NotSupportedError
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir"]
+
+# The beginning of a file's digest, in its name: ``resnet18-5c106cde.pth``.
+DIGEST = re.compile(r"-([a-f0-9]*)\.")
+
+
+class Chosen:
+    """The folder that a program has chosen, if it has."""
+
+    folder: str | None = None
+
+
+def get_dir() -> str:
+    """The folder for what is downloaded: that of ``set_dir``, else ``hub`` in $TORCH_HOME, else in the user's cache of torch."""
+    cache = os.getenv("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    home = os.getenv("TORCH_HOME") or os.path.join(cache, "torch")
+    return Chosen.folder or os.path.join(os.path.expanduser(home), "hub")
+
+
+def set_dir(d: str | os.PathLike) -> None:
+    """Choose the folder for what is downloaded.
+
+    >>> before = get_dir()
+    >>> set_dir("models")
+    >>> get_dir()
+    'models'
+    >>> set_dir(before)
+    """
+    Chosen.folder = os.path.expanduser(os.fspath(d))
+
+
+def download_url_to_file(url: str, dst: str | os.PathLike, hash_prefix: str | None = None, progress: bool = True) -> None:
+    """Download a file; it is at ``dst`` when it is whole.
+
+    Args:
+        hash_prefix: what its SHA256 digest, in hexadecimal digits, must begin with.
+        progress: say on the error stream how much is there.
+
+    Raises:
+        FileError: another digest.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "from").write_text("text")
+    >>> download_url_to_file((folder / "from").as_uri(), folder / "to", progress=False)
+    >>> (folder / "to").read_text()
+    'text'
+    """
+    target, digest = Path(dst), hashlib.sha256()
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "nbgrad"})) as source:
+                total, done = int(source.headers.get("Content-Length") or 0), 0
+                while chunk := source.read(1 << 20):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    done += len(chunk)
+                    if progress:
+                        print(f"\r{target.name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
+            if progress:
+                print(file=sys.stderr)
+            if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
+                raise FileError(f"download_url_to_file: the digest of {url} is {digest.hexdigest()}, expected {hash_prefix}...")
+            file.close()
+            shutil.move(file.name, target)
+        except BaseException:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | os.PathLike | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
+    """What a file has that is downloaded once, by ``nbgrad.load``.
+
+    Args:
+        model_dir: where it is kept; by default ``checkpoints`` in ``get_dir()``.
+        map_location, weights_only: as of ``load``; torch reads whatever a file says unless told otherwise.
+        check_hash: the name has the beginning of the digest, as ``name-0123abcd.pth``: compare them.
+        file_name: the name under which it is kept, by default that of the address.
+    """
+    folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / (file_name or os.path.basename(urllib.parse.urlparse(url).path))
+    if not target.exists():
+        found = DIGEST.search(target.name) if check_hash else None
+        download_url_to_file(url, target, found[1] if found else None, progress)
+    return nbgrad.load(target, map_location, weights_only=weights_only)
+
+
+load_url = load_state_dict_from_url
+
+
+def entries(repo_or_dir: str | os.PathLike, source: str) -> Any:
+    """The module ``hubconf.py`` of a folder, which runs.
+
+    Raises:
+        NotSupportedError: another source than a folder. FileError: it has no such file.
+    """
+    if source != "local":
+        raise NotSupportedError('hub: programs are not downloaded. Hint: get a copy, and source="local".')
+    path = Path(repo_or_dir) / "hubconf.py"
+    spec = spec_from_file_location("hubconf", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise FileError(f"hub: {os.fspath(path)} is not there.")
+    module = module_from_spec(spec)
+    sys.path.insert(0, os.fspath(repo_or_dir))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(os.fspath(repo_or_dir))
+    return module
+
+
+def list(github: str | os.PathLike, *ignored: Any, source: str = "local", **options: Any) -> Any:
+    """The names of the models in a folder: what can be called in its ``hubconf.py``.
+
+    Raises:
+        As ``load``.
+    """
+    found = vars(entries(github, source))
+    return [name for name, value in found.items() if callable(value) and not name.startswith("_")]
+
+
+def help(github: str | os.PathLike, model: str, *ignored: Any, source: str = "local", **options: Any) -> str | None:
+    """The docstring of a model.
+
+    Raises:
+        As ``load``.
+    """
+    return entry(entries(github, source), model).__doc__
+
+
+def load(repo_or_dir: str | os.PathLike, model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """A model of a folder: what the function of that name in its ``hubconf.py`` gives.
+
+    Args:
+        source: "local": nothing is downloaded.
+        args, kwargs: what it is called with, but for torch's ``trust_repo``, ``force_reload``, ``verbose``, ``skip_validation``.
+
+    Raises:
+        NotSupportedError: another source. FileError: the folder has no ``hubconf.py``. NamingError: no such function there.
+    """
+    for name in ("trust_repo", "force_reload", "verbose", "skip_validation"):
+        kwargs.pop(name, None)
+    return entry(entries(repo_or_dir, source), model)(*args, **kwargs)
+
+
+def entry(module: Any, model: str) -> Any:
+    """A function of ``hubconf.py``."""
+    if not isinstance(model, str):
+        raise ArgumentError(f"hub: model must be a str, got {type(model).__name__}.")
+    found = getattr(module, model, None)
+    if not callable(found):
+        raise NamingError(f"hub: hubconf.py has no function {model!r}.")
+    return found

@@ -1,0 +1,57 @@
+"""Names that modules of users' own take from torch's modules: sizes, bases, parts of states."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+from nbgrad import nn
+from nbgrad.errors import NotSupportedError
+from nbgrad.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple, _triple, consume_prefix_in_state_dict_if_present
+
+
+def test_tuples_of_sizes():
+    """A number is as many equal ones; what is several stays; paddings are in the order of ``pad``."""
+    assert (_pair(3), _triple((1, 2)), _ntuple(4)("ab")) == ((3, 3), (1, 2), ("a", "b"))
+    assert _reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+
+
+def test_bases_of_modules():
+    """``isinstance`` tells convolutions, norms, dropouts and weighted losses by torch's private names."""
+    found = {
+        nn.modules.conv._ConvTransposeNd: nn.ConvTranspose1d(1, 1, 1),
+        nn.modules.batchnorm._NormBase: nn.InstanceNorm1d(1),
+        nn.modules.dropout._DropoutNd: nn.Dropout2d(),
+        nn.modules.loss._WeightedLoss: nn.CrossEntropyLoss(nbgrad.ones(2)),
+    }
+    assert all(isinstance(module, kind) for kind, module in found.items())
+    assert not isinstance(nn.Conv1d(1, 1, 1), nn.modules.conv._ConvTransposeNd)
+
+
+def test_a_weighted_loss_of_a_users_own():
+    """It has the reduction, and the weight among its buffers."""
+
+    class Weighted(nn.modules.loss._WeightedLoss):
+        def forward(self, x):
+            return (x * self.weight).sum()
+
+    loss = Weighted(nbgrad.tensor([1.0, 2.0]), reduction="sum")
+    assert loss(nbgrad.ones(2)).item() == 3.0 and [*loss.state_dict()] == ["weight"] and loss.reduction == "sum"
+
+
+def test_prefixes_are_taken_off_states():
+    """In place, of the names and of the versions; a part that only begins alike stays."""
+    state = nn.DataParallel(nn.BatchNorm1d(1)).state_dict()
+    state["modules"] = 1
+    consume_prefix_in_state_dict_if_present(state, "module.")
+    assert nn.BatchNorm1d(1).load_state_dict(state, strict=False).missing_keys == []
+    assert "modules" in state and "weight" in state and state._metadata[""] == {"version": 2}
+
+
+def test_what_is_not_there_says_so():
+    """Programs ask whether a model is spread over processes; to spread one is refused with the remedy."""
+    assert not isinstance(nn.Tanh(), nn.parallel.DistributedDataParallel)
+    with pytest.raises(NotSupportedError, match="is_available"):
+        nn.parallel.DistributedDataParallel(nn.Tanh())
+    with pytest.raises(NotSupportedError, match="no process groups"):
+        nbgrad.distributed.init_process_group("gloo")
