@@ -255,17 +255,24 @@ CONVOLUTIONS = {
     "conv2d 32x16x32x32 to 32, stride 2": ((32, 16, 32, 32), (32, 16, 3, 3), 1, 2, 1.1),
     "conv2d 32x64x16x16 to 64, 8 groups": ((32, 64, 16, 16), (64, 8, 3, 3), 8, 1, 0.8),
     "conv2d 32x64x16x16, depthwise": ((32, 64, 16, 16), (64, 1, 3, 3), 64, 1, 0.8),
+    "conv2d 8x96x28x28, depthwise, stride 2": ((8, 96, 28, 28), (96, 1, 3, 3), 96, 2, 0.8),
+    "conv2d 8x384x7x7, depthwise": ((8, 384, 7, 7), (384, 1, 3, 3), 384, 1, 0.8),
+    "conv2d 4x256x14x14 to 256": ((4, 256, 14, 14), (256, 256, 3, 3), 1, 1, 1.1),
+    "conv2d 8x256x8x8 to 256": ((8, 256, 8, 8), (256, 256, 3, 3), 1, 1, 1.1),
+    "conv2d 8x64x28x28 to 128, stride 2": ((8, 64, 28, 28), (128, 64, 3, 3), 1, 2, 1.1),
+    "conv2d 4x3x112x112 to 64, 7x7, stride 2": ((4, 3, 112, 112), (64, 3, 7, 7), 1, 2, 1.1),
+    "conv2d 8x64x28x28 to 256, 1x1": ((8, 64, 28, 28), (256, 64, 1, 1), 1, 1, 1.1),
 }
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution(compare, name):
-    """A convolution of 3 by 3 with padding, and the cotangents of images, weight and bias."""
+    """A convolution with half its kernel for padding, and the cotangents of images, weight and bias."""
     images, weights, groups, stride, budget = CONVOLUTIONS[name]
     x, weight, bias = (RNG.normal(size=shape).astype(np.float32) for shape in (images, weights, weights[:1]))
 
     def loss(lib, x, weight, bias):
-        return lib.nn.functional.conv2d(x, weight, bias, stride, 1, 1, groups).sum()
+        return lib.nn.functional.conv2d(x, weight, bias, stride, weights[-1] // 2, 1, groups).sum()
 
     compare(f"{name}, forward and backward", both(backward_of(loss, x, weight, bias)), budget=budget)
 
@@ -274,7 +281,10 @@ POOLS = {
     "max_pool2d": lambda F, x: F.max_pool2d(x, 2),
     "max_pool2d, overlapping": lambda F, x: F.max_pool2d(x, 3, 2, 1),
     "avg_pool2d": lambda F, x: F.avg_pool2d(x, 2),
+    "avg_pool2d, overlapping": lambda F, x: F.avg_pool2d(x, 3, 2, 1),
     "adaptive_avg_pool2d": lambda F, x: F.adaptive_avg_pool2d(x, 4),
+    "adaptive_avg_pool2d, of several sizes": lambda F, x: F.adaptive_avg_pool2d(x, 5),
+    "adaptive_max_pool2d, of several sizes": lambda F, x: F.adaptive_max_pool2d(x, 5),
 }
 
 
@@ -287,6 +297,36 @@ def test_pool(compare, name):
         return POOLS[name](lib.nn.functional, x).sum()
 
     compare(f"{name} 32x16x32x32, forward and backward", both(backward_of(loss, x)), budget=0.8)
+
+
+# A norm of rows or channels, and the shapes of its operand and of its parameters.
+NORMS = {
+    "batch_norm 32x16x32x32": (lambda F, x, *affine: F.batch_norm(x, None, None, *affine, True), (32, 16, 32, 32), (16,), 2),
+    "batch_norm 256x128": (lambda F, x, *affine: F.batch_norm(x, None, None, *affine, True), (256, 128), (128,), 2),
+    "rms_norm 2048x64": (lambda F, x, *affine: F.rms_norm(x, (64,), *affine), (2048, 64), (64,), 1),
+}
+
+
+@pytest.mark.parametrize("gradients", [False, True], ids=["forward", "with gradients"])
+@pytest.mark.parametrize("name", NORMS)
+def test_norm(compare, name, gradients):
+    """A norm with its parameters, and its cotangents, of which that of the operand is not zero."""
+    norm, shape, parameters, count = NORMS[name]
+    x, factors, *affine = (RNG.normal(size=each).astype(np.float32) for each in (shape, shape, *[parameters] * count))
+    if gradients:
+
+        def program(lib):
+            times = lib.tensor(factors)
+            return backward_of(lambda lib, *tensors: (norm(lib.nn.functional, *tensors) * times).sum(), x, *affine)(lib)
+
+        compare(f"{name}, forward and backward", both(program), budget=0.8)
+    else:
+
+        def forward(lib):
+            tensors = [lib.tensor(each) for each in (x, *affine)]
+            return lambda: norm(lib.nn.functional, *tensors)
+
+        compare(name, both(forward), budget=0.8)
 
 
 @pytest.mark.parametrize("size", [4, 64, 512])

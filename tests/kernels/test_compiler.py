@@ -15,9 +15,11 @@ import nbgrad
 from nbgrad.base import config
 from nbgrad.kernels.codegen import guard_functions, scalar_function
 from nbgrad.kernels.cpu import build
+from nbgrad.kernels.cpu.emit import lanes
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.kernels.templates.elementwise import elementwise_loop
 from nbgrad.kernels.templates.iterate import iterate
+from nbgrad.kernels.templates.tiles import ADD_TERMS, in_dtype
 from nbgrad.kernels.texts import run_text
 from nbgrad.ops.expr import scalar, symbol
 from tests.parts import alternating
@@ -68,6 +70,40 @@ def test_elementwise_kernels_have_numbas_bits(name, dtype, monkeypatch):
     arrays += [(x > 0) if boolean else np.roll(x, k).astype(dtype) for k, (_, boolean) in enumerate(params)]
     ours, numbas = both_ways(made, arrays, len(outs), x.size, monkeypatch)
     assert ours == numbas
+
+
+TILED = """
+def kernel(start, stop, args):
+    for count in range(start, stop):
+        moved = (stop - 1 - count) * LANES * SIZE
+        add_terms(4, count, pointer_word(args, 1) + moved, DOWN, pointer_word(args, 2), LEAD, pointer_word(args, 3), ACROSS, 7)
+        add_terms(1, count, pointer_word(args, 1) + 4 * DOWN, DOWN, pointer_word(args, 2), LEAD, pointer_word(args, 3), ACROSS, 7)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "tile"), [("float32", "listed_tile"), ("float64", "tile")])
+def test_tiles_add_products_and_have_numbas_bits(dtype, tile, monkeypatch):
+    """Of every count of vectors that a tile may have, for four rows and for one, the sums are the product of matrices."""
+    most, terms = 9, 7
+    wide, size = most * lanes(np.dtype(dtype).itemsize), np.dtype(dtype).itemsize
+    words = {"DOWN": wide * size, "LEAD": "pointer_word(args, 4)" if tile == "listed_tile" else wide * size, "ACROSS": terms * size}
+    text = ADD_TERMS.replace("TILE", tile) + TILED
+    for word, meaning in words.items():
+        text = text.replace(word, str(meaning))
+    scope = run_text(in_dtype(text, dtype), f"tiles {dtype}")
+    rng = np.random.default_rng(0)
+    out, base, weights = (rng.normal(size=shape).astype(dtype) for shape in ((5, wide), (terms, wide), (4, terms)))
+    order = rng.permutation(terms)
+    listed = np.stack([order * wide * size, order], 1).astype(np.int64)
+    made = build.Program("tiles", scope["kernel"], dtype, (("add_terms", scope["add_terms"]),))
+    (ours,), (numbas,) = both_ways(made, [out, base, weights, listed], 1, most + 1, monkeypatch)
+    assert ours == numbas
+    expected = out.astype(np.float64)
+    for count in range(1, most + 1):
+        width = count * (wide // most)
+        expected[:4, wide - width :] += weights.astype(np.float64) @ base[:, :width]
+        expected[4, :width] += weights[0].astype(np.float64) @ base[:, :width]
+    np.testing.assert_allclose(np.frombuffer(ours, dtype).reshape(5, wide), expected, rtol=1e-5, atol=1e-5)
 
 
 # ---- the language ------------------------------------------------------------------------------------------------------

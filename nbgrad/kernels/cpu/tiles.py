@@ -1,7 +1,7 @@
 """Sums of rows times numbers that stay in registers until all terms are added: an intrinsic of CPU kernels.
 
 LLVM makes vectors of innermost loops, which for products of matrices go over the elements of a row, so that every sum is read and
-written once for few terms: 13 to 25 multiply-adds a nanosecond on a Zen 3, 40 in registers (benchmarks/test_kernels.py).
+written once for few terms: 27 to 34 multiply-adds a nanosecond on a Zen 3, 39 to 43 in registers (benchmarks/test_recurrent.py).
 """
 
 from __future__ import annotations
