@@ -19,7 +19,7 @@ from ..engine import describe, run_backward
 from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
 from ..graph.node import Node, name_of
 from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
-from ..modes.overrides import handle_function, has_function
+from ..modes.overrides import handle_function, has_function_of_passes
 from ..tensors.layout import Layout, sparse_marks
 from ..tensors.storage import LENT
 from ..tensors.tensor import Tensor, is_sparse, native, require_differentiable, values_if_sparse
@@ -67,7 +67,7 @@ def backward(
     if unusual:
         roots = as_sequence("backward", "roots", tensors)
         tensors = tensors if isinstance(tensors, Tensor) else roots
-        if has_function(*roots):
+        if has_function_of_passes(*roots):
             return handle_function(
                 backward,
                 roots,
@@ -238,7 +238,7 @@ def cotangent_if_sparse(root: Any, g: Any) -> Any:
 def other_way(outputs, places: tuple, is_grads_batched: bool) -> Callable | None:
     """The function that does the work of ``grad`` for an overriding type or mode, or a pass on batches; else None."""
     relevant = (*as_sequence("grad", "roots", outputs), *places)
-    if unusual and has_function(*relevant):
+    if unusual and has_function_of_passes(*relevant):
         return partial(handle_function, grad, relevant, is_grads_batched=is_grads_batched)
     if is_grads_batched:
         return partial(with_batched_cotangents, grad)

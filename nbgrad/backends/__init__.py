@@ -3,12 +3,12 @@
 Only ``cuda.matmul.allow_tf32`` changes anything: kernels are nbgrad's own, and their results the same in every run.
 
 >>> import nbgrad
->>> nbgrad.backends.cudnn.benchmark = True
+>>> nbgrad.backends.cudnn.benchmark = False
 >>> nbgrad.backends.cudnn.deterministic, nbgrad.backends.mps.is_available()
 (False, False)
->>> with nbgrad.backends.cudnn.flags(benchmark=False):
+>>> with nbgrad.backends.cudnn.flags(benchmark=True):
 ...     nbgrad.backends.cudnn.benchmark
-False
+True
 """
 
 from __future__ import annotations

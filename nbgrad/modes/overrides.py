@@ -25,7 +25,7 @@ from ..base.locks import new_rlock
 from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
-from ..tensors.layout import marked_layout
+from ..tensors.layout import marked_layout, sparse_marks
 from ..tensors.tensor import ASK, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
 from .interpreters import Call, Presence, interpret, register
@@ -291,6 +291,11 @@ def has_function(*arguments: Any) -> bool:
     False
     """
     return not _state.off and bool(_state.modes or overriding_types(arguments))
+
+
+def has_function_of_passes(*arguments: Any) -> bool:
+    """``has_function`` for backward passes: tensors of sparse layouts say what operations mean on them, and not what a pass is."""
+    return not _state.off and bool(_state.modes or set(overriding_types(arguments)) - sparse_marks)
 
 
 def handle_function(function: Callable, arguments: tuple, *args: Any, **kwargs: Any) -> Any:

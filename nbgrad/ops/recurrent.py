@@ -303,7 +303,7 @@ general(
     "recurrent_cotangents",
     lambda g, w, s, lengths, states, kept, cell, mirrored, ragged: g,
     operands=("g", "w", "s", "lengths", "states", "kept"),
-    outputs=3,
+    outputs=None,
     in_steps=cotangents_in_steps,
     public="rnn",
     doc="The cotangents of what goes into the gates, and of the first states.",

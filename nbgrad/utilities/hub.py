@@ -40,16 +40,15 @@ def get_dir() -> str:
     return Chosen.folder or os.path.join(os.path.expanduser(home), "hub")
 
 
-def set_dir(d: str | os.PathLike) -> None:
-    """Choose the folder for what is downloaded.
+def set_dir(d: str | os.PathLike | None) -> None:
+    """Choose the folder for what is downloaded; None: that of ``get_dir`` where no program has chosen.
 
-    >>> before = get_dir()
     >>> set_dir("models")
     >>> get_dir()
     'models'
-    >>> set_dir(before)
+    >>> set_dir(None)
     """
-    Chosen.folder = os.path.expanduser(os.fspath(d))
+    Chosen.folder = None if d is None else os.path.expanduser(os.fspath(d))
 
 
 def download_url_to_file(url: str, dst: str | os.PathLike, hash_prefix: str | None = None, progress: bool = True) -> None:

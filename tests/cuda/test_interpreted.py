@@ -53,7 +53,8 @@ def as_gpu(x, dtype):
         return x != 0
     x = x.real if np.iscomplexobj(x) and not dtype.startswith("complex") else x
     if dtype in HALVES:
-        return x.astype(np.float32).astype(numpy)
+        with np.errstate(over="ignore"):  # of uint32 and larger integers
+            return x.astype(np.float32).astype(numpy)
     return x.astype(np.int64).astype(numpy) if "int" in dtype else x.astype(numpy)
 
 
