@@ -16,6 +16,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError
 from ..base.grad_mode import mode as grad_mode
 from ..graph.edges import requires_grad
+from ..graph.saved import increment_version
 from ..methods.pytree import tree_flatten, tree_leaves, tree_unflatten
 from ..tensors.tensor import Tensor
 
@@ -93,6 +94,7 @@ class CustomOpDef:
         unknown = [each for each in self.writes if each not in self.signature.parameters]
         if unknown:
             raise ArgumentError(f"custom_op: mutates_args has {unknown[0]!r}, which is no argument of {name}{self.signature}.")
+        self.tensors = tuple(name for name, each in self.signature.parameters.items() if is_tensor_alone(each))
         self.qualname, self.kernels = name, dict.fromkeys(kinds_of(device_types), function)
         self.fake: Callable | None = None
         self.backward: Callable | None = None
@@ -107,8 +109,8 @@ class CustomOpDef:
         return f"<CustomOpDef({self.qualname})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        bound = self.bind(args, kwargs)
+        written = [x for name in self.writes for x in tree_leaves(bound.arguments[name]) if isinstance(x, Tensor)]
         for name in self.writes:
             if grad_mode.enabled and any(isinstance(x, Tensor) and requires_grad(x) for x in tree_leaves(bound.arguments[name])):
                 raise GradError(f"{self.qualname}: {name} is written to, and requires a gradient. Hint: x.detach().")
@@ -116,7 +118,27 @@ class CustomOpDef:
         function = self.functions.get(spec)
         if function is None:
             function = self.functions[spec] = generated(self, spec)
-        return function.apply(*leaves)
+        versions = [x._version for x in written]
+        result = function.apply(*leaves)
+        # Writes through the memory itself, as those of NumPy, go unseen, and backward is to refuse what was saved before them.
+        increment_version([x for x, version in zip(written, versions) if x._version == version])
+        return result
+
+    def bind(self, args: tuple, kwargs: dict) -> inspect.BoundArguments:
+        """The arguments by their names, with the defaults.
+
+        Raises:
+            ArgumentError: they do not fit the signature, or one that is annotated as a Tensor is none.
+        """
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.qualname}: {error}; expected {self.signature}.") from None
+        for name in self.tensors:
+            if not isinstance(bound.arguments[name], Tensor):
+                raise ArgumentError(f"{self.qualname}: {name} is {type(bound.arguments[name]).__name__}, expected a Tensor.")
+        bound.apply_defaults()
+        return bound
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """What the function of the arguments' device returns, which is to be new."""
@@ -159,6 +181,14 @@ class CustomOpDef:
             return function
 
         return register if func is None else register(func)
+
+
+def is_tensor_alone(parameter: inspect.Parameter) -> bool:
+    """Whether an argument is annotated as one Tensor, and has to be given; annotations may be text."""
+    if parameter.default is not parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return False
+    kind = parameter.annotation
+    return kind is Tensor or (isinstance(kind, str) and kind.rpartition(".")[2] == "Tensor")
 
 
 def kinds_of(device_types: Any) -> tuple[str, ...]:

@@ -73,6 +73,30 @@ def test_writes():
         add_into(out, x)
 
 
+def test_writes_through_the_memory_are_counted():
+    """What NumPy writes inside of an operation makes tensors that were saved before it stale, as another write does."""
+
+    @library.custom_op("tests::raise_by_one", mutates_args="x")
+    def raise_by_one(x: nbgrad.Tensor) -> None:
+        x.numpy()[...] += 1
+
+    x, w = nbgrad.zeros(2), nbgrad.ones(2, requires_grad=True)
+    y = (x * w).sum()
+    raise_by_one(x)
+    assert x.tolist() == [1.0, 1.0] and x._version == 1
+    with pytest.raises(nbgrad.VersionError):
+        y.backward()
+    nbgrad.vmap(lambda each: [raise_by_one(each), each][1])(x)
+    assert x.tolist() == [2.0, 2.0] and x._version > 1
+    for wrong, message in (
+        ((3,), "x is int, expected a Tensor"),
+        ((), "missing a required argument: 'x'; expected"),
+        ((x, x), "too many"),
+    ):
+        with pytest.raises(nbgrad.ArgumentError, match=f"tests::raise_by_one: {message}"):
+            raise_by_one(*wrong)
+
+
 def test_rules_by_name_and_device():
     """A rule of batches and kernels of kinds of devices, registered later, by the operation's name."""
     cube_of("ruled")
