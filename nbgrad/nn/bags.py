@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import nbgrad
@@ -44,7 +45,8 @@ def embedding_bag(
         Tensor of shape ``(bags, size)``.
 
     Raises:
-        ArgumentError: ``offsets`` where bags are rows, or none where they are not. RangeError: an unknown mode.
+        ArgumentError: ``offsets`` where bags are rows, or none where they are not.
+        RangeError: an unknown mode; offsets in the memory of the CPU that do not rise from 0 within the input.
         ShapeError: the input has more dimensions, or the weights other ones. NotSupportedError: weights of other modes.
 
     >>> import nbgrad
@@ -78,7 +80,24 @@ def embedding_bag(
         counts = input != padding_idx % weight.shape[0]
     if offsets is None:
         return of_rows(rows, counts, mode)
+    check_offsets(offsets, len(input))
     return of_parts(rows, counts, mode, offsets[:-1] if include_last_offset else offsets)
+
+
+def check_offsets(offsets: Tensor, total: int) -> None:
+    """Refuse offsets that are no beginnings of bags, where their values are at hand: reading them off a GPU would wait for it.
+
+    Raises:
+        RangeError: they do not rise from 0 to at most ``total``.
+    """
+    if offsets.layout.special or offsets.device.type != "cpu":
+        return
+    begins = offsets.tolist()
+    if begins and (begins[0] != 0 or begins[-1] > total or any(x > y for x, y in pairwise(begins))):
+        raise RangeError(
+            f"embedding_bag: offsets are {begins[:8]}, expected to rise from 0 to at most {total}, the numbers of input. "
+            "Hint: lengths.cumsum(0) - lengths."
+        )
 
 
 def of_rows(rows: Tensor, counts: Tensor | None, mode: str) -> Tensor:

@@ -181,7 +181,8 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         ``module``, whose class is now a subclass of what it was.
 
     Raises:
-        ArgumentError: no such parameter or buffer. ShapeError, DTypeError: another shape or dtype, unless ``unsafe``.
+        ArgumentError: no such parameter or buffer, or ``parametrization`` is no module.
+        ShapeError, DTypeError: another shape or dtype, unless ``unsafe``.
 
     >>> import nbgrad
     >>> class Symmetric(nbgrad.nn.Module):
@@ -191,6 +192,11 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     >>> layer.weight.equal(layer.weight.mT), list(layer.state_dict())
     (True, ['bias', 'parametrizations.weight.original'])
     """
+    if not isinstance(parametrization, Module):
+        raise ArgumentError(
+            f"parametrize: the parametrization of {tensor_name!r} is {type(parametrization).__name__}, expected a Module. "
+            "Hint: a subclass of nn.Module whose forward computes it."
+        )
     if is_parametrized(module, tensor_name):
         there: Any = module.parametrizations[tensor_name]
         if not unsafe:

@@ -482,6 +482,7 @@ def test_first_values_of_kernels_and_sparse_columns():
         (nbgrad.RangeError, "positive", lambda: F.channel_shuffle(wave(1, 6, 2), 0)),
         (nbgrad.RangeError, "a number or 4", lambda: nn.ZeroPad2d((1, 2))),
         (nbgrad.ShapeError, "dimensions", lambda: nn.ReflectionPad1d(1)(wave(3))),
+        (nbgrad.ArgumentError, "expected a Module", lambda: parametrize.register_parametrization(nn.ReLU(), "weight", abs)),
         (nbgrad.ArgumentError, "no offsets", lambda: F.embedding_bag(nbgrad.tensor([1]), wave(2, 2))),
         (nbgrad.NotSupportedError, "per_", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1))),
         (nbgrad.RangeError, "classes", lambda: F.ctc_loss(wave(2, 1, 3), nbgrad.tensor([[5]]), [2], [1])),
@@ -494,6 +495,13 @@ def test_what_does_not_go_together_is_refused(error, match, call):
     """Sizes, options and numbers, named in the message."""
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("begins", [[1], [0, 2, 1], [0, 3]])
+def test_offsets_that_begin_no_bags_are_refused(begins):
+    """They rise from 0, and none lies behind the input: otherwise rows would be counted to no bag, or to a wrong one."""
+    with pytest.raises(nbgrad.RangeError, match=rf"offsets are \[{begins[0]}.*expected to rise from 0 to at most 2"):
+        F.embedding_bag(nbgrad.tensor([0, 1]), wave(2, 2), nbgrad.tensor(begins))
 
 
 def test_pruned_parameters_are_masked_and_can_be_made_plain():

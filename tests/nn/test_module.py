@@ -215,7 +215,7 @@ def test_a_load_says_what_did_not_fit():
     """Nothing to report, or both lists."""
     layer = nn.Linear(2, 1, bias=False)
     assert repr(layer.load_state_dict(layer.state_dict())) == "<All keys matched successfully>"
-    assert repr(layer.load_state_dict({}, strict=False)) == "IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])"
+    assert repr(layer.load_state_dict({}, strict=False)) == "_IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])"
 
 
 def test_loading_by_assignment():
