@@ -1,4 +1,4 @@
-"""The private names of ``torch._C`` by which tools look into the engine."""
+"""The names of ``torch._C`` by which tools look into the engine, and subclasses of tensors do their work."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from .graph.task import (
     is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
+from .modes.overrides import disabled as DisableTorchFunctionSubclass
 
 __all__ = [
+    "DisableTorchFunctionSubclass",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",

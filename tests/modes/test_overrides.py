@@ -231,9 +231,10 @@ def test_unrelated_subclasses():
         Metres([1.0]) + Logged([2.0])
 
 
-def test_disabled():
-    """Inside ``disabled()`` a subclass's tensors are plain operands."""
-    with nbgrad.overrides.disabled():
+@pytest.mark.parametrize("disabled", [nbgrad.overrides.disabled, nbgrad._C.DisableTorchFunctionSubclass])
+def test_disabled(disabled):
+    """Inside ``disabled()``, by torch's name too, a subclass's tensors are plain operands."""
+    with disabled():
         assert type(Metres([1.0]) * 2) is nbgrad.Tensor
 
 
