@@ -94,7 +94,7 @@ class Hooked:
 
     def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before ``state_dict``."""
-        return placed(self._own_state_hooks().before_saving, hook, prepend)
+        return add_hook(self._own_state_hooks().before_saving, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after ``state_dict``; what it returns, unless None, takes the place of the state.
@@ -105,16 +105,16 @@ class Hooked:
         >>> optimizer.state_dict()["epoch"]
         3
         """
-        return placed(self._own_state_hooks().after_saving, hook, prepend)
+        return add_hook(self._own_state_hooks().after_saving, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``, with a shallow copy, which it may change; what it
         returns, unless None, is loaded instead."""
-        return placed(self._own_state_hooks().before_loading, hook, prepend)
+        return add_hook(self._own_state_hooks().before_loading, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` after ``load_state_dict``."""
-        return placed(self._own_state_hooks().after_loading, hook, prepend)
+        return add_hook(self._own_state_hooks().after_loading, hook, prepend)
 
     # What the base class calls around its states.
 
@@ -139,15 +139,6 @@ class Hooked:
     def _after_loading(self) -> None:
         for hook in list(self._state_hooks_.after_loading.values()) if self._state_hooks_ else ():
             hook(self)
-
-
-def placed(hooks: Hooks, hook: Callable, prepend: bool) -> RemovableHandle:
-    """Add a hook to the end, or to the front."""
-    others = dict(hooks) if prepend else {}
-    handle = add_hook(hooks, hook)
-    for key in others:  # one after the other to the end
-        hooks[key] = hooks.pop(key)
-    return handle
 
 
 def hook_all_steps() -> None:
