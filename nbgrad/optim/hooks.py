@@ -14,15 +14,9 @@ from typing import Any
 from ..base.errors import ArgumentError
 from ..graph.edges import RemovableHandle
 from ..graph.node import Hooks, add_hook
+from ..nn.state_hooks import StateHooked
 
-__all__ = [
-    "REGISTERED",
-    "Hooked",
-    "StateHooks",
-    "StepHooks",
-    "register_optimizer_step_post_hook",
-    "register_optimizer_step_pre_hook",
-]
+__all__ = ["REGISTERED", "Hooked", "StepHooks", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 
 class StepHooks:
@@ -32,24 +26,15 @@ class StepHooks:
         self.before, self.after = Hooks(), Hooks()
 
 
-class StateHooks:
-    """What is called around ``state_dict`` and ``load_state_dict``."""
-
-    def __init__(self) -> None:
-        self.before_saving, self.after_saving = Hooks(), Hooks()
-        self.before_loading, self.after_loading = Hooks(), Hooks()
-
-
 EVERYWHERE = StepHooks()
 # How many hooks of steps were ever registered: what captured programs look at.
 REGISTERED = {"count": 0}
 
 
-class Hooked:
+class Hooked(StateHooked):
     """What an Optimizer is as far as hooks go."""
 
     _step_hooks_: StepHooks | None = None
-    _state_hooks_: StateHooks | None = None
     _steps_are_hooked_ = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -68,12 +53,6 @@ class Hooked:
     def _calls_hooks(self) -> bool:
         """Whether hooks are called around a step."""
         return any(each.before or each.after for each in (EVERYWHERE, self._step_hooks_) if each is not None)
-
-    def _own_state_hooks(self) -> StateHooks:
-        """The hooks of this optimizer's states, made on first use."""
-        if self._state_hooks_ is None:
-            self._state_hooks_ = StateHooks()
-        return self._state_hooks_
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before every step; what it returns, unless None, takes the place of both.
@@ -119,17 +98,17 @@ class Hooked:
     # What the base class calls around its states.
 
     def _before_saving(self) -> None:
-        for hook in list(self._state_hooks_.before_saving.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("before_saving"):
             hook(self)
 
     def _after_saving(self, state: Any) -> Any:
-        for hook in list(self._state_hooks_.after_saving.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("after_saving"):
             new = hook(self, state)
             state = state if new is None else new
         return state
 
     def _before_loading(self, state: Any) -> Any:
-        hooks = list(self._state_hooks_.before_loading.values()) if self._state_hooks_ else []
+        hooks = self._state_hooks_of("before_loading")
         state = dict(state) if hooks else state
         for hook in hooks:
             new = hook(self, state)
@@ -137,7 +116,7 @@ class Hooked:
         return state
 
     def _after_loading(self) -> None:
-        for hook in list(self._state_hooks_.after_loading.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("after_loading"):
             hook(self)
 
 
