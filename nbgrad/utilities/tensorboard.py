@@ -276,7 +276,7 @@ def histogram(tag: str, values: np.ndarray, bins: Any, max_bins: int | None) -> 
         num=values.size,
         sum=values.sum(),
         sum_squares=values.dot(values),
-        bucket_limit=[limits[first], *limits[first + 1 : last + 1]],
+        bucket_limit=[*limits[first : last + 1]],
         bucket=[0.0, *counts[first:last]],
     )
 
