@@ -269,7 +269,17 @@ def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /,
 
 
 def register_fake(op: Any, func: Callable | None = None, /, **others: Any) -> Callable:
-    """``CustomOpDef.register_fake`` of the operation, or of the name, ``op``; a decorator without ``func``."""
+    """``CustomOpDef.register_fake`` of the operation, or of the name, ``op``; a decorator without ``func``.
+
+    >>> @nbgrad.library.custom_op("examples::pair", mutates_args=())
+    ... def pair(x):
+    ...     return nbgrad.stack([x, x])
+    >>> @register_fake("examples::pair")
+    ... def fake(x):
+    ...     return x.new_empty((3, *x.shape))
+    >>> opcheck(pair, (nbgrad.zeros(1),), raise_exception=False)["test_faketensor"]
+    'the fake results are [((3, 1), nbgrad.float32)], the real ones [((2, 1), nbgrad.float32)]'
+    """
     definition = definition_of(op)
     return definition.register_fake if func is None else definition.register_fake(func)
 
@@ -283,7 +293,17 @@ def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, **others: Any) -> Callable:
-    """``CustomOpDef.register_vmap`` of the operation, or of the name, ``op``; a decorator without ``func``."""
+    """``CustomOpDef.register_vmap`` of the operation, or of the name, ``op``; a decorator without ``func``.
+
+    >>> @nbgrad.library.custom_op("examples::double", mutates_args=())
+    ... def double(x):
+    ...     return nbgrad.asarray(x.numpy() * 2)
+    >>> @register_vmap(double)
+    ... def batched(info, in_dims, x):
+    ...     return double(x), in_dims[0]
+    >>> nbgrad.vmap(double)(nbgrad.ones(2))
+    tensor([2., 2.])
+    """
     return definition_of(op).register_vmap(func)
 
 

@@ -312,7 +312,13 @@ class ParameterDict(_Named):
         return self[key] if key in self else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter ``key``; if it is not there, ``default`` becomes it."""
+        """The parameter ``key``; if it is not there, ``default`` becomes it.
+
+        >>> import nbgrad
+        >>> parameters = nbgrad.nn.ParameterDict()
+        >>> parameters.setdefault("a", nbgrad.ones(1)) is parameters["a"]
+        True
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -322,6 +328,10 @@ class ParameterDict(_Named):
 
         Raises:
             NamingError: there is none; a KeyError too.
+
+        >>> import nbgrad
+        >>> nbgrad.nn.ParameterDict({"a": nbgrad.ones(1), "b": nbgrad.zeros(1)}).popitem()[0]
+        'b'
         """
         if not len(self):
             raise NamingError("ParameterDict.popitem: there are no parameters.")

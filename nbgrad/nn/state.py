@@ -82,6 +82,12 @@ class Stateful(StateHooked):
         """Call ``hook(module, state_dict, prefix, local_metadata)`` when the entries of the module and of all below are there.
 
         It may change ``state_dict``, and returns None.
+
+        >>> from nbgrad import nn
+        >>> layer = nn.Linear(1, 1)
+        >>> handle = layer.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.clear())
+        >>> len(layer.state_dict())
+        0
         """
         return add_hook(self._own_state_hooks().after_saving, hook)
 
@@ -141,6 +147,10 @@ class Stateful(StateHooked):
         Returns:
             Detached tensors that share memory with the module's; the tensors themselves if ``keep_vars``. Its attribute
             ``_metadata`` has the ``_version`` of every module.
+
+        >>> from nbgrad import nn
+        >>> list(nn.Sequential(nn.Linear(2, 3), nn.Tanh()).state_dict())
+        ['0.weight', '0.bias']
         """
         if args:
             warnings.warn("state_dict: give destination, prefix and keep_vars by name.", FutureWarning, stacklevel=2)
@@ -188,7 +198,14 @@ class Stateful(StateHooked):
             The names that are missing from ``state_dict``, and those that this module does not have.
 
         Raises:
-            ShapeError: a name or a shape does not fit; the message lists all that do not.
+            ShapeError: a name or a shape does not fit; the message lists all that do not. ArgumentError: no mapping.
+
+        >>> import nbgrad
+        >>> layer = nbgrad.nn.Linear(1, 1)
+        >>> layer.load_state_dict({"weight": nbgrad.ones(1, 1)}, strict=False)
+        IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
+        >>> layer.weight.item()
+        1.0
         """
         if not isinstance(state_dict, Mapping):
             raise ArgumentError(f"load_state_dict: expected a mapping, got {type(state_dict).__name__}.")

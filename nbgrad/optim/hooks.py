@@ -88,7 +88,13 @@ class Hooked(StateHooked):
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``, with a shallow copy, which it may change; what it
-        returns, unless None, is loaded instead."""
+        returns, unless None, is loaded instead.
+
+        >>> import nbgrad
+        >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+        >>> handle = optimizer.register_load_state_dict_pre_hook(lambda optimizer, state: state["optimizer"])
+        >>> optimizer.load_state_dict({"optimizer": optimizer.state_dict()})
+        """
         return add_hook(self._own_state_hooks().before_loading, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
