@@ -307,6 +307,10 @@ class ParameterDict(_Named):
 
     held = PARAMETER
 
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+        super().__init__()
+        self.update(() if parameters is None else parameters)
+
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter ``key``; ``default`` if it is not there."""
         return self[key] if key in self else default
@@ -360,10 +364,6 @@ class ParameterDict(_Named):
     def __ior__(self, other: ParameterDict) -> ParameterDict:
         self.update(other._members())
         return self
-
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
-        super().__init__()
-        self.update(() if parameters is None else parameters)
 
     def _hold(self, name: str, member: Any) -> None:
         super()._hold(name, as_parameter(member))
