@@ -12,7 +12,7 @@ from ..base.errors import NotSupportedError, RangeError, ShapeError
 from ..base.grad_mode import special, traces
 from .conversions import coordinates, dense
 from .layouts import sparse_coo
-from .places import keys
+from .places import found_among, keys
 from .tensors import SparseTensor, handles, made, summed
 
 __all__ = ["add", "mul"]
@@ -135,9 +135,8 @@ def mul(input: Any, other: Any) -> SparseTensor:
 
 def meeting(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     """Products at the places that both have."""
-    own, others = keys(x._at, x.shape), keys(y._at, y.shape)
-    place = nbgrad.searchsorted(others, own).clamp(max=max(others.shape[0] - 1, 0))
-    both = (others[place] == own).nonzero().squeeze(1) if others.shape[0] else own[:0]
+    place, there = found_among(keys(y._at, y.shape), keys(x._at, x.shape))
+    both = there.nonzero().squeeze(1)
     return made(sparse_coo, (x._at.index_select(1, both),), x._given_[both] * y._given_[place[both]], x.shape, True)
 
 

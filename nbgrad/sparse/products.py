@@ -15,7 +15,7 @@ from ..tensors.batch_levels import is_batched
 from .conversions import coordinates, dense
 from .elements import add, in_layout_of
 from .layouts import sparse_coo, sparse_csc, sparse_csr
-from .places import compressed
+from .places import compressed, stretches
 from .tensors import SparseTensor, handles, made, require_matrix, summed
 
 __all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]
@@ -86,10 +86,7 @@ def sparse_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """Two sparse matrices: every value of a meets the values of a row of b."""
     first, second = coordinates(a), coordinates(b).coalesce()
     begins, (rows, columns) = compressed(second._at[0], b.shape[0]), first._at
-    counts = begins.diff()[columns]
-    left = nbgrad.arange(counts.shape[0], device=a.device).repeat_interleave(counts)  # type: ignore[arg-type]
-    within = nbgrad.arange(left.shape[0], device=a.device) - (counts.cumsum(0) - counts)[left]
-    right = begins[columns][left] + within
+    left, right = stretches(begins[columns], begins.diff()[columns])
     at = nbgrad.stack((rows[left], second._at[1][right]))
     return in_layout_of(a, summed(at, first._given_[left] * second._given_[right], (a.shape[0], b.shape[1])))
 

@@ -13,7 +13,7 @@ from ..ops.shapes import wrap
 from .conversions import coordinates
 from .elements import in_layout_of
 from .layouts import HANDLERS, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .places import keys
+from .places import found_among, keys, stretches
 from .tensors import SparseTensor, handles, made, require_matrix
 
 __all__ = ["cat", "sparse_mask", "transpose"]
@@ -122,11 +122,9 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     sorted_index, order = index.sort(stable=True)
     own = x._at[dim].contiguous()
     first = nbgrad.searchsorted(sorted_index, own)
-    counts = nbgrad.searchsorted(sorted_index, own, right=True) - first
-    stored = nbgrad.arange(own.shape[0], device=own.device).repeat_interleave(counts)  # type: ignore[arg-type]
-    within = nbgrad.arange(stored.shape[0], device=own.device) - (counts.cumsum(0) - counts)[stored]
+    stored, positions = stretches(first, nbgrad.searchsorted(sorted_index, own, right=True) - first)
     at = x._at.index_select(1, stored)
-    at = nbgrad.cat((at[:dim], order[first[stored] + within].unsqueeze(0), at[dim + 1 :]))
+    at = nbgrad.cat((at[:dim], order[positions].unsqueeze(0), at[dim + 1 :]))
     return in_layout_of(input, made(sparse_coo, (at,), x._given_.index_select(0, stored), shape, at.shape[1] < 2))
 
 
@@ -282,10 +280,8 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     x = coordinates(input).coalesce()
     if not x._nnz():
         return mask._map(lambda values: values.new_zeros(values.shape, dtype=input.dtype))
-    own, wanted = keys(x._at, x.shape), keys(mask._at, mask.shape)
-    place = nbgrad.searchsorted(own, wanted).clamp(max=own.shape[0] - 1)
-    there = (own[place] == wanted).reshape(-1, *[1] * x.dense_dim())
-    found = nbgrad.where(there, x._given_.index_select(0, place), 0)
+    place, there = found_among(keys(x._at, x.shape), keys(mask._at, mask.shape))
+    found = nbgrad.where(there.reshape(-1, *[1] * x.dense_dim()), x._given_.index_select(0, place), 0)
     return mask._map(lambda values: found.reshape(values.shape))
 
 
