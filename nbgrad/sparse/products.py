@@ -16,7 +16,7 @@ from .conversions import coordinates, dense
 from .elements import add, in_layout_of
 from .layouts import sparse_coo, sparse_csc, sparse_csr
 from .places import compressed, stretches
-from .tensors import SparseTensor, handles, made, require_matrix, summed
+from .tensors import SparseTensor, handles, made, require_matrix, require_sparse, summed
 
 __all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]
 
@@ -148,11 +148,17 @@ def spmm(input: Any, mat2: Any) -> Any:
 def hspmm(mat1: Any, mat2: Tensor) -> SparseTensor:
     """A sparse matrix times a dense one, as the rows that are not zero.
 
+    Raises:
+        ShapeError: sizes that do not fit, or no matrices. NotSupportedError: ``mat1`` is dense, or ``mat2`` sparse.
+
     >>> import nbgrad
     >>> a = nbgrad.sparse_coo_tensor([[1], [0]], [2.0], (2, 2))
     >>> nbgrad.hspmm(a, nbgrad.ones(2, 3)).indices()
     tensor([[1]])
     """
+    require_sparse("hspmm", "mat1", mat1)
+    if isinstance(mat2, SparseTensor):
+        raise NotSupportedError("hspmm: mat2 is sparse, expected a dense matrix. Hint: mat2.to_dense().")
     rows = mat1._at[0].unique()
     return made(sparse_coo, (rows.unsqueeze(0),), mm(mat1, mat2).index_select(0, rows), (mat1.shape[0], mat2.shape[1]), True)
 
@@ -160,6 +166,9 @@ def hspmm(mat1: Any, mat2: Tensor) -> SparseTensor:
 @handles("smm")
 def smm(input: Any, mat2: Tensor) -> SparseTensor:
     """A sparse matrix times a dense one, as a sparse one.
+
+    Raises:
+        See ``hspmm``.
 
     >>> import nbgrad
     >>> nbgrad.smm(nbgrad.eye(2).to_sparse(), nbgrad.eye(2)).to_dense()
