@@ -108,14 +108,14 @@ def copied(x: Tensor) -> Tensor:
     return CALLS["contiguous_copy"](x)
 
 
-def by_columns(x: Tensor) -> Tensor:
-    """A copy that lies by columns, as a contiguous tensor of the transposed matrices."""
-    return copied(CALLS["transpose"](x, -2, -1))
-
-
 def turned(x: Tensor) -> Tensor:
     """The transposed matrices."""
     return CALLS["transpose"](x, -2, -1)
+
+
+def by_columns(x: Tensor) -> Tensor:
+    """A copy that lies by columns, as a contiguous tensor of the transposed matrices."""
+    return copied(turned(x))
 
 
 def numbers(x: Tensor) -> np.ndarray:
